@@ -7,10 +7,12 @@
  *     lanes ─(_bulk, external versions)─▶ target
  *
  * Invariants (cited by number):
- *  1. A document is sent in its state as of a timestamp that was stable when it was read, with that
- *     timestamp as external version. So of two states the target keeps the newer one, in whatever
- *     order they arrive, and from whichever program. A 409, by which the target has one at least as
- *     new, is success.
+ *  1. A document is sent in its state as of a timestamp that was stable when it was read. Its
+ *     external version is the timestamp of the commit that made this state; that of a deletion is
+ *     the timestamp of the read. So of two states the target keeps the newer one, in whatever order
+ *     they arrive, and from whichever program. A 409, by which the target has one at least as new,
+ *     is success. A document that is sent to replace what another program may have written goes
+ *     with the timestamp of the read, too: that is above the commit's, and below any later one.
  *  2. A change says only that a document changed. Its newest state is read, so sending again never
  *     restores an older one.
  *  3. The place is a timestamp: all changes up to it are acknowledged by the target, or permanently
@@ -29,10 +31,10 @@
  *     last documents are suspects (6). This matters where the source and the copy were both
  *     killed: a restarted source keeps the session for the rest of its lease, since a process
  *     that exists may attach it again. Of a process elsewhere nothing is known, so its lease is
- *     waited for. Such a resumed machine may also attach the session between the request that
- *     shows it as detached and the one that ends it, and then sends until it learns of the end, at
- *     most for the rest of the lease. So documents that change within a lease after that are
- *     suspects, too.
+ *     waited for. The source ends the session only if it is detached, in one step of its log
+ *     (`if_detached`). A resumed machine that had not attached it yet is certain of its lease until
+ *     it hears of the end, at most for the rest of the lease. So documents that change within a
+ *     lease after that are suspects, too.
  *  6. A document of a request whose outcome was unknown at some time is a suspect: the target may
  *     execute a request that was given up late, after it has forgotten the version of a delete
  *     (`index.gc_deletes`, or a restart). After `--suspect-time` the document is compared, and
@@ -109,6 +111,7 @@ struct replica_options {
     uint64_t verify_every_us; /* 0: never */
     bool verify;
     bool repair;
+    bool content; /* comparisons read contents, too; see replica_verify.c */
     bool json;
     bool quiet;
 };
@@ -151,10 +154,10 @@ void guard_free(struct guard *guard);
 /* Returns: the id of the session; lives with the guard. */
 const char *guard_session(const struct guard *guard);
 /*
- * Returns: for how long another program may still send, from guard_new() on, since its session was
- * ended; 0: none was. Invariant 5.
+ * Returns: the time of clock_boot_us() until which another program may still send, since its
+ * session was ended; 0: none was. Invariant 5.
  */
-uint64_t guard_overlap_us(const struct guard *guard);
+uint64_t guard_overlap_until_us(const struct guard *guard);
 /* Waits until the lease is certain. Returns: false: the session is lost. */
 bool guard_await(struct guard *guard);
 
@@ -379,6 +382,7 @@ int identities_check(struct identities *identities, struct client *client, const
 
 /* --- Tombstones (replica_tombstones.c) ---------------------------------------------------------------------------- */
 
+#define TOMBSTONE_FIELD "tidelock_deleted"
 #define TOMBSTONE_COPY "-copy" /* suffix of the names of indices with tombstones */
 struct replica;
 /*
@@ -473,6 +477,7 @@ struct replica {
     struct identities *identities;
     bool catching_up;     /* with the changes from before it began to follow */
     bool inheriting;      /* documents that are sent may have been under way in a previous run */
+    bool superseding;     /* documents go with the timestamp of the read as version, invariant 1 */
     struct place before;  /* the place of the previous run */
     tl_ts reached;        /* the place; 0: unknown */
     uint64_t index_begun; /* number of documents read before the current index */
@@ -511,10 +516,12 @@ int source_complain(struct client *client, const char *what, const char *name, l
  */
 int source_send(struct replica *replica, const struct replica_key *keys, size_t count, tl_ts *ret_read);
 /*
- * Puts a document as a reply shows it, or its deletion if it is not `found`. `key`: the routing
- * under which the target may have another version of it; NULL: none.
+ * Puts a document as a reply shows it, or its deletion if it is not `found`, as of `read`. `key`:
+ * the routing under which the target may have another version of it; NULL: none.
  */
-void source_put(struct replica *replica, yyjson_val *hit, bool found, const struct replica_key *key, tl_ts version);
+void source_put(struct replica *replica, yyjson_val *hit, bool found, const struct replica_key *key, tl_ts read);
+/* Returns: a number of an answer, also where numbers stay as they are written; 0: none. */
+uint64_t replica_number(yyjson_val *object, const char *name);
 /* Returns: whether two routings are the same; data NULL: none. */
 bool replica_same_routing(struct slice a, struct slice b);
 
@@ -562,7 +569,7 @@ size_t copy_count_names(const struct replica *replica, const char *name);
 void copy_write_name(const struct replica *replica, const char *name, size_t at, struct buf *to);
 /*
  * Walks the documents of an index as of one timestamp. `visit` gets the hits of a page, at most
- * WALK_HITS with an id each, and `version`: the timestamp, of a Tidelock. It returns 0 to continue.
+ * `page` with an id each, and `version`: the timestamp, of a Tidelock. It returns 0 to continue.
  * A walk that is cut off, by a restart for example, or whose pages are too large, begins again;
  * `begin`, unless NULL, is called before each attempt. A missing index has no documents.
  * Returns: 0; the result of `visit`; the result that ends the program, reported.
@@ -572,8 +579,9 @@ struct walk {
     struct client *client;
     const char *whom;
     const char *index;
-    bool sources;
-    bool versions;
+    size_t page; /* 0: WALK_HITS. Smaller where the server does not allow it */
+    enum { WALK_IDS, WALK_TOMBSTONES /* of _source only what tombstone_is() reads */, WALK_SOURCES } what;
+    bool versions; /* _version; of the source _commit_timestamp, always */
     void (*begin)(void *context);
     int (*visit)(void *context, yyjson_val *hits, tl_ts version);
     const struct replica *replica; /* its snapshot is read; NULL: the present */
@@ -582,7 +590,8 @@ struct walk {
 int copy_walk(struct walk *walk);
 
 /*
- * Compares both sides, and with `repair` repairs the differences (replica_verify.c). Returns: 0:
+ * Compares both sides, with `content` also sources, and with `repair` repairs the differences
+ * (replica_verify.c). Returns: 0:
  * they are equal, or have become equal; REPLICA_FAILED.
  */
 int verify(struct replica *replica);

@@ -126,13 +126,13 @@ static bool is_above_zero(yyjson_val *number)
 }
 
 /* Whether the last answer is a page, which has an end; and whether it is of all shards. */
-static bool is_page(const struct client *client, bool *ret_partial)
+static bool is_page(const struct client *client, int size, bool *ret_partial)
 {
     yyjson_val *reply = client_json(client), *hits = hits_of(client), *hit;
     size_t i, count;
     *ret_partial = is_above_zero(yyjson_obj_get(yyjson_obj_get(reply, "_shards"), "failed")) ||
                    yyjson_is_true(yyjson_obj_get(reply, "timed_out"));
-    if (!yyjson_is_arr(hits) || yyjson_arr_size(hits) > WALK_HITS ||
+    if (!yyjson_is_arr(hits) || yyjson_arr_size(hits) > (size_t)size ||
         !yyjson_is_str(yyjson_obj_get(reply, "_scroll_id")))
         return false;
     json_arr_foreach (hits, i, count, hit)
@@ -143,6 +143,19 @@ static bool is_page(const struct client *client, bool *ret_partial)
 
 enum walked { WALKED, CUT_OFF, TOO_LARGE };
 
+/* Appends the first request of a walk: path and body. */
+static void write_walk(const struct walk *walk, int size, struct buf *path, struct buf *body)
+{
+    static const char *const sources[] = {[WALK_IDS] = ",\"_source\":false",
+                                          [WALK_TOMBSTONES] = ",\"_source\":[\"" TOMBSTONE_FIELD "\"]",
+                                          [WALK_SOURCES] = ""};
+    index_path(walk->index,
+               walk->client->context != NULL ? "/_search?scroll=10m&commit_timestamp=true" : "/_search?scroll=10m",
+               path);
+    buf_printf(body, "{\"size\":%d,\"sort\":[\"_doc\"]%s%s}", size, sources[walk->what],
+               walk->versions ? ",\"version\":true" : "");
+}
+
 /* `size`: of its pages. Returns: as copy_walk(). */
 static int walk_once(struct walk *walk, int size, enum walked *ret_how)
 {
@@ -150,9 +163,7 @@ static int walk_once(struct walk *walk, int size, enum walked *ret_how)
     uint64_t last = 0;
     bool partial, begun = false;
     tl_ts version = 0;
-    index_path(walk->index, "/_search?scroll=10m", &path);
-    buf_printf(&body, "{\"size\":%d,\"sort\":[\"_doc\"]%s%s}", size, walk->sources ? "" : ",\"_source\":false",
-               walk->versions ? ",\"version\":true" : "");
+    write_walk(walk, size, &path, &body);
     *ret_how = WALKED;
     for (;;) {
         bool present = walk->client->context != NULL && !begun; /* further pages are of the first one's state */
@@ -169,9 +180,13 @@ static int walk_once(struct walk *walk, int size, enum walked *ret_how)
             *ret_how = TOO_LARGE;
             return 0;
         }
+        if (status >= 400 && !begun && size > WALK_HITS) { /* above the index's max_result_window */
+            *ret_how = TOO_LARGE;
+            return 0;
+        }
         if (status != 200)
             return source_complain(walk->client, "cannot read", walk->index, status);
-        if (!is_page(walk->client, &partial))
+        if (!is_page(walk->client, size, &partial))
             return replica_disbelieve(walk->whom, "documents", walk->index);
         if (partial) {
             *ret_how = CUT_OFF;
@@ -196,7 +211,7 @@ static int walk_once(struct walk *walk, int size, enum walked *ret_how)
 int copy_walk(struct walk *walk)
 {
     size_t max = walk->client->body.max;
-    int size = WALK_HITS, r;
+    int size = walk->page == 0 ? WALK_HITS : (int)walk->page, r;
     enum walked how;
     for (unsigned tries = 0;; tries++) {
         if (walk->begin != NULL)
@@ -207,7 +222,7 @@ int copy_walk(struct walk *walk)
         if (r != 0 || how == WALKED)
             return r;
         if (how == TOO_LARGE) {
-            size = size > 16 ? size / 16 : 1;
+            size = size > WALK_HITS ? WALK_HITS : size > 16 ? size / 16 : 1;
             continue;
         }
         if (tries == 0)
@@ -237,19 +252,22 @@ static int copy_hits(void *context, yyjson_val *hits, tl_ts version)
     return lanes_state(replica->lanes);
 }
 
-static int copy_index(struct replica *replica, const char *name)
+/* `supersedes`: other programs may have written to the target's index. */
+static int copy_index(struct replica *replica, const char *name, bool supersedes)
 {
     struct walk walk = {.client = &replica->source,
                         .whom = "source",
                         .index = name,
-                        .sources = true,
+                        .what = WALK_SOURCES,
                         .begin = copy_from_the_beginning,
                         .visit = copy_hits,
                         .replica = replica,
                         .context = replica};
     suspects_set_place(replica->suspects, 0); /* the feed does not name these documents */
     replica->index_begun = replica->progress.done;
+    replica->superseding = supersedes;
     int r = copy_walk(&walk);
+    replica->superseding = false;
     return r == 0 ? lanes_drain(replica->lanes) : r;
 }
 
@@ -337,7 +355,7 @@ static int sweep(struct replica *replica, const char *index, size_t at)
     int r = copy_walk(&(struct walk){.client = &target->client,
                                      .whom = "target",
                                      .index = name.data,
-                                     .sources = replica->options->tombstones,
+                                     .what = replica->options->tombstones ? WALK_TOMBSTONES : WALK_IDS,
                                      .versions = true,
                                      .begin = begin_sweep,
                                      .visit = sweep_hits,
@@ -373,6 +391,24 @@ static int learn_identities(struct replica *replica, const char *name)
     return r;
 }
 
+/* Whether the target may have documents of an index of the source, by whichever program. */
+static bool has_documents(struct replica *replica, const char *name)
+{
+    struct target *target = &replica->target;
+    for (size_t i = 0; i < copy_count_names(replica, name); i++) {
+        tl_cleanup(buf_deinit) struct buf there = BUF_INIT(BUF_UNLIMITED), path = BUF_INIT(BUF_UNLIMITED);
+        copy_write_name(replica, name, i, &there);
+        index_path(there.data, "/_refresh", &path);
+        (void)!target_ask(target, "POST", path.data, SLICE_LIT(""));
+        buf_clear(&path);
+        index_path(there.data, "/_count", &path);
+        if (target_ask(target, "GET", path.data, SLICE_NONE) != 200 ||
+            replica_number(client_json(&target->client), "count") > 0)
+            return true;
+    }
+    return false;
+}
+
 static int see_index(struct replica *replica, struct slice index, enum target_had *ret_had)
 {
     tl_cleanup(buf_deinit) struct buf name = BUF_INIT(BUF_UNLIMITED), path = BUF_INIT(BUF_UNLIMITED);
@@ -405,7 +441,7 @@ static int see_index(struct replica *replica, struct slice index, enum target_ha
         r = r == 0 ? learn_identities(replica, name.data) : r;
     }
     if (r == 0 && *ret_had != TARGET_WHOLE)
-        r = copy_index(replica, name.data);
+        r = copy_index(replica, name.data, *ret_had == TARGET_PART && has_documents(replica, name.data));
     if (r == 0 && *ret_had == TARGET_PART)
         r = sweep_each(replica, name.data);
     if (r == 0 && *ret_had != TARGET_WHOLE)
@@ -478,7 +514,7 @@ static int copy_whole(struct replica *replica, const char *name, bool first)
     int r = see_index(replica, slice_from(name), &had);
     if (r != 0 || had != TARGET_WHOLE || !first || map_get(&replica->indices, slice_from(name)) == NULL)
         return r;
-    r = copy_index(replica, name);
+    r = copy_index(replica, name, true);
     return r == 0 ? sweep_each(replica, name) : r;
 }
 
@@ -647,7 +683,7 @@ int copy_first(struct replica *replica, tl_ts *ret_since)
      * An earlier first copy may have requests under way, with states from before the timestamp of
      * this one: the feed after that does not name documents deleted in between.
      */
-    if (!replica->before.clean || guard_overlap_us(replica->guard) > 0)
+    if (!replica->before.clean || guard_overlap_until_us(replica->guard) > 0)
         suspects_add_whole(replica->suspects, replica->options->suspect_us);
     do {
         replica->newer = 0;

@@ -43,6 +43,7 @@ struct page {
     struct map places;    /* by the same and the routing: those that have a key that vacates */
     struct map indices;
     bool unplaced; /* of some documents the routings before are not known */
+    bool dropped;  /* an index was deleted, whose changes the feed does not name any more */
     struct replica_key *keys;
     size_t count;
     size_t capacity;
@@ -137,7 +138,7 @@ static void add_change(struct page *page, yyjson_val *change, tl_ts ts)
 {
     struct slice op = text_of(change, "op"), index = text_of(change, "_index");
     struct replica_key key = {.index = index, .type = text_of(change, "_type"), .id = text_of(change, "_id")};
-    if (slice_is(op, "index") || slice_is(op, "delete")) {
+    if (slice_is(op, "changed") || slice_is(op, "index") || slice_is(op, "delete")) {
         bool added = add_document(page, &key, ts);
         /*
          * One that was sent already was deleted without a routing, unless that was of another one:
@@ -150,6 +151,7 @@ static void add_change(struct page *page, yyjson_val *change, tl_ts ts)
         page->unplaced = page->unplaced || yyjson_get_bool(yyjson_obj_get(change, "later"));
     } else if (index.data != NULL) {
         (void)map_put(&page->indices, index, page);
+        page->dropped = page->dropped || slice_is(op, "index_deleted");
     }
 }
 
@@ -237,8 +239,8 @@ static int send_page(struct replica *replica, struct sent *sent, const struct pa
 static long ask(struct replica *replica, tl_ts since, bool catches_up, bool waits)
 {
     tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
-    buf_printf(&path, "/_changes?since=%" PRIu64 "&source=false&expand=true&previous_routing=true&limit=%d%s", since,
-               catches_up ? CATCH_UP_CHANGES : PAGE_CHANGES, waits ? "&wait=2s" : "");
+    buf_printf(&path, "/_changes?since=%" PRIu64 "&source=false&keys=true&expand=true&previous_routing=true&limit=%d%s",
+               since, catches_up ? CATCH_UP_CHANGES : PAGE_CHANGES, waits ? "&wait=2s" : "");
     if (replica->options->index != NULL) {
         buf_lit(&path, "&index=");
         client_escape(&path, slice_from(replica->options->index));
@@ -255,7 +257,7 @@ struct progress_of_place {
     uint64_t marked_us; /* time of the last mark, by clock_boot_us() */
     bool moved;     /* by changes */
     bool suspected; /* there were suspects when it was written */
-    tl_ts inherit;  /* what changed up to here may have been in the air before */
+    tl_ts inherit;  /* what changed up to here may have been in the air before; TL_TS_MAX: not known yet */
 };
 
 static int write_place(struct replica *replica, tl_ts ts, bool clean)
@@ -303,15 +305,29 @@ static void inherit(struct replica *replica, struct progress_of_place *place, tl
     struct place *before = &replica->before;
     if (before->whole)
         suspects_add_whole(replica->suspects, before->suspects_left_us);
-    uint64_t overlap_us = guard_overlap_us(replica->guard);
-    bool clean = before->clean && overlap_us == 0;
-    place->inherit = clean ? before->ts : goal + overlap_us;
+    bool overlaps = guard_overlap_until_us(replica->guard) > 0, clean = before->clean && !overlaps;
+    place->inherit = clean ? before->ts : overlaps ? TL_TS_MAX : goal;
     if (!clean)
         before->suspects_left_us = replica->options->suspect_us;
     if (before->ts == 0)
         before->suspects = *since;
     *since = before->suspects;
     replica->inheriting = *since < place->inherit;
+}
+
+/*
+ * Reads up to where the changes are that a previous run may have sent, when it sends no more. The
+ * source's time does not say: its clock may be set meanwhile.
+ */
+static int end_overlap(struct replica *replica, struct progress_of_place *place)
+{
+    if (!replica->inheriting || place->inherit != TL_TS_MAX || clock_boot_us() < guard_overlap_until_us(replica->guard))
+        return 0;
+    long status = source_ask_present(&replica->feed, "GET", "/_timestamp", SLICE_NONE);
+    if (status != 200)
+        return source_complain(&replica->feed, "cannot read the source's timestamp", "", status);
+    place->inherit = replica->feed.timestamp;
+    return 0;
 }
 
 static int look_at_suspects(struct replica *replica)
@@ -377,6 +393,9 @@ static int take_page(struct replica *replica, struct sent *sent, struct progress
     *since = replica->feed.timestamp;
     if (page.unplaced) /* where the target has them is found by comparing */
         suspects_add_whole(replica->suspects, 0);
+    /* Documents of the deleted index that the previous run had under way may come into a later one of its name. */
+    if (page.dropped && replica->inheriting)
+        suspects_add_whole(replica->suspects, replica->before.suspects_left_us);
     replica->catching_up = *since < goal;
     place->moved = place->moved || page.line_count > 0;
     uint64_t now = clock_boot_us();
@@ -405,12 +424,15 @@ int follow(struct replica *replica, tl_ts since)
                       "another --name and --prefix");
         return REPLICA_TAKEN;
     }
-    if (r == 0 && (replica->before.ts > 0 || guard_overlap_us(replica->guard) > 0))
+    if (r == 0 && (replica->before.ts > 0 || guard_overlap_until_us(replica->guard) > 0))
         inherit(replica, &place, &since, goal);
     if (r == 0 && replica->before.ts > 0 && replica->before.other_index != NULL)
         r = begin_anew(replica, &place, "the copy was made with another --index", &since);
     suspects_set_place(replica->suspects, place.reached);
     while (r == 0 && !replica_stopping() && (!replica->options->once || since < goal)) {
+        r = end_overlap(replica, &place);
+        if (r != 0)
+            break;
         status = ask(replica, since, since < goal, !replica->options->once);
         if (!guard_await(replica->guard))
             r = REPLICA_LOST;

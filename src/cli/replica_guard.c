@@ -27,7 +27,7 @@ struct guard {
     struct client client; /* the thread's, once it runs */
     struct attach_stream stream; /* the thread's */
     char *session;
-    bool ended_holder; /* the session that held the lock was ended */
+    uint64_t overlap_until_us; /* see guard_overlap_until_us() */
     struct thread thread;
     bool running;
     _Atomic uint64_t until_us; /* of the boot clock: the lease is certain to hold */
@@ -92,21 +92,9 @@ static int open_session(struct guard *guard, const char *name)
 }
 
 /*
- * Returns: whether the source shows that no connection keeps the session alive. A process id is
- * no evidence against a connection: machines resumed from one snapshot of memory have equal ids.
- */
-static bool is_detached(struct guard *guard, uint64_t session)
-{
-    tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
-    buf_printf(&path, "/_session/%llu", (unsigned long long)session);
-    buf_byte(&path, '\0');
-    long status = ask_once(guard, "GET", path.data, SLICE_NONE);
-    return status == 404 || (status == 200 && yyjson_is_false(yyjson_obj_get(client_json(&guard->client), "attached")));
-}
-
-/*
  * Ends the session that holds the lock, as the last answer shows it, if its process has ended and
- * no connection keeps it alive.
+ * no connection keeps it alive. A process id is no evidence against a connection: machines resumed
+ * from one snapshot of memory have equal ids.
  */
 static void end_gone_holder(struct guard *guard, const char *name)
 {
@@ -118,13 +106,12 @@ static void end_gone_holder(struct guard *guard, const char *name)
         !holder_is_gone(name, slice_make(yyjson_get_str(title), yyjson_get_len(title)), &process))
         return;
     uint64_t session = yyjson_get_uint(number);
-    if (!is_detached(guard, session))
-        return;
     tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
-    buf_printf(&path, "/_session/%llu?force=true", (unsigned long long)session);
+    buf_printf(&path, "/_session/%llu?force=true&if_detached=true", (unsigned long long)session);
     buf_byte(&path, '\0');
-    guard->ended_holder = true; /* also without an answer */
     long status = ask_once(guard, "DELETE", path.data, SLICE_NONE);
+    if (status != 409) /* also without an answer */
+        guard->overlap_until_us = clock_boot_us() + TTL_US;
     if (status == 200)
         replica_print("the session of process %ld, which has ended, held the lock, and is ended", process);
 }
@@ -224,9 +211,9 @@ const char *guard_session(const struct guard *guard)
     return guard->session;
 }
 
-uint64_t guard_overlap_us(const struct guard *guard)
+uint64_t guard_overlap_until_us(const struct guard *guard)
 {
-    return guard->ended_holder ? TTL_US : 0;
+    return guard->overlap_until_us;
 }
 
 bool guard_await(struct guard *guard)

@@ -203,14 +203,18 @@ static bool is_unknown(long status)
     return status == 0 || status == 502 || status == 503 || status == 504;
 }
 
-/* An index that is missing was there when the batch was begun: send_batch() finds that out. */
+/*
+ * An index that is missing was there when the batch was begun: send_batch() finds that out. One that
+ * is closed was closed by another program: the copy has sent all documents before it closes one.
+ */
 static enum outcome outcome_of(const struct item *item, yyjson_val *result)
 {
     long status = (long)yyjson_get_int(yyjson_obj_get(result, "status"));
     yyjson_val *error = yyjson_obj_get(result, "error");
     if ((status >= 200 && status < 300) || status == 409 || (status == 404 && item->gone && error == NULL))
         return DONE;
-    if (yyjson_equals_str(yyjson_obj_get(error, "type"), "index_not_found_exception"))
+    yyjson_val *type = yyjson_obj_get(error, "type");
+    if (yyjson_equals_str(type, "index_not_found_exception") || yyjson_equals_str(type, "index_closed_exception"))
         return AGAIN;
     return replica_is_passing(status) || replica_is_blocked(error) ? AGAIN : REFUSED;
 }
@@ -423,7 +427,7 @@ static bool send_batch(struct lane *lane)
         tries = sent > 0 ? 0 : tries + 1;
         if (tries == 1)
             replica_print("the target does not take documents now (%s); trying again",
-                          answered        ? "it says so for each"
+                          answered        ? "an index is closed or read-only, or it is overloaded"
                           : status == 200 ? "its answer is of something else"
                                           : client_error(&lane->client, status));
         if (tries > 0 && replica_stopping())

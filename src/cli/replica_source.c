@@ -83,6 +83,12 @@ static struct slice text_of(yyjson_val *object, const char *name)
     return yyjson_is_str(value) ? slice_make(yyjson_get_str(value), yyjson_get_len(value)) : SLICE_NONE;
 }
 
+uint64_t replica_number(yyjson_val *object, const char *name)
+{
+    yyjson_val *value = yyjson_obj_get(object, name);
+    return yyjson_is_raw(value) ? strtoull(yyjson_get_raw(value), NULL, 10) : yyjson_get_uint(value);
+}
+
 bool replica_same_routing(struct slice a, struct slice b)
 {
     return (a.data == NULL) == (b.data == NULL) && slice_equal(a, b);
@@ -124,10 +130,13 @@ static void put(struct replica *replica, const struct replica_key *key, const ch
                               });
 }
 
-void source_put(struct replica *replica, yyjson_val *hit, bool found, const struct replica_key *key, tl_ts version)
+void source_put(struct replica *replica, yyjson_val *hit, bool found, const struct replica_key *key, tl_ts read)
 {
     const char *type = yyjson_get_str(yyjson_obj_get(hit, "_type"));
     bool placed = key != NULL && key->placed, vacates = key != NULL && key->vacates;
+    /* If the place is only vacated, the document is not sent now: its own version must be above the deletion's. */
+    bool by_commit = found && (vacates || !replica->superseding);
+    tl_ts version = by_commit ? replica_number(hit, "_commit_timestamp") : read;
     struct replica_key at = {.index = text_of(hit, "_index"),
                              .type = slice_from(type == NULL ? "_doc" : type),
                              .id = text_of(hit, "_id"),
@@ -200,7 +209,8 @@ int source_send(struct replica *replica, const struct replica_key *keys, size_t 
             sources = sources || !keys[i].vacates;
         }
         buf_lit(&body, "]}");
-        const char *path = sources ? "/_mget?any_routing=true" : "/_mget?any_routing=true&_source=false";
+        const char *path = sources ? "/_mget?any_routing=true&commit_timestamp=true"
+                                   : "/_mget?any_routing=true&commit_timestamp=true&_source=false";
         long status = source_request(&replica->source, "POST", path, buf_as_slice(&body), ANSWER_US);
         if (status == 429 && some > 1) { /* so much at once the server's memory does not hold */
             most = some / 2;

@@ -16,7 +16,7 @@
 #include "cli/replica.h"
 #include "json/each.h"
 
-#define FIELD "tidelock_deleted"
+#define FIELD TOMBSTONE_FIELD
 #define LOOK_EVERY_US (60 * TL_SECOND)
 
 enum { SOME = 1000 };

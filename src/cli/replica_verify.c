@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Checks whether a copy is equal to its source: which documents there are, their sources and
- * routings.
+ * Checks whether a copy is equal to its source: which documents there are, their routings and
+ * versions, and with --content their sources.
  *
- * Both sides are walked, and their documents summed in buckets by a hash of index, type and id. For
- * buckets that differ both sides are walked again, and each document is read from the other side. A
- * difference may be a change on its way to the target: it is checked again, for as long as a copy
- * may lag, and reported if it remains. Memory does not grow with the number of documents, but with
- * the number of differences, to a limit.
+ * Both sides are walked at the same time, and their documents summed in buckets by a hash of index,
+ * type and id. The version of an equal document is the timestamp of the source's commit (replica.h,
+ * invariant 1). For buckets that differ both sides are walked again, and each document's version is
+ * read from the other side. Where that differs, too, both sides' sources are read: the target may
+ * have the same content with a version of its own, after a repair for example. A difference may be
+ * a change on its way to the target: it is checked again, for as long as a copy may lag, and
+ * reported if it remains. Memory does not grow with the number of documents, but with the number of
+ * differences, to a limit.
  */
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +21,7 @@
 
 #include "base/clock.h"
 #include "base/siphash.h"
+#include "base/thread.h"
 #include "cli/escape.h"
 #include "cli/replica.h"
 #include "json/each.h"
@@ -25,8 +30,9 @@ enum {
     BUCKETS = 4096,
     DOUBTS_MAX = 100000, /* documents that differ and are kept; of more only the existence is noted */
     GET_MAX = 256,
-    LOOKS = 6,   /* at one that differs */
-    REPAIRS = 3, /* of documents that change again meanwhile */
+    PAGE_HITS = 5000, /* of a walk without sources */
+    LOOKS = 6,        /* at one that differs */
+    REPAIRS = 3,      /* of documents that change again meanwhile */
     LOOK_US = 1000 * 1000,
 };
 
@@ -38,7 +44,8 @@ enum {
 #define STEP_US 100000
 
 struct bucket {
-    uint64_t sum;
+    uint64_t places; /* documents and routings */
+    uint64_t sum;    /* also versions, and with --content sources */
     uint64_t count;
 };
 
@@ -48,28 +55,40 @@ struct doubt {
     /* LEFT: the document has another routing now, and the target has a version under the key's */
     enum { MISSING, EXTRA, LEFT, DIFFERENT, EQUAL } what;
     struct slice routing; /* of LEFT: the document's own, as the key's texts */
-    tl_ts version;        /* of the target's document; 0: none */
+    tl_ts version;        /* of the target's document, or as a walk has shown it; 0: none */
     tl_ts read;           /* timestamp of the source's answer */
-    bool older;           /* of DIFFERENT, set by find_older() */
+    bool older;           /* of DIFFERENT: the version is below the timestamp of the source's last change */
+};
+
+struct verification;
+
+/* One of both sides, and where a walk of it is. */
+struct side {
+    struct verification *verification;
+    struct client *client;
+    bool of_source;
+    struct bucket *sums;
+    struct bucket *walked; /* what a walk has summed up so far: it may begin again */
+    uint64_t documents;
+    uint64_t walked_documents;
+    size_t doubted;    /* when it began */
+    const char *index; /* of the source */
+    const char *type;  /* of the source, for hits of the target */
+    uint64_t page_us;  /* when it went on last, by clock_boot_us() */
+    int result;        /* of sum_side() */
 };
 
 struct verification {
     struct replica *replica;
     struct client target; /* numbers stay as they are written */
-    struct bucket *here, *there;
-    struct bucket *summed; /* which of them a walk adds to */
-    struct bucket *walked; /* what a walk has summed up so far: it may begin again */
-    uint64_t walked_documents;
-    size_t doubted; /* when it began */
-    uint64_t documents;
+    struct side here, there;
+    char **names;        /* of the source's indices */
+    _Atomic bool failed; /* one of the sides */
     struct doubt *doubts;
     size_t doubt_count;
     size_t doubt_capacity;
     bool many; /* there were more */
-    const char *index;
-    const char *type; /* of the source, for hits of the target */
-    bool slow;        /* it runs concurrently with a copy that follows */
-    uint64_t page_us; /* when it went on last, by clock_boot_us() */
+    bool slow; /* it runs concurrently with a copy that follows, one side after the other */
 };
 
 /*
@@ -102,83 +121,98 @@ static struct slice text_of(yyjson_val *object, const char *name)
 }
 
 /* The type in the source, of a hit of either side. */
-static const char *type_of(const struct verification *v, yyjson_val *hit, bool of_source)
+static const char *type_of(const struct side *side, yyjson_val *hit)
 {
     const char *type = yyjson_get_str(yyjson_obj_get(hit, "_type"));
-    if (of_source)
+    if (side->of_source)
         return type == NULL ? "_doc" : type;
-    return v->replica->target.major == 5 && type != NULL && strcmp(type, "doc") != 0 ? type : v->type;
+    return side->verification->replica->target.major == 5 && type != NULL && strcmp(type, "doc") != 0 ? type
+                                                                                                      : side->type;
 }
 
-static uint64_t place_hash(const struct verification *v, yyjson_val *hit, bool of_source)
+static uint64_t place_hash(const struct side *side, yyjson_val *hit)
 {
-    return siphash_keyed(text_of(hit, "_id")) + 3 * siphash_keyed(slice_from(type_of(v, hit, of_source))) +
-           5 * siphash_keyed(slice_from(v->index));
+    return siphash_keyed(text_of(hit, "_id")) + 3 * siphash_keyed(slice_from(type_of(side, hit))) +
+           5 * siphash_keyed(slice_from(side->index));
 }
 
-/* Of what a document says: its source, written the same way on both sides, and its routing. */
+static uint64_t routing_hash(yyjson_val *hit)
+{
+    struct slice routing = text_of(hit, "_routing");
+    return routing.data == NULL ? 0 : 7 * siphash_keyed(routing);
+}
+
+/* Of what a document says: its source, written the same way on both sides. */
 static uint64_t content_hash(yyjson_val *hit)
 {
     size_t len = 0;
     char *text = yyjson_val_write(yyjson_obj_get(hit, "_source"), YYJSON_WRITE_ALLOW_INF_AND_NAN, &len);
     uint64_t hash = siphash_keyed(slice_make(text == NULL ? "" : text, len));
-    struct slice routing = text_of(hit, "_routing");
     free(text);
-    return routing.data == NULL ? hash : hash + 7 * siphash_keyed(routing);
+    return hash;
+}
+
+/* The version that an equal document has in the target. */
+static uint64_t version_of(yyjson_val *hit, bool of_source)
+{
+    return replica_number(hit, of_source ? "_commit_timestamp" : "_version");
 }
 
 /* After a page: rests for as long as makes it a hundredth of the speed. */
-static void rest(struct verification *v)
+static void rest(struct side *side)
 {
-    if (!v->slow)
+    if (!side->verification->slow)
         return;
-    uint64_t now = clock_boot_us(), wanted = v->page_us == 0 ? 0 : (SLOWER - 1) * (now - v->page_us);
+    uint64_t now = clock_boot_us(), wanted = side->page_us == 0 ? 0 : (SLOWER - 1) * (now - side->page_us);
     uint64_t until = now + (wanted < REST_US_MAX ? wanted : REST_US_MAX);
     for (; now < until && !replica_stopping(); now = clock_boot_us())
         usleep((useconds_t)(until - now < STEP_US ? until - now : STEP_US));
-    v->page_us = clock_boot_us();
+    side->page_us = clock_boot_us();
 }
 
 /* --- Sums --------------------------------------------------------------------------------------------------------- */
 
 static int sum_hits(void *context, yyjson_val *hits, tl_ts version)
 {
-    struct verification *v = context;
-    bool of_source = v->summed == v->here;
+    struct side *side = context;
+    struct verification *v = side->verification;
+    bool contents = v->replica->options->content;
     size_t i, count;
     yyjson_val *hit;
     (void)version;
     json_arr_foreach (hits, i, count, hit) {
-        if (!of_source && tombstone_is(hit))
+        if (!side->of_source && tombstone_is(hit))
             continue;
-        uint64_t place = place_hash(v, hit, of_source), both[2] = {place, content_hash(hit)};
-        struct bucket *bucket = &v->walked[place % BUCKETS];
-        bucket->sum += siphash_keyed(slice_make((const char *)both, sizeof both));
+        uint64_t place = place_hash(side, hit), routed[2] = {place, routing_hash(hit)};
+        uint64_t all[4] = {place, routed[1], version_of(hit, side->of_source), contents ? content_hash(hit) : 0};
+        struct bucket *bucket = &side->walked[place % BUCKETS];
+        bucket->places += siphash_keyed(slice_make((const char *)routed, sizeof routed));
+        bucket->sum += siphash_keyed(slice_make((const char *)all, sizeof all));
         bucket->count++;
     }
-    if (of_source) {
-        v->walked_documents += count;
-        progress_set(&v->replica->progress, v->documents + v->walked_documents);
-    }
-    rest(v);
-    return 0;
+    side->walked_documents += count;
+    if (side->of_source)
+        progress_set(&v->replica->progress, side->documents + side->walked_documents);
+    rest(side);
+    return atomic_load(&v->failed) ? REPLICA_STOPPED : 0;
 }
 
 static void begin_sums(void *context)
 {
-    struct verification *v = context;
-    memset(v->walked, 0, BUCKETS * sizeof *v->walked);
-    v->walked_documents = 0;
+    struct side *side = context;
+    memset(side->walked, 0, BUCKETS * sizeof *side->walked);
+    side->walked_documents = 0;
 }
 
-static void end_sums(struct verification *v)
+static void end_sums(struct side *side)
 {
     for (size_t i = 0; i < BUCKETS; i++) {
-        v->summed[i].sum += v->walked[i].sum;
-        v->summed[i].count += v->walked[i].count;
+        side->sums[i].places += side->walked[i].places;
+        side->sums[i].sum += side->walked[i].sum;
+        side->sums[i].count += side->walked[i].count;
     }
-    v->documents += v->walked_documents;
-    begin_sums(v);
+    side->documents += side->walked_documents;
+    begin_sums(side);
 }
 
 /* --- Doubts ------------------------------------------------------------------------------------------------------- */
@@ -205,15 +239,18 @@ static void put_doubt(struct verification *v, struct doubt doubt)
     v->doubts[v->doubt_count++] = doubt;
 }
 
-static void add_doubt(struct verification *v, yyjson_val *hit, bool of_source)
+static void add_doubt(const struct side *side, yyjson_val *hit)
 {
-    if (v->doubt_count == DOUBTS_MAX)
+    struct verification *v = side->verification;
+    if (v->doubt_count == DOUBTS_MAX) {
         v->many = true;
-    else
-        put_doubt(v, make_doubt(&(struct replica_key){.index = slice_from(v->index),
-                                                      .type = slice_from(type_of(v, hit, of_source)),
-                                                      .id = text_of(hit, "_id"),
-                                                      .routing = text_of(hit, "_routing")}));
+        return;
+    }
+    put_doubt(v, make_doubt(&(struct replica_key){.index = slice_from(side->index),
+                                                  .type = slice_from(type_of(side, hit)),
+                                                  .id = text_of(hit, "_id"),
+                                                  .routing = text_of(hit, "_routing")}));
+    v->doubts[v->doubt_count - 1].version = version_of(hit, side->of_source);
 }
 
 static void free_doubt(struct doubt *doubt)
@@ -280,12 +317,16 @@ static bool is_of(const struct client *client, const struct doubt *doubts, size_
     return true;
 }
 
-/* Asks one side for documents as they are now. */
-static int ask(struct verification *v, const struct doubt *doubts, size_t count, bool of_source)
+/* Asks one side for documents as they are now, with or without their sources. */
+static int ask(struct verification *v, const struct doubt *doubts, size_t count, bool of_source, bool sources)
 {
+    const char *path = of_source ? "/_mget?any_routing=true&commit_timestamp=true&_source=" : "/_mget?_source=";
     const char *whom = of_source ? "source" : "target";
     tl_cleanup(buf_deinit) struct buf body = BUF_INIT(BUF_UNLIMITED);
+    tl_cleanup(buf_deinit) struct buf full = BUF_INIT(BUF_UNLIMITED);
     struct client *client = of_source ? &v->replica->source : &v->target;
+    buf_printf(&full, "%s%s", path, sources ? "true" : "false");
+    buf_byte(&full, '\0');
     buf_lit(&body, "{\"docs\":[");
     for (size_t i = 0; i < count; i++) {
         if (i > 0)
@@ -294,8 +335,8 @@ static int ask(struct verification *v, const struct doubt *doubts, size_t count,
     }
     buf_lit(&body, "]}");
     for (unsigned tries = 0;; tries++) {
-        long status = of_source ? source_ask_present(client, "POST", "/_mget?any_routing=true", buf_as_slice(&body))
-                                : replica_ask(client, whom, "POST", "/_mget", buf_as_slice(&body));
+        long status = of_source ? source_ask_present(client, "POST", full.data, buf_as_slice(&body))
+                                : replica_ask(client, whom, "POST", full.data, buf_as_slice(&body));
         if (status != 200)
             return source_complain(client, "cannot read documents", "", status);
         if (!is_of(client, doubts, count))
@@ -315,17 +356,11 @@ static int ask(struct verification *v, const struct doubt *doubts, size_t count,
     }
 }
 
-/* Returns: a number in an answer with raw numbers; 0: none. */
-static uint64_t number_of(yyjson_val *object, const char *name)
-{
-    const char *text = yyjson_get_raw(yyjson_obj_get(object, name));
-    return text == NULL ? 0 : strtoull(text, NULL, 10);
-}
-
 /*
  * Compares the two sides' answers; the source's is as of `read`. The target was asked for the
  * document under the doubt's routing. If the source has another routing by now, the target has no
- * document there, or the document itself, if both routings lead to one shard.
+ * document there, or the document itself, if both routings lead to one shard. A document whose
+ * version is between the last change and `read` is equal by its content.
  */
 static void judge(struct doubt *doubt, yyjson_val *ours, yyjson_val *theirs, tl_ts read)
 {
@@ -334,7 +369,7 @@ static void judge(struct doubt *doubt, yyjson_val *ours, yyjson_val *theirs, tl_
     struct slice routing = text_of(ours, "_routing");
     mem_free((char *)doubt->routing.data);
     doubt->routing = SLICE_NONE;
-    doubt->version = is_there ? number_of(theirs, "_version") : 0;
+    doubt->version = is_there ? version_of(theirs, false) : 0;
     doubt->read = read;
     if (is_here && !replica_same_routing(routing, doubt->key.routing) &&
         !(is_there && replica_same_routing(routing, text_of(theirs, "_routing")))) {
@@ -342,17 +377,20 @@ static void judge(struct doubt *doubt, yyjson_val *ours, yyjson_val *theirs, tl_
         doubt->routing = copy_text(routing);
         return;
     }
-    doubt->what = is_here && !is_there                                    ? MISSING
-                  : !is_here && is_there                                  ? EXTRA
-                  : is_here && content_hash(ours) != content_hash(theirs) ? DIFFERENT
-                                                                          : EQUAL;
+    bool differs = false;
+    if (is_here && is_there) {
+        doubt->older = doubt->version < version_of(ours, true);
+        differs = doubt->older || is_newer(doubt) || content_hash(ours) != content_hash(theirs) ||
+                  !replica_same_routing(routing, text_of(theirs, "_routing"));
+    }
+    doubt->what = is_here && !is_there ? MISSING : !is_here && is_there ? EXTRA : differs ? DIFFERENT : EQUAL;
 }
 
 static int compare_some(struct verification *v, struct doubt *doubts, size_t count)
 {
-    int r = ask(v, doubts, count, true);
+    int r = ask(v, doubts, count, true, true);
     if (r == 0)
-        r = ask(v, doubts, count, false);
+        r = ask(v, doubts, count, false, true);
     yyjson_val *here = yyjson_obj_get(client_json(&v->replica->source), "docs"),
                *there = yyjson_obj_get(client_json(&v->target), "docs");
     for (size_t i = 0; r == 0 && i < count; i++)
@@ -369,7 +407,7 @@ static int is_the_document(struct verification *v, const struct doubt *left, boo
 {
     struct doubt own = *left;
     own.key.routing = left->routing;
-    int r = ask(v, &own, 1, false);
+    int r = ask(v, &own, 1, false, true);
     yyjson_val *there = yyjson_arr_get(yyjson_obj_get(client_json(&v->target), "docs"), 0);
     *ret_is = r == 0 && yyjson_get_bool(yyjson_obj_get(there, "found")) &&
               replica_same_routing(text_of(there, "_routing"), left->key.routing);
@@ -397,25 +435,57 @@ static int compare(struct verification *v)
     return 0;
 }
 
+/* Removes doubts whose version the other side has, too: they were equal at the time of the walk. */
+static int drop_equal_versions(struct verification *v, size_t from, bool of_source)
+{
+    struct client *client = of_source ? &v->target : &v->replica->source; /* the other side's */
+    size_t left = from;
+    int r = 0;
+    for (size_t at = from; at < v->doubt_count; at += GET_MAX) {
+        size_t count = v->doubt_count - at < GET_MAX ? v->doubt_count - at : GET_MAX;
+        r = r == 0 ? ask(v, v->doubts + at, count, !of_source, false) : r;
+        for (size_t i = at; i < at + count; i++) {
+            yyjson_val *other = r == 0 ? yyjson_arr_get(yyjson_obj_get(client_json(client), "docs"), i - at) : NULL;
+            if (yyjson_get_bool(yyjson_obj_get(other, "found")) &&
+                version_of(other, !of_source) == v->doubts[i].version &&
+                replica_same_routing(text_of(other, "_routing"), v->doubts[i].key.routing))
+                free_doubt(&v->doubts[i]);
+            else
+                v->doubts[left++] = v->doubts[i];
+        }
+    }
+    v->doubt_count = left;
+    return r;
+}
+
+/*
+ * Whether a walk of this side may find documents of a bucket that differ: a walk of the source finds
+ * those that the source has, one of the target those that only the target has.
+ */
+static bool is_suspicious(const struct side *side, uint64_t number)
+{
+    const struct bucket *here = &side->verification->here.sums[number],
+                        *there = &side->verification->there.sums[number];
+    bool moved = here->places != there->places || here->count != there->count;
+    return moved || (side->of_source && here->sum != there->sum);
+}
+
 /*
  * Adds a doubt for each hit in a bucket that differs. A document on both sides is visited twice and
  * kept once, with the source's routing.
  */
 static int doubt_hits(void *context, yyjson_val *hits, tl_ts version)
 {
-    struct verification *v = context;
-    bool of_source = v->summed == v->here;
+    struct side *side = context;
+    struct verification *v = side->verification;
+    bool of_source = side->of_source;
     size_t before = v->doubt_count, left = before, i, count;
     yyjson_val *hit;
     (void)version;
-    json_arr_foreach (hits, i, count, hit) {
-        uint64_t bucket = place_hash(v, hit, of_source) % BUCKETS;
-        if (!of_source && tombstone_is(hit))
-            continue;
-        if (v->here[bucket].sum != v->there[bucket].sum || v->here[bucket].count != v->there[bucket].count)
-            add_doubt(v, hit, of_source);
-    }
-    int r = 0;
+    json_arr_foreach (hits, i, count, hit)
+        if ((of_source || !tombstone_is(hit)) && is_suspicious(side, place_hash(side, hit) % BUCKETS))
+            add_doubt(side, hit);
+    int r = v->replica->options->content ? 0 : drop_equal_versions(v, before, of_source);
     for (size_t at = before; r == 0 && at < v->doubt_count; at += GET_MAX)
         r = compare_some(v, v->doubts + at, v->doubt_count - at < GET_MAX ? v->doubt_count - at : GET_MAX);
     for (size_t at = before; at < v->doubt_count; at++) {
@@ -429,7 +499,7 @@ static int doubt_hits(void *context, yyjson_val *hits, tl_ts version)
             v->doubts[left++] = v->doubts[at];
     }
     v->doubt_count = left;
-    rest(v);
+    rest(side);
     return r;
 }
 
@@ -437,56 +507,89 @@ static int doubt_hits(void *context, yyjson_val *hits, tl_ts version)
 
 static void begin_doubts(void *context)
 {
-    struct verification *v = context;
-    while (v->doubt_count > v->doubted)
+    const struct side *side = context;
+    struct verification *v = side->verification;
+    while (v->doubt_count > side->doubted)
         free_doubt(&v->doubts[--v->doubt_count]);
 }
 
-static int walk_one(struct verification *v, struct client *client, const char *whom, const char *name,
-                    int (*visit)(void *, yyjson_val *, tl_ts))
+static int walk_one(struct side *side, const char *name, int (*visit)(void *, yyjson_val *, tl_ts))
 {
-    v->doubted = v->doubt_count;
-    int r = copy_walk(&(struct walk){.client = client,
-                                     .whom = whom,
+    const struct verification *v = side->verification;
+    const struct replica_options *options = v->replica->options;
+    bool sums = visit == sum_hits;
+    side->doubted = v->doubt_count;
+    int r = copy_walk(&(struct walk){.client = side->client,
+                                     .whom = side->of_source ? "source" : "target",
                                      .index = name,
-                                     .sources = true,
-                                     .begin = visit == sum_hits ? begin_sums : begin_doubts,
+                                     .page = sums && !options->content && !v->slow ? PAGE_HITS : 0,
+                                     .what = sums && options->content                  ? WALK_SOURCES
+                                             : options->tombstones && !side->of_source ? WALK_TOMBSTONES
+                                                                                       : WALK_IDS,
+                                     .versions = !side->of_source,
+                                     .begin = sums ? begin_sums : begin_doubts,
                                      .visit = visit,
-                                     .context = v});
-    if (visit == sum_hits)
-        end_sums(v);
+                                     .context = side});
+    if (sums)
+        end_sums(side);
     return r;
 }
 
-static int walk_index(struct verification *v, const char *name, int (*visit)(void *, yyjson_val *, tl_ts))
+static int walk_index(struct side *side, const char *name, int (*visit)(void *, yyjson_val *, tl_ts))
 {
-    const struct replica_index *known = map_get(&v->replica->indices, slice_from(name));
-    v->index = name;
-    if (v->summed == v->here)
-        return walk_one(v, &v->replica->source, "source", name, visit);
+    const struct replica *replica = side->verification->replica;
+    const struct replica_index *known = map_get(&replica->indices, slice_from(name));
+    side->index = name;
+    if (side->of_source)
+        return walk_one(side, name, visit);
     int r = 0;
-    for (size_t i = 0; r == 0 && i < copy_count_names(v->replica, name); i++) {
+    for (size_t i = 0; r == 0 && i < copy_count_names(replica, name); i++) {
         tl_cleanup(buf_deinit) struct buf there = BUF_INIT(BUF_UNLIMITED), path = BUF_INIT(BUF_UNLIMITED);
-        copy_write_name(v->replica, name, i, &there);
-        v->type = known == NULL || known->types[i] == NULL ? "_doc" : known->types[i];
+        copy_write_name(replica, name, i, &there);
+        side->type = known == NULL || known->types[i] == NULL ? "_doc" : known->types[i];
         buf_byte(&path, '/');
         client_escape(&path, slice_from(there.data));
         buf_lit(&path, "/_refresh");
         buf_byte(&path, '\0');
-        (void)!replica_ask(&v->target, "target", "POST", path.data, SLICE_LIT(""));
-        r = walk_one(v, &v->target, "target", there.data, visit);
+        (void)!replica_ask(side->client, "target", "POST", path.data, SLICE_LIT(""));
+        r = walk_one(side, there.data, visit);
     }
     return r;
 }
 
-static int walk_all(struct verification *v, char **names, struct bucket *summed,
-                    int (*visit)(void *, yyjson_val *, tl_ts))
+static int walk_side(struct side *side, int (*visit)(void *, yyjson_val *, tl_ts))
 {
+    char **names = side->verification->names;
     int r = 0;
-    v->summed = summed;
     for (; r == 0 && names != NULL && *names != NULL; names++)
-        r = walk_index(v, *names, visit);
+        r = walk_index(side, *names, visit);
     return r;
+}
+
+static void sum_side(void *context)
+{
+    struct side *side = context;
+    side->result = walk_side(side, sum_hits);
+    if (side->result != 0)
+        atomic_store(&side->verification->failed, true);
+}
+
+/* Returns: 0; the result of the side that failed first. */
+static int sum_both(struct verification *v)
+{
+    struct thread thread = {0};
+    if (v->slow) {
+        sum_side(&v->here);
+        if (v->here.result == 0)
+            sum_side(&v->there);
+    } else {
+        if (thread_start(&thread, "verify", sum_side, &v->there) != 0)
+            abort();
+        sum_side(&v->here);
+        thread_join(&thread);
+    }
+    bool follows = v->here.result == REPLICA_STOPPED; /* since the other one has failed, or by a signal */
+    return v->here.result == 0 || (follows && v->there.result != 0) ? v->there.result : v->here.result;
 }
 
 static int look_again(struct verification *v)
@@ -501,60 +604,19 @@ static int look_again(struct verification *v)
 
 /* --- Results ------------------------------------------------------------------------------------------------------ */
 
-/*
- * Sets `older` if the source has changed the document after the timestamp that is the version of the
- * target's: the target lacks that change. The source's version is that as of the doubt's read.
- */
-static int see_older(struct verification *v, struct doubt *doubt)
-{
-    tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
-    const struct slice parts[] = {doubt->key.index, doubt->key.type, doubt->key.id};
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        buf_byte(&path, '/');
-        client_escape(&path, parts[i]);
-    }
-    buf_lit(&path, "?version_history=true");
-    if (doubt->key.routing.data != NULL) {
-        buf_lit(&path, "&routing=");
-        client_escape(&path, doubt->key.routing);
-    }
-    buf_byte(&path, '\0');
-    struct client *source = &v->replica->source;
-    long status = source_ask_present(source, "GET", path.data, SLICE_NONE);
-    if (status != 200 && status != 404)
-        return source_complain(source, "cannot read the versions of a document of", doubt->key.index.data, status);
-    size_t i, count;
-    yyjson_val *version;
-    json_arr_foreach (yyjson_obj_get(client_json(source), "versions"), i, count, version) {
-        tl_ts from = number_of(version, "from");
-        if (from > doubt->read)
-            continue;
-        doubt->older = doubt->version < from;
-        break;
-    }
-    return 0;
-}
-
-static int find_older(struct verification *v)
-{
-    int r = 0;
-    for (size_t i = 0; r == 0 && i < v->doubt_count; i++)
-        if (v->doubts[i].what == DIFFERENT && !is_newer(&v->doubts[i]))
-            r = replica_stopping() ? REPLICA_STOPPED : see_older(v, &v->doubts[i]);
-    return r;
-}
-
 static int repair(struct verification *v)
 {
     int r = 0;
     suspects_set_place(v->replica->suspects, 0); /* the feed does not name these documents */
     struct replica_key keys[GET_MAX];
+    v->replica->superseding = true;
     for (size_t at = 0; r == 0 && at < v->doubt_count;) {
         size_t count = 0;
         while (count < GET_MAX && at < v->doubt_count)
             keys[count++] = v->doubts[at++].key;
         r = source_send(v->replica, keys, count, NULL);
     }
+    v->replica->superseding = false;
     return r == 0 ? lanes_drain(v->replica->lanes) : r;
 }
 
@@ -597,28 +659,36 @@ static void tell(struct verification *v)
             tell_document(&v->doubts[i]);
     }
     if (v->replica->options->json) {
-        printf("{\"equal\":%s,\"documents\":%" PRIu64, equal ? "true" : "false", v->documents);
+        printf("{\"equal\":%s,\"documents\":%" PRIu64, equal ? "true" : "false", v->here.documents);
         for (size_t i = 0; i < FINDINGS; i++)
             printf(",\"%s\":%" PRIu64, finding_words[i], counts[i]);
         printf(",\"more\":%s}\n", v->many ? "true" : "false");
     } else if (equal)
-        printf("equal: %" PRIu64 " documents\n", v->documents);
+        printf("equal: %" PRIu64 " documents\n", v->here.documents);
     else
         printf("not equal: of %" PRIu64 " documents %" PRIu64 " are missing, %" PRIu64 " older, %" PRIu64
                " different, %" PRIu64 " newer, and %" PRIu64 " extra%s\n",
-               v->documents, counts[FOUND_MISSING], counts[FOUND_OLDER], counts[FOUND_DIFFERENT], counts[FOUND_NEWER],
-               counts[FOUND_EXTRA], v->many ? ", and more were not checked" : "");
+               v->here.documents, counts[FOUND_MISSING], counts[FOUND_OLDER], counts[FOUND_DIFFERENT],
+               counts[FOUND_NEWER], counts[FOUND_EXTRA], v->many ? ", and more were not checked" : "");
+}
+
+static void begin_side(struct side *side, struct verification *v, struct client *client)
+{
+    *side = (struct side){.verification = v,
+                          .client = client,
+                          .of_source = client == &v->replica->source,
+                          .sums = mem_zalloc(BUCKETS * sizeof *side->sums),
+                          .walked = mem_zalloc(BUCKETS * sizeof *side->walked)};
 }
 
 static void begin(struct verification *v, struct replica *replica)
 {
-    *v = (struct verification){.replica = replica,
-                               .here = mem_zalloc(BUCKETS * sizeof *v->here),
-                               .there = mem_zalloc(BUCKETS * sizeof *v->there),
-                               .walked = mem_zalloc(BUCKETS * sizeof *v->walked)};
+    *v = (struct verification){.replica = replica};
     client_init(&v->target, replica->options->to);
     v->target.gives_up = replica_gives_up;
     v->target.raw_numbers = true;
+    begin_side(&v->here, v, &replica->source);
+    begin_side(&v->there, v, &v->target);
 }
 
 static void end(struct verification *v)
@@ -626,9 +696,10 @@ static void end(struct verification *v)
     for (size_t i = 0; i < v->doubt_count; i++)
         free_doubt(&v->doubts[i]);
     mem_free(v->doubts);
-    mem_free(v->here);
-    mem_free(v->there);
-    mem_free(v->walked);
+    mem_free(v->here.sums);
+    mem_free(v->here.walked);
+    mem_free(v->there.sums);
+    mem_free(v->there.walked);
     client_deinit(&v->target);
 }
 
@@ -638,23 +709,21 @@ static void end(struct verification *v)
  */
 static int compare_all(struct verification *v, bool looks)
 {
-    char **names;
-    int r = copy_look(v->replica, &names);
+    int r = copy_look(v->replica, &v->names);
     if (r == 0)
-        r = walk_all(v, names, v->here, sum_hits);
-    if (r == 0)
-        r = walk_all(v, names, v->there, sum_hits);
+        r = sum_both(v);
     progress_end(&v->replica->progress);
-    bool equal = memcmp(v->here, v->there, BUCKETS * sizeof *v->here) == 0;
+    bool equal = memcmp(v->here.sums, v->there.sums, BUCKETS * sizeof *v->here.sums) == 0;
     if (r == 0 && !equal)
-        r = walk_all(v, names, v->here, doubt_hits);
+        r = walk_side(&v->here, doubt_hits);
     if (r == 0 && !equal)
-        r = walk_all(v, names, v->there, doubt_hits);
+        r = walk_side(&v->there, doubt_hits);
     if (r == 0)
         r = looks ? look_again(v) : 0;
-    for (size_t i = 0; names != NULL && names[i] != NULL; i++)
-        mem_free(names[i]);
-    mem_free(names);
+    for (size_t i = 0; v->names != NULL && v->names[i] != NULL; i++)
+        mem_free(v->names[i]);
+    mem_free(v->names);
+    v->names = NULL;
     return r;
 }
 
@@ -695,7 +764,6 @@ int verify(struct replica *replica)
     begin(&v, replica);
     progress_init(&replica->progress, "documents", 0, replica->options->quiet || replica->options->json);
     int r = compare_all(&v, true);
-    r = r == 0 ? find_older(&v) : r;
     if (r == 0) {
         tell(&v);
         tell_verified(replica, replica->source.timestamp, count_differences(&v));

@@ -31,6 +31,7 @@ enum {
     OPTION_BATCH,
     OPTION_VERIFY,
     OPTION_REPAIR,
+    OPTION_CONTENT,
     OPTION_JSON
 };
 enum { LANES_DEFAULT = 4, LANES_MAX = 64, NAME_BYTES_MAX = 255 /* as the source takes in its list of copies */ };
@@ -51,10 +52,11 @@ static const struct argp_option options[] = {
     {"name", OPTION_NAME, "NAME", 0, "Of this copy, where there are several; at most 255 bytes (default)", 1},
     {"once", OPTION_ONCE, NULL, 0, "End when all is copied that there is now", 1},
     {"verify", OPTION_VERIFY, NULL, 0,
-     "Compare both sides, and report each document of the target that is missing, extra, older, different or newer; "
-     "nothing is changed, and a copy may run at the same time",
+     "Compare both sides by ids and versions, and report each document of the target that is missing, extra, older, "
+     "different or newer; nothing is changed, and a copy may run at the same time",
      1},
     {"repair", OPTION_REPAIR, NULL, 0, "Compare as --verify does, send what differs again, and compare it", 1},
+    {"content", OPTION_CONTENT, NULL, 0, "Compare the contents of all documents, too", 1},
     {"json", OPTION_JSON, NULL, 0, "What --verify finds as JSON", 1},
     {"delete-indices", OPTION_DELETE, NULL, 0, "Delete what was deleted in the source; else it is closed", 1},
     {"take-over", OPTION_TAKE_OVER, NULL, 0,
@@ -97,7 +99,8 @@ static const char doc[] =
     "  tidelock replicate --to http://localhost:9201 --name live --prefix live- --index fs,logs-*\n"
     "  tidelock replicate --to http://localhost:9201 --once\n"
     "  tidelock replicate --from http://a:9200,http://b:9200,http://c:9200 --to http://localhost:9201\n"
-    "  tidelock replicate --to http://localhost:9201 --verify\n";
+    "  tidelock replicate --to http://localhost:9201 --verify\n"
+    "  tidelock replicate --to http://localhost:9201 --verify --content\n";
 
 #define LAST_ANSWERS_US (5 * TL_SECOND)
 
@@ -160,6 +163,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
     case OPTION_ONCE: o->once = true; break;
     case OPTION_VERIFY: o->verify = true; break;
     case OPTION_REPAIR: o->repair = true; break;
+    case OPTION_CONTENT: o->content = true; break;
     case OPTION_JSON: o->json = true; break;
     case OPTION_DELETE: o->delete_indices = true; break;
     case OPTION_TAKE_OVER: o->take_over = true; break;

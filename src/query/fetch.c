@@ -16,6 +16,7 @@
 #include "json/path.h"
 #include "json/write.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 static bool source_enabled(const struct mapping *mapping)
@@ -508,6 +509,8 @@ static void write_head(const struct fetcher *fetcher, const struct match_doc *ma
         buf_i64(buf, match_doc->doc->seq_no);
         buf_lit(buf, ",\"_primary_term\":1");
     }
+    if (fetcher->request->commit_timestamp)
+        buf_printf(buf, ",\"_commit_timestamp\":%" PRIu64, match_doc->doc->ts);
 }
 
 /* Writes the source filtered by the mapping, and then by the request. */

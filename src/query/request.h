@@ -66,6 +66,7 @@ struct search_request {
     size_t script_field_count;
     bool version;
     bool seq_no_primary_term;
+    bool commit_timestamp; /* of the API only: hits have the timestamp of the commit that made their version */
     bool track_scores;
     bool explain;
     int32_t track_total_hits;     /* number to count up to, or a TOTAL_HITS_ constant */

@@ -174,6 +174,24 @@ class Feed(unittest.TestCase):
             ("index", "1", None, "b"), ("index", "2", "x", "same"), ("index", "2", "z", "x"), ("delete", "2", "w", "z"), ("index", "2", "q", "w")])
         self.assertEqual({change[3] for change in told()}, {"same"})
 
+    def test_keys(self):
+        """Documents are only named, also those that are gone and those below a rename; where documents have routings the answer is the same as without."""
+        def told(index, **options):
+            lines, _ = self.read(since, index=index, source="false", expand="true", **options)
+            return [(line["timestamp"], {key: value for key, value in c.items() if key not in ("_version", "_seq_no", "_primary_term")}) for line in lines for c in line["changes"]]
+        since = self.now()
+        self.server.must("PUT", "/plain", {"mappings": {"properties": {"path": {"type": "path"}}}})
+        self.server.must("PUT", "/plain/_doc/1", {"path": "/a/1"})
+        self.server.must("POST", "/plain/_rename", {"from": "/a", "to": "/b"})
+        self.server.must("DELETE", "/plain/_doc/1")
+        self.server.must("PUT", "/shards/_doc/1?routing=r", {"n": 1})
+        self.server.must("PUT", "/shards/_doc/1?routing=s", {"n": 1})
+        whole = told("plain")
+        self.assertEqual([change.get("op") for _, change in whole if "_id" in change], ["index", "index", "delete"])
+        self.assertEqual(told("plain", keys="true"), [(ts, {**change, "op": "changed"} if "_id" in change else change) for ts, change in whole])
+        self.assertEqual(told("shards", keys="true", previous_routing="true"), told("shards", previous_routing="true"))
+        self.assertEqual(self.server.ask("GET", "/_changes?since=%d&keys=true" % since)[0], 400)
+
     def test_first_routing(self):
         """However an index gets its first routing: the version before it, without one, is found."""
         def transaction(index):

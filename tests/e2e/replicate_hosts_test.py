@@ -18,6 +18,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import cluster_test  # noqa: E402
 import replicate_test  # noqa: E402
 from replicate_standin_test import Target  # noqa: E402
+from clock import ClockedServer  # noqa: E402
 from proxy import Meddler  # noqa: E402
 from server import Server  # noqa: E402
 from waiting import stop_process, until  # noqa: E402
@@ -103,11 +104,77 @@ def response(status, body, timestamp):
 
 
 class Ended(replicate_test.Copy):
-    """A program whose session its successor ends while it is attached, since the successor takes its process for one that has ended."""
+    """A program whose successor takes its process for one that has ended."""
     new_target = Target
 
+    def lock(self, request, process, gone):
+        """Returns: the source's answer to a lock request, in which the process of the holder is one that has ended."""
+        connection = self.source.connect()
+        reply = self.source.request("POST", "/_lock", request.partition(b"\r\n\r\n")[2].decode(), connection=connection)
+        connection.close()
+        return response(reply.status, json.loads(reply.body.replace(b"process %d " % process.pid, b"process %d " % gone.pid)), 0)
+
+    def end_attached(self, request, process, gone):
+        """As lock(); and the holder's session is ended although it is attached, as that of a machine that was just resumed and has not attached it yet."""
+        method, path = request.split(b" ")[:2]
+        if method != b"DELETE":
+            return self.lock(request, process, gone) if path == b"/_lock" else None
+        connection = self.source.connect()
+        reply = self.source.request("DELETE", path.decode().replace("&if_detached=true", ""), connection=connection)
+        connection.close()
+        return response(reply.status, json.loads(reply.body), 0)
+
+    def test_clock_is_set_while_both_may_send(self):
+        """What changes within a lease is suspect: that is measured by the copy's clock, and not by the source's, which is set forward."""
+        gone = subprocess.Popen(["true"])
+        gone.wait()
+        with ClockedServer(*self.SOURCE) as self.source, Host(self.source.port, lambda request: self.end_attached(request, process, gone)) as host:
+            self.fill(3)
+            process = self.follow()
+            self.await_equal()
+            until(self.has_place, "there is a place")
+            command = self.command("--quiet", "--suspect-time", "1h")
+            command[command.index("--from") + 1] = host.url
+            successor = subprocess.Popen(command)
+            self.addCleanup(successor.kill)
+            until(lambda: process.poll() is not None, "the program before has ended")
+            self.source.clock.step(3600)
+            for i in range(8):
+                self.source.must("PUT", "/fs/_doc/later-%d" % i, {"n": i})
+                until(lambda: self.target.ask("GET", "/fs/_doc/later-%d" % i)[0] == 200, "it is copied")
+            successor.send_signal(signal.SIGTERM)
+            self.assertEqual(successor.wait(), 0)
+            copy, = self.source.must("GET", "/_changes/_consumers")["consumers"]
+            self.assertGreaterEqual(copy["suspects"], 8)
+
+    def succeed(self, host):
+        command = self.command("--once")
+        command[command.index("--from") + 1] = host.url
+        return subprocess.run(command, capture_output=True, text=True)
+
+    def test_attached_session_is_not_ended(self):
+        """Whatever the source says of it before: that decides whether a connection keeps it alive when it is to end it."""
+        gone = subprocess.Popen(["true"])
+        gone.wait()
+
+        def answer(request):
+            method, path = request.split(b" ")[:2]
+            if method == b"GET" and path.startswith(b"/_session/"):
+                return response(200, {"attached": False}, 0)
+            return self.lock(request, process, gone) if path == b"/_lock" else None
+        with Host(self.source.port, answer) as host:
+            self.fill(20)
+            process = self.follow()
+            self.await_equal()
+            until(self.has_place, "there is a place")
+            successor = self.succeed(host)
+            self.assertEqual(successor.returncode, 75, successor.stderr)
+            self.source.must("PUT", "/fs/_doc/later", {"n": 1})
+            self.await_equal()
+            self.assertIsNone(process.poll())
+
     def test_both_send_for_a_while(self):
-        """Requests of the program, executed after its successor's, change nothing: neither a document, nor the place."""
+        """The session is ended while the program is certain of its lease. Its requests, executed after its successor's, change nothing: neither a document, nor the place."""
         gone = subprocess.Popen(["true"])
         gone.wait()
         places = []
@@ -117,27 +184,14 @@ class Ended(replicate_test.Copy):
                 places.append((method, path, body, {"Content-Type": "application/json"}))
             return "late" if path.startswith("/_bulk") and b'"_id":"held"' in body else "pass"
 
-        def answer(request):
-            """The holder's process is another one, and not attached."""
-            method, path = request.split(b" ")[:2]
-            if method == b"GET" and path.startswith(b"/_session/"):
-                return response(200, {"attached": False}, 0)
-            if path != b"/_lock":
-                return None
-            connection = self.source.connect()
-            reply = self.source.request("POST", "/_lock", request.partition(b"\r\n\r\n")[2].decode(), connection=connection)
-            connection.close()
-            return response(reply.status, json.loads(reply.body.replace(b"process %d " % process.pid, b"process %d " % gone.pid)), 0)
-        with Meddler(self.target.port, judge) as meddler, Host(self.source.port, answer) as host:
+        with Meddler(self.target.port, judge) as meddler, Host(self.source.port, lambda request: self.end_attached(request, process, gone)) as host:
             self.fill(20)
             process = self.follow(to=meddler.url)
             self.await_equal()
             until(self.has_place, "there is a place")
             self.source.must("PUT", "/fs/_doc/held", {"n": 1})
             until(lambda: meddler.late, "the document is under way")
-            command = self.command("--once")
-            command[command.index("--from") + 1] = host.url
-            successor = subprocess.run(command, capture_output=True, text=True)
+            successor = self.succeed(host)
             self.assertEqual(successor.returncode, 0, successor.stderr)
             self.assertIn("the session of process %d, which has ended, held the lock, and is ended" % gone.pid, successor.stderr)
             self.assert_equal()

@@ -352,9 +352,9 @@ class Refusals(replicate_test.Copy):
         self.assertEqual(self.target.ask("GET", "/fs")[0], 404)
 
     def test_liar(self):
-        """Acknowledged items that were dropped, one that was sent with another content, and a deleted document that came back: all are named, and mended."""
+        """Acknowledged items that were dropped, one that was sent with another version, one with another content, and a deleted document that came back: all are named, and mended."""
         self.fill(3000)
-        lost, changed = {"999", "1999", "2999"}, "1234"
+        lost, older, changed = {"999", "1999", "2999"}, "1500", "1234"
 
         class Liar(replicate_test.Meddler):
             def forward(self, method, path, body, headers):
@@ -366,6 +366,8 @@ class Refusals(replicate_test.Copy):
                     if it["_id"] in lost:
                         dropped.append((number // 2, it))
                         continue
+                    if it["_id"] == older:
+                        lines[number] = json.dumps({"index": {**it, "version": it["version"] - 1}})
                     kept += [lines[number], '{"n":-1}' if it["_id"] == changed else lines[number + 1]]
                 status, kind, answer = super().forward(method, path, "".join(line + "\n" for line in kept).encode(), headers)
                 answer = json.loads(answer)
@@ -380,12 +382,22 @@ class Refusals(replicate_test.Copy):
 
         def compare(*options):
             return subprocess.run(self.command("--quiet", *options), capture_output=True, text=True, env=replicate_test.without_rests())
-        found = compare("--verify")
-        self.assertEqual((found.returncode, sorted(" ".join(line.split()) for line in found.stdout.splitlines())),
-                         (1, sorted(["missing fs/" + id for id in lost] + ["different fs/" + changed, "extra fs/7", "not equal: of 2999 documents 3 are missing, 0 older, 1 different, 0 newer, and 1 extra"])))
+        named = ["missing fs/" + id for id in lost] + ["older fs/" + older, "extra fs/7"]
+        for options, more, different in ((), [], 0), (("--content",), ["different fs/" + changed], 1):
+            found = compare("--verify", *options)
+            self.assertEqual((found.returncode, sorted(" ".join(line.split()) for line in found.stdout.splitlines())),
+                             (1, sorted(named + more + ["not equal: of 2999 documents 3 are missing, 1 older, %d different, 0 newer, and 1 extra" % different])))
         self.assertEqual(compare("--repair").returncode, 0)
         self.assertEqual(compare("--verify").stdout, "equal: 2999 documents\n")
+        self.assertEqual(compare("--repair", "--content").returncode, 0)
+        self.assertEqual(compare("--verify", "--content").stdout, "equal: 2999 documents\n")
         self.assert_equal()
+
+
+def fill_beyond_limit(source):
+    """More documents than a comparison holds (DOUBTS_MAX)."""
+    for begin in range(0, 100500, 25125):
+        source.must("POST", "/_bulk", "".join('{"index":{"_index":"fs","_id":"%d"}}\n{}\n' % i for i in range(begin, begin + 25125)))
 
 
 class Forgets(Target):
@@ -402,8 +414,7 @@ class MoreThanItHolds(replicate_test.Copy):
 
     def test_more_differences_than_limit(self):
         """More documents than a comparison holds differ, whatever is sent: the copy says so, and ends with 1."""
-        for begin in range(0, 100500, 25125):
-            self.source.must("POST", "/_bulk", "".join('{"index":{"_index":"fs","_id":"%d"}}\n{}\n' % i for i in range(begin, begin + 25125)))
+        fill_beyond_limit(self.source)
         self.once()
         self.cut_feed()
         said = self.once(expect=1)
@@ -437,8 +448,7 @@ class MoreThanItChecksAgain(replicate_test.Copy):
 
     def test_unchecked_differences_are_not_equality(self):
         """More documents than a comparison holds differ for a while: those that it holds have become equal, and of the others nothing is known."""
-        for begin in range(0, 100500, 25125):
-            self.source.must("POST", "/_bulk", "".join('{"index":{"_index":"fs","_id":"%d"}}\n{}\n' % i for i in range(begin, begin + 25125)))
+        fill_beyond_limit(self.source)
         self.once()
         self.target.walks = 0
         run = subprocess.run(self.command("--quiet", "--verify", "--json"), capture_output=True, text=True, env=replicate_test.without_rests())

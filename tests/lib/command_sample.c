@@ -285,6 +285,8 @@ static void on_session(struct sample_walk *walk, struct session_command *session
     on_number(walk, "ttl_us", &session->ttl_us);
     on_number(walk, "attachment", &session->attachment);
     on_bool(walk, "force", &session->force);
+    if (!is_printing(walk) || session->if_detached) /* not in commands before version 11 */
+        on_bool(walk, "if_detached", &session->if_detached);
     on_items(walk, "on_expire", &session->on_expire, &session->on_expire_count);
 }
 

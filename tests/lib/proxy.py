@@ -70,7 +70,7 @@ class Proxy:
 class Meddler:
     """Forwards whole HTTP requests to a port of this host. `judge(method, path, body)` chooses the treatment of each: "pass"; "lose": it
     is executed and its reply lost; "twice": executed twice, before the reply; "late": the connection breaks, and the request is executed
-    when `self.late` are released. `spoil(method, path, answer)` replaces the reply by another (status, content type, body); with `drip`
+    when `self.late` are released; a number: it is executed, and its reply comes so many seconds later, or when `hurry` is set. `spoil(method, path, answer)` replaces the reply by another (status, content type, body); with `drip`
     its bytes are sent one by one, so many seconds apart."""
     def __init__(self, port, judge=lambda *_: "pass"):
         self.target = port
@@ -80,6 +80,7 @@ class Meddler:
         self.served = 0
         self.spoil = None
         self.drip = None
+        self.hurry = threading.Event()
 
     def __enter__(self):
         meddler = self
@@ -148,6 +149,8 @@ class Meddler:
         if what == "lose":
             handler.close_connection = True
             return
+        if not isinstance(what, str):
+            self.hurry.wait(what)
         if self.spoil:
             status, kind, answer = self.spoil(*request[:2], (status, kind, answer))
         handler.send_response(status)

@@ -183,7 +183,9 @@ class Standin:
         if "_bulk" in parts:
             return self.bulk(body)
         if "_mget" in parts:
-            return 200, {"docs": [self.get_one(it["_index"], it["_id"], it.get("routing")) for it in json.loads(body)["docs"]]}
+            hidden = ("_source",) if query.get("_source") == "false" else ()
+            found = [self.get_one(it["_index"], it["_id"], it.get("routing")) for it in json.loads(body)["docs"]]
+            return 200, {"docs": [{name: value for name, value in it.items() if name not in hidden} for it in found]}
         if first == "_search" and action == "scroll":
             return self.scroll(json.loads(body)) if method == "POST" else (200, {"succeeded": True, "num_freed": 1})
         if first == "_template":
@@ -345,6 +347,11 @@ class Standin:
         if "query" in body:  # of tombstones, by their age
             (field, bounds), = body["query"]["range"].items()
             hits = [hit for hit in hits if field in hit["_source"] and hit["_source"][field] < bounds["lt"]]
+        shown = body.get("_source", True)
+        if isinstance(shown, list):
+            hits = [{**hit, "_source": {field: value for field, value in hit["_source"].items() if field in shown}} for hit in hits]
+        elif not shown:
+            hits = [{name: value for name, value in hit.items() if name != "_source"} for hit in hits]
         size, total = body.get("size", 10), len(hits)
         reply = {"timed_out": False, "_shards": {"failed": 0}, "hits": {"total": {"value": total}, "hits": hits[:size]}}
         if "scroll" in query:

@@ -47,6 +47,7 @@ struct changes {
     bool source;
     bool expand;             /* a rename is listed as the changes of each document */
     bool previous_routing;   /* each document is compared with its version before the commit */
+    bool keys;               /* documents are named, and read only where they may have routings */
     struct slice expression; /* data NULL: all indices */
     uint32_t *numbers;       /* of the indices that the expression names now, or named at `since`, sorted */
     size_t number_count, number_capacity;
@@ -187,6 +188,16 @@ static int put_gone(struct request *request, bool previous_routing, const struct
     return r < 0 ? r : 0;
 }
 
+static void put_name(const struct catalog_index *index, const struct feed_change *change, const char *op,
+                     struct buf *to)
+{
+    const struct mapping_type *type = mapping_type_by_number(index->mapping, change->type);
+    buf_printf(to, "{\"op\":\"%s\"", op);
+    put_text(to, "_index", index->name);
+    put_text(to, "_type", type != NULL ? type->name : SLICE_LIT("_doc"));
+    put_text(to, "_id", change->name);
+}
+
 /*
  * The document is read without sources, too: the record names it, but has neither its _version,
  * _seq_no and routing nor whether it existed at `ts` (it may be named although it has not changed).
@@ -197,20 +208,21 @@ static int put_gone(struct request *request, bool previous_routing, const struct
 static int put_document(struct request *request, struct changes *changes, const struct catalog_index *index,
                         const struct feed_change *change, tl_ts ts, struct buf *to)
 {
-    const struct mapping_type *type = mapping_type_by_number(index->mapping, change->type);
     /* The request's catalog is not older than its view: an index without the mark has no version with a routing. */
     bool routings = index->may_have_routings, previous_routing = changes->previous_routing && routings;
     struct doc doc;
     bool later;
+    if (changes->keys && !routings) {
+        put_name(index, change, "changed", to);
+        buf_byte(to, '}');
+        return 0;
+    }
     int r = read_document(request, previous_routing, change, ts, &doc, &later);
     if (r < 0 || r == DOC_TOO_OLD)
         return r < 0 ? tl_trace(r)
                      : request_refuse(request, PROBLEM_TIMESTAMP_TOO_OLD,
                                       "the history was cut while it was read: ask again");
-    buf_printf(to, "{\"op\":\"%s\"", r == 0 ? "index" : "delete");
-    put_text(to, "_index", index->name);
-    put_text(to, "_type", type != NULL ? type->name : SLICE_LIT("_doc"));
-    put_text(to, "_id", change->name);
+    put_name(index, change, r == 0 ? "index" : "delete", to);
     if (r == 0) {
         buf_printf(to, ",\"_version\":%" PRId64 ",\"_seq_no\":%" PRId64 ",\"_primary_term\":1", doc.version,
                    doc.seq_no);
@@ -702,10 +714,13 @@ int handle_changes(struct request *request)
         (r = request_bool(request, "source", &changes->source)) != 0 ||
         (r = request_bool(request, "expand", &changes->expand)) != 0 ||
         (r = request_bool(request, "previous_routing", &changes->previous_routing)) != 0 ||
+        (r = request_bool(request, "keys", &changes->keys)) != 0 ||
         (r = request_time(request, "wait", &changes->wait_us)) != 0)
         return r;
     if (changes->wait_us < 0 || changes->wait_us > WAIT_US_MAX)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[wait] is how long to wait for a change, 1h at most");
+    if (changes->keys && changes->source)
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[keys] shows no sources: add [source=false]");
     if (since < 0)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
                               "[since] is a timestamp in microseconds: [GET /_timestamp] returns the current one");

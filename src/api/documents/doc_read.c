@@ -374,6 +374,8 @@ int doc_write_found(struct request *request, const struct doc_get_params *query,
         return 0;
     }
     write_numbers(query->dialect, &found->doc, buf);
+    if (query->commit_timestamp)
+        buf_printf(buf, ",\"_commit_timestamp\":%" PRIu64, found->doc.ts);
     buf_lit(buf, ",\"found\":true");
     if (wants_source(query)) {
         struct slice shown;

@@ -327,7 +327,8 @@ int handle_mget(struct request *request)
 {
     struct mget *mget = arena_zalloc(request->arena, sizeof *mget);
     int r = doc_read_params(request, &mget->defaults);
-    if (r != 0 || (r = request_bool(request, "any_routing", &mget->defaults.any_routing)) != 0)
+    if (r != 0 || (r = request_bool(request, "any_routing", &mget->defaults.any_routing)) != 0 ||
+        (r = request_bool(request, "commit_timestamp", &mget->defaults.commit_timestamp)) != 0)
         return r;
     mget->defaults.in_mget = true;
     mget->defaults.index = request_part(request, PART_INDEX);

@@ -198,13 +198,14 @@ static int close_done(struct request *request, struct command *command)
 
 int handle_session_close(struct request *request)
 {
-    bool force = false;
+    bool force = false, if_detached = false;
     int r = request_bool(request, "force", &force);
-    if (r != 0 || (r = request_accept(request)) != 0)
+    if (r != 0 || (r = request_bool(request, "if_detached", &if_detached)) != 0 || (r = request_accept(request)) != 0)
         return r;
     struct command *command = command_new(COMMAND_SESSION_CLOSE, DIALECT_7);
     command->session.id = request_part(request, PART_ID);
     command->session.force = force;
+    command->session.if_detached = if_detached;
     return request_submit(request, command, close_done);
 }
 

@@ -287,6 +287,7 @@ static int read_flags(struct request *request, struct search_call *call)
     int r;
     if ((r = request_bool(request, "version", &search->version)) != 0 ||
         (r = request_bool(request, "seq_no_primary_term", &search->seq_no_primary_term)) != 0 ||
+        (r = request_bool(request, "commit_timestamp", &search->commit_timestamp)) != 0 ||
         (r = request_bool(request, "track_scores", &search->track_scores)) != 0 ||
         (r = request_bool(request, "explain", &search->explain)) != 0 ||
         (r = request_bool(request, "rest_total_hits_as_int", &call->total_as_int)) != 0 ||

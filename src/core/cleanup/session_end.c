@@ -5,6 +5,7 @@
  */
 #include "core/cleanup/session_end.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -62,6 +63,11 @@ int core__do_session_close(struct core *core, struct command *command)
         session = session__find(core, command->session.id, &command->arena, &command->problem);
     if (session == NULL)
         return 0;
+    if (command->session.if_detached && session->attachment != 0) {
+        problem_set(&command->problem, &command->arena, PROBLEM_SESSION_ATTACHED,
+                    "session [%" PRIu64 "] is attached: a connection keeps it alive", session_number(session));
+        return 0;
+    }
     command->session.id = arena_copy(&command->arena, session->id);
     int r = session__terminate(core, session, command->session.force ? SESSION_END_FORCED : SESSION_END_CLOSED);
     if (r <= 0)

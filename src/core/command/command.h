@@ -273,6 +273,7 @@ struct session_command {
     uint64_t attachment;
     /* SESSION_CLOSE: run the actions of `on_expire`; `id` may be the public number (out: the id) */
     bool force;
+    bool if_detached; /* SESSION_CLOSE: only if no connection keeps the session alive; PROBLEM_SESSION_ATTACHED */
     tl_ts expires_at; /* out */
     uint64_t number;  /* out, SESSION_OPEN: the public number */
 };

@@ -156,7 +156,8 @@ static void codec_file_scripts(struct codec *codec, struct file_scripts_command 
 
 static void codec_session(struct codec *codec, struct session_command *session)
 {
-    codec_bool(codec, &session->force);
+    bool *const flags[] = {&session->force, &session->if_detached};
+    codec_flags(codec, flags, codec->version >= 11 ? 2 : 1);
     codec_slice(codec, &session->id);
     codec_slice(codec, &session->name);
     codec_number(codec, &session->ttl_us);

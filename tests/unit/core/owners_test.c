@@ -37,6 +37,38 @@ static void end_session(struct core_fixture *box, const char *id)
     assert_int_equal(fixture_run(box, command, 1)->problem.type, PROBLEM_NONE);
 }
 
+static struct command *end_if_detached(struct core_fixture *box, const char *id)
+{
+    struct command *command = command_new(COMMAND_SESSION_CLOSE, DIALECT_7);
+
+    command->session.id = slice_from(id);
+    command->session.force = true;
+    command->session.if_detached = true;
+    return fixture_run(box, command, 1);
+}
+
+/* In one step: between a look at the session and its end it could be attached. */
+static void test_session_end_if_detached(void **state)
+{
+    struct core_fixture box;
+    (void)state;
+
+    fixture_open(&box);
+    open_session(&box, "s", NULL, 0);
+    struct command *attach = command_new(COMMAND_SESSION_ATTACH, DIALECT_7);
+    attach->session.id = SLICE_LIT("s");
+    attach->session.attachment = 1;
+    assert_int_equal(fixture_run(&box, attach, 1)->problem.type, PROBLEM_NONE);
+    assert_int_equal(end_if_detached(&box, "s")->problem.type, PROBLEM_SESSION_ATTACHED);
+    assert_non_null(owners_live_session(box.core->owners, SLICE_LIT("s")));
+    end_session(&box, "s");
+    open_session(&box, "t", NULL, 0);
+    assert_int_equal(end_if_detached(&box, "t")->problem.type, PROBLEM_NONE);
+    assert_null(owners_live_session(box.core->owners, SLICE_LIT("t")));
+    assert_int_equal(end_if_detached(&box, "t")->problem.type, PROBLEM_SESSION_MISSING);
+    fixture_close(&box);
+}
+
 static struct command *transaction(struct core_fixture *box, enum command_type type, const char *id)
 {
     struct command *command = command_new(type, DIALECT_7);
@@ -1292,6 +1324,7 @@ static void test_session_id_is_bounded(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_session_end_if_detached),
         cmocka_unit_test(test_session_end_removes_ephemeral_document_once_after_action),
         cmocka_unit_test(test_commit_ignores_session_of_overwritten_ephemeral_document),
         cmocka_unit_test(test_overlay_of_reader_is_unchanged_by_later_write),
