@@ -123,7 +123,7 @@ static void make_item(struct batch *batch, struct write_item *item, const struct
     }
 }
 
-static int refuse(struct by_query *by, const struct problem *problem)
+static int refuse_call(struct by_query *by, const struct problem *problem)
 {
     problem_copy(&by->problem, problem, &by->task->arena);
     return SEARCH_REFUSED;
@@ -231,7 +231,7 @@ static int run_script(struct batch *batch, struct write_item *item, const struct
     if (r > 0 && account_ended(&by->account)) {
         r = SEARCH_CANCELLED;
     } else if (r > 0) {
-        r = refuse(by, &problem);
+        r = refuse_call(by, &problem);
     } else if (r == 0) {
         r = apply(batch, item, &update, ret_wanted);
         bool nothing = r == 0 && !*ret_wanted;
@@ -347,7 +347,7 @@ static int count_results(struct batch *batch, struct command *command)
     struct request shell = {.api = by->api, .arena = &command->arena, .dialect = by->call.dialect};
     bool go_on = true;
     if (command->problem.type != PROBLEM_NONE)
-        return refuse(by, &command->problem);
+        return refuse_call(by, &command->problem);
     for (size_t i = 0; i < write->item_count; i++)
         go_on =
             (write->results[i].postponed || count_result(batch, &shell, &write->items[i], &write->results[i])) && go_on;
@@ -502,7 +502,7 @@ static int read_batch(struct batch *batch, struct search_cursor *cursor, int32_t
     if (r == SEARCH_CANCELLED && !atomic_load(&by->task->cancelled))
         r = refuse_late(by);
     if (r == SEARCH_REFUSED && by->problem.type == PROBLEM_NONE)
-        refuse(by, &problem);
+        refuse_call(by, &problem);
     if (r == 0 && first) {
         uint64_t total = docs_max >= 0 && result.total > (uint64_t)docs_max ? (uint64_t)docs_max : result.total;
         batch->status->total += total;
@@ -563,7 +563,7 @@ static int compile_script(struct by_query *by)
                                      by->call.arena, &problem);
     if (r > 0 && by->call.dialect == DIALECT_5 && problem.type == PROBLEM_SCRIPT) /* its own failure, to 5.x */
         problem.status = 500;
-    return r > 0 ? refuse(by, &problem) : r;
+    return r > 0 ? refuse_call(by, &problem) : r;
 }
 
 /* As many slices as the index with the fewest shards has. */
@@ -598,7 +598,7 @@ void by_query_work(struct by_query *by)
     struct problem problem = {0};
     int r = search_call_open(&by->call, &problem);
     if (r == SEARCH_REFUSED)
-        refuse(by, &problem);
+        refuse_call(by, &problem);
     if (r == 0)
         r = compile_script(by);
     if (r == 0)
