@@ -452,12 +452,25 @@ static int refuse_inner_global(struct binder *binder, const struct aggregation *
     return 0;
 }
 
+/*
+ * Begins to bind an aggregation for a search. A request may be searched several times, each time with another arena, and
+ * nothing of an earlier one is left.
+ */
+static void begin_binding(struct binder *binder, struct aggregation *aggregation)
+{
+    aggregation->bound = arena_zalloc(binder->arena, (binder->context->index_count + 1) * sizeof *aggregation->bound);
+    aggregation->limits_bound = false;
+    if (aggregation->format_text.data != NULL) {
+        aggregation->format = NULL;
+        aggregation->numbers = NULL;
+    }
+}
+
 static int bind_one(struct binder *binder, struct aggregation *aggregation, const struct named_list *named)
 {
     size_t position = (size_t)(binder->index - binder->context->indices);
-    if (aggregation->bound == NULL)
-        aggregation->bound =
-            arena_zalloc(binder->arena, (binder->context->index_count + 1) * sizeof *aggregation->bound);
+    if (position == 0)
+        begin_binding(binder, aggregation);
     struct bound_aggregation *bound = &aggregation->bound[position];
     int r = refuse_inner_global(binder, aggregation);
     if (r == 0)
