@@ -430,7 +430,10 @@ static struct command *command_of(struct by_query *by, const struct remaining *r
     return command;
 }
 
-/* Writes a batch: by its command, and by further ones as long as items are postponed. */
+/*
+ * Writes a batch: by its command, and by further ones as long as items are postponed. All of them together wait for locks
+ * as long as the client has said.
+ */
 static int write_batch(struct batch *batch)
 {
     struct by_query *by = batch->by;
@@ -442,6 +445,7 @@ static int write_batch(struct batch *batch)
     struct remaining remaining = {arena_alloc(&batch->command->arena, all->item_count * sizeof *remaining.items),
                                   all->item_count};
     memcpy(remaining.items, all->items, all->item_count * sizeof *remaining.items);
+    uint64_t until_us = write_wait_end(&by->options);
     int r = submit(batch, batch->command);
     if (r == 0)
         remove_written(&remaining, all);
@@ -450,6 +454,7 @@ static int write_batch(struct batch *batch)
         struct command *command = command_of(by, &remaining, max);
         if (command == NULL)
             return by->problem.type == PROBLEM_NONE ? SEARCH_CANCELLED : SEARCH_REFUSED;
+        command->owner.timeout_us = write_wait_left(until_us);
         r = submit(batch, command);
         if (r == 0) {
             remove_written(&remaining, &command->write);
