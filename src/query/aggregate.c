@@ -453,8 +453,8 @@ static int refuse_inner_global(struct binder *binder, const struct aggregation *
 }
 
 /*
- * Begins to bind an aggregation for a search. A request may be searched several times, each time with another arena, and
- * nothing of an earlier one is left.
+ * Begins to bind an aggregation for a search. A request may be searched several times, each time with another arena,
+ * and nothing of an earlier one is left.
  */
 static void begin_binding(struct binder *binder, struct aggregation *aggregation)
 {

@@ -533,8 +533,8 @@ static void offer(struct search *search, struct search_part *part, float score, 
 }
 
 /*
- * Asks the search's budget for what the queue has grown by since it was asked. The queue of a cursor outlives the request:
- * later requests find its memory used.
+ * Asks the search's budget for what the queue has grown by since it was asked. The queue of a cursor outlives the
+ * request: later requests find its memory used.
  */
 static void charge_queue(const struct search *search, struct hit_queue *queue)
 {

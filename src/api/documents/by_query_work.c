@@ -431,8 +431,8 @@ static struct command *command_of(struct by_query *by, const struct remaining *r
 }
 
 /*
- * Writes a batch: by its command, and by further ones as long as items are postponed. All of them together wait for locks
- * as long as the client has said.
+ * Writes a batch: by its command, and by further ones as long as items are postponed. All of them together wait for
+ * locks as long as the client has said.
  */
 static int write_batch(struct batch *batch)
 {

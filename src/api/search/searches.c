@@ -212,7 +212,7 @@ bool search_keep_is_id(enum context_kind kind, struct slice id)
     return parse_id(kind, id, &host, &number);
 }
 
-/* One that a request reads is not expired, whatever another request that has left it says: the table has one reference. */
+/* Returns: whether the keep-alive of a context is over, and no request reads in it: the table has one reference. */
 static bool is_expired(const struct search_keep *keep, const void *what)
 {
     return keep->references == 1 && keep->expires_us < *(const uint64_t *)what;

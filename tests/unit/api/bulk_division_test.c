@@ -148,7 +148,7 @@ static void test_postponed_items_have_time_that_is_left(void **state)
         assert_true(seen.commands[i].timeout_us < seen.commands[i - 1].timeout_us);
 }
 
-/* The same of a batch of a call by query, which is divided for the mappings that it makes. */
+/* A batch of a call by query is divided for the mappings that it makes. */
 static void put_field(struct buf *body, size_t i)
 {
     buf_printf(body, "{\"index\":{\"_index\":\"s\",\"_id\":\"%zu\"}}\n{\"field-%zu\":1}\n", i, i);
