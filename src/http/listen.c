@@ -101,7 +101,7 @@ static int set_accepting(struct http *http, bool accepting)
 }
 
 /* Sends a 429 (a TLS alert with TLS) as far as that does not block, and closes the socket. */
-static void refuse(const struct http *http, int fd)
+static void refuse_connection(const struct http *http, int fd)
 {
     static const char body[] =
         "{\"error\":{\"root_cause\":[{\"type\":\"limit_exceeded_exception\",\"reason\":\"" REFUSED "\"}],\"type\":"
@@ -123,7 +123,7 @@ static void refuse(const struct http *http, int fd)
 static void admit(struct http *http, int fd, const struct sockaddr *address, socklen_t len)
 {
     if (admission_check(http, address) != ADMISSION_OK || !connection_reserve(http, fd, address))
-        refuse(http, fd);
+        refuse_connection(http, fd);
     else if (MHD_add_connection(http->daemon, fd, address, len) != MHD_YES) /* which closed fd */
         connection_cancel(http, fd);
 }

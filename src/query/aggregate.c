@@ -23,7 +23,7 @@ const struct metadata_field *aggregation__metadata(const struct aggregation *agg
     return metadata_has_values(field) ? field : NULL;
 }
 
-static const struct aggregation *find(const struct aggregation *list, struct slice name)
+static const struct aggregation *find_aggregation(const struct aggregation *list, struct slice name)
 {
     while (list != NULL && !slice_equal(list->name, name))
         list = list->next;
@@ -35,8 +35,8 @@ static bool is_one_of(const struct aggregation *aggregation, unsigned kinds)
     return (kind_bit(aggregation->kind) & kinds) != 0;
 }
 
-static int refuse(struct binder *binder, enum problem_type type, const char *format, ...) TL_PRINTF(3, 4);
-static int refuse(struct binder *binder, enum problem_type type, const char *format, ...)
+static int refuse_aggregation(struct binder *binder, enum problem_type type, const char *format, ...) TL_PRINTF(3, 4);
+static int refuse_aggregation(struct binder *binder, enum problem_type type, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -58,8 +58,9 @@ static int unwrap(struct binder *binder, int r)
 
 static int refuse_type(struct binder *binder, const struct aggregation *aggregation, struct slice type)
 {
-    return refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "Field [%.*s] of type [%.*s] is not supported for aggregation [%s]",
-                  SLICE_ARG(aggregation->field), SLICE_ARG(type), aggregation__names[aggregation->kind]);
+    return refuse_aggregation(binder, PROBLEM_ILLEGAL_ARGUMENT,
+                              "Field [%.*s] of type [%.*s] is not supported for aggregation [%s]",
+                              SLICE_ARG(aggregation->field), SLICE_ARG(type), aggregation__names[aggregation->kind]);
 }
 
 /*
@@ -92,7 +93,7 @@ static int bind_value(struct binder *binder, const struct aggregation *aggregati
         return 0;
     }
     if (!slice_to_double(text, &number))
-        return refuse(binder, PROBLEM_NUMBER_FORMAT, "For input string: \"%.*s\"", SLICE_ARG(text));
+        return refuse_aggregation(binder, PROBLEM_NUMBER_FORMAT, "For input string: \"%.*s\"", SLICE_ARG(text));
     *ret_value = (struct field_value){.kind = FIELD_VALUE_F64, .f64 = number};
     return 0;
 }
@@ -121,7 +122,7 @@ static int bind_limit(struct binder *binder, const struct aggregation *aggregati
     bool number = yyjson_is_num(json) && aggregation->kind != AGGREGATION_DATE_RANGE; /* there 2020 is a year */
     if (!dates || number) {
         if (!slice_to_double(text, ret_limit))
-            return refuse(binder, PROBLEM_NUMBER_FORMAT, "For input string: \"%.*s\"", SLICE_ARG(text));
+            return refuse_aggregation(binder, PROBLEM_NUMBER_FORMAT, "For input string: \"%.*s\"", SLICE_ARG(text));
         return 0;
     }
     if (format == NULL)
@@ -146,9 +147,10 @@ static int check_order(struct binder *binder, const struct aggregation *aggregat
 {
     if (bounds->low_json == NULL || bounds->high_json == NULL || bounds->low <= bounds->high)
         return 0;
-    return refuse(binder, PROBLEM_ILLEGAL_ARGUMENT,
-                  "[%s.min][%lld] cannot be greater than [%s.max][%lld] for histogram aggregation [%.*s]", name,
-                  (long long)bounds->low, name, (long long)bounds->high, SLICE_ARG(aggregation->name));
+    return refuse_aggregation(binder, PROBLEM_ILLEGAL_ARGUMENT,
+                              "[%s.min][%lld] cannot be greater than [%s.max][%lld] for histogram aggregation [%.*s]",
+                              name, (long long)bounds->low, name, (long long)bounds->high,
+                              SLICE_ARG(aggregation->name));
 }
 
 static int by_ends(const void *left, const void *right)
@@ -185,16 +187,17 @@ static int bind_limits(struct binder *binder, struct aggregation *aggregation, c
 static int bind_interval(struct binder *binder, const struct aggregation *aggregation)
 {
     if (is_one_of(aggregation, KINDS_RANGE) && aggregation->range_count == 0)
-        return refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "No [ranges] specified for the [%.*s] aggregation",
-                      SLICE_ARG(aggregation->name));
+        return refuse_aggregation(binder, PROBLEM_ILLEGAL_ARGUMENT, "No [ranges] specified for the [%.*s] aggregation",
+                                  SLICE_ARG(aggregation->name));
     if (aggregation->kind == AGGREGATION_HISTOGRAM && !aggregation->interval_given)
-        return refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "interval must be positive, got: 0.0");
+        return refuse_aggregation(binder, PROBLEM_ILLEGAL_ARGUMENT, "interval must be positive, got: 0.0");
     if (aggregation->kind != AGGREGATION_DATE_HISTOGRAM)
         return 0;
     if (!aggregation->interval_given)
-        return refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "Invalid interval specified, must be non-null and non-empty");
+        return refuse_aggregation(binder, PROBLEM_ILLEGAL_ARGUMENT,
+                                  "Invalid interval specified, must be non-null and non-empty");
     if (aggregation->rounding.unit == ROUND_FIXED && aggregation->rounding.millis <= 0)
-        return refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "Zero or negative time interval not supported");
+        return refuse_aggregation(binder, PROBLEM_ILLEGAL_ARGUMENT, "Zero or negative time interval not supported");
     return 0;
 }
 
@@ -208,14 +211,15 @@ static int bind_inclusion(struct binder *binder, const struct aggregation *aggre
     yyjson_val *item;
     if (inclusion->regexp.data != NULL) {
         if (!text)
-            return refuse(
+            return refuse_aggregation(
                 binder, PROBLEM_AGGREGATION_EXECUTION,
                 "Aggregation [%.*s] cannot support regular expression style include/exclude settings as they can "
                 "only be applied to string fields. Use an array of numeric values for include/exclude clauses used "
                 "to filter numeric fields",
                 SLICE_ARG(aggregation->name));
         *ret_pattern = term_pattern_new_regexp(binder->arena, inclusion->regexp, false, &reason);
-        return *ret_pattern != NULL ? 0 : refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "%.*s", SLICE_ARG(reason));
+        return *ret_pattern != NULL ? 0
+                                    : refuse_aggregation(binder, PROBLEM_ILLEGAL_ARGUMENT, "%.*s", SLICE_ARG(reason));
     }
     if (inclusion->values == NULL)
         return 0;
@@ -245,7 +249,8 @@ static int check_field(struct binder *binder, const struct aggregation *aggregat
     bool numeric = is_one_of(aggregation, KINDS_NUMERIC | KINDS_HISTOGRAM | KINDS_RANGE);
     const struct metadata_field *metadata = field == NULL ? metadata_find(aggregation->field) : NULL;
     if (metadata != NULL && !metadata_has_values(metadata))
-        return refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "%.*s", SLICE_ARG(metadata_refusal(binder->arena, metadata)));
+        return refuse_aggregation(binder, PROBLEM_ILLEGAL_ARGUMENT, "%.*s",
+                                  SLICE_ARG(metadata_refusal(binder->arena, metadata)));
     if (metadata != NULL)
         return numeric && (metadata->traits & METADATA_NUMERIC) == 0
                    ? refuse_type(binder, aggregation, aggregation->field)
@@ -255,9 +260,9 @@ static int check_field(struct binder *binder, const struct aggregation *aggregat
     int r = sort__check_doc_values(binder, field);
     if (r == 0 && field_value_kind(field) == FIELD_VALUE_BYTES && aggregation->hint.data != NULL &&
         !slice_is(aggregation->hint, "map") && !slice_is(aggregation->hint, "global_ordinals"))
-        return refuse(binder, PROBLEM_ILLEGAL_ARGUMENT,
-                      "Unknown `execution_hint`: [%.*s], expected any of [map, global_ordinals]",
-                      SLICE_ARG(aggregation->hint));
+        return refuse_aggregation(binder, PROBLEM_ILLEGAL_ARGUMENT,
+                                  "Unknown `execution_hint`: [%.*s], expected any of [map, global_ordinals]",
+                                  SLICE_ARG(aggregation->hint));
     return r == 0 && numeric && field_value_kind(field) == FIELD_VALUE_BYTES
                ? refuse_type(binder, aggregation, field->type_name)
                : r;
@@ -265,8 +270,9 @@ static int check_field(struct binder *binder, const struct aggregation *aggregat
 
 static int refuse_formats(struct binder *binder, const struct aggregation *aggregation, struct slice type)
 {
-    return refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "Field [%.*s] of type [%.*s] does not support custom formats",
-                  SLICE_ARG(aggregation->field), SLICE_ARG(type));
+    return refuse_aggregation(binder, PROBLEM_ILLEGAL_ARGUMENT,
+                              "Field [%.*s] of type [%.*s] does not support custom formats",
+                              SLICE_ARG(aggregation->field), SLICE_ARG(type));
 }
 
 /* Parses `format`, which is a date or number format depending on the field. */
@@ -286,7 +292,7 @@ static int bind_format(struct binder *binder, struct aggregation *aggregation, c
     if (field != NULL && (field_value_kind(field) == FIELD_VALUE_BYTES || field->type == FIELD_BOOLEAN))
         return refuse_formats(binder, aggregation, field->type_name);
     if (number_format_parse(binder->arena, text, &aggregation->numbers, &why) != 0)
-        return refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "%.*s", SLICE_ARG(why));
+        return refuse_aggregation(binder, PROBLEM_ILLEGAL_ARGUMENT, "%.*s", SLICE_ARG(why));
     return 0;
 }
 
@@ -328,8 +334,8 @@ static int refuse_path(struct binder *binder, const struct bucket_order *order, 
     cause->type = PROBLEM_ILLEGAL_ARGUMENT;
     cause->reason = arena_vprintf(binder->arena, format, arguments);
     va_end(arguments);
-    int r = refuse(binder, PROBLEM_AGGREGATION_EXECUTION, "Invalid aggregation order path [%.*s]. %.*s",
-                   SLICE_ARG(order->path), SLICE_ARG(cause->reason));
+    int r = refuse_aggregation(binder, PROBLEM_AGGREGATION_EXECUTION, "Invalid aggregation order path [%.*s]. %.*s",
+                               SLICE_ARG(order->path), SLICE_ARG(cause->reason));
     binder->problem->caused_by = cause;
     return r;
 }
@@ -409,7 +415,7 @@ static int bind_order(struct binder *binder, const struct aggregation *aggregati
     struct slice path = order->path, part;
     for (;;) {
         struct slice step = aggregation__next_path_step(&path, &part);
-        const struct aggregation *found = find(list, step);
+        const struct aggregation *found = find_aggregation(list, step);
         if (found == NULL)
             return refuse_path(binder, order,
                                "The provided aggregation [%.*s] either does not exist, or is a pipeline aggregation "
@@ -437,20 +443,34 @@ static int refuse_inner_global(struct binder *binder, const struct aggregation *
 {
     for (const struct aggregation *a = aggregation->children; a != NULL; a = a->next)
         if (a->kind == AGGREGATION_GLOBAL)
-            return refuse(binder, PROBLEM_AGGREGATION_EXECUTION,
-                          "Aggregation [%.*s] cannot have a global sub-aggregation [%.*s]. Global aggregations can "
-                          "only be defined as top "
-                          "level aggregations",
-                          SLICE_ARG(aggregation->name), SLICE_ARG(a->name));
+            return refuse_aggregation(
+                binder, PROBLEM_AGGREGATION_EXECUTION,
+                "Aggregation [%.*s] cannot have a global sub-aggregation [%.*s]. Global aggregations can "
+                "only be defined as top "
+                "level aggregations",
+                SLICE_ARG(aggregation->name), SLICE_ARG(a->name));
     return 0;
+}
+
+/*
+ * Begins to bind an aggregation for a search. A request may be searched several times, each time with another arena,
+ * and nothing of an earlier one is left.
+ */
+static void begin_binding(struct binder *binder, struct aggregation *aggregation)
+{
+    aggregation->bound = arena_zalloc(binder->arena, (binder->context->index_count + 1) * sizeof *aggregation->bound);
+    aggregation->limits_bound = false;
+    if (aggregation->format_text.data != NULL) {
+        aggregation->format = NULL;
+        aggregation->numbers = NULL;
+    }
 }
 
 static int bind_one(struct binder *binder, struct aggregation *aggregation, const struct named_list *named)
 {
     size_t position = (size_t)(binder->index - binder->context->indices);
-    if (aggregation->bound == NULL)
-        aggregation->bound =
-            arena_zalloc(binder->arena, (binder->context->index_count + 1) * sizeof *aggregation->bound);
+    if (position == 0)
+        begin_binding(binder, aggregation);
     struct bound_aggregation *bound = &aggregation->bound[position];
     int r = refuse_inner_global(binder, aggregation);
     if (r == 0)

@@ -256,7 +256,7 @@ static int bind_range(struct binder *binder, const struct metadata_field *field,
 
 /* --- Terms, exists ------------------------------------------------------------------------------------------------ */
 
-static int refuse(struct binder *binder, const struct metadata_field *field, const char *words)
+static int refuse_metadata(struct binder *binder, const struct metadata_field *field, const char *words)
 {
     return (field->traits & METADATA_NO_CAUSE) != 0 ? bind__refuse_plain(binder, "%s", words)
                                                     : bind__refuse(binder, PROBLEM_UNSUPPORTED_OPERATION, "%s", words);
@@ -274,7 +274,7 @@ static int bind_exists(struct binder *binder, const struct metadata_field *field
                    : field->number == METADATA_ROUTING            ? bind__new(binder, BOUND_ROUTING, query->boost)
                                                                   : none(binder);
     bool refused = field->exists_refusal != NULL && binder->context->dialect == DIALECT_7;
-    return refused ? refuse(binder, field, field->exists_refusal) : 0;
+    return refused ? refuse_metadata(binder, field, field->exists_refusal) : 0;
 }
 
 static int parse_seq_no(struct binder *binder, yyjson_val *scalar, int64_t *ret_number)
@@ -321,7 +321,7 @@ static int bind_terms(struct binder *binder, const struct metadata_field *field,
 {
     *ret_matcher = none(binder);
     if (field->term_refusal != NULL && query->values.count > 0) /* an empty list is not validated */
-        return is_refused_in_dialect(binder, field) ? refuse(binder, field, field->term_refusal) : 0;
+        return is_refused_in_dialect(binder, field) ? refuse_metadata(binder, field, field->term_refusal) : 0;
     switch (field->number) {
     case METADATA_ID: *ret_matcher = bind__ids(binder, query); return 0;
     case METADATA_INDEX: *ret_matcher = index_by_name(binder, query); return 0;

@@ -86,7 +86,7 @@ static bool more(const struct regexp_parser *p)
     return p->reason.data == NULL && p->at < p->text.len;
 }
 
-static struct piece *refuse(struct regexp_parser *p, const char *reason)
+static struct piece *refuse_regexp(struct regexp_parser *p, const char *reason)
 {
     if (p->reason.data == NULL)
         p->reason = arena_printf(p->arena, "%s at position %zu", reason, p->at);
@@ -138,7 +138,7 @@ static struct piece *parse_class(struct regexp_parser *p)
         ranges[count++] = range;
     } while (more(p) && p->text.data[p->at] != ']');
     if (!more(p))
-        return refuse(p, "expected ']'");
+        return refuse_regexp(p, "expected ']'");
     p->at++;
     piece->state.ranges = ranges;
     piece->state.range_count = count;
@@ -151,7 +151,7 @@ static struct piece *parse_quoted(struct regexp_parser *p)
     while (more(p) && p->text.data[p->at] != '"')
         all = new_piece(p, PIECE_SEQUENCE, all, literal(p, term_pattern__next_code_point(p->text, &p->at)));
     if (!more(p))
-        return refuse(p, "expected '\"'");
+        return refuse_regexp(p, "expected '\"'");
     p->at++;
     return all;
 }
@@ -161,12 +161,12 @@ static struct piece *parse_choice(struct regexp_parser *p);
 static struct piece *parse_group(struct regexp_parser *p)
 {
     if (++p->depth > REGEXP_DEPTH_MAX)
-        return refuse(p, "too deeply nested");
+        return refuse_regexp(p, "too deeply nested");
     struct piece *inner =
         more(p) && p->text.data[p->at] == ')' ? new_piece(p, PIECE_EMPTY, NULL, NULL) : parse_choice(p);
     p->depth--;
     if (!more(p) || p->text.data[p->at] != ')')
-        return refuse(p, "expected ')'");
+        return refuse_regexp(p, "expected ')'");
     p->at++;
     return inner;
 }
@@ -206,7 +206,7 @@ static struct piece *parse_atom(struct regexp_parser *p)
                               : new_piece(p, PIECE_EMPTY, NULL, NULL);
     case '~':
     case '<':
-    case '&': return refuse(p, "the operators ~ & < are not supported");
+    case '&': return refuse_regexp(p, "the operators ~ & < are not supported");
     default: return literal(p, point);
     }
 }
@@ -218,7 +218,7 @@ static unsigned parse_number(struct regexp_parser *p)
     for (; more(p) && p->text.data[p->at] >= '0' && p->text.data[p->at] <= '9' && digits < 5; digits++)
         number = number * 10 + (unsigned)(p->text.data[p->at++] - '0');
     if (digits == 0)
-        refuse(p, "integer expected");
+        refuse_regexp(p, "integer expected");
     return number;
 }
 
@@ -230,7 +230,7 @@ static void parse_counts(struct regexp_parser *p, struct piece *repeat)
         repeat->most = more(p) && p->text.data[p->at] != '}' ? parse_number(p) : UINT32_MAX;
     }
     if (!more(p) || p->text.data[p->at] != '}')
-        refuse(p, "expected '}'");
+        refuse_regexp(p, "expected '}'");
     p->at++;
 }
 
@@ -239,7 +239,7 @@ static struct piece *parse_repeat(struct regexp_parser *p)
     struct piece *piece = parse_atom(p);
     for (unsigned nesting = 0; more(p) && strchr("?*+{", p->text.data[p->at]) != NULL; nesting++) {
         if (nesting >= REGEXP_DEPTH_MAX)
-            return refuse(p, "too many repetitions");
+            return refuse_regexp(p, "too many repetitions");
         char sign = p->text.data[p->at++];
         piece = new_piece(p, PIECE_REPEAT, piece, NULL);
         piece->least = sign == '+';
@@ -294,7 +294,7 @@ static uint32_t build_repeat(struct regexp_parser *p, const struct piece *piece,
 static uint32_t build(struct regexp_parser *p, const struct piece *piece, uint32_t next)
 {
     if (p->built++ > REGEXP_PIECES_MAX)
-        refuse(p, "expression is too large");
+        refuse_regexp(p, "expression is too large");
     if (p->reason.data != NULL)
         return 0;
     switch (piece->kind) {
@@ -335,7 +335,7 @@ const struct term_pattern *term_pattern_new_regexp(struct arena *arena, struct s
     pattern->regexp = regexp;
     struct piece *all = text.len == 0 ? new_piece(&parser, PIECE_EMPTY, NULL, NULL) : parse_choice(&parser);
     if (more(&parser))
-        refuse(&parser, "end-of-string expected");
+        refuse_regexp(&parser, "end-of-string expected");
     uint32_t end = add_state(&parser, (struct state){.kind = STATE_END});
     regexp->start = build(&parser, all, end);
     *ret_reason = parser.reason;

@@ -567,12 +567,33 @@ static int take_search_after(struct query_parser *parser, yyjson_val *value, str
     return 0;
 }
 
+static int check_slice_members(struct query_parser *parser, yyjson_val *value)
+{
+    static const char *const known[] = {"field", "id", "max"};
+    size_t i, count;
+    yyjson_val *key, *member;
+    json_obj_foreach (value, i, count, key, member) {
+        bool is_field = slice_is(json_slice(key), "field");
+        if (!is_field && !slice_is(json_slice(key), "id") && !slice_is(json_slice(key), "max"))
+            return query__refuse_unknown_of(parser, SLICE_LIT("slice"), key, known, sizeof known / sizeof *known);
+        if (!is_field || yyjson_is_str(member))
+            continue;
+        query_location(parser->doc, member, false, &parser->line, &parser->column);
+        return query__refuse(parser, NULL, false, PROBLEM_X_CONTENT_PARSE,
+                             "[%zu:%zu] [slice] field doesn't support values of type: %s", parser->line, parser->column,
+                             json_token(member));
+    }
+    return 0;
+}
+
 static int take_slice(struct query_parser *parser, yyjson_val *value, struct search_request *request)
 {
     int32_t id = -1, max = -1;
     yyjson_val *field = json_get_lit(value, "field"), *id_value = json_get_lit(value, "id"),
                *max_value = json_get_lit(value, "max");
-    int r = id_value != NULL ? take_int(parser, id_value, &id) : 0;
+    int r = check_slice_members(parser, value);
+    if (r == 0 && id_value != NULL)
+        r = take_int(parser, id_value, &id);
     if (r == 0 && max_value != NULL)
         r = take_int(parser, max_value, &max);
     if (r != 0)
@@ -711,26 +732,46 @@ int search_request_parse(struct query_parser *parser, yyjson_val *body, struct s
 
 /* --- Invalid combinations ----------------------------------------------------------------------------------------- */
 
+size_t search_request_scroll_problems(const struct search_request *request,
+                                      const char *ret_texts[SEARCH_SCROLL_PROBLEMS_MAX])
+{
+    size_t count = 0;
+    if (request->track_total_hits != TOTAL_HITS_UNSET && request->track_total_hits != TOTAL_HITS_ALL)
+        ret_texts[count++] = "disabling [track_total_hits] is not allowed in a scroll context";
+    if (request->from > 0)
+        ret_texts[count++] = "using [from] is not allowed in a scroll context";
+    if (request->size == 0)
+        ret_texts[count++] = "[size] cannot be [0] in a scroll context";
+    if (request->pit_id.data != NULL)
+        ret_texts[count++] = "using [point in time] is not allowed in a scroll context";
+    if (request->request_cache)
+        ret_texts[count++] = "[request_cache] cannot be used in a scroll context";
+    if (request->collapse.data != NULL)
+        ret_texts[count++] = "cannot use `collapse` in a scroll context";
+    return count;
+}
+
+static int check_scroll(struct query_parser *parser, const struct search_request *request)
+{
+    const char *texts[SEARCH_SCROLL_PROBLEMS_MAX];
+    size_t count = search_request_scroll_problems(request, texts);
+    struct slice all = SLICE_NONE;
+    for (size_t i = 0; i < count; i++)
+        all = arena_append(parser->arena, all, "%s%zu: %s;", i == 0 ? "Validation Failed: " : "", i + 1, texts[i]);
+    return count == 0 ? 0
+                      : query__refuse(parser, NULL, false, PROBLEM_ACTION_REQUEST_VALIDATION, "%.*s", SLICE_ARG(all));
+}
+
 int search_request_check(struct query_parser *parser, const struct search_request *request, bool scroll)
 {
-    const char *why = NULL;
-    if (scroll && request->track_total_hits != TOTAL_HITS_UNSET && request->track_total_hits != TOTAL_HITS_ALL)
-        why = "disabling [track_total_hits] is not allowed in a scroll context";
-    else if (scroll && request->from > 0)
-        why = "using [from] is not allowed in a scroll context";
-    else if (scroll && request->size == 0)
-        why = "[size] cannot be [0] in a scroll context";
-    else if (scroll && request->collapse.data != NULL)
-        why = "cannot use `collapse` in a scroll context";
-    else if (scroll && request->pit_id.data != NULL)
-        why = "using [point in time] is not allowed in a scroll context";
-    if (why != NULL)
-        return query__refuse(parser, NULL, false, PROBLEM_ACTION_REQUEST_VALIDATION, "Validation Failed: 1: %s;", why);
+    if (scroll && check_scroll(parser, request) != 0)
+        return QUERY_REFUSED;
     if (request->search_after != NULL && request->from > 0)
         return query__refuse(parser, NULL, false, PROBLEM_ILLEGAL_ARGUMENT,
                              "`from` parameter must be set to 0 when `search_after` is used.");
     if (request->slice_max > 0 && !scroll && request->pit_id.data == NULL)
         return query__refuse(parser, NULL, false, PROBLEM_ILLEGAL_ARGUMENT,
-                             "`slice` cannot be used outside of a scroll context");
+                             "`slice` cannot be used outside of a scroll context: ask for a [scroll], or read in a "
+                             "point in time");
     return 0;
 }

@@ -76,13 +76,14 @@ struct search_request {
     int64_t timeout_us;           /* 0: none; SEARCH_TIMEOUT_UNSET: not given */
     yyjson_val *search_after;     /* an array; NULL: none */
     uint32_t slice_id, slice_max; /* slice_max 0: not sliced */
-    struct slice slice_field;
+    struct slice slice_field;     /* whose values are divided; data NULL: ids are */
     struct slice collapse; /* field to collapse by; data NULL: none */
     struct slice pit_id;   /* data NULL: none */
     struct slice pit_keep_alive;
     yyjson_val *indices_boost;        /* NULL: none */
     struct aggregation *aggregations; /* list; NULL: none */
     bool scan;                        /* search_type=scan: no hits on the first page */
+    bool request_cache;               /* true was given */
 };
 
 void search_request_init(struct search_request *request);
@@ -104,6 +105,15 @@ void search_request_timeout(struct search_request *request, struct slice text, i
 
 /* Splits "a,b,c" into slices of the arena. */
 size_t search_request_split(struct arena *arena, struct slice text, struct slice **ret_items);
+
+#define SEARCH_SCROLL_PROBLEMS_MAX 6
+
+/*
+ * Lists what 7.10 has against the options of a search that is read page by page, in its order.
+ * Returns: the number of texts, which are constants.
+ */
+size_t search_request_scroll_problems(const struct search_request *request,
+                                      const char *ret_texts[SEARCH_SCROLL_PROBLEMS_MAX]);
 
 /*
  * Checks for invalid combinations of options, for a scroll or a plain search.

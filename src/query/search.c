@@ -43,6 +43,7 @@ struct search_part {
     struct named_list named;         /* named queries of matcher and post_filter */
     struct bound_key *keys;
     const struct mapping_field *collapse; /* NULL: hits are not collapsed */
+    const struct mapping_field *sliced;   /* slice.field; NULL: slices are of ids */
     struct fetcher fetcher;
     struct match_doc match_doc;
     uint32_t *collected; /* matches by shard, for terminate_after; NULL: not requested */
@@ -69,7 +70,7 @@ struct search {
     bool scored;
 };
 
-static int refuse(struct search *search, enum problem_type type, const char *text)
+static int refuse_search(struct search *search, enum problem_type type, const char *text)
 {
     problem_set(search->problem, search->context->arena, type, "%s", text);
     return SEARCH_REFUSED;
@@ -141,6 +142,23 @@ static bool wants_scores(const struct search_request *request)
     return wanted || aggregation_wants_scores(request->aggregations);
 }
 
+/* Finds the field whose values are divided into slices, which has doc values that are numbers. */
+static int bind_slice(struct search *search, struct search_part *part)
+{
+    struct slice name = search->request->slice_field;
+    if (name.data == NULL || slice_is(name, "_id") || slice_is(name, "_uid"))
+        return 0;
+    const struct mapping_field *field = mapping_field(part->index->mapping, name);
+    enum field_value_kind kind = field != NULL ? field_value_kind(field) : FIELD_VALUE_NONE;
+    part->sliced = field;
+    if (field != NULL && (kind == FIELD_VALUE_I64 || kind == FIELD_VALUE_F64) &&
+        field_parameter_flag(field, "doc_values", true))
+        return 0;
+    problem_set(part->binder.problem, part->binder.arena, PROBLEM_ILLEGAL_ARGUMENT,
+                field != NULL ? "cannot load numeric doc values on %.*s" : "field %.*s not found", SLICE_ARG(name));
+    return QUERY_REFUSED;
+}
+
 static int bind_part(struct search *search, struct search_part *part)
 {
     const struct search_request *request = search->request;
@@ -156,6 +174,8 @@ static int bind_part(struct search *search, struct search_part *part)
         r = sort_bind(&part->binder, request, &part->keys);
     if (r == 0)
         r = collapse_bind(&part->binder, request, &part->collapse);
+    if (r == 0)
+        r = bind_slice(search, part);
     if (r == 0)
         r = aggregation_bind(&part->binder, request->aggregations, &part->named);
     part->binder.scores = false;
@@ -208,7 +228,7 @@ static int begin_part(struct search *search, struct search_part *part, const str
     if (r >= 0 && account_ended(&search->account))
         return account_outcome(search);
     if (r >= 0 && is_too_large(search))
-        return refuse(search, PROBLEM_CONTENT_TOO_LARGE, "the query of this search is too large");
+        return refuse_search(search, PROBLEM_CONTENT_TOO_LARGE, "the query of this search is too large");
     if (r == QUERY_REFUSED) {
         add_query_text(search, &problem);
         return refuse_part(search, part, &problem, false);
@@ -346,9 +366,20 @@ static uint32_t shard_number(const struct search_part *part)
     return shard_of(routing, part->index->shard_count > 0 ? part->index->shard_count : 1);
 }
 
-static bool in_slice(const struct search_request *request, const struct search_part *part)
+/* Each document is in one slice: by its id, or by the first value of the field; without a value in the first slice. */
+static bool in_slice(const struct search_request *request, struct search_part *part)
 {
-    return request->slice_max == 0 || slice_hash(part->match_doc.id) % request->slice_max == request->slice_id;
+    const struct field_value *values = NULL;
+    if (request->slice_max == 0)
+        return true;
+    if (part->sliced == NULL)
+        return slice_hash(part->match_doc.id) % request->slice_max == request->slice_id;
+    if (match_doc_field(&part->match_doc, part->sliced, &values) == 0)
+        return request->slice_id == 0;
+    struct slice bytes = values[0].kind == FIELD_VALUE_F64
+                             ? slice_make((const char *)&values[0].f64, sizeof values[0].f64)
+                             : slice_make((const char *)&values[0].i64, sizeof values[0].i64);
+    return slice_hash(bytes) % request->slice_max == request->slice_id;
 }
 
 /*
@@ -430,7 +461,7 @@ static int step(struct search *search, struct search_part *part, float *ret_scor
     uint64_t deadline_us = account->deadline_us;
     *ret_error = 0;
     if (is_too_large(search)) {
-        *ret_error = refuse(search, PROBLEM_CONTENT_TOO_LARGE, "the response of this search is too large");
+        *ret_error = refuse_search(search, PROBLEM_CONTENT_TOO_LARGE, "the response of this search is too large");
         return STEP_STOP;
     }
     account->deadline_us = finding_deadline(search, deadline_us);
@@ -502,6 +533,19 @@ static void offer(struct search *search, struct search_part *part, float score, 
 }
 
 /*
+ * Asks the search's budget for what the queue has grown by since it was asked. The queue of a cursor outlives the
+ * request: later requests find its memory used.
+ */
+static void charge_queue(const struct search *search, struct hit_queue *queue)
+{
+    struct budget_guard *memory = search->context->memory;
+    if (queue->bytes <= queue->asked || !budget_guard_asks(memory, queue->bytes - queue->asked))
+        return;
+    (void)budget_guard_take(memory, queue->bytes - queue->asked);
+    queue->asked = queue->bytes;
+}
+
+/*
  * Offers all matches of an index to the queue, counts them, and keeps the maximum score.
  * Returns: 0; outcomes of the search; fatal codes.
  */
@@ -530,13 +574,15 @@ static int collect_part(struct search *search, struct search_part *part, struct 
             search->result->max_score = score;
         }
         offer(search, part, score, queue);
+        charge_queue(search, queue);
         search->ordinal++;
         if (part->match_doc.problem != NULL) {
             error = match_doc_failure(search, part);
             break;
         }
         if (queue->bytes > SEARCH_SORT_BYTES_MAX) {
-            error = refuse(search, PROBLEM_LIMIT_EXCEEDED, "the sort values of this search are too large to be held");
+            error = refuse_search(search, PROBLEM_LIMIT_EXCEEDED,
+                                  "the sort values of this search are too large to be held");
             break;
         }
     }
@@ -562,7 +608,7 @@ static int emit_queued(struct search *search, const struct queued_hit *hit, sear
     uint16_t type;
     struct slice id;
     if (is_too_large(search))
-        return refuse(search, PROBLEM_CONTENT_TOO_LARGE, "the response of this search is too large");
+        return refuse_search(search, PROBLEM_CONTENT_TOO_LARGE, "the response of this search is too large");
     if (account_ended(&search->account))
         return account_outcome(search);
     if (!entry_document_key_parse(hit->key, &type, &id))
@@ -720,8 +766,9 @@ static int stream_part(struct search *search, struct stream *stream, struct sear
             return match_doc_failure(search, part);
         if (error != 0)
             return error;
-        if (wanted && stream->want == 0)
-            record_key(stream, &part->match_doc);
+        bool emitted = wanted && outcome == STEP_TAKEN;
+        if (wanted && (stream->want == 0 || (emitted && search->timeout_us != 0)))
+            record_key(stream, &part->match_doc); /* a page that times out ends after any hit */
     }
     return 0;
 }
@@ -948,7 +995,7 @@ static int add_visible(struct search *search, struct search_part *part)
         else if (match_doc->error != 0 || match_doc->problem != NULL)
             outcome = match_doc_failure(search, part);
         else if (is_too_large(search))
-            outcome = refuse(search, PROBLEM_CONTENT_TOO_LARGE, "the response of this search is too large");
+            outcome = refuse_search(search, PROBLEM_CONTENT_TOO_LARGE, "the response of this search is too large");
     }
     plan_cursor_deinit(&plan_cursor);
     arena_deinit(&arena);
@@ -1000,7 +1047,7 @@ static int finish(struct search *search, int r)
     if (r == 0 && search->aggregator != NULL && search->part_count > 0)
         r = aggregate(search);
     if (r == 0 && search->result->hits.overflow)
-        r = refuse(search, PROBLEM_CONTENT_TOO_LARGE, "the response of this search is too large");
+        r = refuse_search(search, PROBLEM_CONTENT_TOO_LARGE, "the response of this search is too large");
     settle_total(search);
     search_end(search);
     return r;
@@ -1201,7 +1248,11 @@ static int next_streaming(struct search *search, struct search_cursor *cursor, s
     if (size > 0)
         r = stream_run(search, &cursor->stream);
     cursor->ordinal = search->ordinal;
-    cursor->ended = cursor->stream.want > 0;
+    cursor->ended = cursor->stream.want > 0 && !search->result->timed_out;
+    if (search->result->timed_out) { /* the next page continues after the last hit; the plan may be incomplete */
+        cursor->stream.planned = false;
+        arena_reset(&cursor->stream.arena);
+    }
     cursor->stream.emit = NULL;
     cursor->stream.user = NULL;
     return r;
@@ -1278,8 +1329,8 @@ static int next_page(const struct search_context *context, const struct search_r
     int r = cursor->begun ? 0 : check_fields(&search);
     if (r == 0)
         r = search_begin(&search);
-    if (r == 0 && !cursor->begun)
-        cursor->streaming = can_stream(&search);
+    if (r == 0 && !cursor->begun) /* a stream would count the documents for terminate_after anew on each page */
+        cursor->streaming = can_stream(&search) && request->terminate_after == 0;
     if (r == 0 && !cursor->ended)
         r = cursor->streaming ? next_streaming(&search, cursor, emit, user)
                               : next_collecting(&search, cursor, emit, user);

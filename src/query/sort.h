@@ -94,6 +94,7 @@ struct hit_queue {
     size_t limit;                   /* maximum of `count` */
     const struct queued_hit *after; /* take only hits that follow it; NULL: all. Not owned */
     size_t bytes;                   /* of all items */
+    size_t asked;                   /* of these, what the budget was asked for */
     struct map groups;              /* of collapsed hits: group -> struct queued_hit * */
 };
 

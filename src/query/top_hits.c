@@ -96,8 +96,8 @@ bool aggregation_runs_scripts(const struct aggregation *list)
 
 /* --- Binding ------------------------------------------------------------------------------------------------------ */
 
-static int refuse(struct binder *binder, const char *format, ...) TL_PRINTF(2, 3);
-static int refuse(struct binder *binder, const char *format, ...)
+static int refuse_top_hits(struct binder *binder, const char *format, ...) TL_PRINTF(2, 3);
+static int refuse_top_hits(struct binder *binder, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -113,15 +113,16 @@ int aggregation__bind_top_hits(struct binder *binder, const struct aggregation *
     const struct search_request *hits = aggregation->hits;
     unsigned max = binder->index->hits_max != 0 ? binder->index->hits_max : HITS_MAX;
     if ((size_t)hits->from + (size_t)hits->size > max)
-        return refuse(binder,
-                      "Top hits result window is too large, the top hits aggregator [%.*s]'s from + size must be less "
-                      "than or equal to: "
-                      "[%u] but was [%zu]. This limit can be set by changing the [index.max_inner_result_window] index "
-                      "level setting.",
-                      SLICE_ARG(aggregation->name), max, (size_t)hits->from + (size_t)hits->size);
+        return refuse_top_hits(
+            binder,
+            "Top hits result window is too large, the top hits aggregator [%.*s]'s from + size must be less "
+            "than or equal to: "
+            "[%u] but was [%zu]. This limit can be set by changing the [index.max_inner_result_window] index "
+            "level setting.",
+            SLICE_ARG(aggregation->name), max, (size_t)hits->from + (size_t)hits->size);
     if (hits->from + hits->size == 0)
-        return refuse(binder,
-                      "numHits must be > 0; please use TotalHitCountCollector if you just need the total hit count");
+        return refuse_top_hits(
+            binder, "numHits must be > 0; please use TotalHitCountCollector if you just need the total hit count");
     bound->fetcher = arena_zalloc(binder->arena, sizeof *bound->fetcher);
     int r = sort_bind(binder, hits, &bound->keys);
     return r == 0 ? fetcher_init(bound->fetcher, binder, hits, named) : r;

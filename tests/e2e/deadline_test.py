@@ -23,7 +23,9 @@ from waiting import until  # noqa: E402
 
 STEPS = 1000000000
 # Painless allows a call a million turns.
-ENDLESS = "def f(int d) { int n = 0; for (int i = 0; i < 900000; i++) { n += i } return n } int s = 0; " + "s += f(1); " * 900
+FUNCTION = "def f(int d) { int n = 0; for (int i = 0; i < 900000; i++) { n += i } return n } "
+LOOPS = "int s = 0; " + "s += f(1); " * 900
+ENDLESS = FUNCTION + LOOPS
 SLOW = {"query": {"bool": {"filter": {"script": {"script": {"source": ENDLESS + "return s > 0"}}}}}}
 
 
@@ -113,6 +115,19 @@ class Timeouts(Bounds):
             self.assertEqual(reply["hits"]["total"]["value"], 0)
             self.assertEqual(reply["_shards"]["failed"], 0)
 
+    def test_scroll_continues_after_a_page_that_timed_out(self):
+        """Each page has the hits that it found; the next one continues after them."""
+        source = FUNCTION + "if (doc['n'].value < 2) { return true } " + LOOPS + "return s > 0"
+        slow_2 = {"query": {"bool": {"filter": {"script": {"script": {"source": source}}}}}}
+        status, page = self.server.ask("POST", "/few/_search?scroll=1h", dict(slow_2, timeout="200ms"))
+        seen = []
+        for _ in range(3):
+            self.assertEqual((status, page["timed_out"]), (200, True), page)
+            seen += [hit["_id"] for hit in page["hits"]["hits"]]
+            status, page = self.server.ask("POST", "/_search/scroll", {"scroll": "1h", "scroll_id": page["_scroll_id"]})
+        self.assertEqual(seen, ["1"])
+        self.server.must("DELETE", "/_search/scroll", {"scroll_id": page["_scroll_id"]})
+
     def test_request_timeout_during_aggregation(self):
         """Within one document, which the query alone would have found."""
         for size in (0, 10):
@@ -196,6 +211,19 @@ class Cancelling(Bounds):
                 if "msearch" not in action:
                     self.assertEqual(said["error"]["type"], "search_phase_execution_exception")
                 self.assertEqual(self.server.ask("GET", "/_tasks/" + task["name"])[0], 404)
+
+    def test_page_of_a_scroll_that_is_cleared(self):
+        """The context ends with the page, which is refused: the refusal does not refer to it."""
+        body = {"size": 1, "sort": ["n"], "script_fields": {"f": {"script": {"source": FUNCTION + "if (doc['n'].value < 2) { return 0 } " + LOOPS + "return s"}}}}
+        status, page = self.server.ask("POST", "/few/_search?scroll=1h", body)
+        self.assertEqual(status, 200, page)
+        reply = self.aside("POST", "/_search/scroll", {"scroll": "1h", "scroll_id": page["_scroll_id"]})
+        name = self.task("*scroll")["name"]
+        self.server.must("DELETE", "/_search/scroll", {"scroll_id": page["_scroll_id"]})
+        self.server.must("POST", "/_tasks/%s/_cancel" % name)
+        status, said = reply()
+        self.assertEqual((status, said["error"]["root_cause"]), (500, [{"type": "task_cancelled_exception", "reason": "cancelled"}]), said)
+        self.assertEqual(said["error"]["failed_shards"][0]["index"], "few")
 
     def test_cancel_by_action(self):
         replies = [self.aside("POST", "/few/_search", SLOW) for _ in range(3)]

@@ -280,6 +280,17 @@ class Kept(Case):
             self.refused(self.server.ask("POST", "/tree/_bulk?atomic=true", bulk.replace("/", escape)), "_bulk")
         self.server.must("POST", "/_lock", {"session": session, "locks": locks[:5]})
 
+    def test_sorted_hits(self):
+        """The best hits wait with their sort values: 60 MB of them."""
+        self.server.must("PUT", "/sorted", {"mappings": {"properties": {"k": {"type": "keyword"}}}})
+        for part in range(12):
+            lines = "".join('{"index":{}}\n{"k":"%s"}\n' % (("%05d" % (part * 250 + i)) * 4000) for i in range(250))
+            self.in_the_end("POST", "/sorted/_bulk", lines)
+        body = {"size": 3000, "_source": False, "docvalue_fields": [], "sort": [{"k": "desc"}]}
+        self.refused(self.server.ask("POST", "/sorted/_search", body), "POST /sorted/_search")
+        self.refused(self.server.ask("POST", "/sorted/_search?scroll=1m", dict(body, size=1)), "POST /sorted/_search")
+        self.assertEqual(len(self.in_the_end("POST", "/sorted/_search", dict(body, size=300))["hits"]["hits"]), 300)
+
     def test_scrolls(self):
         self.server.must("PUT", "/some/_doc/1", {"a": 1})
         self.server.must("PUT", "/some/_doc/2", {"a": 1})

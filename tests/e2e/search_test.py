@@ -138,6 +138,22 @@ class Search(unittest.TestCase):
             found += last
         self.assertEqual(sorted(found), ["%05d" % i for i in range(60)])
 
+    def test_slices_by_a_field(self):
+        """Each document is in one slice, also without a value; the slices of a call by query, too."""
+        self.fill("s", 200)
+        self.server.must("PUT", "/s/_doc/none", {"m": 1})
+        for field in ("n", "_id"):
+            with self.subTest(field=field):
+                slices = []
+                for i in range(3):
+                    page = self.ok("POST", "/s/_search?scroll=1m", {"size": 1000, "slice": {"field": field, "id": i, "max": 3}})
+                    self.server.must("DELETE", "/_search/scroll", {"scroll_id": page["_scroll_id"]})
+                    slices.append([hit["_id"] for hit in page["hits"]["hits"]])
+                self.assertEqual(sorted(sum(slices, [])), sorted(["%05d" % i for i in range(200)] + ["none"]))
+                self.assertTrue(all(slices), slices)
+        updated = [self.ok("POST", "/s/_update_by_query", {"slice": {"field": "n", "id": i, "max": 2}})["updated"] for i in range(2)]
+        self.assertEqual(sum(updated), 201)
+
     def test_scroll_is_cleared(self):
         self.fill("s", 3)
         scroll = self.ok("POST", "/s/_search?scroll=1m", {"size": 1})["_scroll_id"]
@@ -261,6 +277,17 @@ class Search(unittest.TestCase):
                 reply = self.ok("POST", "/_reindex" + query, {"source": {"index": "s"}, "dest": {"index": "d%d" % len(query)}})
                 self.assertEqual((reply["failures"], reply["created"], reply["batches"]), ([], 150, 1))
                 self.assertEqual(self.ok("GET", "/d%d/_count" % len(query))["count"], 150)
+
+    def test_by_query_with_aggregations(self):
+        """A body of a search has them, too: each slice, and each attempt of an atomic call, is a search of its own."""
+        body = {"query": {"match_all": {}}, "sort": ["n"], "aggs": {
+            "n": {"terms": {"field": "n"}, "aggs": {"h": {"top_hits": {"size": 1, "sort": ["n"]}}}},
+            "r": {"range": {"field": "n", "ranges": [{"to": 3}, {"from": 3}]}}, "m": {"max": {"field": "n", "format": "0.0"}}}}
+        for path in ("/s/_update_by_query?slices=4", "/s/_update_by_query?slices=4&atomic=true", "/s/_update_by_query?scroll_size=7"):
+            with self.subTest(path=path):
+                self.fill("s", 30)
+                reply = self.ok("POST", path, body)
+                self.assertEqual((reply["total"], reply["updated"], reply["failures"]), (30, 30, []))
 
     def test_by_query_loses_no_update(self):
         """Deletes the documents that were 'old' at its start; concurrent changes cause conflicts or wait, and are never lost."""

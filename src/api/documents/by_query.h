@@ -55,6 +55,7 @@ struct by_query {
     bool wait;        /* wait_for_completion */
     bool legacy_1x;   /* DELETE /index/type/_query: replies as 1.x */
     int64_t docs_max; /* -1: all */
+    int32_t batch;    /* hits in one, at most */
     double rate;      /* requests_per_second */
     uint32_t slices;  /* 0: auto, 1: not sliced */
     bool pinned;

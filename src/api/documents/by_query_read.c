@@ -397,36 +397,63 @@ static int read_slices(struct request *request, struct by_query *by)
     return 0;
 }
 
+/*
+ * Reads the parameters of a search, which _update_by_query and _delete_by_query have, too. `size` is a limit of the
+ * whole call there, and `timeout` is that of its writes.
+ */
+static int read_search_params(struct request *request, struct by_query *by)
+{
+    struct search_request *search = &by->call.search;
+    int32_t size = search->size;
+    int64_t timeout_us = search->timeout_us;
+    bool overdue = search->overdue;
+    struct slice pipeline = request_param(request, "pipeline");
+    if (pipeline.data != NULL)
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "pipeline with id [%.*s] does not exist",
+                              SLICE_ARG(pipeline));
+    if (search->query != NULL && request_param(request, "q").data != NULL)
+        return request_refuse(
+            request, PROBLEM_ILLEGAL_ARGUMENT,
+            "both [q] and a [query] in the body say which documents are meant: leave out one of them");
+    int r = search_call_options(request, &by->call, false);
+    search->size = size;
+    search->timeout_us = timeout_us;
+    search->overdue = overdue;
+    return r;
+}
+
 static int read_params(struct request *request, struct by_query *by)
 {
-    int32_t batch = by->call.search.size >= 0 && by->kind == BY_QUERY_REINDEX ? by->call.search.size : BY_QUERY_BATCH;
+    struct search_request *search = &by->call.search;
     struct slice conflicts = request_param(request, "conflicts");
-    bool ignored = false;
     int64_t search_timeout = 0;
     int r;
-    if (by->kind != BY_QUERY_REINDEX && by->call.search.size >= 0 &&
-        (r = set_docs_max(request, by, by->call.search.size)) != 0)
-        return r; /* "size" of the body, before 7.3 */
+    if (by->kind != BY_QUERY_REINDEX && by->call.dialect == DIALECT_5 && search->size >= 0) {
+        if ((r = set_docs_max(request, by, search->size)) != 0)
+            return r; /* in 5.x "size" of the body is a limit of the whole call, later one of a batch */
+        search->size = -1;
+    }
+    by->batch = search->size > 0 ? search->size : BY_QUERY_BATCH;
     if ((r = read_docs_param(request, by, "size")) != 0 || (r = read_docs_param(request, by, "max_docs")) != 0 ||
-        (r = request_int(request, "scroll_size", &batch)) != 0 || (r = read_slices(request, by)) != 0 ||
+        (by->kind != BY_QUERY_REINDEX && (r = read_search_params(request, by)) != 0) ||
+        (r = request_int(request, "scroll_size", &by->batch)) != 0 || (r = read_slices(request, by)) != 0 ||
         (r = task_read_rate(request, &by->rate)) != 0 ||
         (r = request_bool(request, "wait_for_completion", &by->wait)) != 0 ||
         (r = request_bool(request, "atomic", &by->atomic)) != 0 ||
-        (r = request_bool(request, "version", &ignored)) != 0 ||
         (r = request_time(request, "search_timeout", &search_timeout)) != 0 ||
         (r = write_options_read(request, &by->options)) != 0)
         return r;
     if (conflicts.data != NULL && (r = read_conflicts(request, by, conflicts)) != 0)
         return r;
-    if (batch < 1 || batch > SEARCH_WINDOW_MAX)
+    if (by->batch < 1 || by->batch > SEARCH_WINDOW_MAX)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[scroll_size] must be between 1 and %d, was [%d]",
-                              SEARCH_WINDOW_MAX, batch);
-    by->call.search.size = batch;
-    by->call.search.timeout_us = search_timeout > 0 ? search_timeout : 0;
+                              SEARCH_WINDOW_MAX, by->batch);
+    if (request_param(request, "search_timeout").data != NULL || search->timeout_us < 0)
+        search->timeout_us = search_timeout > 0 ? search_timeout : 0;
     bool none = by->docs_max == 0 && by->call.dialect == DIALECT_7; /* without slices there is one */
     if (none || (by->docs_max >= 0 && by->slices > 1 && by->docs_max < (int64_t)by->slices))
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[max_docs] should be >= [slices]");
-    return search_call_lucene(request, &by->call);
+    return 0;
 }
 
 /* An index that is to be made, and may not be, ends a reindex before anything is read. */
@@ -452,13 +479,19 @@ static int validate(struct request *request, struct by_query *by)
 {
     const struct search_request *search = &by->call.search;
     struct validation validation = {.arena = request->arena};
+    const char *texts[SEARCH_SCROLL_PROBLEMS_MAX];
+    size_t count = search_request_scroll_problems(search, texts);
+    for (size_t i = 0; i < count; i++)
+        validation_add(&validation, "%s", texts[i]);
+    if (search->search_after != NULL)
+        validation_add(&validation, "`search_after` cannot be used in a scroll context.");
     if (by->kind == BY_QUERY_REINDEX && by->call.index.data == NULL)
         validation_add(&validation, "use _all if you really want to copy from all existing indexes");
     if (search->from >= 0)
         validation_add(&validation, "from is not supported in this context");
     if (search->stored_field_count > 0)
         validation_add(&validation, "stored_fields is not supported in this context");
-    if (search->no_source)
+    if (search->no_source && by->kind != BY_QUERY_DELETE)
         validation_add(&validation, "_source:false is not supported in this context");
     if (by->kind == BY_QUERY_DELETE && search->query == NULL)
         validation_add(&validation, "query is missing");
@@ -490,6 +523,8 @@ int by_query_read(struct request *request, struct by_query *by)
         r = read_params(request, by);
     if (r == 0)
         r = validate(request, by);
+    by->call.search.size = by->batch;
+    by->call.search.aggregations = NULL; /* the reply has none */
     by->session = keep(by, request->session);
     by->transaction = keep(by, request->transaction);
     by->fencing_token = request->fencing_token;

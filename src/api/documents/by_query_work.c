@@ -123,7 +123,7 @@ static void make_item(struct batch *batch, struct write_item *item, const struct
     }
 }
 
-static int refuse(struct by_query *by, const struct problem *problem)
+static int refuse_call(struct by_query *by, const struct problem *problem)
 {
     problem_copy(&by->problem, problem, &by->task->arena);
     return SEARCH_REFUSED;
@@ -230,7 +230,7 @@ static int run_script(struct batch *batch, struct write_item *item, const struct
     if (r > 0 && account_ended(&by->account)) {
         r = SEARCH_CANCELLED;
     } else if (r > 0) {
-        r = refuse(by, &problem);
+        r = refuse_call(by, &problem);
     } else if (r == 0) {
         r = apply(batch, item, &update, ret_wanted);
         bool nothing = r == 0 && !*ret_wanted;
@@ -346,7 +346,7 @@ static int count_results(struct batch *batch, struct command *command)
     struct request shell = {.api = by->api, .arena = &command->arena, .dialect = by->call.dialect};
     bool go_on = true;
     if (command->problem.type != PROBLEM_NONE)
-        return refuse(by, &command->problem);
+        return refuse_call(by, &command->problem);
     for (size_t i = 0; i < write->item_count; i++)
         go_on =
             (write->results[i].postponed || count_result(batch, &shell, &write->items[i], &write->results[i])) && go_on;
@@ -429,7 +429,10 @@ static struct command *command_of(struct by_query *by, const struct remaining *r
     return command;
 }
 
-/* Writes a batch: by its command, and by further ones as long as items are postponed. */
+/*
+ * Writes a batch: by its command, and by further ones as long as items are postponed. All of them together wait for
+ * locks as long as the client has said.
+ */
 static int write_batch(struct batch *batch)
 {
     struct by_query *by = batch->by;
@@ -441,6 +444,7 @@ static int write_batch(struct batch *batch)
     struct remaining remaining = {arena_alloc(&batch->command->arena, all->item_count * sizeof *remaining.items),
                                   all->item_count};
     memcpy(remaining.items, all->items, all->item_count * sizeof *remaining.items);
+    uint64_t until_us = write_wait_end(&by->options);
     int r = submit(batch, batch->command);
     if (r == 0)
         remove_written(&remaining, all);
@@ -449,6 +453,7 @@ static int write_batch(struct batch *batch)
         struct command *command = command_of(by, &remaining, max);
         if (command == NULL)
             return by->problem.type == PROBLEM_NONE ? SEARCH_CANCELLED : SEARCH_REFUSED;
+        command->owner.timeout_us = write_wait_left(until_us);
         r = submit(batch, command);
         if (r == 0) {
             remove_written(&remaining, &command->write);
@@ -501,7 +506,7 @@ static int read_batch(struct batch *batch, struct search_cursor *cursor, int32_t
     if (r == SEARCH_CANCELLED && !atomic_load(&by->task->cancelled))
         r = refuse_late(by);
     if (r == SEARCH_REFUSED && by->problem.type == PROBLEM_NONE)
-        refuse(by, &problem);
+        refuse_call(by, &problem);
     if (r == 0 && first) {
         uint64_t total = docs_max >= 0 && result.total > (uint64_t)docs_max ? (uint64_t)docs_max : result.total;
         batch->status->total += total;
@@ -563,7 +568,7 @@ static int compile_script(struct by_query *by)
     if (r > 0 && by->call.dialect == DIALECT_5 &&
         problem.type == PROBLEM_SCRIPT) /* in 5.x a script that does not compile is an error of the server */
         problem.status = 500;
-    return r > 0 ? refuse(by, &problem) : r;
+    return r > 0 ? refuse_call(by, &problem) : r;
 }
 
 /* Returns: the number of shards of the index that has the fewest, at most 20. */
@@ -598,7 +603,7 @@ void by_query_work(struct by_query *by)
     struct problem problem = {0};
     int r = search_call_open(&by->call, &problem);
     if (r == SEARCH_REFUSED)
-        refuse(by, &problem);
+        refuse_call(by, &problem);
     if (r == 0)
         r = compile_script(by);
     if (r == 0)

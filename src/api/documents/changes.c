@@ -562,7 +562,7 @@ static int wait(struct request *request, struct changes *changes, tl_ts covered)
     return followers_wait(request->api->followers, &changes->follower);
 }
 
-static int run(struct request *request)
+static int run_changes(struct request *request)
 {
     struct changes *changes = request->context;
     struct buf *to = reply_text(request, 200);
@@ -576,7 +576,7 @@ static int run(struct request *request)
 static int look_again(struct request *request)
 {
     request_look_again(request);
-    return run(request);
+    return run_changes(request);
 }
 
 /* --- An answer that stays open ------------------------------------------------------------------------------------ */
@@ -699,7 +699,7 @@ static int begin(struct request *request)
     changes->follower = (struct follower){.request = request,
                                           .then = changes->continuous ? go_on : look_again,
                                           .until_us = clock_boot_us() + (uint64_t)changes->wait_us};
-    return request_work(request, changes->continuous ? open_stream : run);
+    return request_work(request, changes->continuous ? open_stream : run_changes);
 }
 
 int handle_changes(struct request *request)

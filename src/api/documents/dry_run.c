@@ -27,8 +27,8 @@ static struct script_limits limits_of_core(const struct request *request)
     return limits;
 }
 
-static int run(struct request *request, const struct catalog *catalog, const struct write_item *item,
-               struct arena *scratch)
+static int run_update_script(struct request *request, const struct catalog *catalog, const struct write_item *item,
+                             struct arena *scratch)
 {
     struct view view = {request->api->store, journal_stable(request->api->journal), NULL};
     struct slice name = item->type.len > 0 ? item->type : SLICE_LIT("_doc");
@@ -65,7 +65,7 @@ int dry_run_script(struct request *request, const struct write_item *item)
 {
     tl_cleanup(catalog_unrefp) struct catalog *catalog = journal_catalog(request->api->journal);
     struct arena scratch = ARENA_INIT;
-    int r = run(request, catalog, item, &scratch);
+    int r = run_update_script(request, catalog, item, &scratch);
     arena_deinit(&scratch);
     return r;
 }

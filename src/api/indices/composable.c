@@ -160,8 +160,8 @@ static int changed(struct request *request, struct command *command)
     return reply_acknowledged(request);
 }
 
-static int put(struct request *request, enum command_type type, const struct member *members, const char *parser,
-               const char *required)
+static int put_template(struct request *request, enum command_type type, const struct member *members,
+                        const char *parser, const char *required)
 {
     struct json_doc doc;
     bool create = false;
@@ -202,7 +202,8 @@ static int delete (struct request *request, enum command_type type)
 }
 
 /* {"index_templates": [{"name": "a", "index_template": {…}}, …]} */
-static int get(struct request *request, enum catalog_kind kind, const char *list, const char *item, const char *noun)
+static int get_templates(struct request *request, enum catalog_kind kind, const char *list, const char *item,
+                         const char *noun)
 {
     struct json_writer writer;
     bool flag = false;
@@ -240,7 +241,7 @@ static int get(struct request *request, enum catalog_kind kind, const char *list
 
 int handle_index_template_put(struct request *request)
 {
-    return put(request, COMMAND_INDEX_TEMPLATE_PUT, index_members, "index_template", "index_patterns");
+    return put_template(request, COMMAND_INDEX_TEMPLATE_PUT, index_members, "index_template", "index_patterns");
 }
 
 int handle_index_template_delete(struct request *request)
@@ -250,12 +251,12 @@ int handle_index_template_delete(struct request *request)
 
 int handle_index_template_get(struct request *request)
 {
-    return get(request, CATALOG_INDEX_TEMPLATES, "index_templates", "index_template", "index");
+    return get_templates(request, CATALOG_INDEX_TEMPLATES, "index_templates", "index_template", "index");
 }
 
 int handle_component_put(struct request *request)
 {
-    return put(request, COMMAND_COMPONENT_PUT, component_members, "component_template", "template");
+    return put_template(request, COMMAND_COMPONENT_PUT, component_members, "component_template", "template");
 }
 
 int handle_component_delete(struct request *request)
@@ -265,5 +266,5 @@ int handle_component_delete(struct request *request)
 
 int handle_component_get(struct request *request)
 {
-    return get(request, CATALOG_COMPONENTS, "component_templates", "component_template", "component");
+    return get_templates(request, CATALOG_COMPONENTS, "component_templates", "component_template", "component");
 }

@@ -198,7 +198,7 @@ static uint64_t read_stamp(const struct events *events)
 
 /* --- Rows --------------------------------------------------------------------------------------------------------- */
 
-static struct command *ask(struct events *events, enum status_what what)
+static struct command *ask_status(struct events *events, enum status_what what)
 {
     struct command *command = command_new(COMMAND_STATUS, DIALECT_7);
     command->status.what = what;
@@ -315,7 +315,7 @@ static bool read_rows(struct events *events)
     events->ts = journal_stable(events->api->journal);
     for (int section = 0; section < SECTION_COUNT; section++) {
         struct frame_section next = {.arena = ARENA_INIT};
-        struct command *command = ask(events, asked[section]);
+        struct command *command = ask_status(events, asked[section]);
         if (command->problem.type == PROBLEM_NONE) { /* it stops, else */
             take(events, (enum section)section, command, &next);
             frame_take(&events->sections[section], &next);
@@ -416,7 +416,7 @@ static bool wants_rows(const struct events *events)
     return anybody_fresh || events->stamp != read_stamp(events);
 }
 
-static void work(struct events *events)
+static void watch_second(struct events *events)
 {
     uint64_t now = clock_boot_us();
     bool bar = now >= events->next_sample_us, rows = false;
@@ -467,7 +467,7 @@ static void events_main(void *context)
         if (stopping)
             end_all(events);
         else
-            work(events);
+            watch_second(events);
         uint64_t next = stopping ? clock_boot_us() + TL_SECOND : next_look(events);
         pthread_mutex_lock(&events->lock);
         if (list_empty(&events->arrivals) && events->stopping == stopping && !events->closing)

@@ -71,7 +71,7 @@ static bool names_moment(const struct request *request)
            (!writes_5 && request_param(request, "timestamp").data != NULL);
 }
 
-static int refuse(struct request *request)
+static int refuse_as_of(struct request *request)
 {
     bool reads = (request->exchange->method == HTTP_GET || request->exchange->method == HTTP_HEAD);
     request_handler *handler = request->route->handler;
@@ -143,6 +143,6 @@ int as_of_handle(struct request *request)
     if (r != 0)
         return r;
     if (moment && !is_one_of(handler, documents, COUNT_OF(documents)))
-        return refuse(request);
+        return refuse_as_of(request);
     return handler(request);
 }

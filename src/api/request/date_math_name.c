@@ -20,7 +20,7 @@ struct date_math_name {
     struct problem *problem;
 };
 
-static int refuse(struct date_math_name *d, const char *reason)
+static int refuse_name(struct date_math_name *d, const char *reason)
 {
     problem_set(d->problem, d->arena, PROBLEM_PARSE, "invalid dynamic name expression [%.*s]. %s", SLICE_ARG(d->name),
                 reason);
@@ -54,11 +54,11 @@ static int write_date(struct date_math_name *d, struct slice placeholder)
     struct problem unknown;
     split_placeholder(placeholder, &math, &pattern, &zone_text);
     if (pattern.len == 0 || date_format_parse(d->arena, pattern, DATE_RULES_7_10, &format) != 0)
-        return refuse(d, "missing or unknown date format");
+        return refuse_name(d, "missing or unknown date format");
     if (zone_text.data != NULL && zone_parse(d->zones, zone_text, d->arena, &zone, &unknown) != 0)
-        return refuse(d, "unknown time zone");
+        return refuse_name(d, "unknown time zone");
     if (date_parse_math(date_format_default(DATE_RULES_7_10), math, d->now, false, &zone, &millis) != 0)
-        return refuse(d, "failed to parse date math");
+        return refuse_name(d, "failed to parse date math");
     date_print(d->out, format, millis, &zone);
     return 0;
 }
@@ -74,7 +74,7 @@ static int take_placeholder(struct date_math_name *d)
             break;
     }
     if (d->at == d->name.len)
-        return refuse(d, "date math placeholder is open ended");
+        return refuse_name(d, "date math placeholder is open ended");
     return write_date(d, slice_make(d->name.data + start, d->at - start));
 }
 
@@ -90,8 +90,8 @@ static int resolve_one(struct date_math_name *d)
             if (r != 0)
                 return r;
         } else if (c == '}') {
-            return refuse(d, "`{` and `}` are reserved characters and should be escaped when used as part of "
-                             "the index name using `\\` (e.g. `\\{text\\}`)");
+            return refuse_name(d, "`{` and `}` are reserved characters and should be escaped when used as part of "
+                                  "the index name using `\\` (e.g. `\\{text\\}`)");
         } else {
             buf_byte(d->out, c);
         }

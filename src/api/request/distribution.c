@@ -205,7 +205,7 @@ static void fill_in(struct question *question, const struct journal_host *host, 
 }
 
 /* Asks a host for `ts`, unless it is being asked already. Requires: the lock. */
-static void ask(struct distribution *distribution, const struct journal_host *host, tl_ts ts)
+static void ask_host(struct distribution *distribution, const struct journal_host *host, tl_ts ts)
 {
     struct question *question = find_question(distribution, host->number);
     if (question->pending || clock_boot_us() < question->retry_at)
@@ -230,7 +230,7 @@ static void ask_behind(struct distribution *distribution)
             continue;
         size_t count = journal_list_behind(distribution->api->journal, ts, reach, &hosts);
         for (size_t i = 0; i < count; i++)
-            ask(distribution, &hosts[i], ts);
+            ask_host(distribution, &hosts[i], ts);
         mem_free(hosts);
     }
     pthread_mutex_unlock(&distribution->lock);

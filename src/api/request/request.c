@@ -572,7 +572,7 @@ void request_look_again(struct request *request)
     request_start_timer(request);
 }
 
-static int work(struct request *request, request_handler *then, enum work_kind kind)
+static int give_to_worker(struct request *request, request_handler *then, enum work_kind kind)
 {
     pin_view(request);
     request->next = then;
@@ -594,12 +594,12 @@ int request_park(struct request *request)
 
 int request_work(struct request *request, request_handler *then)
 {
-    return work(request, then, WORK_LONG);
+    return give_to_worker(request, then, WORK_LONG);
 }
 
 int request_work_short(struct request *request, request_handler *then)
 {
-    return work(request, then, WORK_SHORT);
+    return give_to_worker(request, then, WORK_SHORT);
 }
 
 /* --- Settling ----------------------------------------------------------------------------------------------------- */

@@ -25,10 +25,11 @@ static bool relieves(request_handler *handler)
 {
     static request_handler *const handlers[] = {
         handle_unlock,       handle_session_close, handle_session_keepalive, handle_txn_commit,
-        handle_txn_rollback, handle_scroll_clear,  handle_pit_close,         handle_task_cancel,
-        handle_info,         handle_timestamp,     handle_cluster_health,    handle_cat_health,
-        handle_nodes,        handle_index_delete,  handle_index_clear_cache, handle_nodes_stats,
-        handle_cat_memory,   handle_metrics,       handle_health_live,       handle_health_ready,
+        handle_txn_rollback, handle_scroll_clear,  handle_pit_close,         handle_pit_close_other,
+        handle_task_cancel,  handle_info,          handle_timestamp,         handle_cluster_health,
+        handle_cat_health,   handle_nodes,         handle_index_delete,      handle_index_clear_cache,
+        handle_nodes_stats,  handle_cat_memory,    handle_metrics,           handle_health_live,
+        handle_health_ready,
     };
     for (size_t i = 0; i < sizeof handlers / sizeof *handlers; i++)
         if (handlers[i] == handler)
@@ -40,8 +41,15 @@ static bool relieves(request_handler *handler)
 static bool keeps(const struct request *request)
 {
     static request_handler *const handlers[] = {
-        handle_lock,    handle_session_open,    handle_txn_begin,       handle_pit_open,
-        handle_reindex, handle_delete_by_query, handle_update_by_query, handle_delete_by_query_old,
+        handle_lock,
+        handle_session_open,
+        handle_txn_begin,
+        handle_pit_open,
+        handle_pit_open_other,
+        handle_reindex,
+        handle_delete_by_query,
+        handle_update_by_query,
+        handle_delete_by_query_old,
     };
     if (request->transaction.len > 0 || request_param(request, "scroll").data != NULL)
         return true;

@@ -54,7 +54,7 @@ static struct request *workers_take(struct workers *workers, enum work_kind kind
     return request;
 }
 
-static void work(struct workers *workers, enum work_kind kind)
+static void take_work(struct workers *workers, enum work_kind kind)
 {
     struct request *request;
     while ((request = workers_take(workers, kind)) != NULL) {
@@ -65,12 +65,12 @@ static void work(struct workers *workers, enum work_kind kind)
 
 static void long_main(void *context)
 {
-    work(context, WORK_LONG);
+    take_work(context, WORK_LONG);
 }
 
 static void short_main(void *context)
 {
-    work(context, WORK_SHORT);
+    take_work(context, WORK_SHORT);
 }
 
 int workers_open(unsigned count, struct workers **ret_workers)

@@ -18,7 +18,8 @@
 
 struct msearch_item {
     struct search_call call;
-    struct slice body; /* the request's */
+    struct slice body;        /* the request's */
+    struct problem objection; /* to the combination of its options: its reply; PROBLEM_NONE: none */
 };
 
 struct msearch {
@@ -111,6 +112,13 @@ static int read_item(struct request *request, struct msearch *all, struct slice 
         r = search_call_body(request, &item->call, body, false);
     if (r != 0)
         return r;
+    if (item->call.search.pit_id.data != NULL && item->call.index.data != NULL)
+        return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION,
+                              "Validation Failed: 1: [indices] cannot be used with point in time;");
+    if (item->call.search.pit_id.data != NULL)
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                              "[pit] is not supported in _msearch: read in a point in time by _search");
+    search_call_combine(&item->call, &item->objection);
     int32_t track = item->call.search.track_total_hits;
     if (item->call.total_as_int && track >= 0 && track != TOTAL_HITS_ALL)
         return request_refuse(
@@ -148,6 +156,10 @@ static int read_items(struct request *request, struct msearch *all)
 
 static int run_item(struct request *request, struct msearch_item *item, int64_t begun_us, struct search_result *result)
 {
+    if (item->objection.type != PROBLEM_NONE) {
+        request->problem = item->objection;
+        return REQUEST_REFUSED;
+    }
     item->call.view = request->view;
     item->call.catalog = request->catalog;
     int r = search_call_open(&item->call, &request->problem);
@@ -253,10 +265,27 @@ static int msearch_ready(struct request *request)
     return request_work(request, run_all);
 }
 
+/* Returns the locks that all searches take together, in one array; none outside of a transaction. */
+static struct lock_target *all_targets(struct request *request, const struct msearch *all, size_t *ret_count)
+{
+    struct lock_target *targets = NULL;
+    size_t capacity = 0;
+    *ret_count = 0;
+    for (size_t i = 0; request->transaction.len > 0 && i < all->count; i++) {
+        struct lock_target *some;
+        size_t some_count;
+        search_call_targets(request, &all->items[i]->call, &some, &some_count);
+        for (size_t j = 0; j < some_count; j++) {
+            targets = arena_grow(request->arena, targets, *ret_count, &capacity, sizeof *targets);
+            targets[(*ret_count)++] = some[j];
+        }
+    }
+    return targets;
+}
+
 int handle_msearch(struct request *request)
 {
     struct msearch *all = arena_zalloc(request->arena, sizeof *all);
-
     int32_t number = 1;
     int r;
     request->context = all;
@@ -266,19 +295,7 @@ int handle_msearch(struct request *request)
         (r = request_int(request, "max_concurrent_searches", &number)) != 0 || (r = read_items(request, all)) != 0 ||
         (r = request_accept(request)) != 0)
         return r;
-    struct lock_target *targets = NULL;
-    size_t count = 0;
-    for (size_t i = 0; request->transaction.len > 0 && i < all->count; i++) {
-        struct lock_target *some;
-        size_t some_count;
-        search_call_targets(request, &all->items[i]->call, &some, &some_count);
-        struct lock_target *more = arena_alloc(request->arena, (count + some_count + 1) * sizeof *more);
-        if (count > 0)
-            memcpy(more, targets, count * sizeof *more);
-        if (some_count > 0)
-            memcpy(more + count, some, some_count * sizeof *more);
-        targets = more;
-        count += some_count;
-    }
+    size_t count;
+    struct lock_target *targets = all_targets(request, all, &count);
     return request_read(request, targets, count, msearch_ready);
 }

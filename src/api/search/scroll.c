@@ -312,6 +312,8 @@ static int read_next(struct request *request)
     }
     r = read_page(request, job);
     r = r != 0 ? search_outcome(request, &job->keep->call, r) : commit_to_reply(request);
+    if (r == REQUEST_REFUSED)
+        search_keep_problem(request); /* the context may be cleared, and end with this page */
     if (r != 0)
         search_cursor_repeat(job->keep->cursor); /* for a repeated request */
     search_keep_leave(searches, job->keep);

@@ -57,7 +57,7 @@ static void leave_pit(struct request *request, struct search_job *job)
         search_keep_leave(request->api->searches, tl_steal(job->pit));
 }
 
-static int run(struct request *request, bool short_only)
+static int run_search(struct request *request, bool short_only)
 {
     struct search_job *job = request->context;
     struct search_result result;
@@ -86,7 +86,7 @@ static int search_over(struct request *request, int r)
 
 static int search_long(struct request *request)
 {
-    return search_over(request, run(request, false));
+    return search_over(request, run_search(request, false));
 }
 
 /*
@@ -97,7 +97,7 @@ static int search_attempt(struct request *request)
 {
     struct search_job *job = request->context;
     job->call.context.steps_max = ATTEMPT_STEPS;
-    int r = run(request, false);
+    int r = run_search(request, false);
     job->call.context.steps_max = 0;
     return r == SEARCH_LONG ? request_work(request, search_long) : search_over(request, r);
 }
@@ -116,7 +116,7 @@ static int search_ready(struct request *request)
     if (r == 0)
         r = search_default_timeout(request, &job->call);
     if (r == 0)
-        r = run(request, true);
+        r = run_search(request, true);
     if (r == SEARCH_LONG) {
         task_work_begin(request, &job->work, "indices:data/read/search", search_description(request, &job->call));
         return workers_busy(request->api->workers) ? request_work_short(request, search_attempt)
@@ -132,10 +132,6 @@ static int enter_pit(struct request *request, struct search_job *job)
 {
     struct search_request *search = &job->call.search;
     uint64_t number = 0, keep_alive = 0;
-    if (job->call.index.data != NULL)
-        return request_refuse(
-            request, PROBLEM_ILLEGAL_ARGUMENT,
-            "[indices] cannot be used with point in time. Do not specify any index with point in time.");
     if (job->call.routing.data != NULL)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[routing] cannot be used with point in time");
     if (search->pit_keep_alive.data != NULL) {

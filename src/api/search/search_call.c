@@ -383,23 +383,38 @@ static int read_idle(struct request *request)
                             &request->problem);
 }
 
-int search_call_params(struct request *request, struct search_call *call, bool scroll)
+int search_call_options(struct request *request, struct search_call *call, bool scan)
 {
     struct query_parser parser = parser_of(call, request, NULL);
     struct slice sort = keep(call, request_param(request, "sort"));
     int r;
+    if (call->search.pit_id.data != NULL && call->index.data != NULL)
+        return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION,
+                              "Validation Failed: 1: [indices] cannot be used with point in time;");
     if ((r = read_page(request, call)) != 0 || (r = read_flags(request, call)) != 0 ||
         (r = read_total(request, call)) != 0 || (r = search_call_lucene(request, call)) != 0 ||
-        (r = read_search_type(request, call, scroll)) != 0 || (r = read_source(request, call)) != 0 ||
+        (r = read_search_type(request, call, scan)) != 0 || (r = read_source(request, call)) != 0 ||
         (r = read_fields(request, call)) != 0 || (r = read_idle(request)) != 0)
         return r;
-    if (sort.data != NULL && search_request_sort(&parser, sort, &call->search) != 0)
-        return REQUEST_REFUSED;
-    if (scroll && call->dialect == DIALECT_7 && request_param(request, "request_cache").data != NULL &&
-        search_request_check(&parser, &call->search, scroll) == 0)
-        return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION,
-                              "Validation Failed: 1: [request_cache] cannot be used in a scroll context;");
+    if (call->dialect == DIALECT_7 && (r = request_bool(request, "request_cache", &call->search.request_cache)) != 0)
+        return r;
+    return sort.data == NULL || search_request_sort(&parser, sort, &call->search) == 0 ? 0 : REQUEST_REFUSED;
+}
+
+int search_call_params(struct request *request, struct search_call *call, bool scroll)
+{
+    struct query_parser parser = parser_of(call, request, NULL);
+    int r = search_call_options(request, call, scroll);
+    if (r != 0)
+        return r;
     return search_request_check(&parser, &call->search, scroll) == 0 ? 0 : REQUEST_REFUSED;
+}
+
+void search_call_combine(struct search_call *call, struct problem *ret_problem)
+{
+    struct query_parser parser = {.arena = call->arena, .dialect = call->dialect, .problem = ret_problem};
+    if (search_request_check(&parser, &call->search, false) == 0)
+        *ret_problem = (struct problem){.type = PROBLEM_NONE};
 }
 
 /* --- Scripts ------------------------------------------------------------------------------------------------------ */

@@ -44,7 +44,12 @@ int search_call_init(struct request *request, struct arena *arena, struct search
  */
 int search_call_body(struct request *request, struct search_call *call, struct slice body, bool count) TL_MUST_USE;
 
-/* Lays the parameters of _search over the body. Returns: 0, REQUEST_REFUSED. */
+/*
+ * Lays the parameters of _search over the body, without a check of their combinations. `scan`: it is a call that has
+ * search_type=scan. Returns: 0, REQUEST_REFUSED.
+ */
+int search_call_options(struct request *request, struct search_call *call, bool scan) TL_MUST_USE;
+/* The same, with the check. Returns: 0, REQUEST_REFUSED. */
 int search_call_params(struct request *request, struct search_call *call, bool scroll) TL_MUST_USE;
 /* q= and its companions alone, as all calls with a query take them. */
 int search_call_lucene(struct request *request, struct search_call *call) TL_MUST_USE;
@@ -56,6 +61,9 @@ int search_call_lucene_or_body(struct request *request, struct search_call *call
  * Returns: 0; SEARCH_REFUSED with *ret_problem, SEARCH_TOO_OLD; fatal codes. See search_outcome().
  */
 int search_call_open(struct search_call *call, struct problem *ret_problem) TL_MUST_USE;
+
+/* Checks the combination of options of a plain search. Sets *ret_problem, with PROBLEM_NONE if it is valid. */
+void search_call_combine(struct search_call *call, struct problem *ret_problem);
 
 /* Counts a search, or a page of one, that has been answered, in the statistics of its indices. */
 void search_call_note(const struct search_call *call, int64_t begun_us);

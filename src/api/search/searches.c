@@ -127,6 +127,7 @@ static void note_context(const struct search_keep *keep, bool ends)
 static void take_out(struct searches *searches, struct search_keep *keep)
 {
     list_remove(&keep->link);
+    keep->listed = false;
     note_context(keep, true);
     searches->counts[keep->kind]--;
     searches->bytes -= keep->bytes;
@@ -153,6 +154,7 @@ int search_keep_add(struct searches *searches, struct search_keep *keep, uint64_
         keep->expires_us = keep->opened_us + keep_alive_us;
         note_context(keep, false);
         list_append(&searches->contexts, &keep->link);
+        keep->listed = true;
         r = 0;
     }
     pthread_mutex_unlock(&searches->lock);
@@ -193,7 +195,7 @@ int search_keep_forward(struct request *request, enum context_kind kind, struct 
 }
 
 /* Requires: the lock is held. */
-static struct search_keep *find(struct searches *searches, enum context_kind kind, struct slice id)
+static struct search_keep *find_context(struct searches *searches, enum context_kind kind, struct slice id)
 {
     list_for_each(link, &searches->contexts)
     {
@@ -210,6 +212,12 @@ bool search_keep_is_id(enum context_kind kind, struct slice id)
     return parse_id(kind, id, &host, &number);
 }
 
+/* Returns: whether the keep-alive of a context is over, and no request reads in it: the table has one reference. */
+static bool is_expired(const struct search_keep *keep, const void *what)
+{
+    return keep->references == 1 && keep->expires_us < *(const uint64_t *)what;
+}
+
 int search_keep_enter(struct searches *searches, enum context_kind kind, struct slice id, uint64_t keep_alive_us,
                       struct search_keep **ret_keep, uint64_t *ret_number)
 {
@@ -218,13 +226,12 @@ int search_keep_enter(struct searches *searches, enum context_kind kind, struct 
         return CONTEXT_BAD_ID;
     uint64_t now = (uint64_t)search_clock_us();
     pthread_mutex_lock(&searches->lock);
-    struct search_keep *keep = find(searches, kind, id);
-    if (keep != NULL && keep->expires_us < now)
+    struct search_keep *keep = find_context(searches, kind, id);
+    if (keep != NULL && is_expired(keep, &now))
         keep = NULL; /* the reaper has not come by yet */
     if (keep != NULL) {
         keep->references++;
         keep->keep_alive_us = keep_alive_us > 0 ? keep_alive_us : keep->keep_alive_us;
-        keep->expires_us = UINT64_MAX; /* while it is in use */
     }
     pthread_mutex_unlock(&searches->lock);
     if (keep == NULL)
@@ -235,10 +242,10 @@ int search_keep_enter(struct searches *searches, enum context_kind kind, struct 
     return 0;
 }
 
-/* Requires: the lock is held, the context is still the caller's. */
+/* Requires: the lock is held. Counts the bytes of a context again, unless it is out of the table. */
 static void weigh(struct searches *searches, struct search_keep *keep, size_t bytes)
 {
-    if (!list_linked(&keep->link))
+    if (!keep->listed)
         return;
     searches->bytes = searches->bytes - keep->bytes + bytes;
     budget_tally(BUDGET_CONTEXTS, (ptrdiff_t)bytes - (ptrdiff_t)keep->bytes);
@@ -299,11 +306,6 @@ size_t search_keep_clear(struct searches *searches, enum context_kind kind, stru
     return clear(searches, is_named, &named);
 }
 
-static bool is_expired(const struct search_keep *keep, const void *what)
-{
-    return keep->expires_us < *(const uint64_t *)what;
-}
-
 static bool is_any(const struct search_keep *keep, const void *what)
 {
     (void)what;
@@ -328,7 +330,7 @@ static bool find_owner(struct request *request, enum context_kind kind, struct s
 {
     struct searches *searches = request->api->searches;
     pthread_mutex_lock(&searches->lock);
-    const struct search_keep *keep = find(searches, kind, id);
+    const struct search_keep *keep = find_context(searches, kind, id);
     bool found = keep != NULL;
     if (found)
         *ret_transaction = arena_copy(request->arena, keep->transaction);

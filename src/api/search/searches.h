@@ -62,8 +62,9 @@ struct search_keep {
     pthread_mutex_t busy;
     /* Guarded by the searches' lock: */
     struct list link;
-    unsigned references;
-    size_t bytes; /* its cursor's, when it was last left */
+    bool listed;         /* in the table */
+    unsigned references; /* the table's, and one of each request that reads it */
+    size_t bytes;        /* its cursor's, when it was last left */
     uint64_t keep_alive_us;
     uint64_t expires_us; /* monotonic */
     uint64_t opened_us;  /* monotonic; when it was put into the table */

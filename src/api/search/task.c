@@ -670,7 +670,7 @@ static int refuse_missing(struct request *request, struct slice node, uint64_t n
 }
 
 /* Requires: the lock is held. */
-static struct task *find(struct tasks *tasks, uint64_t number)
+static struct task *find_task(struct tasks *tasks, uint64_t number)
 {
     list_for_each(link, &tasks->items)
     {
@@ -777,7 +777,7 @@ static int get_task(struct request *request)
     bool ours = is_own_node(request->api, get->node);
     int r = REQUEST_REFUSED;
     pthread_mutex_lock(&tasks->lock);
-    struct task *task = ours ? find(tasks, get->number) : NULL;
+    struct task *task = ours ? find_task(tasks, get->number) : NULL;
     struct task_work *work = ours && task == NULL ? find_work(tasks, get->number) : NULL;
     if (task != NULL)
         r = look_at_task(tasks, get, task);
@@ -938,7 +938,7 @@ int handle_task_rethrottle(struct request *request)
     if ((r = forward_task(request, node)) != 0)
         return r;
     pthread_mutex_lock(&tasks->lock);
-    struct task *task = find(tasks, number);
+    struct task *task = find_task(tasks, number);
     bool found = task != NULL && !task->done && is_own_node(request->api, node);
     if (found) {
         task->requests_per_second = rate;

@@ -22,7 +22,7 @@ static unsigned count_nodes(const struct node *list)
 }
 
 /* Arrays have no methods in Painless, and only special fields. */
-static const struct method *find(type_id type, struct slice name, unsigned count, unsigned kind)
+static const struct method *find_method(type_id type, struct slice name, unsigned count, unsigned kind)
 {
     if (type_dims(type) > 0)
         return NULL;
@@ -78,7 +78,7 @@ bool resolve__call(struct resolver *r, struct node *node, struct type_hint hint)
     type_id type = is_static ? node->a->target : node->a->type;
     if (!is_static && type == CLASS_DEF)
         return call_def(r, node, hint);
-    node->method = find(type, node->text, count, is_static ? METHOD_STATIC : 0);
+    node->method = find_method(type, node->text, count, is_static ? METHOD_STATIC : 0);
     if (node->method == NULL)
         return ILLEGAL(node, "%s method [%s, %.*s/%u] not found", is_static ? "static" : "member", show_type(type).text,
                        SLICE_ARG(node->text), count);
@@ -124,7 +124,7 @@ bool resolve__new(struct resolver *r, struct node *node, struct type_hint hint)
     node->type = node->target = resolve__type(node->text);
     if (node->type == TYPE_NONE)
         return ILLEGAL(node, "Not a type [%.*s].", SLICE_ARG(node->text));
-    node->method = find(node->type, SLICE_LIT("new"), count, METHOD_NEW);
+    node->method = find_method(node->type, SLICE_LIT("new"), count, METHOD_NEW);
     if (node->method == NULL)
         return ILLEGAL(node, "constructor [%s, <init>/%u] not found", show_type(node->type).text, count);
     return visit_arguments(r, &node->list, node->method);
@@ -137,7 +137,7 @@ static const struct method *find_accessor(type_id type, const char *prefix, stru
 {
     char name[METHOD_ACCESSOR_MAX];
     struct slice accessor = method_accessor(name, prefix, field);
-    return accessor.len == 0 ? NULL : find(type, accessor, count, kind);
+    return accessor.len == 0 ? NULL : find_method(type, accessor, count, kind);
 }
 
 /*
@@ -189,7 +189,7 @@ static bool dot_constant(struct resolver *r, struct node *node, type_id type)
     unsigned count = type_dims(type) > 0 ? 0 : enumerator_count(type_class(type)), i = 0;
     while (i < count && !slice_is(node->text, enumerator_name(type_class(type), (int)i)))
         i++;
-    const struct method *by_name = i == count ? NULL : find(type, SLICE_LIT("valueOf"), 1, METHOD_STATIC);
+    const struct method *by_name = i == count ? NULL : find_method(type, SLICE_LIT("valueOf"), 1, METHOD_STATIC);
     if (by_name == NULL)
         return false;
     struct node *name = node_new(r->compiler, NODE_CONST, node->offset);
@@ -206,7 +206,7 @@ static bool dot_constant(struct resolver *r, struct node *node, type_id type)
 static bool dot_typed(struct resolver *r, struct node *node, type_id type, bool is_static, struct type_hint hint)
 {
     unsigned kind = is_static ? METHOD_STATIC : 0;
-    const struct method *field = find(type, node->text, 0, METHOD_FIELD | kind);
+    const struct method *field = find_method(type, node->text, 0, METHOD_FIELD | kind);
     node->flags |= is_static ? NODE_STATIC : 0;
     if (field != NULL) {
         if (hint.write)

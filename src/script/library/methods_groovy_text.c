@@ -119,7 +119,7 @@ static bool each_match(struct call *call, struct value *ret)
     return call_matches(call, NULL);
 }
 
-static bool find(struct call *call, struct value *ret)
+static bool groovy_text_find(struct call *call, struct value *ret)
 {
     struct run *run = call->run;
     struct regex_matcher *matcher = match_with(run, call->self, call->args[0]);
@@ -192,8 +192,8 @@ static const struct method_row string_methods[] = {
     {"def eachLine(int, Closure)", GROOVY, each_line},
     {"String eachMatch(CharSequence, Closure)", GROOVY, each_match},
     {"String eachMatch(Pattern, Closure)", GROOVY, each_match},
-    {"String find(CharSequence, Closure)", GROOVY, find},
-    {"String find(Pattern, Closure)", GROOVY, find},
+    {"String find(CharSequence, Closure)", GROOVY, groovy_text_find},
+    {"String find(Pattern, Closure)", GROOVY, groovy_text_find},
     {"List findAll(CharSequence, Closure)", GROOVY, find_all},
     {"List findAll(Pattern, Closure)", GROOVY, find_all},
     {"Set toSet()", GROOVY, to_set},

@@ -169,7 +169,7 @@ static bool holds_for(struct call *call, struct value item, bool *ret)
                             : groovy_test_item(call->run, call->self, call_last(call), item, ret);
 }
 
-static bool find(struct call *call, struct value *ret)
+static bool groovy_find(struct call *call, struct value *ret)
 {
     struct iter iter;
     *ret = VALUE_NONE;
@@ -373,8 +373,8 @@ static const struct method_row walk_methods[] = {
     {"List collect()", GROOVY | METHOD_NULL, collect},
     {"List collect(Closure)", GROOVY | METHOD_NULL, collect},
     {"Collection collect(Collection, Closure)", GROOVY | METHOD_NULL, collect},
-    {"def find()", GROOVY | METHOD_NULL, find},
-    {"def find(Closure)", GROOVY | METHOD_NULL, find},
+    {"def find()", GROOVY | METHOD_NULL, groovy_find},
+    {"def find(Closure)", GROOVY | METHOD_NULL, groovy_find},
     {"Collection findAll()", GROOVY | METHOD_NULL, find_all},
     {"Collection findAll(Closure)", GROOVY | METHOD_NULL, find_all},
     {"def findResult(Closure)", GROOVY | METHOD_NULL, find_result},

@@ -30,7 +30,7 @@ static type_id element_type(enum class_id id)
                                        : CLASS_DEF;
 }
 
-static bool put(struct run *run, struct seq *stream, struct value item)
+static bool put_item(struct run *run, struct seq *stream, struct value item)
 {
     type_id type = element_type((enum class_id)stream->object.class);
     return (type == CLASS_DEF || convert_site(run, item, type, &item)) && seq_add(run, stream, item);
@@ -45,7 +45,7 @@ static bool stream_map(struct call *call, struct value *ret)
     struct seq *to = stream_new(run, id);
     for (size_t i = 0; i < from->count; i++) {
         struct value item = seq_item(from, i);
-        if (!run_step(run, 1) || !run_invoke(run, call->args[0], &item, 1, &item) || !put(run, to, item))
+        if (!run_step(run, 1) || !run_invoke(run, call->args[0], &item, 1, &item) || !put_item(run, to, item))
             return false;
     }
     return give(ret, to);
@@ -58,7 +58,7 @@ static bool stream_copy(struct call *call, struct value *ret)
     const struct seq *from = seq_of(call->self);
     struct seq *to = stream_new(run, id);
     for (size_t i = 0; i < from->count; i++)
-        if (!run_step(run, 1) || !put(run, to, seq_item(from, i)))
+        if (!run_step(run, 1) || !put_item(run, to, seq_item(from, i)))
             return false;
     return give(ret, to);
 }
@@ -95,7 +95,7 @@ static bool stream_flat_map(struct call *call, struct value *ret)
             return run_throw(run, CLASS_CLASS_CAST_EXCEPTION, "flatMap wants a stream");
         walk(&iter, of_inner)
         {
-            if (!put(run, to, of_inner))
+            if (!put_item(run, to, of_inner))
                 return false;
         }
         if (run->thrown != NULL)

@@ -15,7 +15,7 @@ static bool null_receiver(struct run *run)
                      "Cannot invoke \"Object.getClass()\" because \"callArgs[0]\" is null");
 }
 
-static const struct method *find(struct value self, struct slice name, unsigned count, unsigned kind)
+static const struct method *find_method(struct value self, struct slice name, unsigned count, unsigned kind)
 {
     type_id type = value_type(self);
     if (type_dims(type) > 0)
@@ -27,7 +27,7 @@ static const struct method *find_accessor(struct value self, const char *prefix,
 {
     char name[METHOD_ACCESSOR_MAX];
     struct slice accessor = method_accessor(name, prefix, field);
-    return accessor.len == 0 ? NULL : find(self, accessor, 0, 0);
+    return accessor.len == 0 ? NULL : find_method(self, accessor, 0, 0);
 }
 
 static const struct method *find_getter(struct run *run, const struct node *node, struct value self)
@@ -40,7 +40,7 @@ static const struct method *find_getter(struct run *run, const struct node *node
     if (method == NULL)
         method = find_accessor(self, "is", node->text);
     if (method == NULL)
-        method = find(self, node->text, 0, METHOD_FIELD);
+        method = find_method(self, node->text, 0, METHOD_FIELD);
     cache->id = (uint16_t)id;
     cache->method = method;
     return method;
@@ -281,7 +281,7 @@ static const struct method *find_call(struct run *run, const struct node *node, 
     if (cache->id == type)
         return cache->method;
     cache->id = type;
-    cache->method = find(self, node->text, count, 0);
+    cache->method = find_method(self, node->text, count, 0);
     return cache->method;
 }
 
@@ -325,7 +325,7 @@ bool dispatch_by_name(struct run *run, struct value *arguments, struct slice nam
         return groovy_call(run, arguments, name, count, ret);
     if (arguments[0].kind == VALUE_NULL)
         return null_receiver(run);
-    const struct method *method = find(arguments[0], name, count, 0);
+    const struct method *method = find_method(arguments[0], name, count, 0);
     if (method == NULL)
         return run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, "dynamic method [%s, %.*s/%u] not found",
                          type_name(value_type(arguments[0]), shown), SLICE_ARG(name), count);

@@ -82,7 +82,7 @@ static size_t sort_cells(struct run *run, struct recorder *recorder, int32_t bas
 }
 
 /* A growing set of lines, padded with blanks as needed. */
-static void put(struct buf *line, int32_t column, struct slice text)
+static void put_cell(struct buf *line, int32_t column, struct slice text)
 {
     while (line->len < (size_t)column)
         buf_byte(line, ' ');
@@ -105,19 +105,19 @@ static struct slice render(struct run *run, const struct cell *cells, size_t cou
     size_t used = 1;
     lines[0] = BUF_INIT(BUF_UNLIMITED);
     for (size_t i = count; i-- > 0;)
-        put(&lines[0], cells[i].column, SLICE_LIT("|"));
+        put_cell(&lines[0], cells[i].column, SLICE_LIT("|"));
     for (size_t i = 0; i < count; i++) {
         int32_t end = cells[i].column + (int32_t)utf8_units(cells[i].text);
         size_t at = 1;
         for (; at < used && end >= firsts[at]; at++) {
-            put(&lines[at], cells[i].column, SLICE_LIT("|"));
+            put_cell(&lines[at], cells[i].column, SLICE_LIT("|"));
             firsts[at] = cells[i].column + 1;
         }
         if (at == POWER_LINES_MAX)
             break;
         if (at == used)
             lines[used++] = BUF_INIT(BUF_UNLIMITED);
-        put(&lines[at], cells[i].column, cells[i].text);
+        put_cell(&lines[at], cells[i].column, cells[i].text);
         firsts[at] = cells[i].column;
     }
     struct slice all = SLICE_LIT("");

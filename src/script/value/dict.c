@@ -265,7 +265,8 @@ static bool insert(struct run *run, struct dict *dict, struct value key, struct 
     return ++dict->count <= dict->bucket_count * 3 / 4 || resize(run, dict);
 }
 
-static bool put(struct run *run, struct dict *dict, struct value key, struct value value, struct map_entry **ret_found)
+static bool put_entry(struct run *run, struct dict *dict, struct value key, struct value value,
+                      struct map_entry **ret_found)
 {
     struct map_entry *entry;
     int32_t hash = 0;
@@ -304,7 +305,7 @@ bool dict_check_writable(struct run *run, const struct dict *dict)
 bool dict_put(struct run *run, struct dict *dict, struct value key, struct value value, struct value *ret_old)
 {
     struct map_entry *found;
-    if (!dict_check_writable(run, dict) || !put(run, dict, key, value, &found))
+    if (!dict_check_writable(run, dict) || !put_entry(run, dict, key, value, &found))
         return false;
     if (ret_old != NULL)
         *ret_old = found == NULL ? VALUE_NONE : found->value;
@@ -322,7 +323,7 @@ bool dict_put_ascii(struct run *run, struct dict *dict, const char *key, struct 
 bool dict_add(struct run *run, struct dict *dict, struct value key, bool *ret_added)
 {
     struct map_entry *found;
-    if (!dict_check_writable(run, dict) || !put(run, dict, key, VALUE_NONE, &found))
+    if (!dict_check_writable(run, dict) || !put_entry(run, dict, key, VALUE_NONE, &found))
         return false;
     *ret_added = found == NULL;
     return true;

@@ -26,7 +26,7 @@ struct fragment {
 
 static struct fragment parse_choice(struct regex_parser *parser);
 
-static void *refuse(struct regex_parser *parser, const char *why)
+static void *refuse_pattern(struct regex_parser *parser, const char *why)
 {
     if (parser->error == NULL) {
         parser->error = why;
@@ -55,7 +55,7 @@ static struct regex_node *make(struct regex_parser *parser, enum regex_kind kind
     node->ignore_case = (parser->flags & REGEX_IGNORE_CASE) != 0;
     node->multiline = (parser->flags & REGEX_MULTILINE) != 0;
     if (++parser->nodes > REGEX_NODES_MAX)
-        refuse(parser, "the pattern is too large");
+        refuse_pattern(parser, "the pattern is too large");
     return node;
 }
 
@@ -190,7 +190,7 @@ static struct regex_set *parse_property(struct regex_parser *parser, bool negate
     do {
         int32_t c = peek(parser);
         if (c < 0 || c > 127 || len + 1 == sizeof name)
-            return refuse(parser, "Unknown character property");
+            return refuse_pattern(parser, "Unknown character property");
         parser->at++;
         if (c == '}')
             break;
@@ -207,7 +207,7 @@ static struct regex_set *parse_property(struct regex_parser *parser, bool negate
                     add_range(parser, &ranges, 0x3040, 0x9fff);
             return seal_set(parser, &ranges, negated);
         }
-    return refuse(parser, "Unknown character property");
+    return refuse_pattern(parser, "Unknown character property");
 }
 
 /* Returns: the predefined class of an escape's letter; NULL if it has none. */
@@ -233,7 +233,7 @@ static int32_t parse_hex(struct regex_parser *parser, unsigned digits)
     for (unsigned i = 0; i < digits; i++) {
         int32_t c = peek(parser);
         if (c < 0 || c > 127 || !isxdigit(c)) {
-            refuse(parser, "Illegal hexadecimal escape sequence");
+            refuse_pattern(parser, "Illegal hexadecimal escape sequence");
             return 0;
         }
         parser->at++;
@@ -247,7 +247,7 @@ static int32_t parse_unit_escape(struct regex_parser *parser)
 {
     int32_t c = peek(parser);
     if (c < 0) {
-        refuse(parser, "Unexpected internal error");
+        refuse_pattern(parser, "Unexpected internal error");
         return 0;
     }
     parser->at++;
@@ -262,7 +262,7 @@ static int32_t parse_unit_escape(struct regex_parser *parser)
     case 'u': return parse_hex(parser, 4);
     default:
         if (c < 128 && isalpha(c))
-            refuse(parser, "Illegal/unsupported escape sequence");
+            refuse_pattern(parser, "Illegal/unsupported escape sequence");
         return c;
     }
 }
@@ -302,7 +302,7 @@ static void parse_member(struct regex_parser *parser, struct ranges *ranges)
         if (high == '\\')
             high = parse_unit_escape(parser);
         if (high < low) {
-            refuse(parser, "Illegal character range");
+            refuse_pattern(parser, "Illegal character range");
             return;
         }
     }
@@ -315,11 +315,11 @@ static const struct regex_set *parse_set(struct regex_parser *parser)
     struct ranges all = {NULL, 0, 0}, rest;
     bool meets = false, negated;
     if (++parser->depth > 50)
-        return refuse(parser, "nested too deep");
+        return refuse_pattern(parser, "nested too deep");
     negated = accept(parser, '^');
     for (bool first = true; parser->error == NULL; first = false) {
         if (peek(parser) < 0)
-            return refuse(parser, "Unclosed character class");
+            return refuse_pattern(parser, "Unclosed character class");
         if (!first && accept(parser, ']'))
             break;
         bool intersects = peek(parser) == '&' && parser->at + 1 < parser->source->length &&
@@ -403,7 +403,7 @@ static struct slice parse_name(struct regex_parser *parser)
     while (peek(parser) > 0 && peek(parser) < 128 && isalnum(peek(parser)) && len < 63)
         name[len++] = (char)text_at(parser->source, parser->at++);
     if (parser->at == begin || !accept(parser, '>'))
-        refuse(parser, "named capturing group is missing trailing '>'");
+        refuse_pattern(parser, "named capturing group is missing trailing '>'");
     return slice_make(name, len);
 }
 
@@ -456,7 +456,7 @@ static struct fragment parse_group(struct regex_parser *parser)
     int flags = parser->flags;
     if (!accept(parser, '?')) {
         if (++parser->groups > REGEX_GROUPS_MAX)
-            refuse(parser, "too many groups");
+            refuse_pattern(parser, "too many groups");
         return group_node(parser, parser->groups);
     }
     if (accept(parser, ':'))
@@ -478,7 +478,7 @@ static struct fragment parse_group(struct regex_parser *parser)
         name->next = parser->names;
         parser->names = name;
         if (parser->groups > REGEX_GROUPS_MAX)
-            refuse(parser, "too many groups");
+            refuse_pattern(parser, "too many groups");
         return group_node(parser, name->group);
     }
     parse_flags(parser);
@@ -488,7 +488,7 @@ static struct fragment parse_group(struct regex_parser *parser)
         return single(empty);
     }
     if (!accept(parser, ':'))
-        refuse(parser, "Unknown inline modifier");
+        refuse_pattern(parser, "Unknown inline modifier");
     struct fragment inner = parse_choice(parser);
     parser->flags = flags;
     return inner;
@@ -515,7 +515,7 @@ static struct fragment parse_escape(struct regex_parser *parser)
         node->index = (unsigned)(c - '0');
         parser->at++;
         if (node->index > parser->groups)
-            refuse(parser, "Illegal back reference");
+            refuse_pattern(parser, "Illegal back reference");
         return single(node);
     }
     if (c == 'p' || c == 'P')
@@ -543,15 +543,15 @@ static struct fragment parse_atom(struct regex_parser *parser)
     case '\\': return parse_escape(parser);
     case '(':
         if (++parser->depth > 50)
-            refuse(parser, "nested too deep");
+            refuse_pattern(parser, "nested too deep");
         inner = parser->error == NULL ? parse_group(parser) : (struct fragment){NULL, NULL};
         if (!accept(parser, ')'))
-            refuse(parser, "Unclosed group");
+            refuse_pattern(parser, "Unclosed group");
         parser->depth--;
         return inner;
     case '*':
     case '+':
-    case '?': refuse(parser, "Dangling meta character"); return (struct fragment){NULL, NULL};
+    case '?': refuse_pattern(parser, "Dangling meta character"); return (struct fragment){NULL, NULL};
     default: return unit_node(parser, c);
     }
 }
@@ -580,14 +580,14 @@ static bool parse_bounds(struct regex_parser *parser, uint32_t *min, uint32_t *m
         return false;
     parser->at++;
     if (!parse_number(parser, min))
-        refuse(parser, "Illegal repetition");
+        refuse_pattern(parser, "Illegal repetition");
     *max = *min;
     if (accept(parser, ',') && !parse_number(parser, max))
         *max = UINT32_MAX;
     if (!accept(parser, '}'))
-        refuse(parser, "Unclosed counted closure");
+        refuse_pattern(parser, "Unclosed counted closure");
     if (*max < *min)
-        refuse(parser, "Illegal repetition range");
+        refuse_pattern(parser, "Illegal repetition range");
     return true;
 }
 
@@ -716,7 +716,7 @@ struct regex *regex_compile(struct arena *arena, struct text *source, int flags,
     struct fragment all = flags & REGEX_LITERAL ? parse_literal(&parser) : parse_choice(&parser);
     if (parser.error == NULL && peek(&parser) == ')') {
         parser.at++;
-        refuse(&parser, "Unmatched closing ')'");
+        refuse_pattern(&parser, "Unmatched closing ')'");
     }
     if (parser.error != NULL) {
         *ret_error = parser.error;

@@ -148,11 +148,31 @@ static void test_postponed_items_have_time_that_is_left(void **state)
         assert_true(seen.commands[i].timeout_us < seen.commands[i - 1].timeout_us);
 }
 
+/* A batch of a call by query is divided for the mappings that it makes. */
+static void put_field(struct buf *body, size_t i)
+{
+    buf_printf(body, "{\"index\":{\"_index\":\"s\",\"_id\":\"%zu\"}}\n{\"field-%zu\":1}\n", i, i);
+}
+
+static void test_postponed_items_of_a_batch_have_time_that_is_left(void **state)
+{
+    (void)state;
+    send_bulk("/_bulk", NULL, put_field);
+    seen.count = 0;
+    api_box_expect(&box, "POST", "/_reindex?timeout=1h&filter_path=created,batches",
+                   "{\"source\":{\"index\":\"s\"},\"dest\":{\"index\":\"d\"}}", 200, "{\"created\":300,\"batches\":1}");
+    assert_true(seen.count > 1);
+    assert_int_equal(seen.commands[0].timeout_us, 3600 * TL_SECOND);
+    for (size_t i = 1; i < seen.count; i++)
+        assert_true(seen.commands[i].timeout_us < seen.commands[i - 1].timeout_us);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_named_bulk_is_divided_in_blocks, setup, teardown),
         cmocka_unit_test_setup_teardown(test_postponed_items_have_time_that_is_left, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_postponed_items_of_a_batch_have_time_that_is_left, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
