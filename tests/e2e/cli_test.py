@@ -17,6 +17,7 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from server import PROGRAM, Server, check  # noqa: E402
+from small_disk import SmallDisk  # noqa: E402
 from waiting import until  # noqa: E402
 
 USAGE = 64
@@ -242,6 +243,17 @@ class Serve(unittest.TestCase):
         expect(run("serve", "--data", other, "--listen", "no.such.host.invalid:0", "--insecure"), 1, "cannot listen on no.such.host.invalid")
         expect(run("serve", "--data", other, "--listen", "192.0.2.1:0", "--insecure"), 1, "it is not an address of this host; 0.0.0.0 means all of them")
         shutil.rmtree(other)
+
+    def test_first_start_on_full_disk(self):
+        """The log gives the reason; no check of the program fails, and with room the same directory is served."""
+        with SmallDisk() as disk:
+            disk.fill(leave=24 << 20)
+            data = os.path.join(disk.folder, "data")
+            expect(run("serve", "--data", data, "--listen", "127.0.0.1:0"), 1,
+                   "the first start cannot write the uuid of the cluster: less than [268435456] bytes are free on the disk of the data directory")
+            disk.make_room()
+            with Server("--reserve", "1m", data=data) as server:
+                self.assertEqual(server.ask("GET", "/")[0], 200)
 
     def test_serve_beyond_loopback(self):
         """Only with certificates of clients, or where one says that one means it; a name may come to mean any address."""

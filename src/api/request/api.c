@@ -77,7 +77,13 @@ int api_open(struct journal *journal, struct store *store, const struct api_opti
     api->journal = journal;
     api->store = store;
     options_init(&api->options, options);
-    cluster_uuid_fetch(journal, &api->ids, api->cluster_uuid);
+    int r = cluster_uuid_fetch(journal, &api->ids, api->cluster_uuid);
+    if (r != 0) {
+        options_deinit(&api->options);
+        id_source_deinit(&api->ids);
+        mem_free(api);
+        return tl_trace(r);
+    }
     nodes_own_id(journal, api->node_id);
     log_settings_apply(journal);
     if (options->zoneinfo.len > 0)
@@ -88,7 +94,7 @@ int api_open(struct journal *journal, struct store *store, const struct api_opti
     api->traffic = traffic_new(route_line_count());
     api->started_us = clock_wall_us();
     api->locks_from = journal_stable(journal);
-    int r = workers_open(api->options.worker_count, &api->workers);
+    r = workers_open(api->options.worker_count, &api->workers);
     if (r == 0)
         r = searches_open(api, &api->searches);
     if (r == 0)
