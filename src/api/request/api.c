@@ -204,6 +204,12 @@ static int refuse_absent(struct request *request)
     return refuse_by_name(request, name);
 }
 
+/* Whether the path is one segment that begins with an underscore: no index, though a route of indices matches it. */
+static bool names_no_index(struct slice path)
+{
+    return slice_starts_with(path, SLICE_LIT("/_")) && slice_find_byte(slice_from_offset(path, 1), '/') == path.len - 1;
+}
+
 int handle_absent(struct request *request)
 {
     struct slice pattern = slice_from(request->route->pattern), below = SLICE_LIT("/{index}/{type}/");
@@ -437,7 +443,7 @@ static int find_row(struct request *request, struct route_match *ret_match)
         request->dialect = typed_dialect(request, ret_match);
     }
     if (r == 0 && ret_match->route != NULL)
-        return 0;
+        return names_no_index(exchange->path) ? refuse_absent(request) : 0;
     if (!request->form.compatible_8 && (r != 0 || ret_match->form == FORM_SHARED))
         request->dialect = dialect_of_indices(request, SLICE_NONE);
     if (request->dialect == DIALECT_7 || exchange->method == HTTP_OTHER || exchange->method == HTTP_OPTIONS)
