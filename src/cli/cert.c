@@ -101,9 +101,10 @@ static const char doc[] =
     "the files exist.\n\n"
     "Examples:\n"
     "  tidelock cert --dir tls\n"
-    "  tidelock serve --tls-cert tls/server.pem --tls-key tls/server-key.pem --tls-ca tls/ca.pem\n"
-    "  tidelock status --url https://localhost:9200 --cacert tls/ca.pem --cert tls/client.pem --key "
-    "tls/client-key.pem\n"
+    "  tidelock serve --tls-cert tls/server.pem --tls-key tls/server-key.pem \\\n"
+    "      --tls-ca tls/ca.pem\n"
+    "  tidelock status --url https://localhost:9200 --cacert tls/ca.pem \\\n"
+    "      --cert tls/client.pem --key tls/client-key.pem\n"
     "  tidelock cert --dir tls --renew && kill -HUP SERVER\n";
 
 /* A certificate and its key. */

@@ -6,6 +6,7 @@ import http.client
 import http.server
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -98,13 +99,34 @@ class Usage(unittest.TestCase):
         expect(run("--help"), 0, "Usage: tidelock COMMAND", "serve", "import")
         version = run("--version")
         expect(version, 0, "tidelock ")
-        for name in ("serve", "check", "cert", "import", "ls", "tree", "mv", "lock", "locks", "status"):
+        for name in self.commands():
             told = run(name, "--help")
             expect(told, 0, "Usage: tidelock %s" % name, "Example")
             for asked in (("help", name), (name, "-h"), (name, "-?")):
                 self.assertEqual(run(*asked).stdout, told.stdout, asked)
             for asked in ((name, "--version"), (name, "-V")):
                 self.assertEqual(run(*asked).stdout, version.stdout, asked)
+
+    @staticmethod
+    def commands():
+        """Returns: the names of all commands, from the help of the program."""
+        names = re.findall(r"^  ([a-z]+) +\S", run("--help").stdout.split("\n`tidelock COMMAND")[0], re.M)
+        assert len(names) >= 15, names
+        return names
+
+    def test_help_examples_can_be_pasted(self):
+        """No example is wrapped to a second line that a shell would take for another command; each names options that exist."""
+        helps = {name: run(name, "--help").stdout for name in self.commands()}
+        options = {name: set(re.findall(r"^  (?:  |-., ) *(--[a-z-]+)", text, re.M)) for name, text in helps.items()}
+        for name, text in helps.items():
+            self.assertNotRegex(text, r"[ \t]\n", name)
+            lines = re.split(r"^Examples?:\n", text, flags=re.M)[1].splitlines()
+            self.assertEqual([line for line in lines if not line.startswith("  ") or len(line) > 79], [], name)
+            for example in "\n".join(lines).replace("\\\n", " ").splitlines():
+                for command in re.split(r" -- | && | \| ", example):
+                    called = re.search(r"\btidelock ([a-z]+)", command)
+                    given = set(re.findall(r" (--[a-z-]+)", command))
+                    self.assertEqual(given - options[called.group(1)] if called else set(), set(), example)
 
     def test_unreachable_server(self):
         nowhere = ("--url", "http://user:s3cret@127.0.0.1:1")

@@ -17,7 +17,7 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from server import PROGRAM, ROOT, Server  # noqa: E402
 
-COMMANDS = ("serve", "check", "backup", "restore", "import", "ls", "tree", "mv", "changes", "replicate", "lock", "locks", "status")
+COMMANDS = re.findall(r"^  ([a-z]+) +\S", subprocess.run([PROGRAM, "--help"], stdout=subprocess.PIPE, text=True, check=True).stdout.split("\n`tidelock COMMAND")[0], re.M)
 
 
 def files(root):
@@ -113,6 +113,10 @@ class Install(unittest.TestCase):
         self.assertEqual(self.complete("help", "st"), {"status"})
         self.assertEqual(self.complete("locks", "--w"), {"--watch"})
         self.assertEqual(self.complete("serve", "--max-s"), {"--max-sessions="})
+        self.assertEqual(self.complete(""), {*COMMANDS, "help", "--help", "--version"})
+        for command in COMMANDS:
+            options = set(re.findall(r"^(?:  -., |      )(--[a-z-]+)", self.help(command), re.M))
+            self.assertEqual({word.rstrip("=") for word in self.complete(command, "--")}, options, command)
 
     @unittest.skipUnless(shutil.which("zsh"), "zsh is not installed: nobody reads its completion")
     def test_zsh_completes(self):
