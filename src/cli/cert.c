@@ -89,7 +89,9 @@ static error_t parse(int key, char *text, struct argp_state *state)
         break;
     case OPTION_DAYS: o->days = (unsigned)arguments_number(state, "days", text, 1, CA_DAYS); break;
     case OPTION_RENEW: o->renew = true; break;
-    case ARGP_KEY_ARG: arguments_error(state, "'%s' is not an option", text); break;
+    case ARGP_KEY_ARG:
+        arguments_error(state, "'%s' is not an option; --dir names the directory of the files", text);
+        break;
     default: return ARGP_ERR_UNKNOWN;
     }
     return 0;

@@ -227,6 +227,10 @@ class Usage(unittest.TestCase):
         expect(run("serve", environment={"TIDELOCK_CACHE": "lots"}), USAGE, "--cache: 'lots' is not a size")
         expect(run("lock", "--nonblock", "fs", "--", "true"), USAGE, "'--nonblock'; did you mean '--wait TIME'?")
         expect(run("locks", "--watch", "--interval", "0"), USAGE, "not more often than every 100ms")
+        for address in ("localhost", "localhost:"):
+            expect(run("serve", "--listen", address), USAGE, "--listen: '%s' has no port; write it as HOST:PORT, such as 127.0.0.1:9200" % address)
+        for command in ("status", "hosts"):
+            expect(run(command, "http://127.0.0.1:1"), USAGE, "'http://127.0.0.1:1' is not an option; --url names the server")
         expect(run("import"), USAGE, "missing argument; expected DIR")
         expect(run("import", "/usr"), USAGE, "missing option --index=NAME")
         expect(run("lock"), USAGE, "missing argument; expected INDEX")
