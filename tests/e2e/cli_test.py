@@ -117,7 +117,7 @@ class Usage(unittest.TestCase):
     def test_help_examples_can_be_pasted(self):
         """No example is wrapped to a second line that a shell would take for another command; each names options that exist."""
         helps = {name: run(name, "--help").stdout for name in self.commands()}
-        options = {name: set(re.findall(r"^  (?:  |-., ) *(--[a-z-]+)", text, re.M)) for name, text in helps.items()}
+        options = {name: set(re.findall(r"^(?:  -., |      )(--[a-z-]+)", text.partition("--version")[0], re.M)) for name, text in helps.items()}
         for name, text in helps.items():
             self.assertNotRegex(text, r"[ \t]\n", name)
             lines = re.split(r"^Examples?:\n", text, flags=re.M)[1].splitlines()
