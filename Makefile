@@ -17,8 +17,8 @@ all: deps $(BUILD)/build.ninja ## build the program, build/tidelock, and its tes
 	@ninja -C $(BUILD)
 	@if [ -e $(BUILD)/src/cli/tidelock ]; then ln -sf src/cli/tidelock $(BUILD)/tidelock; fi
 
-# The program alone: half the time, and neither clang nor cmocka.
-program:
+# Half the time, and neither clang nor cmocka.
+program: ## build the program alone, build/tidelock, with fewer packages
 	@tools/install-deps --program
 	@[ -e $(BUILD)/build.ninja ] || meson setup $(BUILD) -Ddeveloper=enabled -Dtests=disabled >/dev/null
 	@ninja -C $(BUILD) src/cli/tidelock

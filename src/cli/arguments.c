@@ -455,6 +455,8 @@ void arguments_address(const struct argp_state *state, const char *text, char **
 {
     const char *colon = strrchr(text, ':');
     const char *port = colon != NULL ? colon + 1 : text;
+    if (port[0] < '0' || port[0] > '9')
+        arguments_error(state, "--listen: '%s' has no port; write it as HOST:PORT, such as 127.0.0.1:9200", text);
     size_t host_len = colon != NULL ? (size_t)(colon - text) : 0;
     if (host_len >= 2 && text[0] == '[' && text[host_len - 1] == ']') {
         text++;

@@ -89,7 +89,9 @@ static error_t parse(int key, char *text, struct argp_state *state)
         break;
     case OPTION_DAYS: o->days = (unsigned)arguments_number(state, "days", text, 1, CA_DAYS); break;
     case OPTION_RENEW: o->renew = true; break;
-    case ARGP_KEY_ARG: arguments_error(state, "'%s' is not an option", text); break;
+    case ARGP_KEY_ARG:
+        arguments_error(state, "'%s' is not an option; --dir names the directory of the files", text);
+        break;
     default: return ARGP_ERR_UNKNOWN;
     }
     return 0;
@@ -101,9 +103,10 @@ static const char doc[] =
     "the files exist.\n\n"
     "Examples:\n"
     "  tidelock cert --dir tls\n"
-    "  tidelock serve --tls-cert tls/server.pem --tls-key tls/server-key.pem --tls-ca tls/ca.pem\n"
-    "  tidelock status --url https://localhost:9200 --cacert tls/ca.pem --cert tls/client.pem --key "
-    "tls/client-key.pem\n"
+    "  tidelock serve --tls-cert tls/server.pem --tls-key tls/server-key.pem \\\n"
+    "      --tls-ca tls/ca.pem\n"
+    "  tidelock status --url https://localhost:9200 --cacert tls/ca.pem \\\n"
+    "      --cert tls/client.pem --key tls/client-key.pem\n"
     "  tidelock cert --dir tls --renew && kill -HUP SERVER\n";
 
 /* A certificate and its key. */

@@ -58,8 +58,10 @@ static const char doc[] =
     "The data is not changed. Exit status 0 if it is sound; 1 if it is not, or cannot be read.\n\n"
     "Examples:\n"
     "  tidelock check --data /var/lib/tidelock\n"
-    "  tidelock check --data /var/lib/tidelock --replay backups/nightly --log log-archive\n"
-    "  tidelock check --data /var/lib/tidelock --cluster http://10.0.0.1:2379/tidelock\n";
+    "  tidelock check --data /var/lib/tidelock \\\n"
+    "      --replay backups/nightly --log log-archive\n"
+    "  tidelock check --data /var/lib/tidelock \\\n"
+    "      --cluster http://10.0.0.1:2379/tidelock\n";
 
 /*
  * Adds the environment's values: those of a host that is checked on its machine. Unlike options on

@@ -57,7 +57,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
         break;
     case OPTION_URL: o->url = text; break;
     case OPTION_JSON: o->json = true; break;
-    case ARGP_KEY_ARG: arguments_error(state, "'%s' is not an option", text); break;
+    case ARGP_KEY_ARG: arguments_error(state, "'%s' is not an option; --url names the server", text); break;
     default: return client_option(key, text);
     }
     return 0;

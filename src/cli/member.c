@@ -153,7 +153,8 @@ static void warn_unreachable(struct cmdlog *log, uint64_t *told)
     if (clock_boot_us() - *told < TELL_US)
         return;
     tl_cleanup(mem_freep) char *trouble = cmdlog_etcd_last_error(log);
-    log_warning("the log of the cluster cannot be reached; waiting for it: %s", trouble != NULL ? trouble : "");
+    log_warning("the log of the cluster cannot be reached; waiting for it (--cluster names the members of etcd): %s",
+                trouble != NULL ? trouble : "");
     *told = clock_boot_us();
 }
 

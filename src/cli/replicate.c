@@ -43,62 +43,66 @@ enum { LANES_DEFAULT = 4, LANES_MAX = 64, NAME_BYTES_MAX = 255 /* as the source 
 static const struct argp_option options[] = {
     {"to", OPTION_TO, "URL", 0, "The Elasticsearch (5.6 to 9), OpenSearch or Tidelock that gets the copy", 1},
     {"from", OPTION_FROM, "URL,...", 0,
-     "The server to be copied, or several hosts of a cluster: when one does not answer, another is asked "
+     "The server to copy, or several hosts of a cluster: when one does not answer, the next one is used "
      "(" ARGUMENTS_URL_DEFAULT ")",
      1},
     {"url", OPTION_FROM, "URL", OPTION_ALIAS | OPTION_HIDDEN, NULL, 1},
-    {"index", OPTION_INDEX, "NAME,...", 0, "These indices, patterns (all)", 1},
-    {"prefix", OPTION_PREFIX, "TEXT", 0, "Before the names of indices and aliases in the target (none)", 1},
-    {"name", OPTION_NAME, "NAME", 0, "Of this copy, where there are several; at most 255 bytes (default)", 1},
-    {"once", OPTION_ONCE, NULL, 0, "End when all is copied that there is now", 1},
+    {"index", OPTION_INDEX, "NAME,...", 0, "Names and patterns of the indices to copy (all)", 1},
+    {"prefix", OPTION_PREFIX, "TEXT", 0, "Text before the names of indices and aliases in the target (none)", 1},
+    {"name", OPTION_NAME, "NAME", 0, "Distinguishes several copies of one source; at most 255 bytes (default)", 1},
+    {"once", OPTION_ONCE, NULL, 0, "End when everything up to the present is copied", 1},
     {"verify", OPTION_VERIFY, NULL, 0,
      "Compare both sides by ids and versions, and report each document of the target that is missing, extra, older, "
      "different or newer; nothing is changed, and a copy may run at the same time",
      1},
-    {"repair", OPTION_REPAIR, NULL, 0, "Compare as --verify does, send what differs again, and compare it", 1},
+    {"repair", OPTION_REPAIR, NULL, 0, "Compare as --verify does, send documents that differ again, and compare them",
+     1},
     {"content", OPTION_CONTENT, NULL, 0, "Compare the contents of all documents, too", 1},
-    {"json", OPTION_JSON, NULL, 0, "What --verify finds as JSON", 1},
-    {"delete-indices", OPTION_DELETE, NULL, 0, "Delete what was deleted in the source; else it is closed", 1},
+    {"json", OPTION_JSON, NULL, 0, "Print the result of --verify as JSON", 1},
+    {"delete-indices", OPTION_DELETE, NULL, 0,
+     "Delete indices that were deleted in the source; without it they are closed", 1},
     {"take-over", OPTION_TAKE_OVER, NULL, 0,
-     "Copy also into indices of the target that have documents and were not made by a copy, and delete there what the "
+     "Also use indices of the target that have documents and were not made by a copy, and delete from them what the "
      "source does not have",
      1},
     {"leave-settings", OPTION_LEAVE, NULL, 0, "Do not raise index.gc_deletes of the target's indices to 1h", 1},
     {"tombstones", OPTION_TOMBSTONES, NULL, 0,
-     "A delete is a document that says so, in INDEX-copy, behind the alias INDEX that leaves those out: it cannot come "
-     "back, whatever the target forgets",
+     "Store each delete as a document in INDEX-copy, which the alias INDEX excludes, so that no late request can "
+     "restore the deleted document",
      1},
-    {"lanes", OPTION_LANES, "N", 0, "Requests to the target at a time (4)", 2},
-    {"batch", OPTION_BATCH, "SIZE", 0, "Of a request to the target (2m)", 2},
+    {"lanes", OPTION_LANES, "N", 0, "Number of concurrent requests to the target (4)", 2},
+    {"batch", OPTION_BATCH, "SIZE", 0, "Size of a request to the target (2m)", 2},
     {"suspect-time", OPTION_SUSPECT, "TIME", 0,
-     "After an answer was lost, a request is taken to be worked off late for so long; then what was in it is compared "
+     "How long the target may still execute a request whose answer was lost; then its documents are compared "
      "(15m)",
      2},
-    {"tombstone-time", OPTION_TOMBSTONE_TIME, "TIME", 0, "How long a document of --tombstones is kept (7d)", 2},
+    {"tombstone-time", OPTION_TOMBSTONE_TIME, "TIME", 0, "How long documents of --tombstones are kept (7d)", 2},
     {"verify-every", OPTION_EVERY, "TIME", 0,
-     "Compare both sides so often while following, slowly, and mend what differs; 0: never (6h)", 2},
-    {"quiet", 'q', NULL, 0, "Say only what is wrong", 2},
+     "Interval of the slow comparison of both sides while following, which repairs differences; 0: never (6h)", 2},
+    {"quiet", 'q', NULL, 0, "Print only warnings and errors", 2},
     CLIENT_OPTIONS(3),
     {0},
 };
 
 static const char doc[] =
-    "Copy a server's documents into an Elasticsearch, and keep the copy up to date: everything as of one moment first, "
-    "then what is changed, in the "
-    "order of the commits. It may be killed and started again at any time, anywhere: the place is kept in the target, "
-    "in the index .tidelock-replicate, and a lock in the source sees "
-    "to it that there is one at a time.\v"
-    "What the target refuses for good is told, and kept in its index .tidelock-replicate-refused. Ends with 75 when "
-    "another one of this --name runs, or has run since, with 76 when "
-    "the lock was lost. --verify ends with 0 when both sides are equal, with 1 when they are not; --repair with 0 when "
-    "they are equal after it, with 1 when some documents are not. --once, --verify and --repair end with 130 or 143 "
-    "when ^C or SIGTERM stops "
-    "them before.\n\n"
+    "Copy a server's documents into an Elasticsearch, and keep the copy up to date: first everything as of one "
+    "timestamp, then all changes, in the order of their commits. It may be killed and started again at any time, on "
+    "any "
+    "machine: its place is kept in the target, in the index .tidelock-replicate, and a lock in the source prevents two "
+    "copies of one --name at a time.\v"
+    "A document that the target refuses permanently is reported, and the reason is kept in the target's index "
+    ".tidelock-replicate-refused.\n\n"
+    "Exit status: 75 if another one of this --name runs, or has run since; 76 if the lock was lost; 130 or 143 if ^C "
+    "or "
+    "SIGTERM has stopped --once, --verify or --repair before the end. --verify: 0 if both sides are equal, else 1. "
+    "--repair: 0 if both sides are equal after it, else 1.\n\n"
     "Examples:\n"
     "  tidelock replicate --to http://localhost:9201\n"
-    "  tidelock replicate --to http://localhost:9201 --name live --prefix live- --index fs,logs-*\n"
+    "  tidelock replicate --to http://localhost:9201 --name live \\\n"
+    "      --prefix live- --index 'fs,logs-*'\n"
     "  tidelock replicate --to http://localhost:9201 --once\n"
-    "  tidelock replicate --from http://a:9200,http://b:9200,http://c:9200 --to http://localhost:9201\n"
+    "  tidelock replicate --from http://a:9200,http://b:9200,http://c:9200 \\\n"
+    "      --to http://localhost:9201\n"
     "  tidelock replicate --to http://localhost:9201 --verify\n"
     "  tidelock replicate --to http://localhost:9201 --verify --content\n";
 

@@ -40,8 +40,8 @@ static const char doc[] =
     "then. The backup and the logs are not changed. "
     "No server may be using the logs.\v"
     "Example:\n"
-    "  tidelock restore --from backups/nightly --log log-archive --log old-data/log --until "
-    "1795440085045274 --data restored\n"
+    "  tidelock restore --from backups/nightly --log log-archive \\\n"
+    "      --log old-data/log --until 1795440085045274 --data restored\n"
     "  tidelock serve --data restored\n";
 
 static error_t parse(int key, char *text, struct argp_state *state)

@@ -188,7 +188,7 @@ static const struct argp_option options[] = {
     {"write-buffer", OPTION_WRITE_BUFFER, "SIZE", 0, "Memory for writes that are not in table files yet (64m)", 2},
     {"checkpoint", OPTION_CHECKPOINT, "SIZE", 0,
      "Make a checkpoint after this much log (64m), or earlier: when a start would take a second to apply it", 2},
-    {"reserve", OPTION_RESERVE, "SIZE", 0, "Refuse writes while less disk space is free (256m)", 2},
+    {"reserve", OPTION_RESERVE, "SIZE", 0, "Refuse writes while less disk space than this is free (256m)", 2},
     {"memory", OPTION_MEMORY, "SIZE", 0,
      "Limit of the memory that all clients make the server hold: requests, replies, transactions, locks (a quarter of "
      "the machine's)",
@@ -234,7 +234,7 @@ static const struct argp_option options[] = {
      "(500ms)",
      5},
     {"host-lease", OPTION_HOST_LEASE, "TIME", 0, "A host without a heartbeat for this time is out (3s)", 5},
-    {"catch-up", OPTION_CATCH_UP, "SIZE", 0, "Log that etcd retains for hosts that are away (2g)", 5},
+    {"catch-up", OPTION_CATCH_UP, "SIZE", 0, "Size of the log that etcd retains for hosts that are away (2g)", 5},
     {"cluster-quota", OPTION_CLUSTER_QUOTA, "SIZE", 0,
      "etcd's --quota-backend-bytes (as etcd reports, from 3.6 on; else 2g, its default)", 5},
     {"zoneinfo", OPTION_ZONEINFO, "DIR", 0, "Time zones, as TZif files (/usr/share/zoneinfo)", 4},
@@ -602,9 +602,10 @@ static const char doc[] =
     "error. SIGHUP has it read the files of TLS and the configuration again.\n\n"
     "Examples:\n"
     "  tidelock serve --data /var/lib/tidelock --listen 127.0.0.1:9200\n"
-    "  TIDELOCK_HISTORY=1d tidelock serve --listen 0.0.0.0:9200 --insecure --cache 1g\n"
+    "  TIDELOCK_HISTORY=1d tidelock serve --listen 0.0.0.0:9200 --insecure\n"
     "  tidelock serve --config /etc/tidelock/tidelock.conf --check-config\n"
-    "  tidelock serve --tls-cert tls/server.pem --tls-key tls/server-key.pem    (see `tidelock cert --help')\n";
+    "  tidelock cert --dir tls\n"
+    "  tidelock serve --tls-cert tls/server.pem --tls-key tls/server-key.pem\n";
 
 /* Raises the limit on open files to the hard limit: ten thousand connections are a normal load. */
 static void raise_file_limit(void)

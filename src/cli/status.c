@@ -39,7 +39,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
     switch (key) {
     case OPTION_URL: o->url = text; return 0;
     case OPTION_JSON: o->json = true; return 0;
-    case ARGP_KEY_ARG: arguments_error(state, "'%s' is not an option", text); return 0;
+    case ARGP_KEY_ARG: arguments_error(state, "'%s' is not an option; --url names the server", text); return 0;
     default: return client_option(key, text);
     }
 }

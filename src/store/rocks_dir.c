@@ -133,9 +133,11 @@ static int check_format_number(struct slice text, const char *path, uint64_t *re
         return TL_ERR_CORRUPT;
     }
     if (number > ROCKS_FORMAT) {
-        rocks__set_reason(ret_reason,
-                          "%s says format %llu, and this program knows formats up to %d: a newer one wrote it", path,
-                          (unsigned long long)number, ROCKS_FORMAT);
+        rocks__set_reason(
+            ret_reason,
+            "%s says format %llu, and this program knows formats up to %d: a newer one wrote it; start the "
+            "newer one, or restore a backup from before the upgrade",
+            path, (unsigned long long)number, ROCKS_FORMAT);
         return TL_ERR_VERSION;
     }
     *ret_number = number;

@@ -142,7 +142,7 @@ class BadInput(unittest.TestCase):
         """Each says so: it is neither a wrong method nor a document of a type called "_validate"."""
         for method, path, name in (("GET", "/_cat/allocation?v", "_cat/allocation"), ("GET", "/fs/_rank_eval", "_rank_eval"),
                                    ("GET", "/fs/_search/template?q=a", "_search/template"), ("GET", "/fs/_segments?v", "_segments"),
-                                   ("GET", "/fs/_explain/1", "_explain"), ("PUT", "/_snapshot/backup", "_snapshot"),
+                                   ("GET", "/fs/_explain/1", "_explain"), ("PUT", "/_snapshot/backup", "_snapshot"), ("GET", "/_license", "_license"), ("GET", "/_xpack?human", "_xpack"), ("PUT", "/_snapshot", "_snapshot"),
                                    ("POST", "/fs/_shrink/less", "_shrink"), ("GET", "/_ingest/pipeline/p", "_ingest")):
             status, body = self.server.ask(method, path, {} if method != "GET" else None)
             self.assertEqual(status, 400, path)

@@ -6,6 +6,7 @@ import http.client
 import http.server
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -17,6 +18,7 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from server import PROGRAM, Server, check  # noqa: E402
+from small_disk import SmallDisk  # noqa: E402
 from waiting import until  # noqa: E402
 
 USAGE = 64
@@ -97,13 +99,34 @@ class Usage(unittest.TestCase):
         expect(run("--help"), 0, "Usage: tidelock COMMAND", "serve", "import")
         version = run("--version")
         expect(version, 0, "tidelock ")
-        for name in ("serve", "check", "cert", "import", "ls", "tree", "mv", "lock", "locks", "status"):
+        for name in self.commands():
             told = run(name, "--help")
             expect(told, 0, "Usage: tidelock %s" % name, "Example")
             for asked in (("help", name), (name, "-h"), (name, "-?")):
                 self.assertEqual(run(*asked).stdout, told.stdout, asked)
             for asked in ((name, "--version"), (name, "-V")):
                 self.assertEqual(run(*asked).stdout, version.stdout, asked)
+
+    @staticmethod
+    def commands():
+        """Returns: the names of all commands, from the help of the program."""
+        names = re.findall(r"^  ([a-z]+) +\S", run("--help").stdout.split("\n`tidelock COMMAND")[0], re.M)
+        assert len(names) >= 15, names
+        return names
+
+    def test_help_examples_can_be_pasted(self):
+        """No example is wrapped to a second line that a shell would take for another command; each names options that exist."""
+        helps = {name: run(name, "--help").stdout for name in self.commands()}
+        options = {name: set(re.findall(r"^(?:  -., |      )(--[a-z-]+)", text.partition("--version")[0], re.M)) for name, text in helps.items()}
+        for name, text in helps.items():
+            self.assertNotRegex(text, r"[ \t]\n", name)
+            lines = re.split(r"^Examples?:\n", text, flags=re.M)[1].splitlines()
+            self.assertEqual([line for line in lines if not line.startswith("  ") or len(line) > 79], [], name)
+            for example in "\n".join(lines).replace("\\\n", " ").splitlines():
+                for command in re.split(r" -- | && | \| ", example):
+                    called = re.search(r"\btidelock ([a-z]+)", command)
+                    given = set(re.findall(r" (--[a-z-]+)", command))
+                    self.assertEqual(given - options[called.group(1)] if called else set(), set(), example)
 
     def test_unreachable_server(self):
         nowhere = ("--url", "http://user:s3cret@127.0.0.1:1")
@@ -204,6 +227,10 @@ class Usage(unittest.TestCase):
         expect(run("serve", environment={"TIDELOCK_CACHE": "lots"}), USAGE, "--cache: 'lots' is not a size")
         expect(run("lock", "--nonblock", "fs", "--", "true"), USAGE, "'--nonblock'; did you mean '--wait TIME'?")
         expect(run("locks", "--watch", "--interval", "0"), USAGE, "not more often than every 100ms")
+        for address in ("localhost", "localhost:"):
+            expect(run("serve", "--listen", address), USAGE, "--listen: '%s' has no port; write it as HOST:PORT, such as 127.0.0.1:9200" % address)
+        for command in ("status", "hosts"):
+            expect(run(command, "http://127.0.0.1:1"), USAGE, "'http://127.0.0.1:1' is not an option; --url names the server")
         expect(run("import"), USAGE, "missing argument; expected DIR")
         expect(run("import", "/usr"), USAGE, "missing option --index=NAME")
         expect(run("lock"), USAGE, "missing argument; expected INDEX")
@@ -242,6 +269,17 @@ class Serve(unittest.TestCase):
         expect(run("serve", "--data", other, "--listen", "no.such.host.invalid:0", "--insecure"), 1, "cannot listen on no.such.host.invalid")
         expect(run("serve", "--data", other, "--listen", "192.0.2.1:0", "--insecure"), 1, "it is not an address of this host; 0.0.0.0 means all of them")
         shutil.rmtree(other)
+
+    def test_first_start_on_full_disk(self):
+        """The log gives the reason; no check of the program fails, and with room the same directory is served."""
+        with SmallDisk() as disk:
+            disk.fill(leave=24 << 20)
+            data = os.path.join(disk.folder, "data")
+            expect(run("serve", "--data", data, "--listen", "127.0.0.1:0"), 1,
+                   "the first start cannot write the uuid of the cluster: less than [268435456] bytes are free on the disk of the data directory")
+            disk.make_room()
+            with Server("--reserve", "1m", data=data) as server:
+                self.assertEqual(server.ask("GET", "/")[0], 200)
 
     def test_serve_beyond_loopback(self):
         """Only with certificates of clients, or where one says that one means it; a name may come to mean any address."""

@@ -17,7 +17,7 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from server import PROGRAM, ROOT, Server  # noqa: E402
 
-COMMANDS = ("serve", "check", "backup", "restore", "import", "ls", "tree", "mv", "changes", "replicate", "lock", "locks", "status")
+COMMANDS = re.findall(r"^  ([a-z]+) +\S", subprocess.run([PROGRAM, "--help"], stdout=subprocess.PIPE, text=True, check=True).stdout.split("\n`tidelock COMMAND")[0], re.M)
 
 
 def files(root):
@@ -45,6 +45,11 @@ class Install(unittest.TestCase):
 
     def help(self, command):
         return subprocess.run([PROGRAM, command, "--help"], stdout=subprocess.PIPE, text=True, check=True).stdout
+
+    def options(self, command):
+        """Returns: the options of a command, from its help; examples below them begin with options, too."""
+        options, end, _ = self.help(command).partition("--version")
+        return set(re.findall(r"^(?:  -., |      )(--[a-z-]+)", options + end, re.M))
 
     def test_installed_files(self):
         found = files(self.root)
@@ -90,10 +95,10 @@ class Install(unittest.TestCase):
 
     def test_pages_name_every_option(self):
         for command in COMMANDS:
-            page = self.text("usr/share/man/man1/tidelock-%s.1" % command).replace("\\-", "-").replace("\\fB", "").replace("\\fR", "")
-            options = set(re.findall(r"^(?:  -., |      )(--[a-z-]+)", self.help(command), re.M))
+            page = self.text("usr/share/man/man1/tidelock-%s.1" % command).replace("\\-", "-")
+            options = self.options(command)
             self.assertGreaterEqual(len(options), 3)
-            self.assertEqual({option for option in options if option not in page}, set())
+            self.assertEqual(set(re.findall(r"^\.TP\n.*?\\fB(--[a-z-]+)\\fR", page, re.M)), options)
 
     @unittest.skipUnless(shutil.which("groff"), "groff is not installed: nobody reads the man pages")
     def test_pages_are_sound(self):
@@ -113,6 +118,10 @@ class Install(unittest.TestCase):
         self.assertEqual(self.complete("help", "st"), {"status"})
         self.assertEqual(self.complete("locks", "--w"), {"--watch"})
         self.assertEqual(self.complete("serve", "--max-s"), {"--max-sessions="})
+        self.assertEqual(self.complete(""), {*COMMANDS, "help", "--help", "--version"})
+        for command in COMMANDS:
+            options = self.options(command)
+            self.assertEqual({word.rstrip("=") for word in self.complete(command, "--")}, options, command)
 
     @unittest.skipUnless(shutil.which("zsh"), "zsh is not installed: nobody reads its completion")
     def test_zsh_completes(self):

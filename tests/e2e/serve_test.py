@@ -114,7 +114,7 @@ class Begin(unittest.TestCase):
             server.stop()
             with open(os.path.join(server.data, "FORMAT"), "w", encoding="ascii") as file:
                 file.write("tidelock 99\n")
-            with self.assertRaisesRegex(RuntimeError, "says format 99, .* a newer one wrote it"):
+            with self.assertRaisesRegex(RuntimeError, "says format 99, .* a newer one wrote it; start the newer one, or restore a backup from before the upgrade"):
                 Server(data=server.data).start()
 
 

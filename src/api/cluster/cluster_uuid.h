@@ -9,7 +9,10 @@
 
 struct journal;
 
-/* Fetches the cluster's uuid, giving it one when it has none; waits until that is durable. */
-void cluster_uuid_fetch(struct journal *journal, struct id_source *ids, char ret_uuid[static ID_BYTES + 1]);
+/*
+ * Fetches the cluster's uuid, giving it one when it has none; waits until that is durable. Returns:
+ * 0; TL_ERR_NO_SPACE or TL_ERR_STOPPED if it has none and none can be written. The log has the reason.
+ */
+int cluster_uuid_fetch(struct journal *journal, struct id_source *ids, char ret_uuid[static ID_BYTES + 1]);
 
 #endif

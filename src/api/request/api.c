@@ -77,7 +77,13 @@ int api_open(struct journal *journal, struct store *store, const struct api_opti
     api->journal = journal;
     api->store = store;
     options_init(&api->options, options);
-    cluster_uuid_fetch(journal, &api->ids, api->cluster_uuid);
+    int r = cluster_uuid_fetch(journal, &api->ids, api->cluster_uuid);
+    if (r != 0) {
+        options_deinit(&api->options);
+        id_source_deinit(&api->ids);
+        mem_free(api);
+        return tl_trace(r);
+    }
     nodes_own_id(journal, api->node_id);
     log_settings_apply(journal);
     if (options->zoneinfo.len > 0)
@@ -88,7 +94,7 @@ int api_open(struct journal *journal, struct store *store, const struct api_opti
     api->traffic = traffic_new(route_line_count());
     api->started_us = clock_wall_us();
     api->locks_from = journal_stable(journal);
-    int r = workers_open(api->options.worker_count, &api->workers);
+    r = workers_open(api->options.worker_count, &api->workers);
     if (r == 0)
         r = searches_open(api, &api->searches);
     if (r == 0)
@@ -196,6 +202,12 @@ static int refuse_absent(struct request *request)
     if (request->exchange->method == HTTP_OPTIONS || !unsupported_api_find(request->exchange->path, &name))
         return 0;
     return refuse_by_name(request, name);
+}
+
+/* Whether the path is one segment that begins with an underscore: no index, though a route of indices matches it. */
+static bool names_no_index(struct slice path)
+{
+    return slice_starts_with(path, SLICE_LIT("/_")) && slice_find_byte(slice_from_offset(path, 1), '/') == path.len - 1;
 }
 
 int handle_absent(struct request *request)
@@ -431,7 +443,7 @@ static int find_row(struct request *request, struct route_match *ret_match)
         request->dialect = typed_dialect(request, ret_match);
     }
     if (r == 0 && ret_match->route != NULL)
-        return 0;
+        return names_no_index(exchange->path) ? refuse_absent(request) : 0;
     if (!request->form.compatible_8 && (r != 0 || ret_match->form == FORM_SHARED))
         request->dialect = dialect_of_indices(request, SLICE_NONE);
     if (request->dialect == DIALECT_7 || exchange->method == HTTP_OTHER || exchange->method == HTTP_OPTIONS)
