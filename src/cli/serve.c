@@ -438,8 +438,8 @@ static void warn_of_loopback(const struct serve_options *o, const char *address)
 {
     if (o->advertise == NULL && is_loopback(o->host) && !is_etcd_local(o->cluster.url))
         log_warning(
-            "the other hosts are told to reach this one at %s, which is themselves: give --advertise HOST:PORT, "
-            "or a --listen that they can reach",
+            "the address published to the other hosts is %s, by which each reaches only itself: give --advertise "
+            "HOST:PORT, or a --listen that they can reach",
             address);
 }
 
