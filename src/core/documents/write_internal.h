@@ -132,6 +132,8 @@ struct write_item_state {
     enum write_load load;  /* in: what write_executor__load() makes current */
     struct slice old_path; /* out, for WRITE_LOAD_PATH: the path, in the scratch arena; data NULL: as in the source */
     struct version_state state;
+    bool levels_counted;
+    uint64_t levels; /* of the path of `old`, if they are counted (doc_path_levels()) */
 };
 
 /* Runs one item. Returns: 0; WRITE_ITEM_FAILED; fatal codes. */

@@ -258,10 +258,13 @@ static const struct doc *find_pending(const struct write_executor *exec, const s
     return map_get(&exec->core->pending, at->key);
 }
 
-/* Returns: the work of searching for a document's path, in units of work.h. */
-static uint64_t levels_work(const struct write_item_state *at)
+/* Returns: the work of searching for the old document's path. Its levels are counted once. */
+static uint64_t levels_work(struct write_item_state *at)
 {
-    return doc_path_levels(&at->old, mapping_path_delimiter(at->index->mapping)) * WORK_LEVEL;
+    if (!at->levels_counted)
+        at->levels = doc_path_levels(&at->old, mapping_path_delimiter(at->index->mapping));
+    at->levels_counted = true;
+    return at->levels * WORK_LEVEL;
 }
 
 /* Applies renames to the previous version, but not to its source. */
@@ -339,6 +342,7 @@ int write_executor__load(struct write_executor *exec, struct write_item_state *a
 
     write_executor__work(exec, WORK_READ); /* also with a prefetch, so that the work does not depend on it */
     at->state = (struct version_state){false, VERSION_NOT_FOUND, SEQ_NO_ANY};
+    at->levels_counted = false;
     if (at->type != NULL && !at->item->id_generated)
         r = read_old(exec, at);
     if (r == DOC_NOT_FOUND)
