@@ -29,6 +29,13 @@ static struct slice duplicate(struct slice text)
     return slice_make(mem_strdup(text.data, text.len), text.len);
 }
 
+static struct slice number_key(uint64_t number, char *bytes)
+{
+    for (int i = 0; i < 8; i++)
+        bytes[i] = (char)(number >> (56 - 8 * i));
+    return slice_make(bytes, 8);
+}
+
 struct deferred *deferred__make(struct core *core, const struct deferred *like)
 {
     const struct list *all = &core->owners->deferred;
@@ -41,7 +48,9 @@ struct deferred *deferred__make(struct core *core, const struct deferred *like)
     deferred->session = duplicate(like->session);
     deferred->name = duplicate(like->name);
     deferred->action = duplicate(like->action);
+    char key[8];
     list_append(&core->owners->deferred, &deferred->of_all);
+    map_put(&core->owners->deferred_by_number, number_key(deferred->number, key), deferred);
     core->owners->deferred_count++;
     core->owners->action_bytes += deferred->action.len;
     if (deferred->number > core->owners->last_deferred)
@@ -52,7 +61,9 @@ struct deferred *deferred__make(struct core *core, const struct deferred *like)
 void deferred__free(struct core *core, struct deferred *deferred)
 {
     REQUIRE(core->owners->deferred_count > 0 && core->owners->action_bytes >= deferred->action.len);
+    char key[8];
     list_remove(&deferred->of_all);
+    map_remove(&core->owners->deferred_by_number, number_key(deferred->number, key));
     if (list_linked(&deferred->of_unrequested))
         list_remove(&deferred->of_unrequested);
     core->owners->deferred_count--;
@@ -287,13 +298,8 @@ int deferred__restart(struct core *core, size_t *left)
 
 struct deferred *deferred__find(const struct core *core, uint64_t number)
 {
-    list_for_each(link, &core->owners->deferred)
-    {
-        struct deferred *deferred = list_entry(link, struct deferred, of_all);
-        if (deferred->number == number)
-            return deferred;
-    }
-    return NULL;
+    char key[8];
+    return map_get(&core->owners->deferred_by_number, number_key(number, key));
 }
 
 void deferred__add_set_aside(struct core *core, const struct session *session, const struct write_item *item,

@@ -188,6 +188,7 @@ void owners__close(struct core *core)
     map_deinit(&owners->sessions);
     map_deinit(&owners->txns);
     map_deinit(&owners->requests);
+    map_deinit(&owners->deferred_by_number);
     owners__update_budget(core);
     lock_table_deinit(&owners->locks);
     deadlines_deinit(&owners->leases);

@@ -71,6 +71,7 @@ struct owners {
     struct save_chunks wait_chunks;    /* in the order of `waits` */
     size_t abandoned_count;            /* open transactions that will be rolled back */
     struct list deferred;              /* struct deferred, oldest first */
+    struct map deferred_by_number;     /* the same, by number (u64be) */
     struct list unrequested;           /* deferred cleanup without a lock request, in order; empty after RESTART */
     size_t deferred_count;
     uint64_t last_deferred; /* highest number ever given to deferred cleanup */
