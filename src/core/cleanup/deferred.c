@@ -243,14 +243,6 @@ static void mark_set_aside(struct core *core, struct deferred *deferred, enum se
     report_set_aside(core, deferred, reason);
 }
 
-/* Charges the step for writes; grants__resume() charges it for the rest. */
-static void charge_writes(struct core *core, const struct cost_counters *before)
-{
-    struct cost_counters now = cost_counters_of(core);
-    if (core->command_version >= COMMAND_SINCE_WORK_BATCHES && now.writes > before->writes)
-        cost_charge(&core->owners->cost_left, (now.writes - before->writes) / WRITES_PER_COST);
-}
-
 static int resume(struct core *core, struct wait *wait)
 {
     struct deferred *deferred = wait->deferred;
@@ -263,7 +255,7 @@ static int resume(struct core *core, struct wait *wait)
     if (r == 0)
         r = acquire__resume_deferred(core, wait, command);
     cleanup_attempt__end(core);
-    charge_writes(core, &before);
+    cost_charge(&core->owners->cost_left, cost_of_writes_again(core, &before)); /* grants__resume() charges all */
     if (r != 0)
         return r < 0 ? tl_trace(r) : CORE_WAITS;
     if (command->write.results[0].outcome == WRITE_FAILED && command->write.results[0].script_exhausted) {

@@ -122,7 +122,8 @@ struct exclusion_candidate {
  * Finds the documents of a session that its tombstone must not hide, because other owners have them
  * locked. A locked document is excluded until its lock is released. An index is excluded as a whole
  * if another owner has locked it, one of its directories, or too many of these documents; its
- * documents are removed in batches. One pass over the lock table, whatever the number of indices.
+ * documents are removed in batches. Looks for the documents of the session in the lock table, so
+ * the work does not depend on the locks of others.
  */
 struct exclusion_scan {
     struct core *core;
@@ -201,13 +202,7 @@ static void find_candidates(struct exclusion_scan *scan)
 /* Whether an owner other than the session holds a lock on a resource. */
 static bool held_by_others(const struct exclusion_scan *scan, const struct resource *resource)
 {
-    list_for_each(link, &resource->holds)
-    {
-        const struct lock_hold *hold = list_entry(link, struct lock_hold, of_resource);
-        if (hold->mode != LOCK_NONE && hold->owner != &scan->session->owner.locks)
-            return true;
-    }
-    return false;
+    return lock_resource_is_locked_by_others(resource, &scan->session->owner.locks);
 }
 
 /* Whether a deferred cleanup waits for a resource; it would be first in the queue. */
@@ -456,6 +451,14 @@ static struct ephemeral_batch_max batch_of(const struct core *core, size_t count
     return (struct ephemeral_batch_max){count, by_work ? (uint64_t)count * WORK_PER_DOCUMENT : EPHEMERAL_WORK_ANY};
 }
 
+/* Charges the end of a session, and what exceeds *left to what the step has kept for other parts. */
+static void charge_finish(struct core *core, size_t *left, uint64_t cost)
+{
+    if (cost > *left)
+        cost_charge(&core->owners->cost_kept, cost - *left);
+    cost_charge(left, cost);
+}
+
 /*
  * Finds whether its documents fit one batch. Charges *left for the work of those that take more than
  * usual.
@@ -469,7 +472,7 @@ static int fit_one_batch(struct core *core, const struct session *session, size_
         return 0;
     int r = ephemeral__estimate_work(core, session->id, most.work, &work);
     *ret_fit = work <= most.work;
-    cost_charge(left, work > usual ? (work - usual) / WORK_PER_DOCUMENT : 0);
+    charge_finish(core, left, work > usual ? (work - usual) / WORK_PER_DOCUMENT : 0);
     return r < 0 ? tl_trace(r) : 0;
 }
 
@@ -576,14 +579,6 @@ static void free_actions(struct core *core, struct session *session)
     session->on_expire = SLICE_NONE;
 }
 
-/* Returns: the cost of an action, besides a point for each. Before version 10 only scripts counted. */
-static uint64_t cost_of_action(const struct core *core, const struct cost_counters *before)
-{
-    if (core->command_version < COMMAND_SINCE_WORK_BATCHES)
-        return (core->script_steps - before->script_steps) / SCRIPT_STEPS_PER_COST;
-    return cost_of_changes(core, before);
-}
-
 /*
  * Runs the on_expire actions in order, each by itself: if one is deferred, later ones on its
  * document are, too.
@@ -675,6 +670,12 @@ static void delete_session(struct core *core, struct session *session)
     session__free(core, session);
 }
 
+/* Returns: the cost of the last part of the cleanup, without documents that take more than usual. */
+static uint64_t cost_of_finish(const struct session *session)
+{
+    return 1 + session->ephemeral_count + session->owner.locks.lock_count / LOCKS_PER_COST;
+}
+
 /*
  * Last part of the cleanup: removes or hides the documents and releases the locks. Later steps
  * purge hidden documents, also after a restart.
@@ -687,7 +688,7 @@ static int finish_cleanup(struct core *core, struct session *session, size_t *le
     if (list_linked(&session->of_terminating))
         list_remove(&session->of_terminating);
     free_actions(core, session);
-    cost_charge(left, 1 + session->ephemeral_count + session->owner.locks.lock_count / LOCKS_PER_COST);
+    charge_finish(core, left, cost_of_finish(session));
     int r = remove_documents(core, session, left, &more, &all_hidden);
     if (r < 0)
         return tl_trace(r);
@@ -706,10 +707,10 @@ static int finish_cleanup(struct core *core, struct session *session, size_t *le
 
 /*
  * Continues the cleanup while *left > 0: transactions, actions, documents. It begins when the last
- * wait of the session has ended.
+ * wait of the session has ended. `all`: as in session__continue_cleanup().
  * Returns: 0 the locks are released; 1 some of it remains; fatal codes.
  */
-static int continue_cleanup(struct core *core, struct session *session, size_t *left)
+static int continue_cleanup(struct core *core, struct session *session, size_t *left, size_t all)
 {
     REQUIRE(core->owners->locks.grants_suspended > 0); /* no request sees a part of the locks released */
     session__touch(core, session);
@@ -721,7 +722,12 @@ static int continue_cleanup(struct core *core, struct session *session, size_t *
     int r = session->actions_finished ? 0 : run_actions(core, session, left);
     if (r < 0)
         return tl_trace(r);
-    return !session->actions_finished || *left == 0 ? 1 : finish_cleanup(core, session, left);
+    if (!session->actions_finished || *left == 0)
+        return 1;
+    if (core->command_version < COMMAND_SINCE_STEP_ACCOUNT || *left == all || cost_of_finish(session) <= *left)
+        return finish_cleanup(core, session, left);
+    *left = 0;
+    return 1;
 }
 
 static void begin_termination(struct core *core, struct session *session, enum session_end end_kind)
@@ -772,17 +778,19 @@ void session__begin_termination(struct core *core, struct session *session, enum
 int session__terminate(struct core *core, struct session *session, enum session_end end_kind)
 {
     struct lock_table *locks = &core->owners->locks;
-    size_t left = core->limits.ephemeral_batch;
+    size_t all = core->limits.ephemeral_batch, left = all;
     begin_termination(core, session, end_kind);
     lock_table_suspend_grants(locks);
     cancel_waits(core, session);
-    grants__end_some_cancelled(core);
-    int r = continue_cleanup(core, session, &left);
+    grants__end_some_cancelled(core, &left);
+    int r = continue_cleanup(core, session, &left, all);
     if (r > 0 && session->cleanup_pending) {
         list_append(&core->owners->sessions_to_clean, &session->of_terminating);
         session__drop_record(core, session);
     }
     lock_table_resume_grants(locks);
+    if (core->command_version >= COMMAND_SINCE_STEP_ACCOUNT)
+        cost_charge(&core->owners->cost_left, all - left);
     return r;
 }
 
@@ -798,12 +806,12 @@ bool session__can_clean(const struct core *core)
     return !list_empty(&core->owners->sessions_to_clean) && list_empty(&first_to_clean(core)->waits);
 }
 
-int session__continue_cleanup(struct core *core, size_t *left)
+int session__continue_cleanup(struct core *core, size_t *left, size_t all)
 {
-    REQUIRE(*left > 0 && session__can_clean(core));
+    REQUIRE(session__can_clean(core));
     REQUIRE(core->open && core->owners->locks.grants_suspended > 0);
     struct session *session = first_to_clean(core);
-    int r = continue_cleanup(core, session, left);
+    int r = continue_cleanup(core, session, left, all);
     return r < 0 ? tl_trace(r) : 0;
 }
 
@@ -813,13 +821,17 @@ void session__drop_records(struct core *core)
         session__drop_record(core, list_entry(link, struct session, of_terminating));
 }
 
-int session__purge_batch(struct core *core)
+int session__purge_batch(struct core *core, size_t *left)
 {
     REQUIRE(core->open && !list_empty(&core->owners->sessions_to_purge));
     struct session *session = list_entry(core->owners->sessions_to_purge.next, struct session, of_terminating);
+    struct cost_counters before = cost_counters_of(core);
+    size_t count = session->ephemeral_count;
     bool more = false;
     session__touch(core, session);
     int r = remove_batch(core, session, batch_of(core, core->limits.purge_batch), &more);
+    if (core->command_version >= COMMAND_SINCE_STEP_ACCOUNT)
+        cost_charge(left, cost_since(core, &before, count - session->ephemeral_count));
     if (r < 0 || more)
         return r;
     session_tombstone__purged(core, session->id);

@@ -329,7 +329,9 @@ static int run_deletions(struct core *core, const struct deletions *deletions, b
     if (deletions->count == 0)
         return 0;
     run.results = arena_zalloc(&core->arena, deletions->count * sizeof(*run.results));
-    return write__run(core, &run, &failed);
+    int r = write__run(core, &run, &failed);
+    core->write_work += run.work;
+    return r;
 }
 
 /* Deletes the collected documents. */

@@ -55,7 +55,8 @@ struct owners {
     struct list ready;       /* waits to resume or to answer, in order */
     size_t ready_count;
     uint64_t last_ready; /* highest ready_number in `ready`; 0: it is empty */
-    size_t cost_left;    /* cost that this step may still spend on `ready` (cost.h) */
+    size_t cost_left;    /* cost that this step may still spend (cost.h) */
+    size_t cost_kept;    /* further cost, which a TICK keeps for timeouts and `ready` while it cleans up */
     /* Terminating sessions, oldest end first, both lists empty before RESTART: */
     struct list sessions_to_clean; /* those with cleanup_pending */
     struct list sessions_to_purge; /* those whose documents remain to be purged */
