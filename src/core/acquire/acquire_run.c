@@ -216,9 +216,14 @@ int acquisition__run_in_txn(struct acquisition *at)
     size_t mark = overlay_savepoint(overlay);
     struct provisional_entries ahead = {.arena = &core->arena};
     struct write_path_check placing = {may_insert_at, at};
-    struct write_run how = {
-        .overlay = overlay, .provisional = &ahead, .path_check = &placing, .parsed = at->targets.parsed};
-    int r = write_command__run(core, command, at->range, NULL, &how);
+    struct write_run how = {.overlay = overlay,
+                            .provisional = &ahead,
+                            .path_check = &placing,
+                            .parsed = at->targets.parsed,
+                            .work_before = at->work};
+    uint64_t work;
+    int r = write_command__run(core, command, at->range, NULL, &how, &work);
+    at->work += work;
     if (r < 0)
         return tl_trace(r);
     if (too_large(core, at->txn)) {
@@ -236,7 +241,9 @@ int acquisition__run(struct acquisition *at, const bool *chosen)
 {
     REQUIRE(at->core->open && at->txn == NULL);
     struct write_path_check placing = {may_insert_at, at};
-    struct write_run how = {.path_check = &placing, .parsed = at->targets.parsed};
-    int r = write_command__run(at->core, at->command, at->range, chosen, &how);
+    struct write_run how = {.path_check = &placing, .parsed = at->targets.parsed, .work_before = at->work};
+    uint64_t work;
+    int r = write_command__run(at->core, at->command, at->range, chosen, &how, &work);
+    at->work += work;
     return r < 0 ? tl_trace(r) : move_documents(at, chosen);
 }

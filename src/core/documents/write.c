@@ -224,7 +224,7 @@ static bool limit_reached(const struct write_executor *exec)
 {
     const struct write_run *run = exec->run;
 
-    return write_executor__work_limit_reached(exec, WRITE_WORK_MAX) ||
+    return write_executor__work_limit_reached(exec) ||
            exec->steps_taken > update_command_steps_max(&exec->core->limits.script, run->atomic) ||
            write_executor__mapping_limit_reached(exec->core, run->atomic,
                                                  exec->core->mapping_work - exec->mapping_work);

@@ -79,7 +79,7 @@ static void scatter(struct command *command, const bool *chosen, const struct wr
 }
 
 int write_command__run(struct core *core, struct command *command, struct write_range range, const bool *chosen,
-                       const struct write_run *how)
+                       const struct write_run *how, uint64_t *ret_work)
 {
     struct write_command *write = &command->write;
     REQUIRE(core->open && write->results != NULL);
@@ -98,10 +98,12 @@ int write_command__run(struct core *core, struct command *command, struct write_
         .parsed = chosen == NULL ? how->parsed : NULL,
         .arena = &command->arena,
         .results = write->results + range.begin,
+        .work_before = how->work_before,
     };
     size_t savepoint = overlay != NULL ? overlay_savepoint(overlay) : 0;
     bool failed;
 
+    *ret_work = 0;
     if (chosen != NULL)
         gather(command, chosen, &run);
     int r = write__run(core, &run, &failed);
@@ -111,6 +113,7 @@ int write_command__run(struct core *core, struct command *command, struct write_
         scatter(command, chosen, &run);
     write->script_steps += run.script_steps;
     core->write_work += run.work;
+    *ret_work = run.work;
     count_postponed(write, range);
     if (run.too_large)
         write__refuse_too_large(core, command);

@@ -1562,6 +1562,8 @@ int main(void)
         cmocka_unit_test(test_step_counts_mappings),
         cmocka_unit_test(test_older_bulk_is_not_divided_by_mappings),
         cmocka_unit_test(test_bulk_postpones_items_by_stored_documents),
+        cmocka_unit_test(test_bulk_counts_finding_of_locks),
+        cmocka_unit_test(test_work_of_a_whole_is_limited),
         cmocka_unit_test(test_older_bulk_is_not_divided_by_work),
         cmocka_unit_test(test_atomic_write_refuses_mappings_above_limit),
         cmocka_unit_test(test_atomic_write_refuses_scripts_above_limit),
