@@ -190,9 +190,11 @@ bool write_executor__ids_are_sorted(const struct write_run *run)
 static bool too_large(const struct write_executor *exec)
 {
     const struct core_limits *limits = &exec->core->limits;
+    bool by_work = exec->core->command_version >= COMMAND_SINCE_WHOLE_WORK;
     return exec->run->atomic && exec->sink.overlay == NULL &&
            (exec->bytes > limits->transaction_bytes_max ||
-            store_batch_bytes(exec->sink.batch) > limits->transaction_held_max);
+            store_batch_bytes(exec->sink.batch) > limits->transaction_held_max ||
+            (by_work && exec->work > exec->core->whole_work_max));
 }
 
 /* Counts the sources of an item, whether or not they are used. */

@@ -10,11 +10,13 @@
 
 void write__refuse_too_large(const struct core *core, struct command *command)
 {
+    bool by_work = core->command_version >= COMMAND_SINCE_WHOLE_WORK;
     problem_set(
         &command->problem, &command->arena, PROBLEM_TRANSACTION_TOO_LARGE,
-        "an atomic request holds at most [%zu] bytes of documents, [%zu] with their entries, and [%zu] changes; "
-        "nothing of it was done",
-        core->limits.transaction_bytes_max, core->limits.transaction_held_max, core->limits.transaction_changes_max);
+        "an atomic request holds at most [%zu] bytes of documents, [%zu] with their entries, and [%zu] changes%s; "
+        "nothing of it was done%s",
+        core->limits.transaction_bytes_max, core->limits.transaction_held_max, core->limits.transaction_changes_max,
+        by_work ? ", or fewer if its documents have many values" : "", by_work ? ": send it in several requests" : "");
     for (size_t i = 0; i < command->write.item_count; i++)
         command->write.results[i].outcome = WRITE_FAILED;
 }
