@@ -245,11 +245,7 @@ static bool is_full(const struct purge_state *purge)
     return purge->count == purge->max.count || purge->work >= purge->max.work;
 }
 
-/*
- * A version that cannot be raised stays: an ephemeral document is deleted whatever version a client
- * has given it.
- */
-static void keep_highest_version(const struct core *core, const struct doc *doc, struct write_item *removal)
+void ephemeral__keep_highest_version(const struct core *core, const struct doc *doc, struct write_item *removal)
 {
     if (doc->version != INT64_MAX || core->command_version < COMMAND_SINCE_WORK_BATCHES)
         return;
@@ -276,7 +272,7 @@ static int take_document(struct purge_state *purge, struct slice key, const stru
     INSIST(purge->count < purge->max.count);
     purge->count++;
     purge->work += work_to_read(index, doc);
-    keep_highest_version(purge->core, doc, &item);
+    ephemeral__keep_highest_version(purge->core, doc, &item);
     if (purge->defer(purge->context, &item, hidden))
         return 1;
     struct deletions *deletions = hidden ? &purge->hidden : &purge->visible;
@@ -417,7 +413,7 @@ int ephemeral__find_highest_version(struct core *core, struct write_item *remova
     core__work(core, WORK_READ);
     if (r != 0)
         return r < 0 ? tl_trace(r) : 0;
-    keep_highest_version(core, &doc, removal);
+    ephemeral__keep_highest_version(core, &doc, removal);
     doc_release(&doc);
     return 0;
 }

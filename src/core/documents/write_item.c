@@ -13,6 +13,7 @@
 #include "core/documents/doc.h"
 #include "core/documents/doc_multiget.h"
 #include "core/documents/document_owners.h"
+#include "core/documents/ephemeral.h"
 #include "core/documents/prefetch.h"
 #include "core/documents/session_tombstone.h"
 #include "core/documents/update.h"
@@ -850,6 +851,8 @@ static int purge_hidden(struct write_executor *exec, const struct write_item_sta
     bool failed;
 
     *item = write__removal_of(arena, at->index, at->type, at->item->id, doc->lease, doc->routing);
+    if (core->command_version >= COMMAND_SINCE_HIGHEST_PURGED)
+        ephemeral__keep_highest_version(core, doc, item);
     write_executor__flush_entries(exec); /* the nested run uses the scratch arena */
     int r = write__run(core, &run, &failed);
     exec->work += run.work;
