@@ -335,6 +335,45 @@ static void test_ephemeral_document_of_highest_version_is_removed(void **state)
     check_highest_version(false, false, COMMAND_SINCE_WORK_BATCHES - 1);
 }
 
+/* A write to such a document, while it is hidden, purges it first; in steps of version 10 it stays. */
+static void test_write_purges_hidden_document_of_highest_version(void **state)
+{
+    (void)state;
+    for (unsigned older = 0; older < 2; older++) {
+        struct core_fixture box;
+        struct write_item item = fixture_item(WRITE_INDEX, "e", "", "0", "{\"n\":1}");
+        fixture_open(&box);
+        box.limits.ephemeral_batch = 2;
+        fixture_reopen(&box);
+        open_session(&box, "s", NULL, 0);
+        item.lease = SLICE_LIT("s");
+        item.version = INT64_MAX;
+        item.version_type = VERSION_EXTERNAL;
+        fixture_write_one(&box, item);
+        for (int i = 1; i < 4; i++) {
+            item = fixture_item(WRITE_INDEX, "e", "", id_of(i), "{}");
+            item.lease = SLICE_LIT("s");
+            fixture_write_one(&box, item);
+        }
+        fixture_run(&box, session_end("s", COMMAND_CODEC_VERSION), 1);
+        assert_int_equal(count_entries(&box), 1);
+        struct command *command = fixture_write_command(&box, 1);
+        command->version = COMMAND_SINCE_HIGHEST_PURGED - older;
+        command->write.items[0] = fixture_item(WRITE_INDEX, "e", "", "0", "{}");
+        command->ts = box.now + 1; /* no TICK before it, which would purge the document */
+        command->clock = box.clock;
+        assert_int_equal(core_step(box.core, command, &box.effects), 0);
+        assert_int_equal(command->write.results[0].outcome, WRITE_FAILED); /* its tombstone has that version, too */
+        assert_int_equal(count_entries(&box), older);
+        list_remove(&command->link);
+        command_free(command);
+        box.now = core_last_ts(box.core);
+        run_batches(&box);
+        assert_int_equal(count_entries(&box), 0);
+        fixture_close(&box);
+    }
+}
+
 /* --- Actions ------------------------------------------------------------------------------------------------------ */
 
 /* Actions of on_expire count the entries of the documents that they replace. */
@@ -548,6 +587,7 @@ int main(void)
         cmocka_unit_test(test_tick_has_one_account),
         cmocka_unit_test(test_end_of_session_does_not_walk_other_locks),
         cmocka_unit_test(test_ephemeral_document_of_highest_version_is_removed),
+        cmocka_unit_test(test_write_purges_hidden_document_of_highest_version),
         cmocka_unit_test(test_actions_that_replace_large_documents_run_in_bounded_steps),
         cmocka_unit_test(test_rollbacks_count_entries_of_transactions),
         cmocka_unit_test(test_maintenance_stops_between_keys_that_belong_together),
