@@ -373,7 +373,7 @@ static int expire_sessions(struct core *core, tl_ts ts, uint64_t barrier_clock, 
         session__begin_termination(core, container_of(due, struct session, lease), SESSION_END_EXPIRED);
     session__drop_records(core); /* readers do not find them while their cleanup is pending */
     grants__end_some_cancelled(core, left);
-    if (!session__can_clean(core) || *left == 0)
+    if (*left == 0 || !session__can_clean(core))
         lock_table_resume_grants(&core->owners->locks);
     int r = grants__settle(core);
     int written = core__commit(core);
