@@ -4,7 +4,6 @@
 
 #include "base/check.h"
 #include "core/catalog/catalog.h"
-#include "core/catalog/purge.h"
 #include "core/command/command.h"
 #include "core/documents/doc.h"
 #include "core/documents/document_owners.h"
