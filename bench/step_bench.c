@@ -9,6 +9,7 @@
  */
 #include "core/step/core.h"
 
+#include "base/buf.h"
 #include "base/error.h"
 #include "core/command/command.h"
 #include "store/store.h"
@@ -428,6 +429,54 @@ static void commits(struct bench *bench)
     tell(bench, "a commit of 100000 changes");
 }
 
+/* A document with many numbers, each an entry that no other document has. */
+static struct slice numbers(struct arena *arena, uint64_t first, int count)
+{
+    struct buf buf = BUF_INIT(BUF_UNLIMITED);
+    buf_lit(&buf, "{\"v\":[0");
+    for (int i = 0; i < count; i++)
+        buf_printf(&buf, ",%llu", (unsigned long long)first + (unsigned long long)i);
+    buf_lit(&buf, "]}");
+    struct slice text = arena_copy(arena, buf_as_slice(&buf));
+    buf_deinit(&buf);
+    return text;
+}
+
+enum { NUMBERS = 10000 };
+
+static void atomic(struct bench *bench, size_t count, bool large, const char *what)
+{
+    struct command *command = writes(count);
+    command->write.atomic = true;
+    for (uint64_t i = 0; i < count; i++)
+        command->write.items[i] =
+            item(&command->arena, WRITE_INDEX, 200000 + i,
+                 large ? numbers(&command->arena, i * NUMBERS, NUMBERS) : source(&command->arena, i));
+    forget(bench);
+    step(bench, command);
+    tell(bench, what);
+}
+
+/* Indivisible writes: of as many small documents as they may have, and of documents with many entries. */
+static void wholes(struct bench *bench)
+{
+    atomic(bench, 100000, false, "an atomic write of 100000 new documents");
+    atomic(bench, 100000, false, "an atomic write that replaces 100000 documents");
+    atomic(bench, 100, true, "an atomic write of 100 documents with 10000 entries");
+    atomic(bench, 700, true, "an atomic write of 700 documents with 10000 entries");
+    transaction(bench, COMMAND_TXN_BEGIN, "large");
+    for (uint64_t i = 0; i < 700; i++) {
+        struct command *command = writes(1);
+        command->write.items[0] =
+            item(&command->arena, WRITE_INDEX, 400000 + i, numbers(&command->arena, i * NUMBERS, NUMBERS));
+        command->owner.transaction = SLICE_LIT("large");
+        step(bench, command);
+    }
+    forget(bench);
+    transaction(bench, COMMAND_TXN_COMMIT, "large");
+    tell(bench, "a commit of documents with 10000 entries, up to 700");
+}
+
 int main(int argc, char **argv)
 {
     struct bench bench = {0};
@@ -459,6 +508,7 @@ int main(int argc, char **argv)
     abandoned(&bench, 100000);
     dropped(&bench);
     commits(&bench);
+    wholes(&bench);
     core_close(bench.core);
     store_close(store);
     return 0;

@@ -2,12 +2,12 @@
 /*
  * The simulator of documents and the catalog.
  *
- * usage: sim [--seeds N] [--from N] [--steps N] [--rocks EVERY] [--uncoded] [--file FILE] [--trace]
- * [SEED ...]
+ * usage: sim [--divided] [--seeds N] [--from N] [--steps N] [--rocks EVERY] [--uncoded] [--file FILE]
+ * [--trace] [SEED ...]
  *
  * Lives through the seeds named, those of FILE (one a line, # begins a comment), or N of them from
  * --from on. Every EVERYth seed runs on RocksDB in memory in addition to the in-memory store, every
- * tenth of those on a disk. Commands go through their form as bytes, but for --uncoded. A failure
+ * tenth of those on a disk. With --divided the core divides writes after the work of a few items. Commands go through their form as bytes, but for --uncoded. A failure
  * prints the seed and the step; the same seed fails again.
  */
 #include <stdio.h>
@@ -22,6 +22,7 @@ struct options {
     uint64_t from;
     int steps;
     uint64_t rocks;
+    bool divides;
     bool tells;
 };
 
@@ -31,7 +32,7 @@ static void live(const struct options *options, uint64_t seed)
 
     if (options->rocks != 0 && seed % options->rocks == 0)
         rocks = seed % (options->rocks * 10) == 0 ? WORLD_ROCKS_ON_DISK : WORLD_ROCKS_IN_MEMORY;
-    world_live(seed, options->steps, rocks, options->tells);
+    world_live(seed, options->steps, rocks, options->divides, options->tells);
 }
 
 static uint64_t live_file(const struct options *options, const char *name)
@@ -65,6 +66,8 @@ int main(int argc, char **argv)
         const char *value = i + 1 < argc ? argv[i + 1] : "0";
         if (strcmp(argv[i], "--trace") == 0) {
             options.tells = true;
+        } else if (strcmp(argv[i], "--divided") == 0) {
+            options.divides = true;
         } else if (strcmp(argv[i], "--uncoded") == 0) {
             codec_roundtrip_off = true;
         } else if (strcmp(argv[i], "--seeds") == 0) {

@@ -14,6 +14,7 @@
 #include "core/catalog/catalog.h"
 #include "core/documents/path_lookup.h"
 #include "core/step/save.h"
+#include "core/unit/unit.h"
 #include "mapping/mapping.h"
 
 enum { MEM, ROCKS };
@@ -70,6 +71,7 @@ static void open_core(struct world *world, struct host *host)
     host->saved = BUF_INIT(BUF_UNLIMITED);
     if (core_open(host->store, &limits, &host->core) != 0)
         world_fail(world, "%s: the core does not open", host->name);
+    host->core->write_work_max = world->write_work_max;
     checkpoint(host);
 }
 
@@ -80,6 +82,7 @@ static void load_core(struct world *world, struct host *host, struct slice saved
 
     if (core_load(host->store, &limits, saved, NULL, &host->core) != 0)
         world_fail(world, "%s: what was saved cannot be loaded", host->name);
+    host->core->write_work_max = world->write_work_max;
 }
 
 static void open_rocks(struct world *world, struct host *host)
@@ -144,6 +147,31 @@ static void compare_digests(struct world *world)
 /* --- Steps -------------------------------------------------------------------------------------------------------- */
 
 /*
+ * Takes the items that the core has postponed off the operation of a write: the last ones, but not
+ * all. A host that applies the command later postpones as many.
+ */
+static void take_postponed(struct world *world, const struct host *host, struct logged *logged)
+{
+    struct sim_op *op = logged->op;
+    const struct write_command *write = &logged->command->write;
+    int count = (int)write->item_count, begun = count - (int)write->postponed_count;
+
+    if (op->kind != SIM_WRITE || logged->command->problem.type != PROBLEM_NONE)
+        return;
+    if (logged->applied && (int)write->postponed_count != logged->postponed)
+        world_fail(world, "%s: %d items are postponed, and %d elsewhere", host->name, (int)write->postponed_count,
+                   logged->postponed);
+    if (write->postponed_count > 0 && (op->atomic || begun == 0))
+        world_fail(world, "%s: %s", host->name, op->atomic ? "an atomic write is divided" : "no item is begun");
+    for (int i = 0; i < count; i++)
+        if (write->results[i].postponed != (i >= begun))
+            world_fail(world, "%s: %d items are postponed, and item %d is %s", host->name, (int)write->postponed_count,
+                       i, i < begun ? "one of them" : "not");
+    logged->postponed = (int)write->postponed_count;
+    op->item_count = begun;
+}
+
+/*
  * Gives a command to a host. The outputs of an earlier time are cleared: the inputs never change.
  */
 static void give(struct world *world, struct host *host, struct logged *logged)
@@ -167,6 +195,7 @@ static void give(struct world *world, struct host *host, struct logged *logged)
     if (command->ts != logged->ts || core_last_ts(host->core) != logged->ts)
         world_fail(world, "%s: the command took effect at another timestamp", host->name);
     bool unknown = command->type == COMMAND_RENAME && command->rename.unknown;
+    take_postponed(world, host, logged);
     if (!logged->applied && !unknown)
         model_apply(&world->model, logged->op, logged->ts, logged->expected);
     if (logged->applied && logged->unknown != unknown)
@@ -334,12 +363,33 @@ static bool add_findings(struct world *world, struct command *command)
     return (from == NULL || from->commands == world->commands) && (to == NULL || to->commands == world->commands);
 }
 
+/* Submits the postponed items of the last write, which may postpone some again. */
+static void do_postponed(struct world *world)
+{
+    while (world->log[world->log_count - 1].postponed > 0) {
+        const struct logged *before = &world->log[world->log_count - 1];
+        struct sim_op *op = mem_dup(before->op, sizeof *op);
+
+        op->item_count = before->postponed;
+        memmove(op->items, op->items + before->op->item_count, (size_t)op->item_count * sizeof *op->items);
+        world->now++;
+        struct logged *logged = cmdlog_next(world);
+        logged->op = world->op = op;
+        logged->expected = mem_alloc(sizeof *logged->expected);
+        tell(world, "again");
+        logged->command = codec_roundtrip(gen_command(op));
+        apply_everywhere(world, logged);
+    }
+}
+
 static void do_command(struct world *world)
 {
     struct sim_op *op = mem_alloc(sizeof *op);
     bool exact = true;
 
     gen_op(&world->rng, &world->model, op);
+    if (world->divides)
+        op->request = 0; /* the model knows no outcome of a named write that is divided */
     if (rng_below(&world->aside, 4) == 0) {
         do_watch(world, op);
         world->now++;
@@ -355,6 +405,7 @@ static void do_command(struct world *world)
     apply_everywhere(world, logged);
     if (exact && logged->unknown)
         world_fail(world, "a rename is unknown whose findings were not out of date");
+    do_postponed(world);
 }
 
 static void do_maintain(struct world *world)
@@ -528,13 +579,15 @@ static void check_all(struct world *world)
     }
 }
 
-void world_live(uint64_t seed, int steps, enum world_rocks rocks, bool tells)
+void world_live(uint64_t seed, int steps, enum world_rocks rocks, bool divides, bool tells)
 {
     struct world world = {
         .seed = seed, .rocks = rocks, .tells = tells, .now = start_of_time, .history_low = start_of_time};
 
     rng_init(&world.rng, seed);
     rng_init(&world.aside, ~seed);
+    world.divides = divides;
+    world.write_work_max = divides ? 100 + rng_below(&world.aside, 1500) : WRITE_WORK_MAX;
     model_init(&world.model);
     open_hosts(&world);
     for (world.step = 1; world.step <= steps; world.step++) {

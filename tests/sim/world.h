@@ -24,6 +24,7 @@ struct logged {
     struct sim_expected *expected;
     bool applied; /* by a host, so that `unknown` is set, and the model has applied it */
     bool unknown; /* a rename without effect, whose findings were out of date */
+    int postponed; /* the last items of a write, which the core did not begin; `op` has them no more */
 };
 
 /*
@@ -49,7 +50,8 @@ enum world_rocks { WORLD_MEM_ONLY, WORLD_ROCKS_IN_MEMORY, WORLD_ROCKS_ON_DISK };
 struct world {
     uint64_t seed;
     int step;
-    bool tells; /* every operation, on standard output */
+    bool divides; /* writes, after a few items */
+    bool tells;   /* every operation, on standard output */
     struct rng rng;
     struct rng aside; /* for features added later, so that old seeds behave as before */
     struct model model;
@@ -64,12 +66,16 @@ struct world {
     size_t log_count;
     size_t log_capacity;
     uint64_t commands; /* logged so far */
+    uint64_t write_work_max; /* of struct core: in worlds that divide writes some items, else its own */
     struct finding findings[FINDINGS];
     struct sim_op *op;
 };
 
-/* Lives through a seed. Any difference prints seed and step, and ends the process with status 1. */
-void world_live(uint64_t seed, int steps, enum world_rocks rocks, bool tells);
+/*
+ * Lives through a seed. Any difference prints seed and step, and ends the process with status 1.
+ * `divides`: writes are divided after the work of a few items, and the world submits the rest again.
+ */
+void world_live(uint64_t seed, int steps, enum world_rocks rocks, bool divides, bool tells);
 
 /* Prints a failure and ends the process. */
 _Noreturn void world_fail(const struct world *world, const char *format, ...) __attribute__((format(printf, 2, 3)));

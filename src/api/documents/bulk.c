@@ -375,7 +375,7 @@ static bool keep_results(struct request *request, struct bulk_request *bulk, con
     bulk->steps_taken += write->script_steps;
     /* A named request is divided at the same items again: NAMED_BLOCK_ITEMS. */
     bulk->resubmitted_max = request->named.id.len > 0 ? SIZE_MAX : write_resubmitted_max(write);
-    if (write->postponed_count > 0)
+    if (write->postponed_count > 0 && bulk->results == NULL) /* the rest of a piece says nothing about the next one */
         bulk->piece_items_max = (write->item_count - write->postponed_count) / 8 * 7;
     if (bulk->results == NULL && (refused || write->postponed_count == 0))
         return false;
@@ -401,11 +401,25 @@ static bool keep_results(struct request *request, struct bulk_request *bulk, con
     return open > 0;
 }
 
-/* What refuses the first piece as a whole refuses the request; a later one, all that has not been done yet. */
+/*
+ * Whether the transaction of the request was rolled back, also with what earlier commands of the
+ * request had done: for a deadlock, or in between.
+ */
+static bool was_rolled_back(const struct request *request, const struct command *command)
+{
+    return request->transaction.len > 0 &&
+           (command->problem.type == PROBLEM_DEADLOCK_DETECTED || command->problem.type == PROBLEM_TRANSACTION_ABORTED);
+}
+
+/*
+ * What refuses the first piece as a whole refuses the request; a later one, all that has not been done
+ * yet. In a transaction the request is one piece, with one reply.
+ */
 static int bulk_done(struct request *request, struct command *command)
 {
     struct bulk_request *bulk = request->context;
-    if (command->problem.type != PROBLEM_NONE && bulk->begin == 0 && bulk->results == NULL) {
+    bool first = bulk->results == NULL || was_rolled_back(request, command);
+    if (command->problem.type != PROBLEM_NONE && bulk->begin == 0 && first) {
         request->problem = command->problem;
         return REQUEST_REFUSED;
     }

@@ -231,7 +231,7 @@ static int continue_later(struct acquisition *at)
     }
     memset(at->wait->pending_items + at->range.begin, false, at->range.end - at->range.begin);
     wait__continue_later(core, tl_steal(at->wait));
-    core->owners->cost_left = 0;
+    core->owners->cost_left = core->owners->cost_kept = 0;
     return CORE_WAITS;
 }
 

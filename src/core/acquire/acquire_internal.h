@@ -44,6 +44,7 @@ struct acquisition {
     struct write_targets targets;
     struct path_set paths; /* of `targets` */
     struct lock_spec_list specs;
+    uint64_t work;          /* of this write in this step: targets found and items run (WRITE_WORK_MAX) */
     size_t explained_bytes; /* of the problems of failed items */
 };
 

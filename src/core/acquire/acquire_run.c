@@ -152,9 +152,20 @@ static bool may_insert_at(void *context, const struct write_target *to, struct a
     return false;
 }
 
+/* Returns: the work of committing what a transaction has written, as far as it follows from counts. */
+static uint64_t commit_work(const struct overlay *overlay)
+{
+    return WORK_WRITE * (uint64_t)overlay_count_in(overlay, SPACE_DOCUMENTS) +
+           WORK_ENTRY * (uint64_t)overlay_count_in(overlay, SPACE_ENTRIES) +
+           WORK_WRITE * (uint64_t)overlay_count_in(overlay, SPACE_TREE) +
+           (WORK_WRITE + WORK_READ) * (uint64_t)overlay_count_in(overlay, SPACE_SYSTEM);
+}
+
 static bool too_large(const struct core *core, const struct txn *txn)
 {
     const struct overlay *overlay = txn->overlay;
+    if (core->command_version >= COMMAND_SINCE_WHOLE_WORK && commit_work(overlay) > core->whole_work_max)
+        return true;
     return overlay_memory_bytes(overlay) + owner__lock_bytes(&txn->owner.locks) > core->limits.transaction_held_max ||
            overlay_bytes_in(overlay, SPACE_DOCUMENTS) > core->limits.transaction_bytes_max ||
            write__overlay_changes(overlay) > core->limits.transaction_changes_max;
@@ -190,11 +201,13 @@ void acquisition__refuse_too_large(struct acquisition *at)
 {
     const struct core_limits *limits = &at->core->limits;
     struct problem problem = {0};
+    bool by_work = at->core->command_version >= COMMAND_SINCE_WHOLE_WORK;
     problem_set(&problem, &at->command->arena, PROBLEM_TRANSACTION_TOO_LARGE,
                 "a transaction holds at most [%zu] bytes of documents, [%zu] with their entries and locks, and [%zu] "
-                "changes; %s",
+                "changes%s; %s%s",
                 limits->transaction_bytes_max, limits->transaction_held_max, limits->transaction_changes_max,
-                what_was_not_done(at));
+                by_work ? ", or fewer if its documents have many values" : "", what_was_not_done(at),
+                by_work ? ": commit, and continue in another transaction" : "");
     refuse_rest(at, &problem);
 }
 
@@ -216,9 +229,14 @@ int acquisition__run_in_txn(struct acquisition *at)
     size_t mark = overlay_savepoint(overlay);
     struct provisional_entries ahead = {.arena = &core->arena};
     struct write_path_check placing = {may_insert_at, at};
-    struct write_run how = {
-        .overlay = overlay, .provisional = &ahead, .path_check = &placing, .parsed = at->targets.parsed};
-    int r = write_command__run(core, command, at->range, NULL, &how);
+    struct write_run how = {.overlay = overlay,
+                            .provisional = &ahead,
+                            .path_check = &placing,
+                            .parsed = at->targets.parsed,
+                            .work_before = at->work};
+    uint64_t work;
+    int r = write_command__run(core, command, at->range, NULL, &how, &work);
+    at->work += work;
     if (r < 0)
         return tl_trace(r);
     if (too_large(core, at->txn)) {
@@ -236,7 +254,9 @@ int acquisition__run(struct acquisition *at, const bool *chosen)
 {
     REQUIRE(at->core->open && at->txn == NULL);
     struct write_path_check placing = {may_insert_at, at};
-    struct write_run how = {.path_check = &placing, .parsed = at->targets.parsed};
-    int r = write_command__run(at->core, at->command, at->range, chosen, &how);
+    struct write_run how = {.path_check = &placing, .parsed = at->targets.parsed, .work_before = at->work};
+    uint64_t work;
+    int r = write_command__run(at->core, at->command, at->range, chosen, &how, &work);
+    at->work += work;
     return r < 0 ? tl_trace(r) : move_documents(at, chosen);
 }

@@ -93,11 +93,12 @@ int acquisition__find_targets(struct acquisition *at)
     size_t kept = 0;
     REQUIRE(at->core->open);
     acquisition__choose_range(at);
-    struct write_choice choice = {at->range, pending_items(at), may_postpone(at)};
+    struct write_choice choice = {at->range, pending_items(at), may_postpone(at), at->work};
     struct overlay *overlay = at->txn == NULL ? NULL : at->txn->overlay;
     int r = write__targets(at->core, at->command, &choice, overlay, &at->targets);
     if (r < 0)
         return tl_trace(r);
+    at->work += at->targets.work;
     for (size_t i = 0; i < at->targets.count; i++) {
         const struct write_target *target = &at->targets.items[i];
         INSIST(target->item >= at->range.begin && target->item < at->range.end); /* acquire_internal.h, 2 */

@@ -68,5 +68,6 @@ int core__do_write(struct core *core, struct command *command)
     if (needs_owners(core, command))
         return acquire__write(core, command);
     struct write_range all = {0, command->write.item_count};
-    return write_command__run(core, command, all, NULL, &(struct write_run){0});
+    uint64_t work;
+    return write_command__run(core, command, all, NULL, &(struct write_run){0}, &work);
 }

@@ -52,14 +52,17 @@ void grants__end_cancelled(struct core *core, struct wait *wait, bool granted)
  * Ends cancelled waits, at most `max`. The end of one may free the lock that another one waits for:
  * that is granted only when all have ended, so grants__settle() finds it as granted, and
  * releases it.
+ * Returns: how many have ended.
  */
-static void end_some_cancelled(struct core *core, size_t max)
+static size_t end_some_cancelled(struct core *core, size_t max)
 {
     struct list *cancelled = &core->owners->cancelled;
+    size_t count = 0;
     lock_table_suspend_grants(&core->owners->locks);
-    for (; max > 0 && !list_empty(cancelled); max--)
+    for (; count < max && !list_empty(cancelled); count++)
         grants__end_cancelled(core, list_entry(cancelled->next, struct wait, of_cancelled), false);
     lock_table_resume_grants(&core->owners->locks);
+    return count;
 }
 
 static size_t cancel_batch(const struct core *core)
@@ -67,10 +70,18 @@ static size_t cancel_batch(const struct core *core)
     return CANCELS_PER_COST * core->limits.ephemeral_batch;
 }
 
-void grants__end_some_cancelled(struct core *core)
+void grants__end_some_cancelled(struct core *core, size_t *left)
 {
     REQUIRE(core->open);
-    end_some_cancelled(core, cancel_batch(core));
+    size_t least = core->limits.ephemeral_batch / COST_LEAST_PART + 1;
+    if (core->command_version < COMMAND_SINCE_STEP_ACCOUNT) {
+        end_some_cancelled(core, cancel_batch(core));
+        return;
+    }
+    /* All that cost no more than is left; a part of a point is free. */
+    size_t max = CANCELS_PER_COST * ((*left > least ? *left : least) + 1) - 1;
+    size_t count = end_some_cancelled(core, max);
+    cost_charge(left, count / CANCELS_PER_COST);
 }
 
 void grants__cancel_host(struct core *core, uint64_t host, enum wait_cancel cause, bool single_step)
@@ -133,29 +144,6 @@ void grants__on_deadlock(struct core *core, struct wait *wait)
 
 /* --- Resuming ----------------------------------------------------------------------------------------------------- */
 
-/* Counters of the step, from which the cost of one operation is computed as a difference. */
-struct usage {
-    uint64_t bytes, steps, mapping, write;
-};
-
-static struct usage usage_of(const struct core *core)
-{
-    return (struct usage){core->source_bytes, core->script_steps, core->mapping_work, core->write_work};
-}
-
-/* Returns: the points of an operation since `before`. `cost`: those of its request alone. */
-static uint64_t cost_since(const struct core *core, const struct usage *before, uint64_t cost)
-{
-    REQUIRE(before->bytes <= core->source_bytes && before->steps <= core->script_steps &&
-            before->mapping <= core->mapping_work && before->write <= core->write_work);
-    uint64_t write = core->command_version < COMMAND_SINCE_WORK_LIMIT ? 0 : core->write_work - before->write;
-    uint64_t mapping = core->command_version < COMMAND_SINCE_MAPPING_LIMIT ? 0 : core->mapping_work - before->mapping;
-    mapping = mapping > MAPPING_WORK_FREE ? mapping - MAPPING_WORK_FREE : 0;
-    cost += (core->source_bytes - before->bytes) / SOURCE_BYTES_PER_COST +
-            (core->script_steps - before->steps) / SCRIPT_STEPS_PER_COST + mapping / MAPPING_WORK_PER_COST;
-    return cost > write / WRITE_WORK_PER_COST ? cost : write / WRITE_WORK_PER_COST;
-}
-
 static int resume_or_answer(struct core *core, struct wait *wait)
 {
     REQUIRE(wait->ops != NULL && wait->ops->resume != NULL);
@@ -171,7 +159,7 @@ static int resume_one(struct core *core, struct wait *wait)
 {
     REQUIRE(core->open && !wait->ready);
     struct command *command = wait->command;
-    struct usage before = usage_of(core);
+    struct cost_counters before = cost_counters_of(core);
     uint64_t cost = wait__cost(wait);
     if (wait->cancelled != WAIT_NOT_CANCELLED) {
         grants__end_cancelled(core, wait, false);
@@ -205,7 +193,7 @@ int grants__resume(struct core *core)
 int grants__time_out(struct core *core, struct wait *wait, size_t *left)
 {
     REQUIRE(core->open && MAGIC_VALID(wait, WAIT_MAGIC));
-    struct usage before = usage_of(core);
+    struct cost_counters before = cost_counters_of(core);
     uint64_t cost = wait__cost(wait);
     int r = 0;
     if (wait->cancelled == WAIT_NOT_CANCELLED)

@@ -48,8 +48,11 @@ void grants__end_cancelled(struct core *core, struct wait *wait, bool granted);
  * Cancels all waits of a host's requests, and ends the first batch of them; with `single_step`, all.
  */
 void grants__cancel_host(struct core *core, uint64_t host, enum wait_cancel cause, bool single_step);
-/* Ends one batch of cancelled waits, oldest first, in the open unit. */
-void grants__end_some_cancelled(struct core *core);
+/*
+ * Ends one batch of cancelled waits, oldest first, in the open unit, as far as *left goes, and a few
+ * in any case; charges the cost to *left.
+ */
+void grants__end_some_cancelled(struct core *core, size_t *left);
 /*
  * The callback on_deadlock that most commands share: fails the command, rolls its transaction back.
  * Requires: `wait->cause` says why.

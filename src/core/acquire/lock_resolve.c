@@ -483,8 +483,8 @@ static void add_expression_names(struct core *core, struct slice left, enum lock
 static int add_read_document(struct core *core, const struct lock_target *target, struct lock_spec_list *specs)
 {
     const struct alias_use *uses;
-    if (target->id.len > LOCK_NAME_BYTES_MAX || target->index.len > LOCK_NAME_BYTES_MAX ||
-        target->type.len > LOCK_NAME_BYTES_MAX)
+    size_t type_max = core->command_version < COMMAND_SINCE_LOCKABLE_TYPES ? UINT16_MAX : LOCK_NAME_BYTES_MAX;
+    if (target->id.len > LOCK_NAME_BYTES_MAX || target->index.len > LOCK_NAME_BYTES_MAX || target->type.len > type_max)
         return 0; /* such a document cannot exist */
     if (catalog_index(core->catalog, target->index) != NULL)
         return add_named_document(core, target->index, target->type, target->id, target->mode, specs);

@@ -29,6 +29,13 @@ static struct slice duplicate(struct slice text)
     return slice_make(mem_strdup(text.data, text.len), text.len);
 }
 
+static struct slice number_key(uint64_t number, char *bytes)
+{
+    for (int i = 0; i < 8; i++)
+        bytes[i] = (char)(number >> (56 - 8 * i));
+    return slice_make(bytes, 8);
+}
+
 struct deferred *deferred__make(struct core *core, const struct deferred *like)
 {
     const struct list *all = &core->owners->deferred;
@@ -41,7 +48,9 @@ struct deferred *deferred__make(struct core *core, const struct deferred *like)
     deferred->session = duplicate(like->session);
     deferred->name = duplicate(like->name);
     deferred->action = duplicate(like->action);
+    char key[8];
     list_append(&core->owners->deferred, &deferred->of_all);
+    map_put(&core->owners->deferred_by_number, number_key(deferred->number, key), deferred);
     core->owners->deferred_count++;
     core->owners->action_bytes += deferred->action.len;
     if (deferred->number > core->owners->last_deferred)
@@ -52,7 +61,9 @@ struct deferred *deferred__make(struct core *core, const struct deferred *like)
 void deferred__free(struct core *core, struct deferred *deferred)
 {
     REQUIRE(core->owners->deferred_count > 0 && core->owners->action_bytes >= deferred->action.len);
+    char key[8];
     list_remove(&deferred->of_all);
+    map_remove(&core->owners->deferred_by_number, number_key(deferred->number, key));
     if (list_linked(&deferred->of_unrequested))
         list_remove(&deferred->of_unrequested);
     core->owners->deferred_count--;
@@ -232,14 +243,6 @@ static void mark_set_aside(struct core *core, struct deferred *deferred, enum se
     report_set_aside(core, deferred, reason);
 }
 
-/* Charges the step for writes; grants__resume() charges it for the rest. */
-static void charge_writes(struct core *core, const struct cost_counters *before)
-{
-    struct cost_counters now = cost_counters_of(core);
-    if (core->command_version >= COMMAND_SINCE_WORK_BATCHES && now.writes > before->writes)
-        cost_charge(&core->owners->cost_left, (now.writes - before->writes) / WRITES_PER_COST);
-}
-
 static int resume(struct core *core, struct wait *wait)
 {
     struct deferred *deferred = wait->deferred;
@@ -252,7 +255,7 @@ static int resume(struct core *core, struct wait *wait)
     if (r == 0)
         r = acquire__resume_deferred(core, wait, command);
     cleanup_attempt__end(core);
-    charge_writes(core, &before);
+    cost_charge(&core->owners->cost_left, cost_of_writes_again(core, &before)); /* grants__resume() charges all */
     if (r != 0)
         return r < 0 ? tl_trace(r) : CORE_WAITS;
     if (command->write.results[0].outcome == WRITE_FAILED && command->write.results[0].script_exhausted) {
@@ -287,13 +290,8 @@ int deferred__restart(struct core *core, size_t *left)
 
 struct deferred *deferred__find(const struct core *core, uint64_t number)
 {
-    list_for_each(link, &core->owners->deferred)
-    {
-        struct deferred *deferred = list_entry(link, struct deferred, of_all);
-        if (deferred->number == number)
-            return deferred;
-    }
-    return NULL;
+    char key[8];
+    return map_get(&core->owners->deferred_by_number, number_key(number, key));
 }
 
 void deferred__add_set_aside(struct core *core, const struct session *session, const struct write_item *item,

@@ -27,7 +27,7 @@ enum set_aside_reason { SET_ASIDE_ENDED_PROCESS, SET_ASIDE_TOO_LONG };
 /* Defers an action of a session and sets it aside at once, in the open unit. */
 void deferred__add_set_aside(struct core *core, const struct session *session, const struct write_item *item,
                              enum set_aside_reason reason);
-/* Returns: the deferred cleanup of this number, or NULL. Takes linear time. */
+/* Returns: the deferred cleanup of this number, or NULL. */
 struct deferred *deferred__find(const struct core *core, uint64_t number);
 /*
  * Sets it aside because it ended the process, in the open unit: its request ends. Does nothing if

@@ -120,23 +120,25 @@ static int remove_batch(struct core *core, struct session *session, struct ephem
 /* An index that contains documents of the session. */
 struct exclusion_candidate {
     const struct catalog_index *index;
-    const struct resource *index_resource; /* NULL: no lock is held or requested in it */
-    size_t locked_count;                   /* documents of the session that are blocked */
-    bool excluded;                         /* the whole index */
+    const struct resource *resource; /* NULL: no lock is held or requested in it */
+    size_t directory_locks;          /* of the session itself */
+    size_t locked_count;             /* documents of the session that are blocked */
+    bool excluded;                   /* the whole index */
 };
 
 /*
  * Finds the documents of a session that its tombstone must not hide, because other owners have them
  * locked. A locked document is excluded until its lock is released. An index is excluded as a whole
  * if another owner has locked it, one of its directories, or too many of these documents; its
- * documents are removed in batches. One pass over the lock table, whatever the number of indices.
+ * documents are removed in batches. Looks for the documents of the session in the lock table, so
+ * the work does not depend on the locks of others.
  */
 struct exclusion_scan {
     struct core *core;
     struct session *session;
     struct slice *keys; /* of all its ephemeral documents, sorted */
     size_t key_count;
-    struct exclusion_candidate *candidates; /* sorted by address of their resource */
+    struct exclusion_candidate *candidates; /* sorted by number of their index */
     size_t candidate_count;
     uint32_t *indices; /* numbers of excluded ones, sorted */
     size_t index_count;
@@ -167,12 +169,20 @@ static bool index_is_excluded(const struct exclusion_scan *scan, uint32_t index)
            bsearch(&index, scan->indices, scan->index_count, sizeof index, compare_numbers) != NULL;
 }
 
-/* By address: the order serves the search only, no result depends on it. */
-static int compare_resources(const void *a, const void *b)
+static int compare_candidates(const void *a, const void *b)
 {
-    uintptr_t x = (uintptr_t)((const struct exclusion_candidate *)a)->index_resource,
-              y = (uintptr_t)((const struct exclusion_candidate *)b)->index_resource;
+    uint32_t x = ((const struct exclusion_candidate *)a)->index->number,
+             y = ((const struct exclusion_candidate *)b)->index->number;
     return (x > y) - (x < y);
+}
+
+/* Returns: the candidate of an index; NULL: it has none. */
+static struct exclusion_candidate *candidate_of(const struct exclusion_scan *scan, const struct catalog_index *index)
+{
+    struct exclusion_candidate key = {.index = index};
+    return index == NULL || scan->candidate_count == 0
+               ? NULL
+               : bsearch(&key, scan->candidates, scan->candidate_count, sizeof key, compare_candidates);
 }
 
 static void find_candidates(struct exclusion_scan *scan)
@@ -193,22 +203,14 @@ static void find_candidates(struct exclusion_scan *scan)
         if (index == NULL || (i > 0 && numbers[i] == numbers[i - 1]))
             continue;
         scan->candidates[scan->candidate_count++] = (struct exclusion_candidate){
-            .index = index, .index_resource = resource_index(&core->owners->locks.resources, index->name)};
+            .index = index, .resource = resource_index(&core->owners->locks.resources, index->name)};
     }
-    if (scan->candidate_count > 1)
-        qsort(scan->candidates, scan->candidate_count, sizeof *scan->candidates, compare_resources);
 }
 
 /* Whether an owner other than the session holds a lock on a resource. */
 static bool held_by_others(const struct exclusion_scan *scan, const struct resource *resource)
 {
-    list_for_each(link, &resource->holds)
-    {
-        const struct lock_hold *hold = list_entry(link, struct lock_hold, of_resource);
-        if (hold->mode != LOCK_NONE && hold->owner != &scan->session->owner.locks)
-            return true;
-    }
-    return false;
+    return lock_resource_is_locked_by_others(resource, &scan->session->owner.locks);
 }
 
 /* Whether a deferred cleanup waits for a resource; it would be first in the queue. */
@@ -220,68 +222,94 @@ static bool has_deferred_waiter(const struct resource *resource)
     return lock_waiter_iter_next(&waiters, &request, &mode) && lock_request_owner(request)->cleanup;
 }
 
-/*
- * Excludes a locked document of the session; a name without a type covers this id under every type.
- */
-static void exclude_document(struct exclusion_scan *scan, struct exclusion_candidate *candidate,
-                             const struct resource_name *name)
+/* Counts the session's own locks on directories of the candidates. */
+static void count_own_directories(struct exclusion_scan *scan)
 {
     struct core *core = scan->core;
-    const struct catalog_index *index = candidate->index;
-    char bytes[DOC_KEY_BYTES_MAX];
-    for (size_t i = 0; i < mapping_type_count(index->mapping) && name->id.len <= DOC_ID_BYTES_MAX; i++) {
-        const struct mapping_type *type = mapping_type_at(index->mapping, i);
-        struct slice key = doc_key(bytes, index->number, type->number, name->id);
+    const struct resource *last = NULL;
+    struct exclusion_candidate *candidate = NULL;
+    list_for_each(link, &scan->session->owner.locks.holds)
+    {
+        const struct lock_hold *hold = list_entry(link, struct lock_hold, of_owner);
+        const struct resource *index = hold->resource->index;
         core__work(core, WORK_LOCK);
-        if ((name->type.len > 0 && !slice_equal(name->type, type->name)) || map_get(&core->pending, key) != NULL ||
-            !has_key(scan->keys, scan->key_count, key))
+        if (hold->mode == LOCK_NONE || hold->resource->kind != RESOURCE_DIRECTORY)
             continue;
-        scan->documents = arena_grow(&core->arena, scan->documents, scan->document_count, &scan->document_capacity,
-                                     sizeof *scan->documents);
-        scan->documents[scan->document_count++] = arena_copy(&core->arena, key);
-        candidate->locked_count++;
+        if (index != last)
+            candidate = candidate_of(scan, catalog_index(core->catalog, slice_make(index->name, index->name_len)));
+        last = index;
+        if (candidate != NULL)
+            candidate->directory_locks++;
     }
 }
 
-static struct exclusion_candidate *candidate_of(const struct exclusion_scan *scan, const struct resource *resource)
+/* Excludes the indices of which another owner has locked everything, the index, or a directory. */
+static void exclude_indices(struct exclusion_scan *scan)
 {
-    while (resource != NULL && resource->kind != RESOURCE_INDEX)
-        resource = resource->parent;
-    struct exclusion_candidate key = {.index_resource = resource};
-    return resource == NULL ? NULL
-                            : bsearch(&key, scan->candidates, scan->candidate_count, sizeof key, compare_resources);
+    bool all = held_by_others(scan, scan->core->owners->locks.resources.root), any_directories = false;
+    for (size_t i = 0; i < scan->candidate_count; i++) {
+        struct exclusion_candidate *candidate = &scan->candidates[i];
+        const struct resource *resource = candidate->resource;
+        candidate->excluded = all || (resource != NULL && held_by_others(scan, resource));
+        any_directories |= resource != NULL && resource->directory_locks > 0;
+    }
+    if (any_directories)
+        count_own_directories(scan);
+    for (size_t i = 0; i < scan->candidate_count; i++) {
+        struct exclusion_candidate *candidate = &scan->candidates[i];
+        candidate->excluded |=
+            candidate->resource != NULL && candidate->resource->directory_locks > candidate->directory_locks;
+    }
 }
 
 /*
- * Excludes what a resource covers if another owner holds a lock on it, or if the removal of the
- * document would have to wait for an earlier deferred cleanup.
+ * Whether another owner holds a lock on a document, or its removal would have to wait for an earlier
+ * deferred cleanup. `type`: of the name that is locked, which may be empty.
  */
-static void check_resource(struct exclusion_scan *scan, const struct resource *resource)
+static bool document_is_locked(const struct exclusion_scan *scan, const struct exclusion_candidate *candidate,
+                               struct slice type, struct slice id)
 {
     struct core *core = scan->core;
-    bool document = resource->kind == RESOURCE_DOCUMENT, held = held_by_others(scan, resource);
-    if (!held && !(document && has_deferred_waiter(resource)))
-        return;
-    struct exclusion_candidate *candidate = candidate_of(scan, resource);
-    if (candidate == NULL || candidate->excluded)
-        return;
-    struct resource_name name = document ? resource_name(resource, &core->arena) : (struct resource_name){0};
-    if (document && (held || acquire__document_is_blocked(core, scan->session, &name)))
-        exclude_document(scan, candidate, &name);
-    candidate->excluded = !document || candidate->locked_count > core->limits.ephemeral_batch;
+    const struct resource *resource = resource_document(&core->owners->locks.resources, candidate->resource, type, id);
+    core__work(core, WORK_LOCK);
+    if (resource == NULL)
+        return false;
+    if (held_by_others(scan, resource))
+        return true;
+    if (!has_deferred_waiter(resource))
+        return false;
+    struct resource_name name = resource_name(resource, &core->arena);
+    return acquire__document_is_blocked(core, scan->session, &name);
 }
 
-static void check_resources(struct exclusion_scan *scan)
+static void exclude_document(struct exclusion_scan *scan, struct exclusion_candidate *candidate, struct slice key)
 {
-    const struct resource_table *resources = &scan->core->owners->locks.resources;
-    bool all = held_by_others(scan, resources->root);
-    for (size_t i = 0; i < scan->candidate_count; i++)
-        scan->candidates[i].excluded = all;
-    core__work(scan->core, WORK_LOCK * (uint64_t)resources->count);
-    for (size_t i = 0; i < resources->bucket_count && !all; i++)
-        for (const struct resource *at = resources->buckets[i]; at != NULL; at = at->chain)
-            if (at->kind == RESOURCE_INDEX || at->kind == RESOURCE_DIRECTORY || at->kind == RESOURCE_DOCUMENT)
-                check_resource(scan, at);
+    struct core *core = scan->core;
+    scan->documents = arena_grow(&core->arena, scan->documents, scan->document_count, &scan->document_capacity,
+                                 sizeof *scan->documents);
+    scan->documents[scan->document_count++] = key;
+    candidate->locked_count++;
+    candidate->excluded = candidate->locked_count > core->limits.ephemeral_batch;
+}
+
+/* Excludes a document that is locked, by its type or, by a name without one, under every type. */
+static void check_document(struct exclusion_scan *scan, struct slice key)
+{
+    uint32_t number;
+    uint16_t type_number;
+    struct slice id;
+    if (!doc_key_parse(key, &number, &type_number, &id))
+        return;
+    struct exclusion_candidate *candidate = candidate_of(scan, catalog_index_by_number(scan->core->catalog, number));
+    if (candidate == NULL || candidate->resource == NULL || candidate->excluded)
+        return;
+    const struct mapping_type *type = mapping_type_by_number(candidate->index->mapping, type_number);
+    if (type == NULL || map_get(&scan->core->pending, key) != NULL)
+        return;
+    if (document_is_locked(scan, candidate, type->name, id))
+        exclude_document(scan, candidate, key);
+    if (document_is_locked(scan, candidate, SLICE_LIT(""), id))
+        exclude_document(scan, candidate, key);
 }
 
 static uint32_t index_of_key(struct slice key)
@@ -322,7 +350,9 @@ static int find_exclusions(struct core *core, struct session *session, struct ex
     if (r < 0)
         return tl_trace(r);
     find_candidates(&scan);
-    check_resources(&scan);
+    exclude_indices(&scan);
+    for (size_t i = 0; i < scan.key_count; i++)
+        check_document(&scan, scan.keys[i]);
     sort_exclusions(&scan);
     *ret_scan = scan;
     return 0;
@@ -429,6 +459,14 @@ static struct ephemeral_batch_max batch_of(const struct core *core, size_t count
     return (struct ephemeral_batch_max){count, by_work ? (uint64_t)count * WORK_PER_DOCUMENT : EPHEMERAL_WORK_ANY};
 }
 
+/* Charges the end of a session, and what exceeds *left to what the step has kept for other parts. */
+static void charge_finish(struct core *core, size_t *left, uint64_t cost)
+{
+    if (cost > *left)
+        cost_charge(&core->owners->cost_kept, cost - *left);
+    cost_charge(left, cost);
+}
+
 /*
  * Finds whether its documents fit one batch. Charges *left for the work of those that take more than
  * usual.
@@ -442,7 +480,7 @@ static int fit_one_batch(struct core *core, const struct session *session, size_
         return 0;
     int r = ephemeral__estimate_work(core, session->id, most.work, &work);
     *ret_fit = work <= most.work;
-    cost_charge(left, work > usual ? (work - usual) / WORK_PER_DOCUMENT : 0);
+    charge_finish(core, left, work > usual ? (work - usual) / WORK_PER_DOCUMENT : 0);
     return r < 0 ? tl_trace(r) : 0;
 }
 
@@ -549,14 +587,6 @@ static void free_actions(struct core *core, struct session *session)
     session->on_expire = SLICE_NONE;
 }
 
-/* Returns: the cost of an action, besides a point for each. Before version 10 only scripts counted. */
-static uint64_t cost_of_action(const struct core *core, const struct cost_counters *before)
-{
-    if (core->command_version < COMMAND_SINCE_WORK_BATCHES)
-        return (core->script_steps - before->script_steps) / SCRIPT_STEPS_PER_COST;
-    return cost_of_changes(core, before);
-}
-
 /*
  * Runs the on_expire actions in order, each by itself: if one is deferred, later ones on its
  * document are, too.
@@ -648,6 +678,12 @@ static void delete_session(struct core *core, struct session *session)
     session__free(core, session);
 }
 
+/* Returns: the cost of the last part of the cleanup, without documents that take more than usual. */
+static uint64_t cost_of_finish(const struct session *session)
+{
+    return 1 + session->ephemeral_count + session->owner.locks.lock_count / LOCKS_PER_COST;
+}
+
 /*
  * Last part of the cleanup: removes or hides the documents and releases the locks. Later steps
  * purge hidden documents, also after a restart.
@@ -660,7 +696,7 @@ static int finish_cleanup(struct core *core, struct session *session, size_t *le
     if (list_linked(&session->of_terminating))
         list_remove(&session->of_terminating);
     free_actions(core, session);
-    cost_charge(left, 1 + session->ephemeral_count + session->owner.locks.lock_count / LOCKS_PER_COST);
+    charge_finish(core, left, cost_of_finish(session));
     int r = remove_documents(core, session, left, &more, &all_hidden);
     if (r < 0)
         return tl_trace(r);
@@ -679,10 +715,10 @@ static int finish_cleanup(struct core *core, struct session *session, size_t *le
 
 /*
  * Continues the cleanup while *left > 0: transactions, actions, documents. It begins when the last
- * wait of the session has ended.
+ * wait of the session has ended. `all`: as in session__continue_cleanup().
  * Returns: 0 the locks are released; 1 some of it remains; fatal codes.
  */
-static int continue_cleanup(struct core *core, struct session *session, size_t *left)
+static int continue_cleanup(struct core *core, struct session *session, size_t *left, size_t all)
 {
     REQUIRE(core->owners->locks.grants_suspended > 0); /* no request sees a part of the locks released */
     session__touch(core, session);
@@ -694,7 +730,12 @@ static int continue_cleanup(struct core *core, struct session *session, size_t *
     int r = session->actions_finished ? 0 : run_actions(core, session, left);
     if (r < 0)
         return tl_trace(r);
-    return !session->actions_finished || *left == 0 ? 1 : finish_cleanup(core, session, left);
+    if (!session->actions_finished || *left == 0)
+        return 1;
+    if (core->command_version < COMMAND_SINCE_STEP_ACCOUNT || *left == all || cost_of_finish(session) <= *left)
+        return finish_cleanup(core, session, left);
+    *left = 0;
+    return 1;
 }
 
 static void begin_termination(struct core *core, struct session *session, enum session_end end_kind)
@@ -745,17 +786,19 @@ void session__begin_termination(struct core *core, struct session *session, enum
 int session__terminate(struct core *core, struct session *session, enum session_end end_kind)
 {
     struct lock_table *locks = &core->owners->locks;
-    size_t left = core->limits.ephemeral_batch;
+    size_t all = core->limits.ephemeral_batch, left = all;
     begin_termination(core, session, end_kind);
     lock_table_suspend_grants(locks);
     cancel_waits(core, session);
-    grants__end_some_cancelled(core);
-    int r = continue_cleanup(core, session, &left);
+    grants__end_some_cancelled(core, &left);
+    int r = continue_cleanup(core, session, &left, all);
     if (r > 0 && session->cleanup_pending) {
         list_append(&core->owners->sessions_to_clean, &session->of_terminating);
         session__drop_record(core, session);
     }
     lock_table_resume_grants(locks);
+    if (core->command_version >= COMMAND_SINCE_STEP_ACCOUNT)
+        cost_charge(&core->owners->cost_left, all - left);
     return r;
 }
 
@@ -771,12 +814,12 @@ bool session__can_clean(const struct core *core)
     return !list_empty(&core->owners->sessions_to_clean) && list_empty(&first_to_clean(core)->waits);
 }
 
-int session__continue_cleanup(struct core *core, size_t *left)
+int session__continue_cleanup(struct core *core, size_t *left, size_t all)
 {
-    REQUIRE(*left > 0 && session__can_clean(core));
+    REQUIRE(session__can_clean(core));
     REQUIRE(core->open && core->owners->locks.grants_suspended > 0);
     struct session *session = first_to_clean(core);
-    int r = continue_cleanup(core, session, left);
+    int r = continue_cleanup(core, session, left, all);
     return r < 0 ? tl_trace(r) : 0;
 }
 
@@ -786,13 +829,17 @@ void session__drop_records(struct core *core)
         session__drop_record(core, list_entry(link, struct session, of_terminating));
 }
 
-int session__purge_batch(struct core *core)
+int session__purge_batch(struct core *core, size_t *left)
 {
     REQUIRE(core->open && !list_empty(&core->owners->sessions_to_purge));
     struct session *session = list_entry(core->owners->sessions_to_purge.next, struct session, of_terminating);
+    struct cost_counters before = cost_counters_of(core);
+    size_t count = session->ephemeral_count;
     bool more = false;
     session__touch(core, session);
     int r = remove_batch(core, session, batch_of(core, core->limits.purge_batch), &more);
+    if (core->command_version >= COMMAND_SINCE_STEP_ACCOUNT)
+        cost_charge(left, cost_since(core, &before, count - session->ephemeral_count));
     if (r < 0 || more)
         return r;
     session_tombstone__purged(core, session->id);

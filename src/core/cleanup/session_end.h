@@ -33,18 +33,21 @@ void session__begin_termination(struct core *core, struct session *session, enum
 bool session__can_clean(const struct core *core);
 /*
  * Continues the cleanup of the first session in owners->sessions_to_clean, in the open unit, and
- * charges its cost to *left.
- * Requires: grants are suspended; session__can_clean(); *left > 0.
+ * charges its cost to *left. `all`: *left before the cleanup of this step: if some of it is used and
+ * the rest does not suffice for documents and locks of a session, which are not divided, they are left
+ * to the next step (not by commands before version 11), and *left is 0.
+ * Requires: grants are suspended; session__can_clean().
  * Returns: 0; fatal codes.
  */
-int session__continue_cleanup(struct core *core, size_t *left) TL_MUST_USE;
+int session__continue_cleanup(struct core *core, size_t *left, size_t all) TL_MUST_USE;
 /* Removes the records of all sessions in owners->sessions_to_clean, in the open unit. */
 void session__drop_records(struct core *core);
 /*
  * Purges one batch of documents of the first session in owners->sessions_to_purge, in the open
- * unit, and frees the session after the last one.
+ * unit, and frees the session after the last one. Charges the cost to *left (not by commands before
+ * version 11).
  * Returns: 0; fatal codes.
  */
-int session__purge_batch(struct core *core) TL_MUST_USE;
+int session__purge_batch(struct core *core, size_t *left) TL_MUST_USE;
 
 #endif

@@ -653,7 +653,19 @@ enum {
      */
     COMMAND_SINCE_WORK_BATCHES = 10,
     /* A refused lock request of a transaction that has waited leaves it its idle deadline. */
-    COMMAND_SINCE_IDLE_AFTER_REFUSAL = 10
+    COMMAND_SINCE_IDLE_AFTER_REFUSAL = 10,
+    /* Actions of ended sessions cost as other writes do, and each once: cost_of_action(). */
+    COMMAND_SINCE_ONE_COST = 11,
+    /* Finding the locks of a write and running it count together: write_executor__work_limit_reached(). */
+    COMMAND_SINCE_WRITE_ACCOUNT = 11,
+    /* All that a TICK does shares one account: owners__run_due(). */
+    COMMAND_SINCE_STEP_ACCOUNT = 11,
+    /* A read in a transaction locks no document whose type has a name that no type can have. */
+    COMMAND_SINCE_LOCKABLE_TYPES = 11,
+    /* A write to a hidden document of the highest version purges it, as its session does. */
+    COMMAND_SINCE_HIGHEST_PURGED = 11,
+    /* An atomic write, and what a transaction commits, are limited by their work: CORE_WHOLE_WORK. */
+    COMMAND_SINCE_WHOLE_WORK = 11
 };
 
 struct command {

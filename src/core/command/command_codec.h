@@ -19,8 +19,8 @@ struct codec;
  * host, and RESTART and MACHINE_LOST in several steps. 5 removed query transactions. 6 added the
  * build of a MARK. 7 changed what the creation of an index records (README.md). 8 added
  * PLACES_WATCH, findings of a RENAME, and the request of a write. 9 changed how steps are bounded
- * and how a created index reads dates, 10 again how steps are bounded (README.md). 11 added the
- * condition of a SESSION_CLOSE.
+ * and how a created index reads dates, 10 and 11 again how steps are bounded (README.md). 11 also
+ * added the condition of a SESSION_CLOSE.
  */
 enum { COMMAND_CODEC_VERSION = 11 };
 

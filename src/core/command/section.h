@@ -41,11 +41,11 @@ enum section_kind {
  * which terminating sessions still have a record. 8: cancelled requests, commands of version 6.
  * 9: commands of version 7; requests cancelled by the end of their session; overlays as lists of
  * pieces. 10: commands of version 8; holds as lists of pieces; unconfirmed grants; known paths.
- * 11: commands of version 9; sessions and waits as lists of pieces. 12: commands of version 10.
- * Pieces have the form of their record's version; that of an overlay's is the same since 9, and that
+ * 11: commands of version 9; sessions and waits as lists of pieces. 12: commands of version 10. 13: of
+ * version 11. Pieces have the form of their record's version; that of an overlay's is the same since 9, and that
  * of holds since 10.
  */
-enum { SECTIONS_VERSION = 12 };
+enum { SECTIONS_VERSION = 13 };
 
 struct sections {
     struct buf *out;     /* output, when writing; NULL: reading */

@@ -4,11 +4,11 @@
 
 #include "base/check.h"
 #include "core/catalog/catalog.h"
+#include "core/command/command.h"
 #include "core/documents/doc.h"
 #include "core/documents/document_owners.h"
 #include "core/documents/session_tombstone.h"
 #include "core/feed/feed.h"
-#include "core/command/command.h"
 #include "core/unit/unit.h"
 #include "core/unit/work.h"
 #include "mapping/document.h"
@@ -85,6 +85,65 @@ int ephemeral__commit(struct core *core, struct slice key, struct slice value)
         store_batch_put(core->batch, SPACE_SYSTEM, key, value);
     core->document_owners->count(core, session, document, (value.data != NULL) - (r == 0));
     return 0;
+}
+
+/* --- Walking the index -------------------------------------------------------------------------------------------- */
+
+/* A walk over the index keys of a session, in order. */
+struct session_walk {
+    bool skips_deleted; /* the keys of deleted indices, which may be very many; MAINTAIN removes them */
+    /*
+     * Visits the key of a document, which is valid until it returns. Returns: 0, to continue; WALK_END;
+     * fatal codes.
+     */
+    int (*visit)(void *context, struct slice key);
+    void *context;
+};
+enum { WALK_END = 1 };
+
+/* Moves on to the next index if that of the key is deleted. Returns: whether it has. */
+static bool skip_deleted(struct core *core, struct store_iter *iter, struct slice prefix, struct slice key)
+{
+    tl_cleanup(buf_deinit) struct buf next = BUF_INIT(BUF_UNLIMITED);
+    char bytes[DOC_KEY_PREFIX_BYTES];
+    uint32_t index;
+
+    if (!slice_take_u32be(&key, &index) || catalog_index_by_number(core->catalog, index) != NULL)
+        return false;
+    core__work(core, WORK_SCAN);
+    INSIST(index < UINT32_MAX);
+    buf_slice(&next, prefix);
+    buf_slice(&next, doc_key(bytes, index + 1, 0, SLICE_LIT("")));
+    store_iter_seek(iter, buf_as_slice(&next));
+    return true;
+}
+
+/* Returns: 0; fatal codes. */
+static int walk_session(struct core *core, struct slice session, const struct session_walk *walk)
+{
+    REQUIRE(session.len > 0); /* else it visits the keys of all sessions */
+    struct buf lower = BUF_INIT(BUF_UNLIMITED), upper = BUF_INIT(BUF_UNLIMITED);
+    struct slice from = index_key(&lower, session, SLICE_LIT(""));
+    struct store_iter *iter =
+        store_iter_new(core->store, SPACE_SYSTEM, TL_TS_MAX, from, index_key_end(&upper, session));
+    int r = 0;
+
+    store_iter_seek_first(iter);
+    while (r == 0 && store_iter_valid(iter)) {
+        struct slice key = slice_from_offset(store_iter_key(iter), from.len);
+        if (walk->skips_deleted && skip_deleted(core, iter, from, key))
+            continue;
+        core__work(core, WORK_SCAN);
+        r = walk->visit(walk->context, key);
+        if (r == 0)
+            store_iter_next(iter);
+    }
+    if (r == 0)
+        r = store_iter_status(iter);
+    store_iter_free(iter);
+    buf_deinit(&lower);
+    buf_deinit(&upper);
+    return r < 0 ? tl_trace(r) : 0;
 }
 
 /* --- Work of a deletion ------------------------------------------------------------------------------------------- */
@@ -185,11 +244,7 @@ static bool is_full(const struct purge_state *purge)
     return purge->count == purge->max.count || purge->work >= purge->max.work;
 }
 
-/*
- * A version that cannot be raised stays: an ephemeral document is deleted whatever version a client
- * has given it.
- */
-static void keep_highest_version(const struct core *core, const struct doc *doc, struct write_item *removal)
+void ephemeral__keep_highest_version(const struct core *core, const struct doc *doc, struct write_item *removal)
 {
     if (doc->version != INT64_MAX || core->command_version < COMMAND_SINCE_WORK_BATCHES)
         return;
@@ -216,7 +271,7 @@ static int take_document(struct purge_state *purge, struct slice key, const stru
     INSIST(purge->count < purge->max.count);
     purge->count++;
     purge->work += work_to_read(index, doc);
-    keep_highest_version(purge->core, doc, &item);
+    ephemeral__keep_highest_version(purge->core, doc, &item);
     if (purge->defer(purge->context, &item, hidden))
         return 1;
     struct deletions *deletions = hidden ? &purge->hidden : &purge->visible;
@@ -239,7 +294,7 @@ static int purge_one(struct purge_state *purge, struct slice key)
     struct doc doc;
     int r = read_current(core, key, &doc);
 
-    core__work(core, WORK_SCAN + WORK_READ);
+    core__work(core, WORK_READ);
     if (r < 0)
         return tl_trace(r);
     doc_key_parse(key, &number, &type_number, &id);
@@ -259,27 +314,6 @@ static int purge_one(struct purge_state *purge, struct slice key)
     return outcome < 0 ? tl_trace(outcome) : 0;
 }
 
-/*
- * Skips the index keys of a deleted index, which may be very many (ephemeral__remove_index()
- * removes them).
- * Returns: whether it has skipped any.
- */
-static bool skip_deleted(struct core *core, struct store_iter *iter, struct slice prefix, struct slice key)
-{
-    tl_cleanup(buf_deinit) struct buf next = BUF_INIT(BUF_UNLIMITED);
-    char bytes[DOC_KEY_PREFIX_BYTES];
-    uint32_t index;
-
-    if (!slice_take_u32be(&key, &index) || catalog_index_by_number(core->catalog, index) != NULL)
-        return false;
-    core__work(core, WORK_SCAN);
-    INSIST(index < UINT32_MAX);
-    buf_slice(&next, prefix);
-    buf_slice(&next, doc_key(bytes, index + 1, 0, SLICE_LIT("")));
-    store_iter_seek(iter, buf_as_slice(&next));
-    return true;
-}
-
 static int run_deletions(struct core *core, const struct deletions *deletions, bool hidden)
 {
     REQUIRE(core->open);
@@ -290,7 +324,9 @@ static int run_deletions(struct core *core, const struct deletions *deletions, b
     if (deletions->count == 0)
         return 0;
     run.results = arena_zalloc(&core->arena, deletions->count * sizeof(*run.results));
-    return write__run(core, &run, &failed);
+    int r = write__run(core, &run, &failed);
+    core->write_work += run.work;
+    return r;
 }
 
 /* Deletes the collected documents. */
@@ -305,40 +341,32 @@ static int run_collected(struct purge_state *purge)
     return r;
 }
 
+static int purge_document(void *context, struct slice key)
+{
+    struct purge_state *purge = context;
+    struct core *core = purge->core;
+    size_t writes = store_batch_count(core->batch);
+    int r = purge_one(purge, arena_copy(&core->arena, key));
+
+    if (r == 0 && purge->max.work != EPHEMERAL_WORK_ANY) {
+        r = run_collected(purge);
+        purge->work += WORK_WRITE * (uint64_t)(store_batch_count(core->batch) - writes);
+    }
+    return r < 0 ? tl_trace(r) : purge->more ? WALK_END : 0;
+}
+
 /*
  * Collects documents of a session for one batch, and removes stale index keys before them. If work
  * is limited, each document is deleted before the next one, so that its writes are known.
  */
 static int collect_batch(struct purge_state *purge)
 {
-    struct core *core = purge->core;
-    struct buf lower = BUF_INIT(BUF_UNLIMITED), upper = BUF_INIT(BUF_UNLIMITED);
-    struct slice from = index_key(&lower, purge->session, SLICE_LIT(""));
-    struct store_iter *iter =
-        store_iter_new(core->store, SPACE_SYSTEM, TL_TS_MAX, from, index_key_end(&upper, purge->session));
-    int r = 0;
+    const struct session_walk walk = {true, purge_document, purge};
+    struct arena *arena = &purge->core->arena;
 
-    purge->visible.items = arena_zalloc(&core->arena, purge->max.count * sizeof(*purge->visible.items));
-    purge->hidden.items = arena_zalloc(&core->arena, purge->max.count * sizeof(*purge->hidden.items));
-    store_iter_seek_first(iter);
-    while (r == 0 && !purge->more && store_iter_valid(iter)) {
-        struct slice key = slice_from_offset(store_iter_key(iter), from.len);
-        if (skip_deleted(core, iter, from, key))
-            continue;
-        size_t writes = store_batch_count(core->batch);
-        r = purge_one(purge, arena_copy(&core->arena, key));
-        if (r == 0 && purge->max.work != EPHEMERAL_WORK_ANY) {
-            r = run_collected(purge);
-            purge->work += WORK_WRITE * (uint64_t)(store_batch_count(core->batch) - writes);
-        }
-        store_iter_next(iter);
-    }
-    if (r == 0)
-        r = store_iter_status(iter);
-    store_iter_free(iter);
-    buf_deinit(&lower);
-    buf_deinit(&upper);
-    return r;
+    purge->visible.items = arena_zalloc(arena, purge->max.count * sizeof(*purge->visible.items));
+    purge->hidden.items = arena_zalloc(arena, purge->max.count * sizeof(*purge->hidden.items));
+    return walk_session(purge->core, purge->session, &walk);
 }
 
 int ephemeral__purge_batch(struct core *core, struct slice session, const struct ephemeral_batch_max *max,
@@ -384,14 +412,23 @@ int ephemeral__find_highest_version(struct core *core, struct write_item *remova
     core__work(core, WORK_READ);
     if (r != 0)
         return r < 0 ? tl_trace(r) : 0;
-    keep_highest_version(core, &doc, removal);
+    ephemeral__keep_highest_version(core, &doc, removal);
     doc_release(&doc);
     return 0;
 }
 
-/* Adds the work of deleting one document to *io_work, unless it belongs to another session now. */
-static int estimate_one(struct core *core, struct slice session, struct slice key, uint64_t *io_work)
+/* An estimate of the work of deleting a session's documents. */
+struct estimate {
+    struct core *core;
+    struct slice session;
+    uint64_t work, enough;
+};
+
+/* Adds the work of deleting one document, unless it belongs to another session now. */
+static int estimate_one(void *context, struct slice key)
 {
+    struct estimate *estimate = context;
+    struct core *core = estimate->core;
     uint32_t number;
     uint16_t type_number;
     struct slice id;
@@ -399,45 +436,40 @@ static int estimate_one(struct core *core, struct slice session, struct slice ke
     size_t writes = 0;
     int r = read_current(core, key, &doc);
 
-    core__work(core, WORK_SCAN + WORK_READ);
+    core__work(core, WORK_READ);
     if (r != 0)
         return r < 0 ? tl_trace(r) : 0;
     doc_key_parse(key, &number, &type_number, &id);
     const struct catalog_index *index = catalog_index_by_number(core->catalog, number);
     const struct mapping_type *type = index == NULL ? NULL : mapping_type_by_number(index->mapping, type_number);
-    if (type != NULL && slice_equal(doc.lease, session)) {
+    if (type != NULL && slice_equal(doc.lease, estimate->session)) {
         r = count_writes(core, index, type, &doc, &writes);
-        *io_work += work_to_read(index, &doc) + writes * WORK_WRITE;
+        estimate->work += work_to_read(index, &doc) + writes * WORK_WRITE;
     }
     doc_release(&doc);
-    return r < 0 ? tl_trace(r) : 0;
+    return r < 0 ? tl_trace(r) : estimate->work > estimate->enough ? WALK_END : 0;
 }
 
 int ephemeral__estimate_work(struct core *core, struct slice session, uint64_t enough, uint64_t *ret_work)
 {
-    REQUIRE(core->open && session.len > 0);
-    struct buf lower = BUF_INIT(BUF_UNLIMITED), upper = BUF_INIT(BUF_UNLIMITED);
-    struct slice from = index_key(&lower, session, SLICE_LIT(""));
-    struct store_iter *iter =
-        store_iter_new(core->store, SPACE_SYSTEM, TL_TS_MAX, from, index_key_end(&upper, session));
-    uint64_t work = 0;
-    int r = 0;
+    REQUIRE(core->open);
+    struct estimate estimate = {core, session, 0, enough};
+    int r = walk_session(core, session, &(struct session_walk){true, estimate_one, &estimate});
 
-    store_iter_seek_first(iter);
-    while (r == 0 && work <= enough && store_iter_valid(iter)) {
-        struct slice key = slice_from_offset(store_iter_key(iter), from.len);
-        if (skip_deleted(core, iter, from, key))
-            continue;
-        r = estimate_one(core, session, key, &work);
-        store_iter_next(iter);
-    }
-    if (r == 0)
-        r = store_iter_status(iter);
-    store_iter_free(iter);
-    buf_deinit(&lower);
-    buf_deinit(&upper);
-    *ret_work = work;
-    return r < 0 ? tl_trace(r) : 0;
+    *ret_work = estimate.work;
+    return r;
+}
+
+static int record_delete(void *context, struct slice key)
+{
+    struct core *core = context;
+    struct slice rest = key;
+    uint32_t index;
+
+    if (slice_take_u32be(&rest, &index) && catalog_index_by_number(core->catalog, index) != NULL &&
+        rest.len >= sizeof(uint16_t))
+        feed__record_document(core, true, key, true);
+    return 0;
 }
 
 /*
@@ -447,47 +479,32 @@ int ephemeral__estimate_work(struct core *core, struct slice session, uint64_t e
 int ephemeral__record_deletes(struct core *core, struct slice session)
 {
     REQUIRE(core->open);
-    struct buf lower = BUF_INIT(BUF_UNLIMITED), upper = BUF_INIT(BUF_UNLIMITED);
-    struct slice from = index_key(&lower, session, SLICE_LIT(""));
-    struct store_iter *iter =
-        store_iter_new(core->store, SPACE_SYSTEM, TL_TS_MAX, from, index_key_end(&upper, session));
+    return walk_session(core, session, &(struct session_walk){false, record_delete, core});
+}
 
-    for (store_iter_seek_first(iter); store_iter_valid(iter); store_iter_next(iter)) {
-        struct slice key = slice_from_offset(store_iter_key(iter), from.len), rest = key;
-        uint32_t index;
-        core__work(core, WORK_SCAN);
-        if (slice_take_u32be(&rest, &index) && catalog_index_by_number(core->catalog, index) != NULL &&
-            rest.len >= sizeof(uint16_t))
-            feed__record_document(core, true, key, true);
-    }
-    int r = store_iter_status(iter);
-    store_iter_free(iter);
-    buf_deinit(&lower);
-    buf_deinit(&upper);
-    return r < 0 ? tl_trace(r) : 0;
+struct key_list {
+    struct arena *arena;
+    struct slice *keys;
+    size_t count, capacity;
+};
+
+static int list_key(void *context, struct slice key)
+{
+    struct key_list *list = context;
+
+    list->keys = arena_grow(list->arena, list->keys, list->count, &list->capacity, sizeof *list->keys);
+    list->keys[list->count++] = arena_copy(list->arena, key);
+    return 0;
 }
 
 int ephemeral__list(struct core *core, struct slice session, struct slice **ret_keys, size_t *ret_count)
 {
-    struct buf lower = BUF_INIT(BUF_UNLIMITED), upper = BUF_INIT(BUF_UNLIMITED);
-    struct slice from = index_key(&lower, session, SLICE_LIT(""));
-    struct store_iter *iter =
-        store_iter_new(core->store, SPACE_SYSTEM, TL_TS_MAX, from, index_key_end(&upper, session));
-    struct slice *keys = NULL;
-    size_t count = 0, capacity = 0;
+    struct key_list list = {.arena = &core->arena};
+    int r = walk_session(core, session, &(struct session_walk){false, list_key, &list});
 
-    for (store_iter_seek_first(iter); store_iter_valid(iter); store_iter_next(iter)) {
-        core__work(core, WORK_SCAN);
-        keys = arena_grow(&core->arena, keys, count, &capacity, sizeof *keys);
-        keys[count++] = arena_copy(&core->arena, slice_from_offset(store_iter_key(iter), from.len));
-    }
-    int r = store_iter_status(iter);
-    store_iter_free(iter);
-    buf_deinit(&lower);
-    buf_deinit(&upper);
-    *ret_keys = keys;
-    *ret_count = count;
-    return r < 0 ? tl_trace(r) : 0;
+    *ret_keys = list.keys;
+    *ret_count = list.count;
+    return r;
 }
 
 int ephemeral__remove_session(struct core *core, struct slice session, size_t max, size_t *removed)

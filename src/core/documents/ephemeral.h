@@ -18,6 +18,7 @@
 #include "core/documents/write.h"
 
 struct core;
+struct doc;
 
 /* Adds a document to the index, or removes it. `key`: in SPACE_DOCUMENTS. */
 void ephemeral__add(struct core *core, const struct change_sink *sink, struct slice session, struct slice key);
@@ -95,6 +96,11 @@ int ephemeral__estimate_work(struct core *core, struct slice session, uint64_t e
  * before version 10). Returns: 0; fatal codes.
  */
 int ephemeral__find_highest_version(struct core *core, struct write_item *removal) TL_MUST_USE;
+/*
+ * Makes the deletion of a document keep its version, if that cannot be raised: an ephemeral document
+ * is deleted whatever version a client has given it (not for commands before version 10).
+ */
+void ephemeral__keep_highest_version(const struct core *core, const struct doc *doc, struct write_item *removal);
 /*
  * Removes a document from the index and passes its deletion to `defer`, which takes it over.
  *

@@ -192,9 +192,11 @@ bool write_executor__ids_are_sorted(const struct write_run *run)
 static bool too_large(const struct write_executor *exec)
 {
     const struct core_limits *limits = &exec->core->limits;
+    bool by_work = exec->core->command_version >= COMMAND_SINCE_WHOLE_WORK;
     return exec->run->atomic && exec->sink.overlay == NULL &&
            (exec->bytes > limits->transaction_bytes_max ||
-            store_batch_bytes(exec->sink.batch) > limits->transaction_held_max);
+            store_batch_bytes(exec->sink.batch) > limits->transaction_held_max ||
+            (by_work && exec->work > exec->core->whole_work_max));
 }
 
 /* Counts the sources of an item, whether or not they are used. */
@@ -226,7 +228,7 @@ static bool limit_reached(const struct write_executor *exec)
 {
     const struct write_run *run = exec->run;
 
-    return write_executor__work_limit_reached(exec, WRITE_WORK_MAX) ||
+    return write_executor__work_limit_reached(exec) ||
            exec->steps_taken > update_command_steps_max(&exec->core->limits.script, run->atomic) ||
            write_executor__mapping_limit_reached(exec->core, run->atomic,
                                                  exec->core->mapping_work - exec->mapping_work);

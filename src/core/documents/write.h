@@ -65,6 +65,7 @@ struct write_targets {
     size_t count;
     /* By item of the range, for items whose source was parsed; NULL: no item */
     const struct write_parsed *parsed;
+    uint64_t work; /* of finding them (WRITE_WORK_MAX) */
 };
 
 /* The items [begin, end) of a command. */
@@ -77,12 +78,13 @@ struct write_choice {
     struct write_range range;
     const bool *pending; /* by item of the command: whether it is still to run; NULL: all are */
     bool cut;            /* postpone and leave out items beyond the script steps and mapping work of one command */
+    uint64_t work_before; /* of the write, earlier in this step (WRITE_WORK_MAX) */
 };
 
 /*
  * Determines the documents that the chosen items will change. Invalid items are left out; they fail
  * when they run. A write that has waited for locks is cut again: scripts and mappings may cost more
- * than when it began to wait. The first item is never postponed. *io_targets holds the result of the
+ * than when it began to wait. The first item of a step is never postponed. *io_targets holds the result of the
  * previous call in this unit, or zero. It is replaced; unchanged paths keep their memory.
  *
  * Returns: 0; fatal codes.
@@ -134,6 +136,7 @@ struct write_run {
     const struct write_parsed *parsed;         /* by item, from write__targets() in this unit; NULL: none */
     struct arena *arena;                       /* holds what the results refer to */
     struct write_result *results;
+    uint64_t work_before;  /* of the write, earlier in this step: it counts towards WRITE_WORK_MAX */
     uint64_t script_steps; /* out: used by scripts */
     uint64_t work;         /* out: of the items, by which the run was divided (WRITE_WORK_MAX) */
     bool too_long;         /* out: atomic, not done: its scripts exceed their steps */

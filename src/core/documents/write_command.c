@@ -11,11 +11,13 @@
 void write__refuse_too_large(const struct core *core, struct command *command)
 {
     REQUIRE(command->type == COMMAND_WRITE);
+    bool by_work = core->command_version >= COMMAND_SINCE_WHOLE_WORK;
     problem_set(
         &command->problem, &command->arena, PROBLEM_TRANSACTION_TOO_LARGE,
-        "an atomic request holds at most [%zu] bytes of documents, [%zu] with their entries, and [%zu] changes; "
-        "nothing of it was done",
-        core->limits.transaction_bytes_max, core->limits.transaction_held_max, core->limits.transaction_changes_max);
+        "an atomic request holds at most [%zu] bytes of documents, [%zu] with their entries, and [%zu] changes%s; "
+        "nothing of it was done%s",
+        core->limits.transaction_bytes_max, core->limits.transaction_held_max, core->limits.transaction_changes_max,
+        by_work ? ", or fewer if its documents have many values" : "", by_work ? ": send it in several requests" : "");
     for (size_t i = 0; i < command->write.item_count; i++)
         command->write.results[i].outcome = WRITE_FAILED;
 }
@@ -80,7 +82,7 @@ static void scatter(struct command *command, const bool *chosen, const struct wr
 }
 
 int write_command__run(struct core *core, struct command *command, struct write_range range, const bool *chosen,
-                       const struct write_run *how)
+                       const struct write_run *how, uint64_t *ret_work)
 {
     struct write_command *write = &command->write;
     REQUIRE(core->open && write->results != NULL);
@@ -99,10 +101,12 @@ int write_command__run(struct core *core, struct command *command, struct write_
         .parsed = chosen == NULL ? how->parsed : NULL,
         .arena = &command->arena,
         .results = write->results + range.begin,
+        .work_before = how->work_before,
     };
     size_t savepoint = overlay != NULL ? overlay_savepoint(overlay) : 0;
     bool failed;
 
+    *ret_work = 0;
     if (chosen != NULL)
         gather(command, chosen, &run);
     int r = write__run(core, &run, &failed);
@@ -112,6 +116,7 @@ int write_command__run(struct core *core, struct command *command, struct write_
         scatter(command, chosen, &run);
     write->script_steps += run.script_steps;
     core->write_work += run.work;
+    *ret_work = run.work;
     count_postponed(write, range);
     if (run.too_large)
         write__refuse_too_large(core, command);

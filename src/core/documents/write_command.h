@@ -10,15 +10,15 @@ struct core;
 
 /*
  * Runs the items of a WRITE in `range` that are selected by `chosen` (NULL: all) and fills their
- * results. Of `how`, the fields overlay, provisional, path_check and, without `chosen`, parsed are
- * used. In a transaction the changes go to `overlay` and `provisional`; if the request rolls back,
+ * results. Of `how`, the fields overlay, provisional, path_check, work_before and, without
+ * `chosen`, parsed are used. In a transaction the changes go to `overlay` and `provisional`; if the request rolls back,
  * both are restored.
  *
  * Requires: the command's results are allocated; with `chosen`, the range has all items.
- * Returns: 0; fatal codes.
+ * Returns: 0, the work of the items; fatal codes.
  */
 int write_command__run(struct core *core, struct command *command, struct write_range range, const bool *chosen,
-                       const struct write_run *how) TL_MUST_USE;
+                       const struct write_run *how, uint64_t *ret_work) TL_MUST_USE;
 /* Refuses all items: an atomic write has the limits of a transaction, and exceeds them. */
 void write__refuse_too_large(const struct core *core, struct command *command);
 

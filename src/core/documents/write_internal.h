@@ -32,11 +32,9 @@
 #define WRITE_MAPPING_WORK_MAX UINT64_C(100000)
 
 /*
- * Work of items, as this file counts it, after which a run starts no further item: 40 ms, which
- * leaves a step the time of one usual item and of the mappings. To find the locks of the items, a
- * part of that.
+ * Before version 11 of commands, the limit of the work of finding the locks of items, which did not
+ * count towards WRITE_WORK_MAX.
  */
-#define WRITE_WORK_MAX (CORE_STEP_WORK / 5 * 4)
 #define WRITE_TARGET_WORK_MAX (CORE_STEP_WORK / 2)
 /* A value that a bulk stores. Its posting list is one of the batch's keys; half of them are shared. */
 #define WRITE_POSTING_WORK (WORK_ENTRY / 2)
@@ -132,6 +130,8 @@ struct write_item_state {
     enum write_load load;  /* in: what write_executor__load() makes current */
     struct slice old_path; /* out, for WRITE_LOAD_PATH: the path, in the scratch arena; data NULL: as in the source */
     struct version_state state;
+    bool levels_counted;
+    uint64_t levels; /* of the path of `old`, if they are counted (doc_path_levels()) */
 };
 
 /* Runs one item. Returns: 0; WRITE_ITEM_FAILED; fatal codes. */
@@ -200,12 +200,33 @@ static inline void write_executor__count_source(struct write_executor *exec, str
     exec->work += source.len / WORK_BYTES;
     core__work_indivisible(exec->core, source.len / WORK_BYTES);
 }
-/* Returns: whether the items of a divisible run took so much work that no further item is started. */
-static inline bool write_executor__work_limit_reached(const struct write_executor *exec, uint64_t max)
+/* Returns: whether a run is divided where its items have taken much work. */
+static inline bool write_executor__divides_by_work(const struct write_executor *exec)
 {
-    const struct write_run *run = exec->run;
+    return exec->core->command_version >= COMMAND_SINCE_WORK_LIMIT && !exec->run->atomic && !exec->run->cleanup;
+}
+/*
+ * Returns: whether the items of a divisible run, and what the write has done before in this step,
+ * took so much work that no further item is started. The first item of a run is started whatever came
+ * before it: else a write that is resubmitted for it would never end.
+ */
+static inline bool write_executor__work_limit_reached(const struct write_executor *exec)
+{
+    bool shared = exec->core->command_version >= COMMAND_SINCE_WRITE_ACCOUNT;
+    uint64_t before = shared ? exec->run->work_before : 0;
 
-    return exec->core->command_version >= COMMAND_SINCE_WORK_LIMIT && !run->atomic && !run->cleanup && exec->work > max;
+    return write_executor__divides_by_work(exec) && exec->work > 0 && before + exec->work > exec->core->write_work_max;
+}
+/* Returns: as write_executor__work_limit_reached(), while the locks of the items are found. */
+static inline bool write_executor__target_limit_reached(const struct write_executor *exec)
+{
+    uint64_t max = exec->core->write_work_max;
+
+    if (!write_executor__divides_by_work(exec))
+        return false;
+    if (exec->core->command_version < COMMAND_SINCE_WRITE_ACCOUNT)
+        return exec->work > WRITE_TARGET_WORK_MAX;
+    return exec->work > max / 8 * 3 || exec->run->work_before + exec->work > max;
 }
 /* Writes out the collected entries. Resets the scratch arena. */
 void write_executor__flush_entries(struct write_executor *exec);

@@ -13,6 +13,7 @@
 #include "core/documents/doc.h"
 #include "core/documents/doc_multiget.h"
 #include "core/documents/document_owners.h"
+#include "core/documents/ephemeral.h"
 #include "core/documents/prefetch.h"
 #include "core/documents/session_tombstone.h"
 #include "core/documents/update.h"
@@ -262,10 +263,13 @@ static const struct doc *find_pending(const struct write_executor *exec, const s
     return map_get(&exec->core->pending, at->key);
 }
 
-/* Returns: the work of searching for a document's path, in units of work.h. */
-static uint64_t levels_work(const struct write_item_state *at)
+/* Returns: the work of searching for the old document's path. Its levels are counted once. */
+static uint64_t levels_work(struct write_item_state *at)
 {
-    return doc_path_levels(&at->old, mapping_path_delimiter(at->index->mapping)) * WORK_LEVEL;
+    if (!at->levels_counted)
+        at->levels = doc_path_levels(&at->old, mapping_path_delimiter(at->index->mapping));
+    at->levels_counted = true;
+    return at->levels * WORK_LEVEL;
 }
 
 /* Applies renames to the previous version, but not to its source. */
@@ -344,6 +348,7 @@ int write_executor__load(struct write_executor *exec, struct write_item_state *a
 
     write_executor__work(exec, WORK_READ); /* also with a prefetch, so that the work does not depend on it */
     at->state = (struct version_state){false, VERSION_NOT_FOUND, SEQ_NO_ANY};
+    at->levels_counted = false;
     if (at->type != NULL && !at->item->id_generated)
         r = read_old(exec, at);
     if (r == DOC_NOT_FOUND)
@@ -860,6 +865,8 @@ static int purge_hidden(struct write_executor *exec, const struct write_item_sta
     bool failed;
 
     *item = write__removal_of(arena, at->index, at->type, at->item->id, doc->lease, doc->routing);
+    if (core->command_version >= COMMAND_SINCE_HIGHEST_PURGED)
+        ephemeral__keep_highest_version(core, doc, item);
     write_executor__flush_entries(exec); /* the nested run uses the scratch arena */
     int r = write__run(core, &run, &failed);
     exec->work += run.work;

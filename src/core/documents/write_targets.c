@@ -296,10 +296,11 @@ static int find_target(struct target_finder *finder, const struct write_item *it
     return r;
 }
 
-static struct target_finder make_finder(struct core *core, const struct command *command, struct write_range range,
-                                        const struct overlay *overlay)
+static struct target_finder make_finder(struct core *core, const struct command *command,
+                                        const struct write_choice *choice, const struct overlay *overlay)
 {
     const struct write_command *write = &command->write;
+    const struct write_range range = choice->range;
 
     return (struct target_finder){
         .exec = {.core = core,
@@ -311,7 +312,8 @@ static struct target_finder make_finder(struct core *core, const struct command 
         .run = {.items = write->items + range.begin,
                 .count = range.end - range.begin,
                 .atomic = write->atomic,
-                .cleanup = write->cleanup},
+                .cleanup = write->cleanup,
+                .work_before = choice->work_before},
         .begin = range.begin,
     };
 }
@@ -323,7 +325,7 @@ int write__targets(struct core *core, struct command *command, const struct writ
     struct write_command *write = &command->write;
     REQUIRE(core->open && range.begin <= range.end && range.end <= write->item_count);
     uint64_t steps_max = update_command_steps_max(&core->limits.script, write->atomic) / 2; /* they run twice */
-    struct target_finder finder = make_finder(core, command, range, overlay);
+    struct target_finder finder = make_finder(core, command, choice, overlay);
     struct write_targets targets = {
         .items = arena_zalloc(&core->arena, (range.end - range.begin + 1) * sizeof(*targets.items))};
     struct arena_mark mark = arena_mark(&core->scratch);
@@ -339,7 +341,7 @@ int write__targets(struct core *core, struct command *command, const struct writ
         uint64_t mapping_work = 2 * (core->mapping_work - finder.exec.mapping_work); /* made again when they run */
         if (choice->cut && (finder.exec.steps_taken > steps_max ||
                             write_executor__mapping_limit_reached(core, write->atomic, mapping_work) ||
-                            write_executor__work_limit_reached(&finder.exec, WRITE_TARGET_WORK_MAX)))
+                            write_executor__target_limit_reached(&finder.exec)))
             write__postpone(core, command, i);
         if (write->results[i].postponed)
             continue;
@@ -359,6 +361,7 @@ int write__targets(struct core *core, struct command *command, const struct writ
     if (r < 0)
         return tl_trace(r);
     targets.parsed = finder.parsed;
+    targets.work = finder.exec.work;
     *io_targets = targets;
     return 0;
 }

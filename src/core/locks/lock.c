@@ -315,6 +315,16 @@ static void count_lock(struct lock_table *table, const struct lock_hold *hold, b
         table->held[hold->mode] += in ? 1 : (size_t)-1;
 }
 
+/* Counts a lock that the table gets or loses. */
+static void count_hold(struct lock_table *table, const struct lock_hold *hold, bool in)
+{
+    struct resource *index = hold->resource->kind == RESOURCE_DIRECTORY ? hold->resource->index : NULL;
+    REQUIRE(in || (table->lock_count > 0 && (index == NULL || index->directory_locks > 0)));
+    table->lock_count += in ? 1 : (size_t)-1;
+    if (index != NULL)
+        index->directory_locks += in ? 1 : UINT32_MAX;
+}
+
 /*
  * Acquires or strengthens a lock, without the intention locks above it. Returns: the earlier mode.
  */
@@ -334,7 +344,7 @@ static enum lock_mode lock_raise(struct lock_table *table, struct lock_hold *hol
     if (before == LOCK_NONE) {
         hold->number = ++table->last_lock;
         hold->since = table->ts;
-        table->lock_count++;
+        count_hold(table, hold, true);
     }
     hold_set_bits(table, hold, bits_of(hold));
     return before;
@@ -356,7 +366,7 @@ static void lock_drop(struct lock_table *table, struct lock_hold *hold)
     struct lock_owner *owner = hold->owner;
     struct resource *resource = resource_ref(hold->resource);
     enum lock_mode mode = hold->mode;
-    REQUIRE(mode != LOCK_NONE && table->lock_count > 0);
+    REQUIRE(mode != LOCK_NONE);
     changed(table, hold, true);
     count_lock(table, hold, false);
     lock__hold_forget_grants(hold);
@@ -364,7 +374,7 @@ static void lock_drop(struct lock_table *table, struct lock_hold *hold)
     hold->number = 0;
     hold->auxiliary = false;
     lock__token_set(table, hold, TL_TS_NONE);
-    table->lock_count--;
+    count_hold(table, hold, false);
     hold_update(table, hold);
     if (resource->parent != NULL)
         intentions_change(table, owner, resource->parent, mode, LOCK_NONE);
@@ -828,8 +838,7 @@ size_t lock_release_all(struct lock_table *table, struct lock_owner *owner)
         if (hold->mode == LOCK_NONE)
             continue;
         changed(table, hold, true);
-        INSIST(table->lock_count > 0);
-        table->lock_count--;
+        count_hold(table, hold, false);
         if (!hold->auxiliary)
             table->held[hold->mode]--;
     }
@@ -874,7 +883,7 @@ bool lock__restore_hold(struct lock_table *table, struct lock_owner *owner, stru
         hold_set_bits(table, hold, bits_of(hold));
         if (hold->mode != LOCK_NONE) {
             count_lock(table, hold, true);
-            table->lock_count++;
+            count_hold(table, hold, true);
         }
     }
     return fresh;

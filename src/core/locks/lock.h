@@ -429,6 +429,8 @@ const struct resource_name *lock_table_documents_below(const struct lock_table *
                                                        struct arena *arena, size_t *ret_count);
 /* Returns: whether a resource itself, and not only a descendant, is locked or requested. */
 bool lock_resource_is_in_use(const struct resource *resource);
+/* Returns: whether an owner other than `owner` has a lock on a resource, intention locks apart. */
+bool lock_resource_is_locked_by_others(const struct resource *resource, const struct lock_owner *owner);
 /* Returns: the number of waiters in its queue, one for each bit of each waiting request. */
 size_t lock_resource_waiter_count(const struct resource *resource);
 

@@ -244,6 +244,15 @@ static int compare_pointers(const void *a, const void *b)
     return resource_compare(*(const struct resource *const *)a, *(const struct resource *const *)b);
 }
 
+bool lock_resource_is_locked_by_others(const struct resource *resource, const struct lock_owner *owner)
+{
+    const uint8_t own = lock__mask(LOCK_BIT_S) | lock__mask(LOCK_BIT_U) | lock__mask(LOCK_BIT_X);
+    const struct lock_hold *hold = lock__hold_next(resource, NULL, own);
+    if (hold != NULL && hold->owner == owner)
+        hold = lock__hold_next(resource, hold, own);
+    return hold != NULL;
+}
+
 bool lock_resource_is_in_use(const struct resource *resource)
 {
     for (size_t bit = LOCK_BIT_S; bit < LOCK_BIT_COUNT; bit++)
@@ -301,7 +310,7 @@ static void find_all(struct found *found, const struct lock_table *table, const 
     const struct resource_table *resources = &table->resources;
     for (size_t i = 0; i < resources->bucket_count; i++)
         for (const struct resource *at = resources->buckets[i]; at != NULL; at = at->chain)
-            if ((index == NULL || (at->kind == RESOURCE_DOCUMENT && resource_index_of(at) == index)) &&
+            if ((index == NULL || (at->kind == RESOURCE_DOCUMENT && at->index == index)) &&
                 (found->directories == NULL || is_below(found, at)) && lock_resource_is_in_use(at))
                 add_found(found, at);
     if (found->count > 1)
@@ -551,6 +560,20 @@ static void check_statistics(const struct lock_table *table)
     }
 }
 
+/* The counts of locks on directories agree with the holds. */
+static void check_directory_locks(const struct resource_table *resources)
+{
+    for (size_t i = 0; i < resources->bucket_count; i++)
+        for (const struct resource *at = resources->buckets[i]; at != NULL; at = at->chain)
+            for (int bit = LOCK_BIT_S; bit < LOCK_BIT_COUNT && at->kind == RESOURCE_DIRECTORY; bit++)
+                at->index->scratch += at->held[bit];
+    for (size_t i = 0; i < resources->bucket_count; i++)
+        for (struct resource *at = resources->buckets[i]; at != NULL; at = at->chain) {
+            INSIST(at->directory_locks == at->scratch);
+            at->scratch = 0;
+        }
+}
+
 void lock_table_check(struct lock_table *table)
 {
     const struct resource_table *resources = &table->resources;
@@ -561,6 +584,7 @@ void lock_table_check(struct lock_table *table)
     struct heap_node *ready = heap_first(&table->ready_cleanup);
     INSIST(ready == NULL || !lock__queue_is_blocked(container_of(ready, struct lock_request, wake)));
     check_statistics(table);
+    check_directory_locks(resources);
     check_counts(resources->root);
     check_queue(resources->root);
     for (size_t i = 0; i < resources->bucket_count; i++)
@@ -575,6 +599,6 @@ void lock_table_check(struct lock_table *table)
 
 size_t lock_table_check_cost(const struct lock_table *table)
 {
-    return 2 * table->bucket_count + table->resources.bucket_count + 4 * table->hold_count +
+    return 2 * table->bucket_count + 3 * table->resources.bucket_count + 4 * table->hold_count +
            table->waiting_count * table->waiting_count;
 }

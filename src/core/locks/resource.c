@@ -60,18 +60,9 @@ static uint32_t hash_key(const struct key *key)
     return (uint32_t)(hash ^ (hash >> 32));
 }
 
-struct resource *resource_index_of(const struct resource *document)
-{
-    REQUIRE(document->kind == RESOURCE_DOCUMENT);
-    struct resource *at = document->parent;
-    while (at->kind != RESOURCE_INDEX)
-        at = at->parent;
-    return at;
-}
-
 static const struct resource *home_of(const struct resource *resource)
 {
-    return resource->kind == RESOURCE_DOCUMENT ? resource_index_of(resource) : resource->parent;
+    return resource->kind == RESOURCE_DOCUMENT ? resource->index : resource->parent;
 }
 
 static bool is_key(const struct resource *resource, const struct key *key, uint32_t hash)
@@ -130,6 +121,7 @@ static struct resource *make(struct resource_table *table, const struct key *key
     struct resource *resource = new_resource(table, key->kind, key->type, key->name);
     resource->hash = hash;
     resource->parent = resource_ref(parent);
+    resource->index = parent->kind == RESOURCE_INDEX ? parent : parent->index;
     if (++table->count > table->bucket_count)
         grow(table);
     link_bucket(table, resource);
@@ -371,7 +363,7 @@ void resource_move(struct resource_table *table, struct resource *document, stru
     REQUIRE(document->kind == RESOURCE_DOCUMENT);
     REQUIRE(document->refs > 0); /* by the caller: its parent may end */
     struct resource *before = document->parent;
-    struct resource *directory = open_directory(table, resource_index_of(document), path, &RESOURCE_PATH_CACHE_INIT);
+    struct resource *directory = open_directory(table, document->index, path, &RESOURCE_PATH_CACHE_INIT);
     document->parent = resource_ref(directory);
     resource_unref(table, before);
 }

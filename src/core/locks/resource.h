@@ -53,6 +53,7 @@ struct lock_queue;
 
 struct resource {
     struct resource *parent;  /* of a document: its directory or its index; NULL: the root */
+    struct resource *index;   /* of a directory or a document; NULL: it is neither */
     struct resource *chain;   /* next in the hash bucket of the table */
     struct list holds;        /* struct lock_hold by `of_resource`, oldest first */
     struct treap held_by;     /* the same by `by_bits`, in the same order */
@@ -73,6 +74,7 @@ struct resource {
      * else 0.
      */
     uint32_t scratch;
+    uint32_t directory_locks; /* of an index: locks on its directories, without intention locks */
     char name[]; /* of a document: type and id */
 };
 
@@ -136,9 +138,6 @@ static inline struct resource *resource_ref(struct resource *resource)
     resource->refs++;
     return resource;
 }
-
-/* Returns: the index of a document. */
-struct resource *resource_index_of(const struct resource *document);
 
 /*
  * Releases a reference. Frees the resource with its last one, and then its ancestors in the same

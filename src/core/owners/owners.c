@@ -188,6 +188,7 @@ void owners__close(struct core *core)
     map_deinit(&owners->sessions);
     map_deinit(&owners->txns);
     map_deinit(&owners->requests);
+    map_deinit(&owners->deferred_by_number);
     owners__update_budget(core);
     lock_table_deinit(&owners->locks);
     deadlines_deinit(&owners->leases);
@@ -249,6 +250,7 @@ void owners__begin_step(struct core *core, enum command_type type)
     bool resumes = !no_cleanup && (type == COMMAND_TICK || list_empty(&owners->ready));
     owners->locks.cleanup_quota = no_cleanup || !cleans ? 0 : core->limits.purge_batch;
     owners->cost_left = resumes ? core->limits.ephemeral_batch : 0;
+    owners->cost_kept = 0;
     bool grants = type == COMMAND_TICK || !lock_table_has_pending_grants(&owners->locks);
     lock_table_set_grant_quota(&owners->locks, grants ? GRANTS_PER_COST * core->limits.ephemeral_batch : 0);
 }
@@ -329,10 +331,14 @@ uint64_t core_next_deadline(const struct core *core)
     return lease < wait ? lease : wait;
 }
 
-/*
- * Handles the earliest due deadline of waits and idle transactions, in a unit. Sets *left to 0 when
- * none is due.
- */
+/* Returns: whether a deadline of a wait or of an idle transaction is due. */
+static bool any_due(const struct core *core, uint64_t barrier_clock)
+{
+    return deadlines_due(&core->owners->wait_ends, core->clock) != NULL ||
+           deadlines_due(&core->owners->idles, barrier_clock) != NULL;
+}
+
+/* Handles the earliest due deadline of waits and idle transactions, in a unit. Requires: any_due(). */
 static int run_first_due(struct core *core, tl_ts ts, uint64_t barrier_clock, size_t *left)
 {
     REQUIRE(*left > 0 && barrier_clock <= core->clock);
@@ -341,10 +347,7 @@ static int run_first_due(struct core *core, tl_ts ts, uint64_t barrier_clock, si
     struct deadline *idle = deadlines_due(&owners->idles, barrier_clock);
     int r = 0;
 
-    if (wait == NULL && idle == NULL) {
-        *left = 0;
-        return 0;
-    }
+    INSIST(wait != NULL || idle != NULL);
     core__begin(core, ts);
     if (wait != NULL && (idle == NULL || wait->at <= idle->at)) {
         r = grants__time_out(core, container_of(wait, struct wait, deadline), left);
@@ -361,9 +364,9 @@ static int run_first_due(struct core *core, tl_ts ts, uint64_t barrier_clock, si
 
 /*
  * Begins the termination of all sessions whose leases have expired, in one unit, which also ends the
- * first batch of their waits. It resumes grants if no cleanup follows.
+ * first batch of their waits. It resumes grants if no cleanup follows, also for lack of cost `left`.
  */
-static int expire_sessions(struct core *core, tl_ts ts, uint64_t barrier_clock)
+static int expire_sessions(struct core *core, tl_ts ts, uint64_t barrier_clock, size_t *left)
 {
     struct owners *owners = core->owners;
     struct deadline *due;
@@ -371,8 +374,8 @@ static int expire_sessions(struct core *core, tl_ts ts, uint64_t barrier_clock)
     while ((due = deadlines_due(&owners->leases, barrier_clock)) != NULL)
         session__begin_termination(core, container_of(due, struct session, lease), SESSION_END_EXPIRED);
     session__drop_records(core); /* readers do not find them while their cleanup is pending */
-    grants__end_some_cancelled(core);
-    if (!session__can_clean(core))
+    grants__end_some_cancelled(core, left);
+    if (*left == 0 || !session__can_clean(core))
         lock_table_resume_grants(&core->owners->locks);
     int r = grants__settle(core);
     int written = core__commit(core);
@@ -383,10 +386,10 @@ static int expire_sessions(struct core *core, tl_ts ts, uint64_t barrier_clock)
  * Continues the cleanup of the first session, in its own unit. The last such unit of the step
  * resumes grants.
  */
-static int clean_one(struct core *core, tl_ts ts, size_t *left)
+static int clean_one(struct core *core, tl_ts ts, size_t *left, size_t all)
 {
     core__begin(core, ts);
-    int r = session__continue_cleanup(core, left);
+    int r = session__continue_cleanup(core, left, all);
     if (!session__can_clean(core) || *left == 0)
         lock_table_resume_grants(&core->owners->locks);
     if (r >= 0)
@@ -404,36 +407,37 @@ static int clean_one(struct core *core, tl_ts ts, size_t *left)
 static int clean_sessions(struct core *core, tl_ts ts, bool due, uint64_t barrier_clock, size_t *left)
 {
     struct owners *owners = core->owners;
+    size_t all = *left;
     due = due && deadlines_due(&owners->leases, barrier_clock) != NULL;
-    if (!due && !session__can_clean(core))
+    if (!due && (!session__can_clean(core) || all == 0))
         return 0;
     lock_table_suspend_grants(&owners->locks);
-    int r = due ? expire_sessions(core, ts, barrier_clock) : 0;
+    int r = due ? expire_sessions(core, ts, barrier_clock, left) : 0;
     /*
      * Both resume grants when nothing is left to clean in this step. Not session__can_clean(): a request
      * that is granted then, and has been cancelled, ends, and may be the last one of its session.
      */
     while (r >= 0 && owners->locks.grants_suspended > 0)
-        r = clean_one(core, ts, left);
+        r = clean_one(core, ts, left, all);
     ENSURE(r < 0 || owners->locks.grants_suspended == 0);
     return r;
 }
 
 /* Rolls back abandoned transactions, in one unit. */
-static int end_abandoned(struct core *core, tl_ts ts, size_t left)
+static int end_abandoned(struct core *core, tl_ts ts, size_t *left)
 {
     core__begin(core, ts);
-    txn__end_abandoned(core, &left);
+    txn__end_abandoned(core, left);
     int r = grants__settle(core);
     int written = core__commit(core);
     return r < 0 ? r : written;
 }
 
 /* Ends one batch of cancelled waits, in one unit. */
-static int end_cancelled(struct core *core, tl_ts ts)
+static int end_cancelled(struct core *core, tl_ts ts, size_t *left)
 {
     core__begin(core, ts);
-    grants__end_some_cancelled(core);
+    grants__end_some_cancelled(core, left);
     int r = grants__settle(core);
     int written = core__commit(core);
     return r < 0 ? r : written;
@@ -452,7 +456,7 @@ static int purge_step(struct core *core, tl_ts ts)
         lock_table_continue_grants(&owners->locks);
     } else {
         lock_table_suspend_grants(&owners->locks);
-        r = session__purge_batch(core);
+        r = session__purge_batch(core, &owners->cost_left);
         lock_table_resume_grants(&owners->locks);
     }
     if (r >= 0)
@@ -465,17 +469,66 @@ static int purge_step(struct core *core, tl_ts ts)
  * Handles one batch of due waits and idle transactions. All other waiting requests may depend on
  * each one that ends, so its cost also grows with their number.
  */
-static int run_due_batch(struct core *core, tl_ts ts, uint64_t barrier_clock)
+static int run_due_batch(struct core *core, tl_ts ts, uint64_t barrier_clock, size_t *left)
 {
     enum { WAITING_PER_COST = 400 };
-    size_t left = core->limits.ephemeral_batch;
     int r = 0;
-    while (left > 0 && r >= 0) {
+    while (*left > 0 && r >= 0 && any_due(core, barrier_clock)) {
         size_t cost = core->owners->locks.waiting_count / WAITING_PER_COST;
-        r = run_first_due(core, ts, barrier_clock, &left);
-        cost_charge(&left, cost);
+        r = run_first_due(core, ts, barrier_clock, left);
+        cost_charge(left, cost);
     }
     return r;
+}
+
+/*
+ * The account of a TICK. All of its parts are charged to owners->cost_left, in their order: the purge,
+ * cleanup, timeouts, commands that resume. A quarter of it (COST_KEPT_PART) is kept for timeouts, and
+ * one for commands that are ready already, so that cleanup does not delay them until its end; the end
+ * of one session, which is not divided, may take them. Each kind does a little in any case
+ * (COST_LEAST_PART). Steps of commands before version 11 have an account for each.
+ */
+static bool has_one_account(const struct core *core)
+{
+    return core->command_version >= COMMAND_SINCE_STEP_ACCOUNT;
+}
+
+/* Begins the account. `timeouts`: some are due. */
+static void begin_account(struct core *core, bool timeouts)
+{
+    struct owners *owners = core->owners;
+    size_t part = core->limits.ephemeral_batch / COST_KEPT_PART;
+    if (!has_one_account(core))
+        return;
+    INSIST(owners->cost_left == core->limits.ephemeral_batch); /* a TICK resumes commands */
+    owners->cost_kept = (timeouts ? part : 0) + (list_empty(&owners->ready) ? 0 : part);
+    owners->cost_left -= owners->cost_kept;
+}
+
+/*
+ * Ends the part of the account that cleanup has: timeouts may take all but the part for ready commands.
+ * `timeouts`: some are due.
+ */
+static void begin_timeouts(struct core *core, bool timeouts)
+{
+    struct owners *owners = core->owners;
+    size_t part = core->limits.ephemeral_batch / COST_KEPT_PART;
+    size_t least = core->limits.ephemeral_batch / COST_LEAST_PART + 1;
+    size_t rest = owners->cost_left + owners->cost_kept;
+    if (!has_one_account(core))
+        return;
+    part = part < owners->cost_kept ? part : owners->cost_kept;
+    owners->cost_kept = list_empty(&owners->ready) ? 0 : part > least ? part : least;
+    owners->cost_left = rest > owners->cost_kept ? rest - owners->cost_kept : 0;
+    if (timeouts && owners->cost_left < least)
+        owners->cost_left = least;
+}
+
+/* Ends the part of timeouts: commands that are ready take the rest. */
+static void end_timeouts(struct core *core)
+{
+    core->owners->cost_left += core->owners->cost_kept;
+    core->owners->cost_kept = 0;
 }
 
 int owners__run_due(struct core *core, tl_ts at, const struct tick_command *tick)
@@ -484,22 +537,27 @@ int owners__run_due(struct core *core, tl_ts at, const struct tick_command *tick
     REQUIRE(core->effects != NULL);
     if (tick == NULL && core->command_version >= COMMAND_SINCE_TICK_CLEANUP)
         return 0;
+    struct owners *owners = core->owners;
     uint64_t barrier_clock = tick == NULL ? 0 : tick->barrier_clock < core->clock ? tick->barrier_clock : core->clock;
-    size_t left = core->limits.ephemeral_batch;
-    bool granting = core->owners->locks.grant_quota > 0 && lock_table_has_pending_grants(&core->owners->locks);
-    bool terminating = granting || has_cleanup(core->owners), abandoned = core->owners->abandoned_count > 0;
-    bool cancelling = !list_empty(&core->owners->cancelled);
-    bool expired = tick != NULL && (deadlines_first(&core->owners->wait_ends) <= core->clock ||
-                                    core_next_lease_end(core) <= barrier_clock);
+    size_t own = core->limits.ephemeral_batch, own_due = own; /* of commands before version 11 */
+    size_t *left = has_one_account(core) ? &owners->cost_left : &own;
+    bool granting = owners->locks.grant_quota > 0 && lock_table_has_pending_grants(&owners->locks);
+    bool terminating = granting || has_cleanup(owners), abandoned = owners->abandoned_count > 0;
+    bool cancelling = !list_empty(&owners->cancelled);
+    bool expired = tick != NULL &&
+                   (deadlines_first(&owners->wait_ends) <= core->clock || core_next_lease_end(core) <= barrier_clock);
+    begin_account(core, expired);
     int r = terminating ? purge_step(core, at) : 0;
     if (r >= 0)
-        r = clean_sessions(core, at, expired, barrier_clock, &left);
+        r = clean_sessions(core, at, expired, barrier_clock, left);
     if (r >= 0 && cancelling)
-        r = end_cancelled(core, at);
-    if (r >= 0 && core->owners->abandoned_count > 0 && left > 0)
+        r = end_cancelled(core, at, left);
+    if (r >= 0 && owners->abandoned_count > 0 && *left > 0)
         r = end_abandoned(core, at, left);
-    if (r >= 0 && expired && !lock_table_has_pending_grants(&core->owners->locks))
-        r = run_due_batch(core, at, barrier_clock);
+    begin_timeouts(core, expired);
+    if (r >= 0 && expired && !lock_table_has_pending_grants(&owners->locks))
+        r = run_due_batch(core, at, barrier_clock, has_one_account(core) ? left : &own_due);
+    end_timeouts(core);
     if (r >= 0 && (terminating || cancelling || abandoned || expired))
         r = grants__resume(core);
     return r < 0 ? tl_trace(r) : 0;

@@ -20,7 +20,7 @@ enum {
     SOURCE_BYTES_PER_COST = 4096, /* bytes of document sources per point */
     WRITE_WORK_PER_COST = 400,    /* work of a write's items (WRITE_WORK_MAX) per point, where that is more */
     TXN_RECORDS_PER_COST = 200,   /* records and entries freed with a transaction, per point */
-    WRITES_PER_COST = 16,         /* records and entries put or deleted per point */
+    WRITES_PER_COST = 16,         /* records and entries put or deleted per point, in version 10 of commands */
     WORK_PER_DOCUMENT = 400,      /* work of deleting a usual ephemeral document (ephemeral.h), one point */
     MAPPING_WORK_PER_COST = 200,  /* work of making mappings (core__work_mapping()) per point */
     MAPPING_WORK_FREE = 4000,     /* of each operation, without cost: 0.4 ms, some ten fields under locks */
@@ -28,6 +28,8 @@ enum {
     GRANTS_PER_COST = 3,          /* grants of waiting requests in one step, per point of its batch */
     CANCELS_PER_COST = 5,         /* cancelled waits that end in one step, per point of its batch */
     DDL_COST = 20,                /* points of a rename or of DDL on an index */
+    COST_KEPT_PART = 4,           /* of a TICK's account, kept for timeouts, and for ready commands: owners.c */
+    COST_LEAST_PART = 20,         /* of a batch: what cancelled requests, timeouts and commands may do in any case */
 };
 
 /* Charges `cost` points to a batch that has *left points left; *left stops at 0. */
@@ -37,16 +39,30 @@ static inline void cost_charge(size_t *left, uint64_t cost)
 }
 
 /*
- * Counters from which the cost of one operation of the open unit is computed as a difference. They
- * follow from state and commands.
+ * Counters from which the cost of one operation is computed as a difference. They follow from state
+ * and commands.
  */
 struct cost_counters {
-    uint64_t source_bytes, script_steps, mapping_work; /* of the step */
-    size_t writes;                                     /* in the unit's batch */
+    uint64_t source_bytes, script_steps, mapping_work, write_work; /* of the step */
+    size_t writes; /* in the unit's batch; counts in steps of version 10 alone: cost_of_action() */
 };
 
+/* Requires: a unit is open. */
 struct cost_counters cost_counters_of(const struct core *core);
-/* Returns: the cost since `before` in the same unit, without a point for the operation itself. */
-uint64_t cost_of_changes(const struct core *core, const struct cost_counters *before);
+/*
+ * Returns: the cost of an operation since `before`, in the same unit. `own`: the part of it that the
+ * counters do not have, such as its locks.
+ */
+uint64_t cost_since(const struct core *core, const struct cost_counters *before, uint64_t own);
+/*
+ * Returns: as cost_since(), of an action of on_expire, without a point for the action itself. Before
+ * version 11 of commands it counts the writes in the batch, before version 10 scripts alone.
+ */
+uint64_t cost_of_action(const struct core *core, const struct cost_counters *before);
+/*
+ * Returns: the cost that the step of an older command charges for a resumed deferred action once
+ * more: its writes, in version 10 of commands alone.
+ */
+uint64_t cost_of_writes_again(const struct core *core, const struct cost_counters *before);
 
 #endif

@@ -55,7 +55,8 @@ struct owners {
     struct list ready;       /* waits to resume or to answer, in order */
     size_t ready_count;
     uint64_t last_ready; /* highest ready_number in `ready`; 0: it is empty */
-    size_t cost_left;    /* cost that this step may still spend on `ready` (cost.h) */
+    size_t cost_left;    /* cost that this step may still spend (cost.h) */
+    size_t cost_kept;    /* further cost, which a TICK keeps for timeouts and `ready` while it cleans up */
     /* Terminating sessions, oldest end first, both lists empty before RESTART: */
     struct list sessions_to_clean; /* those with cleanup_pending */
     struct list sessions_to_purge; /* those whose documents remain to be purged */
@@ -71,6 +72,7 @@ struct owners {
     struct save_chunks wait_chunks;    /* in the order of `waits` */
     size_t abandoned_count;            /* open transactions that will be rolled back */
     struct list deferred;              /* struct deferred, oldest first */
+    struct map deferred_by_number;     /* the same, by number (u64be) */
     struct list unrequested;           /* deferred cleanup without a lock request, in order; empty after RESTART */
     size_t deferred_count;
     uint64_t last_deferred; /* highest number ever given to deferred cleanup */

@@ -120,6 +120,8 @@ int core__open_bare(struct store *store, const struct core_limits *limits, struc
     core->parts = parts;
     core->handlers = handlers;
     core->command_version = COMMAND_CODEC_VERSION;
+    core->write_work_max = WRITE_WORK_MAX;
+    core->whole_work_max = CORE_WHOLE_WORK;
     core->lock_work = owners__lock_work;
     core->document_owners = &owners__of_documents;
     core->store = store;

@@ -164,6 +164,7 @@ static void check_written(void *context, struct slice key, struct slice value)
     struct token_check *check = context;
     struct resource_name name;
     (void)value;
+    core__work(check->core, WORK_LOCK);
     if (check->r < 0 || check->stale)
         return;
     check->r = name_written(check->core, check->overlay, key, &name);
@@ -266,8 +267,10 @@ static void count_ephemeral(void *context, struct slice key, struct slice value)
     struct ephemeral_check *check = context;
     struct slice session, document;
     struct store_value before;
+    core__work(check->core, WORK_LOCK);
     if (value.data == NULL || !ephemeral__parse(key, &session, &document))
         return;
+    core__work(check->core, WORK_READ);
     if (owners_live_session(check->core->owners, session) == NULL)
         check->missing = arena_copy(&check->core->arena, session);
     if (store_get(check->core->store, SPACE_SYSTEM, TL_TS_MAX, key, &before) == 0) {

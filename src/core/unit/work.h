@@ -42,5 +42,16 @@ enum {
 
 /* Limit of one step: 50 ms. */
 #define CORE_STEP_WORK UINT64_C(500000)
+/*
+ * Work of a write's items after which it starts no further item: 40 ms, which leaves a step the time
+ * of one usual item and of the mappings. Finding their locks counts towards it and takes at most three
+ * eighths of it; in a transaction, each batch has it.
+ */
+#define WRITE_WORK_MAX (CORE_STEP_WORK / 5 * 4)
+/*
+ * Limit of the work of an indivisible operation: the items of an atomic write, or the records of a
+ * commit. It allows 100,000 changes of usual documents.
+ */
+#define CORE_WHOLE_WORK UINT64_C(12000000)
 
 #endif

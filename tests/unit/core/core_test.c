@@ -694,6 +694,80 @@ static void test_bulk_postpones_items_by_stored_documents(void **state)
         }
 }
 
+/*
+ * A write that has to find the paths of its documents, since locks are held, has the same time for
+ * that and for its items together as any other has for its items.
+ */
+static void test_bulk_counts_finding_of_locks(void **state)
+{
+    enum { ITEMS = 1200, BYTES = 4000 };
+    struct core_fixture box;
+    struct buf source = BUF_INIT(BUF_UNLIMITED);
+    (void)state;
+
+    fixture_open(&box);
+    fixture_index_command(&box, COMMAND_INDEX_CREATE, "tree",
+                          "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"},"
+                          "\"x\":{\"type\":\"object\",\"enabled\":false}}}}");
+    lock_in(&box, "s", "tree", "other");
+    buf_lit(&source, "{\"path\":\"/a/b\",\"x\":\"");
+    for (int i = 0; i < BYTES; i++)
+        buf_byte(&source, 'x');
+    buf_lit(&source, "\"}");
+    for (unsigned older = 0; older < 2; older++) {
+        struct command *command = fixture_write_command(&box, ITEMS);
+        command->version = COMMAND_SINCE_WRITE_ACCOUNT - older;
+        for (size_t i = 0; i < ITEMS; i++) {
+            command->write.items[i] = fixture_item(WRITE_INDEX, "tree", NULL, NULL, NULL);
+            command->write.items[i].id = arena_printf(&command->arena, "%zu", i);
+            command->write.items[i].source = arena_copy(&command->arena, buf_as_slice(&source));
+        }
+        box.unbounded = older > 0;
+        fixture_run(&box, command, 1);
+        assert_in_range(command->write.postponed_count, 1, ITEMS - 1);
+        assert_int_equal(core_step_work(box.core) > CORE_STEP_WORK, older);
+    }
+    buf_deinit(&source);
+    fixture_close(&box);
+}
+
+/* An atomic write that takes too much work is refused, without effect; so is what a transaction could not commit. */
+static void test_work_of_a_whole_is_limited(void **state)
+{
+    struct core_fixture box;
+    (void)state;
+
+    for (unsigned older = 0; older < 2; older++)
+        for (int in_transaction = 0; in_transaction < 2; in_transaction++) {
+            fixture_open(&box);
+            box.core->whole_work_max = 2000;
+            if (in_transaction)
+                fixture_txn(&box, COMMAND_TXN_BEGIN, "t");
+            struct command *command = fixture_write_command(&box, 3);
+            command->version = COMMAND_SINCE_WHOLE_WORK - older;
+            command->write.atomic = !in_transaction;
+            command->owner.transaction = in_transaction ? SLICE_LIT("t") : SLICE_NONE;
+            for (size_t i = 0; i < 3; i++) {
+                struct buf source = BUF_INIT(BUF_UNLIMITED);
+                buf_lit(&source, "{\"n\":[0");
+                for (int j = 1; j < 100; j++)
+                    buf_printf(&source, ",%d", j);
+                buf_lit(&source, "]}");
+                command->write.items[i] = fixture_item(WRITE_INDEX, "fs", NULL,
+                                                       i == 0   ? "1"
+                                                       : i == 1 ? "2"
+                                                                : "3",
+                                                       NULL);
+                command->write.items[i].source = arena_copy(&command->arena, buf_as_slice(&source));
+                buf_deinit(&source);
+            }
+            fixture_run(&box, command, 1);
+            assert_int_equal(command->problem.type, older ? PROBLEM_NONE : PROBLEM_TRANSACTION_TOO_LARGE);
+            assert_int_equal(fixture_source(&box, "fs", "1") == NULL, !older || in_transaction);
+            fixture_close(&box);
+        }
+}
+
 /* Commands before version 10 are divided as the builds did that made them: not by their items' work. */
 static void test_older_bulk_is_not_divided_by_work(void **state)
 {
@@ -1562,6 +1636,8 @@ int main(void)
         cmocka_unit_test(test_step_counts_mappings),
         cmocka_unit_test(test_older_bulk_is_not_divided_by_mappings),
         cmocka_unit_test(test_bulk_postpones_items_by_stored_documents),
+        cmocka_unit_test(test_bulk_counts_finding_of_locks),
+        cmocka_unit_test(test_work_of_a_whole_is_limited),
         cmocka_unit_test(test_older_bulk_is_not_divided_by_work),
         cmocka_unit_test(test_atomic_write_refuses_mappings_above_limit),
         cmocka_unit_test(test_atomic_write_refuses_scripts_above_limit),

@@ -159,6 +159,34 @@ static void test_overlay_of_reader_is_unchanged_by_later_write(void **state)
     fixture_close(&box);
 }
 
+/* A read in a transaction locks no document of a type whose name no type can have; before version 11 it did. */
+static void test_read_locks_no_document_of_impossible_type(void **state)
+{
+    char type[600];
+    struct core_fixture box;
+    (void)state;
+
+    memset(type, 'a', sizeof type);
+    for (unsigned older = 0; older < 2; older++) {
+        struct command *read = command_new(COMMAND_TXN_LOCK, DIALECT_5);
+        fixture_open(&box);
+        box.dialect = DIALECT_5;
+        fixture_write_one(&box, fixture_item(WRITE_INDEX, "old", "a", "1", "{}"));
+        fixture_write_one(&box, fixture_item(WRITE_INDEX, "old", "b", "1", "{}"));
+        transaction(&box, COMMAND_TXN_BEGIN, "t");
+        read->version = COMMAND_SINCE_LOCKABLE_TYPES - older;
+        read->owner.transaction = SLICE_LIT("t");
+        read->txn_lock.targets = arena_zalloc(&read->arena, sizeof *read->txn_lock.targets);
+        read->txn_lock.targets[0] = (struct lock_target){
+            .mode = LOCK_S, .index = SLICE_LIT("old"), .type = slice_make(type, sizeof type), .id = SLICE_LIT("1")};
+        read->txn_lock.target_count = 1;
+        assert_int_equal(fixture_run(&box, read, 1)->problem.type, PROBLEM_NONE);
+        assert_int_equal(box.core->owners->locks.lock_count > 0, older);
+        core_overlay_unref(read->txn_lock.overlay);
+        fixture_close(&box);
+    }
+}
+
 static void first_value(void *context, struct slice key, struct slice value)
 {
     struct slice *first = context;
@@ -1329,6 +1357,7 @@ int main(void)
         cmocka_unit_test(test_commit_ignores_session_of_overwritten_ephemeral_document),
         cmocka_unit_test(test_overlay_of_reader_is_unchanged_by_later_write),
         cmocka_unit_test(test_overlay_of_reader_is_unchanged_by_commit),
+        cmocka_unit_test(test_read_locks_no_document_of_impossible_type),
         cmocka_unit_test(test_directory_lock_blocks_first_document_of_type),
         cmocka_unit_test(test_write_ignores_locks_in_other_index),
         cmocka_unit_test(test_atomic_write_is_refused_beyond_transaction_limits),

@@ -216,7 +216,7 @@ static void test_ready_writes_resume_in_bounded_steps(void **state)
         for (; (command = completed(&box)) != NULL; command_free(command)) {
             if (command->type != COMMAND_WRITE)
                 continue;
-            assert_int_equal(command->write.results[0].outcome, WRITE_UPDATED);
+            assert_true(command->write.results[0].outcome == (done <= DOCUMENTS ? WRITE_CREATED : WRITE_UPDATED));
             assert_true(command->ts > last);
             last = command->ts;
             done++;

@@ -72,17 +72,22 @@ static const char *id_of(int number)
     return id;
 }
 
-/* Puts documents with many entries into index e; `lease`: of a session, or "". */
-static void put_large(struct core_fixture *box, const char *lease, int count)
+/* Puts documents with many entries into an index; `lease`: of a session, or "". */
+static void put_large_in(struct core_fixture *box, const char *index, const char *lease, int count)
 {
     struct buf source = BUF_INIT(BUF_UNLIMITED);
 
     for (int i = 0; i < count; i++) {
-        struct write_item item = fixture_item(WRITE_INDEX, "e", "", id_of(i), numbers(&source, NUMBERS));
+        struct write_item item = fixture_item(WRITE_INDEX, index, "", id_of(i), numbers(&source, NUMBERS));
         item.lease = slice_from(lease);
         assert_int_equal(fixture_write_one(box, item)->outcome, WRITE_CREATED);
     }
     buf_deinit(&source);
+}
+
+static void put_large(struct core_fixture *box, const char *lease, int count)
+{
+    put_large_in(box, "e", lease, count);
 }
 
 static size_t count_entries(struct core_fixture *box)
@@ -156,10 +161,11 @@ static void test_small_ephemeral_documents_are_removed_in_one_unit(void **state)
     fixture_close(&box);
 }
 
-static void lock_all(struct core_fixture *box, const char *session, bool release)
+static void lock_all_by(struct core_fixture *box, const char *session, bool release, unsigned version)
 {
     struct command *command = command_new(release ? COMMAND_UNLOCK : COMMAND_LOCK, DIALECT_7);
 
+    command->version = version;
     command->owner.session = slice_from(session);
     command->lock.targets = arena_zalloc(&command->arena, DOCUMENTS * sizeof(struct lock_target));
     command->lock.target_count = release ? 0 : DOCUMENTS;
@@ -167,6 +173,11 @@ static void lock_all(struct core_fixture *box, const char *session, bool release
         command->lock.targets[i] =
             (struct lock_target){.mode = LOCK_X, .index = SLICE_LIT("e"), .id = arena_printf(&command->arena, "%d", i)};
     assert_int_equal(fixture_run(box, command, 1)->problem.type, PROBLEM_NONE);
+}
+
+static void lock_all(struct core_fixture *box, const char *session, bool release)
+{
+    lock_all_by(box, session, release, COMMAND_CODEC_VERSION);
 }
 
 /* Removals that were deferred become ready together, and run in steps of bounded work. */
@@ -188,6 +199,96 @@ static void test_deferred_removals_run_in_bounded_steps(void **state)
     assert_true(run_batches(&box) > 0);
     assert_int_equal(fixture_count(&box, "e"), 0);
     assert_int_equal(count_entries(&box), 0);
+    fixture_close(&box);
+}
+
+/* Defers the removals of documents of session s, and makes them ready. Returns: how many are not done yet. */
+static size_t make_deferred_ready(struct core_fixture *box, unsigned version)
+{
+    open_session(box, "s", NULL, 0);
+    open_session(box, "holder", NULL, 0);
+    put_large(box, "s", DOCUMENTS);
+    lock_all(box, "holder", false);
+    fixture_run(box, session_end("s", COMMAND_CODEC_VERSION), 1);
+    run_batches(box);
+    assert_int_equal(fixture_count(box, "e"), DOCUMENTS);
+    lock_all_by(box, "holder", true, version);
+    return count_entries(box) / NUMBERS;
+}
+
+/* A deferred removal is charged for its writes once; in steps of version 10, twice. */
+static void test_deferred_removal_is_charged_once(void **state)
+{
+    size_t left[2];
+    (void)state;
+
+    for (unsigned older = 0; older < 2; older++) {
+        struct core_fixture box;
+        fixture_open(&box);
+        left[older] = make_deferred_ready(&box, COMMAND_SINCE_ONE_COST - older);
+        fixture_close(&box);
+    }
+    assert_in_range(left[0], 1, DOCUMENTS / 2);
+    assert_in_range(left[1], DOCUMENTS / 2 + 1, DOCUMENTS - 1);
+}
+
+/* Cleanup of a session that expires, and deferred removals that are ready, share the account of a TICK. */
+static void test_tick_has_one_account(void **state)
+{
+    struct write_item actions[DOCUMENTS];
+    char ids[DOCUMENTS][16];
+    struct core_fixture box;
+    (void)state;
+
+    fixture_open(&box);
+    put_large_in(&box, "f", "", DOCUMENTS);
+    for (int i = 0; i < DOCUMENTS; i++) {
+        snprintf(ids[i], sizeof ids[i], "%d", i);
+        actions[i] = fixture_item(WRITE_INDEX, "f", "", ids[i], "{}");
+    }
+    open_session(&box, "acting", actions, DOCUMENTS);
+    size_t ready = make_deferred_ready(&box, COMMAND_CODEC_VERSION);
+    assert_true(ready > 1);
+    fixture_run(&box, command_new(COMMAND_TICK, DIALECT_7), 11 * TL_SECOND); /* the fixture checks its work */
+    size_t left = count_entries(&box);
+    assert_in_range(left, NUMBERS, (DOCUMENTS + ready) * NUMBERS - 2 * NUMBERS); /* some of both are done */
+    assert_true(fixture_count(&box, "e") < ready); /* commands that are ready are not kept waiting for cleanup */
+    run_batches(&box);
+    assert_int_equal(fixture_count(&box, "e"), 0);
+    assert_int_equal(count_entries(&box), 0);
+    fixture_close(&box);
+}
+
+/* What a tombstone must not hide is found by the session's documents, however many locks others hold. */
+static void test_end_of_session_does_not_walk_other_locks(void **state)
+{
+    enum { OTHERS = 20000, OWN = 5 };
+    struct core_fixture box;
+    (void)state;
+
+    fixture_open(&box);
+    box.limits.ephemeral_batch = OWN - 1; /* so that they are hidden */
+    fixture_reopen(&box);
+    open_session(&box, "s", NULL, 0);
+    open_session(&box, "holder", NULL, 0);
+    for (int i = 0; i < OWN; i++) {
+        struct write_item item = fixture_item(WRITE_INDEX, "e", "", id_of(i), "{}");
+        item.lease = SLICE_LIT("s");
+        fixture_write_one(&box, item);
+    }
+    struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
+    command->owner.session = SLICE_LIT("holder");
+    command->lock.targets = arena_zalloc(&command->arena, OTHERS * sizeof(struct lock_target));
+    command->lock.target_count = OTHERS;
+    for (int i = 0; i < OTHERS; i++)
+        command->lock.targets[i] = (struct lock_target){
+            .mode = LOCK_X, .index = SLICE_LIT("e"), .id = arena_printf(&command->arena, "%d", OWN - 1 + i)};
+    assert_int_equal(fixture_run(&box, command, 1)->problem.type, PROBLEM_NONE);
+    fixture_run(&box, session_end("s", COMMAND_CODEC_VERSION), 1);
+    assert_true(core_step_work(box.core) < OTHERS / 2);
+    assert_int_equal(fixture_count(&box, "e"), 1); /* the locked one */
+    assert_non_null(fixture_source(&box, "e", id_of(OWN - 1)));
+    assert_null(fixture_source(&box, "e", id_of(0)));
     fixture_close(&box);
 }
 
@@ -232,6 +333,45 @@ static void test_ephemeral_document_of_highest_version_is_removed(void **state)
     check_highest_version(false, true, COMMAND_CODEC_VERSION);
     check_highest_version(true, true, COMMAND_CODEC_VERSION);
     check_highest_version(false, false, COMMAND_SINCE_WORK_BATCHES - 1);
+}
+
+/* A write to such a document, while it is hidden, purges it first; in steps of version 10 it stays. */
+static void test_write_purges_hidden_document_of_highest_version(void **state)
+{
+    (void)state;
+    for (unsigned older = 0; older < 2; older++) {
+        struct core_fixture box;
+        struct write_item item = fixture_item(WRITE_INDEX, "e", "", "0", "{\"n\":1}");
+        fixture_open(&box);
+        box.limits.ephemeral_batch = 2;
+        fixture_reopen(&box);
+        open_session(&box, "s", NULL, 0);
+        item.lease = SLICE_LIT("s");
+        item.version = INT64_MAX;
+        item.version_type = VERSION_EXTERNAL;
+        fixture_write_one(&box, item);
+        for (int i = 1; i < 4; i++) {
+            item = fixture_item(WRITE_INDEX, "e", "", id_of(i), "{}");
+            item.lease = SLICE_LIT("s");
+            fixture_write_one(&box, item);
+        }
+        fixture_run(&box, session_end("s", COMMAND_CODEC_VERSION), 1);
+        assert_int_equal(count_entries(&box), 1);
+        struct command *command = fixture_write_command(&box, 1);
+        command->version = COMMAND_SINCE_HIGHEST_PURGED - older;
+        command->write.items[0] = fixture_item(WRITE_INDEX, "e", "", "0", "{}");
+        command->ts = box.now + 1; /* no TICK before it, which would purge the document */
+        command->clock = box.clock;
+        assert_int_equal(core_step(box.core, command, &box.effects), 0);
+        assert_int_equal(command->write.results[0].outcome, WRITE_FAILED); /* its tombstone has that version, too */
+        assert_int_equal(count_entries(&box), older);
+        list_remove(&command->link);
+        command_free(command);
+        box.now = core_last_ts(box.core);
+        run_batches(&box);
+        assert_int_equal(count_entries(&box), 0);
+        fixture_close(&box);
+    }
 }
 
 /* --- Actions ------------------------------------------------------------------------------------------------------ */
@@ -443,7 +583,11 @@ int main(void)
         cmocka_unit_test(test_session_end_of_older_version_counts_documents),
         cmocka_unit_test(test_small_ephemeral_documents_are_removed_in_one_unit),
         cmocka_unit_test(test_deferred_removals_run_in_bounded_steps),
+        cmocka_unit_test(test_deferred_removal_is_charged_once),
+        cmocka_unit_test(test_tick_has_one_account),
+        cmocka_unit_test(test_end_of_session_does_not_walk_other_locks),
         cmocka_unit_test(test_ephemeral_document_of_highest_version_is_removed),
+        cmocka_unit_test(test_write_purges_hidden_document_of_highest_version),
         cmocka_unit_test(test_actions_that_replace_large_documents_run_in_bounded_steps),
         cmocka_unit_test(test_rollbacks_count_entries_of_transactions),
         cmocka_unit_test(test_maintenance_stops_between_keys_that_belong_together),
