@@ -78,7 +78,9 @@ void grants__end_some_cancelled(struct core *core, size_t *left)
         end_some_cancelled(core, cancel_batch(core));
         return;
     }
-    size_t count = end_some_cancelled(core, CANCELS_PER_COST * (*left > least ? *left : least));
+    /* All that cost no more than is left; a part of a point is free. */
+    size_t max = CANCELS_PER_COST * ((*left > least ? *left : least) + 1) - 1;
+    size_t count = end_some_cancelled(core, max);
     cost_charge(left, count / CANCELS_PER_COST);
 }
 

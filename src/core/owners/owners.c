@@ -503,18 +503,23 @@ static void begin_account(struct core *core, bool timeouts)
     owners->cost_left -= owners->cost_kept;
 }
 
-/* Ends the part of the account that cleanup has: timeouts may take all but the part for ready commands. */
-static void begin_timeouts(struct core *core)
+/*
+ * Ends the part of the account that cleanup has: timeouts may take all but the part for ready commands.
+ * `timeouts`: some are due.
+ */
+static void begin_timeouts(struct core *core, bool timeouts)
 {
     struct owners *owners = core->owners;
-    size_t part = list_empty(&owners->ready) ? 0 : core->limits.ephemeral_batch / COST_KEPT_PART;
+    size_t part = core->limits.ephemeral_batch / COST_KEPT_PART;
     size_t least = core->limits.ephemeral_batch / COST_LEAST_PART + 1;
+    size_t rest = owners->cost_left + owners->cost_kept;
     if (!has_one_account(core))
         return;
     part = part < owners->cost_kept ? part : owners->cost_kept;
-    owners->cost_left += owners->cost_kept - part;
-    owners->cost_left = owners->cost_left > least ? owners->cost_left : least;
-    owners->cost_kept = list_empty(&owners->ready) || part > least ? part : least;
+    owners->cost_kept = list_empty(&owners->ready) ? 0 : part > least ? part : least;
+    owners->cost_left = rest > owners->cost_kept ? rest - owners->cost_kept : 0;
+    if (timeouts && owners->cost_left < least)
+        owners->cost_left = least;
 }
 
 /* Ends the part of timeouts: commands that are ready take the rest. */
@@ -547,7 +552,7 @@ int owners__run_due(struct core *core, tl_ts at, const struct tick_command *tick
         r = end_cancelled(core, at, left);
     if (r >= 0 && owners->abandoned_count > 0 && *left > 0)
         r = end_abandoned(core, at, left);
-    begin_timeouts(core);
+    begin_timeouts(core, expired);
     if (r >= 0 && expired && !lock_table_has_pending_grants(&owners->locks))
         r = run_due_batch(core, at, barrier_clock, has_one_account(core) ? left : &own_due);
     end_timeouts(core);

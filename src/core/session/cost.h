@@ -29,7 +29,7 @@ enum {
     CANCELS_PER_COST = 5,         /* cancelled waits that end in one step, per point of its batch */
     DDL_COST = 20,                /* points of a rename or of DDL on an index */
     COST_KEPT_PART = 4,           /* of a TICK's account, kept for timeouts, and for ready commands: owners.c */
-    COST_LEAST_PART = 20,         /* of a batch: what each kind of work may do in any case */
+    COST_LEAST_PART = 20,         /* of a batch: what cancelled requests, timeouts and commands may do in any case */
 };
 
 /* Charges `cost` points to a batch that has *left points left; *left stops at 0. */

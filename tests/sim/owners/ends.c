@@ -123,6 +123,7 @@ static void cancel_waits(struct om *model, struct om_step *step, uint32_t serial
         if (found < 0)
             return;
         om_wait_end(model, step, found, OM_SESSION_MISSING);
+        model->cancel_count++;
     }
 }
 
@@ -155,8 +156,10 @@ void om_begin_termination(struct om *model, struct om_step *step, int slot, bool
         drop_attempts(model, session->serial, 0);
     }
     cancel_waits(model, step, session->serial);
-    for (int txn; (txn = first_transaction(model, session->serial, true)) >= 0;)
+    for (int txn; (txn = first_transaction(model, session->serial, true)) >= 0;) {
         om_txn_end_waiting(model, step, txn);
+        model->cancel_count++;
+    }
 }
 
 static void run_action(struct om *model, struct om_step *step, int slot, int i)
@@ -343,10 +346,11 @@ static bool remove_documents(struct om *model, struct om_step *step, int slot)
 }
 
 /*
- * Continues the cleanup while *left > 0.
+ * Continues the cleanup while *left > 0. `all`: *left before any cleanup of this step. The last part is
+ * left to the next step if it exceeds a rest.
  * Returns: whether its locks stay, because some of it is left.
  */
-static bool continue_cleanup(struct om *model, struct om_step *step, int slot, int *left)
+static bool continue_cleanup(struct om *model, struct om_step *step, int slot, int *left, int all)
 {
     struct om_session *session = &model->sessions[slot];
     int txn;
@@ -368,19 +372,26 @@ static bool continue_cleanup(struct om *model, struct om_step *step, int slot, i
     drop_attempts(model, session->serial, 0);
     if (*left == 0)
         return true;
-    om_charge(left, 1 + om_ephemeral_count(model, session->serial));
+    int cost = 1 + om_ephemeral_count(model, session->serial);
+    if (cost > *left && *left < all) {
+        *left = 0;
+        return true;
+    }
+    om_charge(left, cost);
     session->cleanup_pending = false;
     return remove_documents(model, step, slot);
 }
 
 bool om_end_session(struct om *model, struct om_step *step, int slot, bool in_order)
 {
-    int left = model->limits.piece;
+    int all = model->limits.piece, left = all;
 
     om_suspend_grants(model);
     om_begin_termination(model, step, slot, in_order);
-    bool waits = continue_cleanup(model, step, slot, &left);
+    om_charge_ended(model, &left);
+    bool waits = continue_cleanup(model, step, slot, &left, all);
     om_resume_grants(model, step);
+    om_charge(&model->cost_left, all - left);
     return waits;
 }
 
@@ -405,9 +416,15 @@ int om_first_to_clean(const struct om *model)
     return first_terminating(model, true);
 }
 
-void om_continue_cleanup(struct om *model, struct om_step *step, int slot, int *left)
+void om_charge_ended(struct om *model, int *left)
 {
-    continue_cleanup(model, step, slot, left);
+    om_charge(left, model->cancel_count / 5);
+    model->cancel_count = 0;
+}
+
+void om_continue_cleanup(struct om *model, struct om_step *step, int slot, int *left, int all)
+{
+    continue_cleanup(model, step, slot, left, all);
 }
 
 void om_purge_batch(struct om *model, struct om_step *step)
@@ -415,8 +432,13 @@ void om_purge_batch(struct om *model, struct om_step *step)
     int slot = first_terminating(model, false);
 
     om_suspend_grants(model);
-    if (slot >= 0 && !remove_batch(model, step, slot, model->limits.sweep))
-        delete_session(model, step, slot);
+    if (slot >= 0) {
+        int before = om_ephemeral_count(model, model->sessions[slot].serial);
+        bool more = remove_batch(model, step, slot, model->limits.sweep);
+        om_charge(&model->cost_left, before - om_ephemeral_count(model, model->sessions[slot].serial));
+        if (!more)
+            delete_session(model, step, slot);
+    }
     om_resume_grants(model, step);
 }
 

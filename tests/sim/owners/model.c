@@ -614,22 +614,25 @@ static void time_out(struct om *model, struct om_step *step, int slot)
 static void clean_sessions(struct om *model, struct om_step *step, uint64_t ts, uint64_t heard, int *left)
 {
     struct om_deadline first;
-    int slot = first_lease(model, &first);
+    int slot = first_lease(model, &first), all = *left;
     bool run_due = slot >= 0 && first.at <= heard;
 
-    if (!run_due && om_first_to_clean(model) < 0)
+    if (!run_due && (om_first_to_clean(model) < 0 || all == 0))
         return;
     om_suspend_grants(model);
     if (run_due) {
         om_begin(model, ts);
         for (; slot >= 0 && first.at <= heard; slot = first_lease(model, &first))
             om_begin_termination(model, step, slot, false);
+        om_charge_ended(model, left);
+        if (*left == 0)
+            om_resume_grants(model, step);
         om_settle(model, step);
         om_end_unit(model);
     }
     while (*left > 0 && (slot = om_first_to_clean(model)) >= 0) {
         om_begin(model, ts);
-        om_continue_cleanup(model, step, slot, left);
+        om_continue_cleanup(model, step, slot, left, all);
         if (*left == 0 || om_first_to_clean(model) < 0)
             om_resume_grants(model, step);
         om_settle(model, step);
@@ -638,12 +641,12 @@ static void clean_sessions(struct om *model, struct om_step *step, uint64_t ts, 
 }
 
 /* Rolls back abandoned transactions, with the rest of the batch. */
-static void end_abandoned(struct om *model, struct om_step *step, uint64_t ts, int left)
+static void end_abandoned(struct om *model, struct om_step *step, uint64_t ts, int *left)
 {
-    if (left == 0 || !om_txn_any_abandoned(model))
+    if (*left == 0 || !om_txn_any_abandoned(model))
         return;
     om_begin(model, ts);
-    om_txn_end_abandoned(model, step, &left);
+    om_txn_end_abandoned(model, step, left);
     om_settle(model, step);
     om_end_unit(model);
 }
@@ -651,9 +654,7 @@ static void end_abandoned(struct om *model, struct om_step *step, uint64_t ts, i
 /* Rule 24. Waits expire by the clock; leases and idle transactions by the input barrier. */
 static void run_due(struct om *model, struct om_step *step, uint64_t ts, uint64_t heard)
 {
-    int left = model->limits.piece;
-
-    while (left > 0 && step->wrong == NULL) { /* one batch */
+    while (model->cost_left > 0 && step->wrong == NULL) { /* one batch */
         struct om_deadline wait, idle;
         int waiting = first_wait(model, &wait), idling = first_idle(model, &idle);
         bool wait_expired = wait.at <= model->clock && wait.at != OM_NEVER;
@@ -662,15 +663,28 @@ static void run_due(struct om *model, struct om_step *step, uint64_t ts, uint64_
             return;
         om_begin(model, ts);
         if (wait_expired && (!idle_expired || wait.at <= idle.at)) {
-            om_charge(&left, om_wait_cost(&model->waits[waiting]));
+            int cost = om_wait_cost(&model->waits[waiting]);
             time_out(model, step, waiting);
+            om_charge(&model->cost_left, cost);
         } else {
-            om_charge(&left, 1);
+            om_charge(&model->cost_left, 1);
             om_txn_abort(model, step, idling, false);
         }
         om_settle(model, step);
         om_end_unit(model);
     }
+}
+
+/*
+ * Rule 24. What cleanup has left of the account of OP_TICK, and at least 1 for timeouts if any are due,
+ * and for ready waits if there are any. The limits are so low that cleanup keeps nothing for them.
+ */
+static void begin_timeouts(struct om *model, bool expired)
+{
+    model->cost_kept = om_ready_count(model) > 0;
+    model->cost_left -= model->cost_left > 0 && model->cost_kept;
+    if (expired && model->cost_left == 0)
+        model->cost_left = 1;
 }
 
 static void purge_step(struct om *model, struct om_step *step, uint64_t ts)
@@ -859,20 +873,23 @@ void om_apply(struct om *model, const struct om_op *op, uint64_t ts, struct om_s
     om_set_cleanup_quota(model, grants_cleanup ? model->limits.sweep : 0);
     bool resumes = tick || (!tried && om_ready_count(model) == 0);
     model->cost_left = resumes ? model->limits.piece : 0;
+    model->cost_kept = 0;
     bool pending = om_has_pending_grants(model);
     model->grant_quota = tick || !pending ? 3 * model->limits.piece : 0;
     bool cleanup = tick && (pending || has_cleanup(model)), abandoned = tick && om_txn_any_abandoned(model);
     uint64_t heard = op->heard < model->clock ? op->heard : model->clock;
     bool expired = tick && any_expired(model, heard);
-    int left = model->limits.piece;
     if (cleanup)
         purge_step(model, step, ts);
     if (tick) {
-        clean_sessions(model, step, ts, heard, &left);
-        end_abandoned(model, step, ts, left);
+        clean_sessions(model, step, ts, heard, &model->cost_left);
+        end_abandoned(model, step, ts, &model->cost_left);
+        begin_timeouts(model, expired);
     }
-    if (tick && !om_has_pending_grants(model))
+    if (tick && expired && !om_has_pending_grants(model))
         run_due(model, step, ts, heard);
+    model->cost_left += model->cost_kept;
+    model->cost_kept = 0;
     if (cleanup || abandoned || expired)
         resume(model, step);
     om_begin(model, ts);

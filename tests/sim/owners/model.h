@@ -380,7 +380,9 @@ struct om {
     uint64_t last_deferred, last_order, last_termination;
     int cleanup_quota;    /* deferred cleanups that this step may still grant */
     int grant_quota;      /* other requests that this step may still grant */
-    int cost_left;        /* cost that this step may still spend on ready waits */
+    int cost_left;        /* cost that this step may still spend */
+    int cost_kept;        /* further cost, which OP_TICK keeps for ready waits while it ends due ones */
+    int cancel_count;     /* waits that the end of sessions has ended, to be charged */
     int grants_suspended; /* grants are suspended while above 0 */
     uint64_t last_born, last_arrival, last_event, last_ready, last_parked, last_deadline;
     uint64_t last_token;

@@ -88,8 +88,13 @@ void om_drop_index(struct om *model, struct om_step *step);
 void om_begin_termination(struct om *model, struct om_step *step, int slot, bool in_order);
 /* Returns: the slot of the first session whose cleanup is not complete; -1: none. */
 int om_first_to_clean(const struct om *model);
-/* Continues the cleanup while *left > 0, and charges the cost. */
-void om_continue_cleanup(struct om *model, struct om_step *step, int slot, int *left);
+/*
+ * Continues the cleanup while *left > 0, and charges the cost. `all`: *left before any cleanup of this
+ * step.
+ */
+void om_continue_cleanup(struct om *model, struct om_step *step, int slot, int *left, int all);
+/* Charges the waits that the end of sessions has ended. */
+void om_charge_ended(struct om *model, int *left);
 /*
  * Terminates a session.
  * Returns: whether later steps must continue, because it exceeds one batch.

@@ -524,7 +524,7 @@ static enum om_end continue_later(struct work *at)
     wait->partial = true;
     wait->done = at->done;
     om_wait_continue_later(model, at->step, at->wait, wait->since + at->op->us);
-    model->cost_left = 0;
+    model->cost_left = model->cost_kept = 0;
     return OM_PARKED;
 }
 

@@ -274,7 +274,8 @@ static void fill(struct core_fixture *box)
     for (int i = 0; i < 5; i++)
         begin_of_host(box, ids[i], 4);
     restart_host(box, 4); /* rolls back two of its transactions, and two in each later TICK */
-    session(box, COMMAND_SESSION_CLOSE, "leaves", true);
+    session(box, COMMAND_SESSION_CLOSE, "leaves", true); /* its action takes a part of the step */
+    step(box, command_new(COMMAND_TICK, DIALECT_7));     /* hides its documents; resumes one request */
     free_completed(box);
 }
 
