@@ -24,6 +24,7 @@ static enum om_problem problem_of(enum problem_type type)
     switch (type) {
     case PROBLEM_NONE: return OM_FINE;
     case PROBLEM_SESSION_MISSING: return OM_SESSION_MISSING;
+    case PROBLEM_SESSION_ATTACHED: return OM_ATTACHED;
     case PROBLEM_TRANSACTION_MISSING: return OM_TXN_MISSING;
     case PROBLEM_TRANSACTION_ABORTED: return OM_TXN_ABORTED;
     case PROBLEM_TRANSACTION_TOO_LARGE: return OM_TOO_LARGE;

@@ -155,6 +155,7 @@ static void gen_session(struct gen *gen, const struct om *model, struct om_op *o
     op->attachment =
         op->kind == OP_ATTACH ? ++gen->last_attachment : 1 + (uint64_t)below(gen, (int)gen->last_attachment + 1);
     op->force = one_in(gen, 2);
+    op->if_detached = op->kind == OP_CLOSE && op->attachment % 4 == 0;
     for (int i = 0; op->kind == OP_DETACH && i < OM_SESSIONS && !one_in(gen, 4); i++)
         if (model->sessions[i].serial == op->session)
             op->attachment = model->sessions[i].attachment != 0 ? model->sessions[i].attachment : op->attachment;
@@ -537,6 +538,7 @@ static void print_session(const struct om_op *op, struct command *command)
     command->session.ttl_us = op->us;
     command->session.attachment = op->attachment;
     command->session.force = op->force;
+    command->session.if_detached = op->if_detached;
     if (op->kind != OP_OPEN)
         return;
     command->session.on_expire = print_items(&command->arena, op);

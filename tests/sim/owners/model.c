@@ -391,6 +391,8 @@ static bool session_command(struct om *model, struct om_step *step, const struct
     }
     if (slot < 0) {
         done->problem = OM_SESSION_MISSING;
+    } else if (op->if_detached && model->sessions[slot].attachment != 0) {
+        done->problem = OM_ATTACHED;
     } else if (op->kind == OP_CLOSE) {
         if (om_end_session(model, step, slot, !op->force)) {
             model->sessions[slot].close_op = op;

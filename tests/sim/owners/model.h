@@ -128,7 +128,8 @@ struct om_op {
     uint64_t us; /* ttl, wait, timeout */
     uint64_t attachment;
     bool force;
-    bool on; /* OP_BLOCK: blocked; OP_STATE: closed */
+    bool if_detached; /* OP_CLOSE */
+    bool on;          /* OP_BLOCK: blocked; OP_STATE: closed */
     bool atomic;
     uint16_t host;     /* OP_HOST_UP; OP_BEGIN: that begins it for a request; 0: a client */
     uint32_t retry_of; /* OP_BEGIN: the transaction it retries; 0: none */
@@ -152,6 +153,7 @@ struct om_op {
 enum om_problem {
     OM_FINE,
     OM_SESSION_MISSING,
+    OM_ATTACHED,
     OM_TXN_MISSING,
     OM_TXN_ABORTED,
     OM_TOO_LARGE,

@@ -194,6 +194,7 @@ static void gen_session(struct gen *gen, struct command *command)
         (uint64_t)gen->host << HOST_SHIFT |
         (command->type == COMMAND_SESSION_ATTACH ? ++gen->attachments : 1 + below(gen, gen->attachments + 1));
     command->session.force = one_in(gen, 3);
+    command->session.if_detached = command->type == COMMAND_SESSION_CLOSE && one_in(gen, 4);
     if (command->type == COMMAND_SESSION_CLOSE && one_in(gen, 8))
         command->session.id = arena_printf(&command->arena, "%u", below(gen, gen->sessions + gen->txns + 1));
 }
