@@ -450,21 +450,27 @@ class Snapshot(Copy):
     def put(self, index, n, count=20):
         self.source.must("POST", "/_bulk", "".join('{"index":{"_index":"%s","_id":"%d"}}\n{"n":%d}\n' % (index, i, n) for i in range(count)))
 
-    def assert_as_of(self, bodies, indices):
-        """All that was sent of the first state has one version."""
-        versions = set()
+    def commits(self, indices):
+        """Returns: the timestamps of the commits that made the documents, by index and id."""
+        reply = self.source.must("POST", "/%s/_search?commit_timestamp=true" % ",".join(indices), {"size": 1000})
+        return {(hit["_index"], hit["_id"]): hit["_commit_timestamp"] for hit in reply["hits"]["hits"]}
+
+    def assert_as_of(self, bodies, commits):
+        """Each document was sent in its first state, with the version of that."""
+        sent = {}
         for body in bodies:
             lines = body.decode().splitlines()
             for action, source in zip(lines[::2], lines[1::2]):
                 it = json.loads(action).get("index")
-                if it is not None and it["_index"] in indices and json.loads(source) == {"n": 1}:
-                    versions.add(it["version"])
-        self.assertEqual(len(versions), 1)
+                if it is not None and json.loads(source) == {"n": 1}:
+                    sent[it["_index"], it["_id"]] = it["version"]
+        self.assertEqual(sent, commits)
 
     def test_one_timestamp(self):
         """Documents are changed, an index is deleted and made again, another one made, before they are read."""
         for index in "abc":
             self.put(index, 1)
+        commits = self.commits("abc")
 
         def meanwhile():
             self.put("b", 2)
@@ -474,7 +480,7 @@ class Snapshot(Copy):
             self.source.must("PUT", "/d/_doc/new", {"n": 4})
         bodies = self.hold(meanwhile)
         self.once("--lanes", "1", to=self.meddler.url)
-        self.assert_as_of(bodies, "abc")
+        self.assert_as_of(bodies, commits)
         self.assertEqual(sum(body.count(b'"_index":"b"') for body in bodies), 40)  # each at its first state, then at its last
         self.assert_equal()
         self.assertEqual(self.source.must("GET", "/_transaction")["transactions"], [])
@@ -509,6 +515,7 @@ class Snapshot(Copy):
         with Server("--history", "1s", "--feed", "1s") as self.source:
             for index in "ab":
                 self.put(index, 1)
+            commits = self.commits("ab")
 
             def meanwhile():
                 begun = self.source.must("GET", "/_timestamp")["timestamp"]  # the copy's, or later
@@ -521,7 +528,7 @@ class Snapshot(Copy):
                 until(is_cut, "the feed is cut")
             bodies = self.hold(meanwhile)
             self.assertIn("everything is compared", self.once("--lanes", "1", to=self.meddler.url))
-            self.assert_as_of(bodies, "ab")
+            self.assert_as_of(bodies, commits)
             self.assertEqual(sum(body.count(b'"_index":"b"') for body in bodies), 31)
             self.assert_equal()
 
