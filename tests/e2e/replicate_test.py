@@ -315,6 +315,17 @@ class First(Copy):
         self.assert_equal()
         self.assertEqual(self.target.must("GET", "/new/_doc/1")["_version"], self.source.must("GET", "/new/_doc/1?version_history=true")["versions"][0]["from"])
 
+    def test_deleted_documents_of_an_existing_index(self):
+        """Its documents were deleted, and the target still knows their versions, which are above the commits': the source's are copied all the same."""
+        self.fill(10)
+        present = self.source.must("PUT", "/_scripts/later", {"script": {"lang": "painless", "source": "1"}}) and self.source.must("GET", "/_timestamp")["timestamp"]
+        for id in ("1", "2", "more"):
+            self.target.must("PUT", "/fs/_doc/%s?version_type=external&version=%d" % (id, present - 1), {"n": "old"})
+            self.target.must("DELETE", "/fs/_doc/" + id)
+        self.source.must("PUT", "/_scripts/later", {"script": {"lang": "painless", "source": "2"}})
+        self.once()
+        self.assert_equal()
+
     def test_all_names_are_checked_before_the_first_document(self):
         """An index that the copy may not have, of any cause and in any place of the order, ends it before it has written to another one."""
         for index in "abc":
