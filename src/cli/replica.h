@@ -408,6 +408,7 @@ void tombstones_end(struct replica *replica);
 struct lanes;
 struct lanes_figures {
     uint64_t sent;    /* acknowledged documents and deletes */
+    uint64_t kept;    /* of these: the target has kept a version at least as new (409) */
     uint64_t refused; /* permanently */
 };
 
@@ -520,6 +521,8 @@ int source_send(struct replica *replica, const struct replica_key *keys, size_t 
  * the routing under which the target may have another version of it; NULL: none.
  */
 void source_put(struct replica *replica, yyjson_val *hit, bool found, const struct replica_key *key, tl_ts read);
+/* Whether a document of an answer has the timestamp of its commit, without which it has no version. */
+bool source_shows_commit(yyjson_val *hit);
 /* Returns: a number of an answer, also where numbers stay as they are written; 0: none. */
 uint64_t replica_number(yyjson_val *object, const char *name);
 /* Returns: whether two routings are the same; data NULL: none. */

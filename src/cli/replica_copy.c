@@ -245,8 +245,11 @@ static int copy_hits(void *context, yyjson_val *hits, tl_ts version)
     struct replica *replica = context;
     size_t i, count;
     yyjson_val *hit;
-    json_arr_foreach (hits, i, count, hit)
+    json_arr_foreach (hits, i, count, hit) {
+        if (!source_shows_commit(hit))
+            return replica_disbelieve("source", "documents", "");
         source_put(replica, hit, true, NULL, version);
+    }
     progress_set(&replica->progress, replica->progress.done + count);
     tell_source(replica, "copying", replica->before.ts);
     return lanes_state(replica->lanes);
@@ -409,6 +412,23 @@ static bool has_documents(struct replica *replica, const char *name)
     return false;
 }
 
+/*
+ * Copies an index into one of the target that another program, or this one in a previous life, has
+ * made. If it has no documents, the target may still know versions of deleted ones above the
+ * commits': then it keeps these, and all is sent again.
+ */
+static int copy_into(struct replica *replica, const char *name)
+{
+    bool supersedes = has_documents(replica, name);
+    uint64_t kept = lanes_figures(replica->lanes).kept;
+    int r = copy_index(replica, name, supersedes);
+    if (r == 0 && !supersedes && lanes_figures(replica->lanes).kept > kept) {
+        copy_from_the_beginning(replica);
+        r = copy_index(replica, name, true);
+    }
+    return r;
+}
+
 static int see_index(struct replica *replica, struct slice index, enum target_had *ret_had)
 {
     tl_cleanup(buf_deinit) struct buf name = BUF_INIT(BUF_UNLIMITED), path = BUF_INIT(BUF_UNLIMITED);
@@ -441,7 +461,7 @@ static int see_index(struct replica *replica, struct slice index, enum target_ha
         r = r == 0 ? learn_identities(replica, name.data) : r;
     }
     if (r == 0 && *ret_had != TARGET_WHOLE)
-        r = copy_index(replica, name.data, *ret_had == TARGET_PART && has_documents(replica, name.data));
+        r = *ret_had == TARGET_PART ? copy_into(replica, name.data) : copy_index(replica, name.data, false);
     if (r == 0 && *ret_had == TARGET_PART)
         r = sweep_each(replica, name.data);
     if (r == 0 && *ret_had != TARGET_WHOLE)

@@ -285,23 +285,26 @@ static bool is_answered(const struct lane *lane, size_t sent)
 }
 
 /*
- * Requires: is_answered(). Keeps in the batch the items to be sent again. Returns: the number of
- * documents that the target has permanently refused.
+ * Requires: is_answered(). Keeps in the batch the items to be sent again. Returns: the numbers of
+ * documents that the target has permanently refused, and of which it has kept its own version.
  */
-static size_t take_reply(struct lane *lane)
+static struct lanes_figures take_reply(struct lane *lane)
 {
     struct batch *batch = &lane->sending;
     yyjson_doc *reply = tl_steal(lane->client.json); /* the refused ones have requests of their own */
-    size_t i, count, left = 0, refused = 0;
+    struct lanes_figures taken = {0};
+    size_t i, count, left = 0;
     yyjson_val *value;
     json_arr_foreach (yyjson_obj_get(yyjson_doc_get_root(reply), "items"), i, count, value) {
         struct item item = batch->items[i];
         enum outcome outcome = outcome_of(&item, result_of(value));
-        if (outcome == AGAIN && is_unknown((long)yyjson_get_int(yyjson_obj_get(result_of(value), "status"))))
+        long status = (long)yyjson_get_int(yyjson_obj_get(result_of(value), "status"));
+        if (outcome == AGAIN && is_unknown(status))
             suspect(lane, &item, 1);
         if (outcome == AGAIN)
             batch->items[left++] = item;
-        refused += outcome == REFUSED;
+        taken.kept += status == 409;
+        taken.refused += outcome == REFUSED;
         if (outcome == REFUSED) {
             char *error = yyjson_val_write(yyjson_obj_get(result_of(value), "error"), 0, NULL);
             put_aside(lane, &item, error);
@@ -310,7 +313,7 @@ static size_t take_reply(struct lane *lane)
     }
     batch->count = left;
     yyjson_doc_free(reply);
-    return refused;
+    return taken;
 }
 
 /* --- Sending ------------------------------------------------------------------------------------------------------ */
@@ -396,7 +399,8 @@ static bool send_batch(struct lane *lane)
         }
         if (!has_indices(lane))
             return false;
-        size_t before = lane->sending.count, count = before < most ? before : most, refused = 0;
+        size_t before = lane->sending.count, count = before < most ? before : most;
+        struct lanes_figures taken = {0};
         long status = send_some(lane, count);
         bool answered = status == 200 && is_answered(lane, count);
         if (lane->client.attempts > (is_unknown(status) || (status == 200 && !answered) ? 0 : 1))
@@ -404,7 +408,7 @@ static bool send_batch(struct lane *lane)
         if (answered) {
             lane->sending.count = count;
             struct item *rest = lane->sending.items + count;
-            refused = take_reply(lane);
+            taken = take_reply(lane);
             memmove(lane->sending.items + lane->sending.count, rest, (before - count) * sizeof *rest);
             lane->sending.count += before - count;
         } else if (is_for_some(lane, status)) {
@@ -412,7 +416,7 @@ static bool send_batch(struct lane *lane)
             if (count > 1)
                 continue;
             refuse_first(lane, status);
-            refused = 1;
+            taken.refused = 1;
         } else if (status != 200 && !replica_is_passing(status) &&
                    !replica_is_blocked(yyjson_obj_get(client_json(&lane->client), "error"))) {
             replica_print("the target refuses a batch: %s", client_error(&lane->client, status));
@@ -421,8 +425,9 @@ static bool send_batch(struct lane *lane)
         }
         size_t sent = before - lane->sending.count;
         pthread_mutex_lock(&lanes->lock);
-        lanes->figures.sent += sent - refused;
-        lanes->figures.refused += refused;
+        lanes->figures.sent += sent - taken.refused;
+        lanes->figures.kept += taken.kept;
+        lanes->figures.refused += taken.refused;
         pthread_mutex_unlock(&lanes->lock);
         tries = sent > 0 ? 0 : tries + 1;
         if (tries == 1)

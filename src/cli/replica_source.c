@@ -89,6 +89,11 @@ uint64_t replica_number(yyjson_val *object, const char *name)
     return yyjson_is_raw(value) ? strtoull(yyjson_get_raw(value), NULL, 10) : yyjson_get_uint(value);
 }
 
+bool source_shows_commit(yyjson_val *hit)
+{
+    return replica_number(hit, "_commit_timestamp") > 0;
+}
+
 bool replica_same_routing(struct slice a, struct slice b)
 {
     return (a.data == NULL) == (b.data == NULL) && slice_equal(a, b);
@@ -180,6 +185,8 @@ static int take_documents(struct replica *replica, const struct replica_key *key
         return replica_disbelieve("source", "documents", "");
     json_arr_foreach (documents, i, count, document) {
         bool found = yyjson_get_bool(yyjson_obj_get(document, "found"));
+        if (found && !source_shows_commit(document))
+            return replica_disbelieve("source", "documents", "");
         if (yyjson_obj_get(document, "error") == NULL)
             source_put(replica, document, found, &keys[i], replica->source.timestamp);
         else if (!is_of_no_index(document)) {

@@ -645,31 +645,50 @@ static void tell_document(const struct doubt *doubt)
     printf("\n");
 }
 
+/* What a comparison has found, before a repair. */
+struct found {
+    bool equal;
+    uint64_t counts[FINDINGS];
+};
+
 /*
- * Prints the result. Documents that were beyond the limit were not checked again, so both sides are
- * equal only if there were none, even if all that were kept have become equal.
+ * Prints documents that differ. Returns: their numbers, before a repair. Documents that were beyond the limit
+ * were not checked again, so both sides are equal only if there were none, even if all that were
+ * kept have become equal.
  */
-static void tell(struct verification *v)
+static struct found find(const struct verification *v)
 {
-    bool equal = count_differences(v) == 0;
-    uint64_t counts[FINDINGS] = {0};
+    struct found found = {.equal = count_differences(v) == 0};
     for (size_t i = 0; i < v->doubt_count; i++) {
-        counts[finding_of(&v->doubts[i])]++;
+        found.counts[finding_of(&v->doubts[i])]++;
         if (!v->replica->options->json)
             tell_document(&v->doubts[i]);
     }
-    if (v->replica->options->json) {
-        printf("{\"equal\":%s,\"documents\":%" PRIu64, equal ? "true" : "false", v->here.documents);
-        for (size_t i = 0; i < FINDINGS; i++)
-            printf(",\"%s\":%" PRIu64, finding_words[i], counts[i]);
-        printf(",\"more\":%s}\n", v->many ? "true" : "false");
-    } else if (equal)
+    return found;
+}
+
+static void tell(const struct verification *v, const struct found *found)
+{
+    const uint64_t *counts = found->counts;
+    if (found->equal)
         printf("equal: %" PRIu64 " documents\n", v->here.documents);
     else
         printf("not equal: of %" PRIu64 " documents %" PRIu64 " are missing, %" PRIu64 " older, %" PRIu64
                " different, %" PRIu64 " newer, and %" PRIu64 " extra%s\n",
                v->here.documents, counts[FOUND_MISSING], counts[FOUND_OLDER], counts[FOUND_DIFFERENT],
                counts[FOUND_NEWER], counts[FOUND_EXTRA], v->many ? ", and more were not checked" : "");
+}
+
+/* `repaired`: whether both sides are equal after a repair; of --repair only. */
+static void tell_json(const struct verification *v, const struct found *found, bool repaired)
+{
+    printf("{\"equal\":%s,\"documents\":%" PRIu64, found->equal ? "true" : "false", v->here.documents);
+    for (size_t i = 0; i < FINDINGS; i++)
+        printf(",\"%s\":%" PRIu64, finding_words[i], found->counts[i]);
+    printf(",\"more\":%s", v->many ? "true" : "false");
+    if (v->replica->options->repair)
+        printf(",\"repaired\":%s", repaired ? "true" : "false");
+    printf("}\n");
 }
 
 static void begin_side(struct side *side, struct verification *v, struct client *client)
@@ -760,18 +779,24 @@ static int repair_and_check(struct verification *v)
 
 int verify(struct replica *replica)
 {
+    const struct replica_options *options = replica->options;
     struct verification v;
+    struct found found = {0};
     begin(&v, replica);
-    progress_init(&replica->progress, "documents", 0, replica->options->quiet || replica->options->json);
+    progress_init(&replica->progress, "documents", 0, options->quiet || options->json);
     int r = compare_all(&v, true);
-    if (r == 0) {
-        tell(&v);
+    bool compared = r == 0;
+    if (compared) {
+        found = find(&v);
+        if (!options->json)
+            tell(&v, &found);
         tell_verified(replica, replica->source.timestamp, count_differences(&v));
     }
+    size_t differed = v.doubt_count;
     if (r == 0 && v.doubt_count > 0)
-        r = replica->options->repair ? repair_and_check(&v) : REPLICA_FAILED;
+        r = options->repair ? repair_and_check(&v) : REPLICA_FAILED;
     if (r == 0 && v.many) {
-        if (replica->options->repair)
+        if (options->repair)
             replica_print("%d documents were sent, and more are not equal: run --repair again", DOUBTS_MAX);
         else
             replica_print("more than %d documents differed at first, and only %d of them were checked again, which "
@@ -779,6 +804,13 @@ int verify(struct replica *replica)
                           DOUBTS_MAX, DOUBTS_MAX);
         r = REPLICA_FAILED;
     }
+    if (r == 0 && differed > 0) {
+        if (!options->json)
+            printf("equal after the repair: %zu documents were repaired\n", differed);
+        tell_verified(replica, replica->source.timestamp, 0);
+    }
+    if (compared && options->json)
+        tell_json(&v, &found, r == 0);
     end(&v);
     return r;
 }

@@ -241,7 +241,7 @@ class Lagging(replicate_test.Copy):
     def test_stale_answers_are_discarded(self):
         """It answers with an older state: the answer is discarded, and the place does not pass the change that it lacks."""
         self.source.must("PUT", "/fs/_doc/1", {"n": 1})
-        old = self.source.request("POST", "/_mget?any_routing=true", {"docs": [{"_index": "fs", "_type": "_doc", "_id": "1"}]})
+        old = self.source.request("POST", "/_mget?any_routing=true&commit_timestamp=true", {"docs": [{"_index": "fs", "_type": "_doc", "_id": "1"}]})
         stale = response(200, json.loads(old.body), int(old.getheader("Tidelock-Timestamp")))
         given = []
 
@@ -357,7 +357,7 @@ class Lagging(replicate_test.Copy):
         return result
 
     LIST = ("GET", "/*/_settings?ignore_unavailable=true&allow_no_indices=true")
-    WALK = ("POST", "/fs/_search?scroll=10m", {"size": 500, "sort": ["_doc"]})
+    WALK = ("POST", "/fs/_search?scroll=10m&commit_timestamp=true", {"size": 500, "sort": ["_doc"]})
 
     def test_old_whole_indices(self):
         """Indices that the target has lost are copied before the feed is followed, which does not report them again: none of these reads may be older than the position."""

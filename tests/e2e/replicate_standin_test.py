@@ -325,6 +325,20 @@ class Refusals(replicate_test.Copy):
         self.once()
         self.assert_equal()
 
+    def test_small_result_window(self):
+        """A comparison reads smaller pages where the target's index has a max_result_window below its own."""
+        self.source.must("PUT", "/fs", {"settings": {"max_result_window": 600}})
+        self.fill(1500)
+        self.once()
+        self.assertEqual(self.target.indices["fs"].settings["max_result_window"], "600")
+        self.target.must("DELETE", "/fs/_doc/1")
+
+        def compare(what):
+            return subprocess.run(self.command("--quiet", what), capture_output=True, text=True, env=replicate_test.without_rests())
+        found = compare("--verify")
+        self.assertEqual((found.returncode, found.stdout.splitlines()[0]), (1, "missing    fs/1"), found.stderr)
+        self.assertEqual(compare("--repair").returncode, 0)
+        self.assertEqual(compare("--verify").stdout, "equal: 1500 documents\n")
 
     def test_blocked(self):
         """The whole target is read-only, or full: documents, indices and the place wait, until that has ended."""

@@ -315,6 +315,17 @@ class First(Copy):
         self.assert_equal()
         self.assertEqual(self.target.must("GET", "/new/_doc/1")["_version"], self.source.must("GET", "/new/_doc/1?version_history=true")["versions"][0]["from"])
 
+    def test_deleted_documents_of_an_existing_index(self):
+        """Its documents were deleted, and the target still knows their versions, which are above the commits': the source's are copied all the same."""
+        self.fill(10)
+        present = self.source.must("PUT", "/_scripts/later", {"script": {"lang": "painless", "source": "1"}}) and self.source.must("GET", "/_timestamp")["timestamp"]
+        for id in ("1", "2", "more"):
+            self.target.must("PUT", "/fs/_doc/%s?version_type=external&version=%d" % (id, present - 1), {"n": "old"})
+            self.target.must("DELETE", "/fs/_doc/" + id)
+        self.source.must("PUT", "/_scripts/later", {"script": {"lang": "painless", "source": "2"}})
+        self.once()
+        self.assert_equal()
+
     def test_all_names_are_checked_before_the_first_document(self):
         """An index that the copy may not have, of any cause and in any place of the order, ends it before it has written to another one."""
         for index in "abc":
@@ -450,21 +461,27 @@ class Snapshot(Copy):
     def put(self, index, n, count=20):
         self.source.must("POST", "/_bulk", "".join('{"index":{"_index":"%s","_id":"%d"}}\n{"n":%d}\n' % (index, i, n) for i in range(count)))
 
-    def assert_as_of(self, bodies, indices):
-        """All that was sent of the first state has one version."""
-        versions = set()
+    def commits(self, indices):
+        """Returns: the timestamps of the commits that made the documents, by index and id."""
+        reply = self.source.must("POST", "/%s/_search?commit_timestamp=true" % ",".join(indices), {"size": 1000})
+        return {(hit["_index"], hit["_id"]): hit["_commit_timestamp"] for hit in reply["hits"]["hits"]}
+
+    def assert_as_of(self, bodies, commits):
+        """Each document was sent in its first state, with the version of that."""
+        sent = {}
         for body in bodies:
             lines = body.decode().splitlines()
             for action, source in zip(lines[::2], lines[1::2]):
                 it = json.loads(action).get("index")
-                if it is not None and it["_index"] in indices and json.loads(source) == {"n": 1}:
-                    versions.add(it["version"])
-        self.assertEqual(len(versions), 1)
+                if it is not None and json.loads(source) == {"n": 1}:
+                    sent[it["_index"], it["_id"]] = it["version"]
+        self.assertEqual(sent, commits)
 
     def test_one_timestamp(self):
         """Documents are changed, an index is deleted and made again, another one made, before they are read."""
         for index in "abc":
             self.put(index, 1)
+        commits = self.commits("abc")
 
         def meanwhile():
             self.put("b", 2)
@@ -474,7 +491,7 @@ class Snapshot(Copy):
             self.source.must("PUT", "/d/_doc/new", {"n": 4})
         bodies = self.hold(meanwhile)
         self.once("--lanes", "1", to=self.meddler.url)
-        self.assert_as_of(bodies, "abc")
+        self.assert_as_of(bodies, commits)
         self.assertEqual(sum(body.count(b'"_index":"b"') for body in bodies), 40)  # each at its first state, then at its last
         self.assert_equal()
         self.assertEqual(self.source.must("GET", "/_transaction")["transactions"], [])
@@ -509,6 +526,7 @@ class Snapshot(Copy):
         with Server("--history", "1s", "--feed", "1s") as self.source:
             for index in "ab":
                 self.put(index, 1)
+            commits = self.commits("ab")
 
             def meanwhile():
                 begun = self.source.must("GET", "/_timestamp")["timestamp"]  # the copy's, or later
@@ -521,7 +539,7 @@ class Snapshot(Copy):
                 until(is_cut, "the feed is cut")
             bodies = self.hold(meanwhile)
             self.assertIn("everything is compared", self.once("--lanes", "1", to=self.meddler.url))
-            self.assert_as_of(bodies, "ab")
+            self.assert_as_of(bodies, commits)
             self.assertEqual(sum(body.count(b'"_index":"b"') for body in bodies), 31)
             self.assert_equal()
 
@@ -1306,7 +1324,11 @@ class Verify(Copy):
         self.assertEqual(found[-1], "not equal: of 2503 documents 4 are missing, 0 older, 3 different, 0 newer, and 3 extra")
         self.assertEqual(json.loads(self.verify("--verify", "--json", expect=1)),
                          {"equal": False, "documents": 2503, "missing": 4, "extra": 3, "older": 0, "different": 3, "newer": 0, "more": False})
-        self.verify("--repair")
+        self.assertEqual(self.verify("--repair").splitlines()[-1], "equal after the repair: 10 documents were repaired")
+        self.assertEqual(self.verify("--repair"), "equal: 2503 documents\n")
+        self.target.must("DELETE", "/fs/_doc/1")
+        self.assertEqual(json.loads(self.verify("--repair", "--json")),
+                         {"equal": False, "documents": 2503, "missing": 1, "extra": 0, "older": 0, "different": 0, "newer": 0, "more": False, "repaired": True})
         self.assertEqual(self.verify("--verify"), "equal: 2503 documents\n")
 
     def test_versions_are_compared_and_contents_by_an_option(self):
@@ -1325,6 +1347,74 @@ class Verify(Copy):
         self.assert_equal()
         self.assertEqual(self.verify("--verify", "--content"), "equal: 20 documents\n")
         self.assertEqual(self.verify("--verify"), "equal: 20 documents\n")
+
+    def test_changes_after_a_repair(self):
+        """A repair gives documents and deletes the timestamp of its read as version, which is above their commits': each later change is above that, by a write, a rename or a delete, and after a delete."""
+        self.source.must("PUT", "/fs", {"mappings": {"properties": {"path": {"type": "path"}}}})
+        self.fill(6)
+        self.source.must("PUT", "/fs/_doc/below", {"path": "/a/b/c", "n": 1})
+        self.once()
+        for i in range(5):
+            for id in ("1", "2", "below"):
+                self.target.must("PUT", "/fs/_doc/" + id, {"n": -i})
+            self.target.must("PUT", "/fs/_doc/3", {"n": -i})
+            self.source.must("DELETE", "/fs/_doc/3")
+            self.target.must("DELETE", "/fs/_doc/4")
+            self.assertEqual(self.verify("--repair").splitlines()[-1], "equal after the repair: 5 documents were repaired")
+            self.assert_equal()
+            self.source.must("PUT", "/fs/_doc/1", {"n": i})
+            self.source.must("DELETE", "/fs/_doc/2")
+            self.source.must("PUT", "/fs/_doc/2", {"n": i})
+            self.source.must("POST", "/fs/_rename", {"from": ("/a", "/z")[i % 2], "to": ("/z", "/a")[i % 2]})
+            self.source.must("PUT", "/fs/_doc/3", {"n": i})
+            self.source.must("DELETE", "/fs/_doc/4")
+            self.once()
+            self.assert_equal()
+            self.source.must("PUT", "/fs/_doc/4", {"n": i})
+            self.once()
+            self.assertEqual(self.verify("--verify", "--content"), "equal: 7 documents\n")
+
+    def test_copy_of_an_earlier_program(self):
+        """It gave all documents the timestamp of the read as version: they are equal, and each later change is above it; an old request of it changes nothing."""
+        self.source.must("PUT", "/fs", {"mappings": {"properties": {"path": {"type": "path"}}}})
+        self.fill(6)
+        self.source.must("PUT", "/fs/_doc/below", {"path": "/a/b/c", "n": 1})
+        self.once()
+        present = self.source.must("PUT", "/_scripts/later", {"script": {"lang": "painless", "source": "1"}}) and self.source.must("GET", "/_timestamp")["timestamp"]
+        for (_, id), (source, _) in documents(self.source.must).items():
+            self.target.must("PUT", "/fs/_doc/%s?version_type=external&version=%d" % (id, present), source)
+        self.assertEqual(self.verify("--verify"), "equal: 7 documents\n")
+        self.source.must("POST", "/fs/_rename", {"from": "/a/b", "to": "/c"})
+        self.source.must("PUT", "/fs/_doc/1", {"n": 7})
+        self.source.must("DELETE", "/fs/_doc/2")
+        self.once()
+        self.assert_equal()
+        for id in ("1", "2", "below"):
+            self.assertEqual(self.target.ask("PUT", "/fs/_doc/%s?version_type=external&version=%d" % (id, present), {"n": -1})[0], 409)
+        self.assertEqual(self.verify("--verify", "--content"), "equal: 6 documents\n")
+
+    def test_index_made_again(self):
+        """Documents of the same ids in an index that was deleted and made again, while a copy follows and while none does, closed in the target or deleted there."""
+        for options in ((), ("--delete-indices",)):
+            for follows in (False, True):
+                with self.subTest((options, follows)):
+                    self.setUp()
+                    self.fill(6)
+                    self.once(*options)
+                    self.target.must("PUT", "/fs/_doc/1", {"n": -1})
+                    self.verify("--repair", *options)
+                    process = self.follow(*options) if follows else None
+                    for count in (4, 5):
+                        self.source.must("DELETE", "/fs")
+                        self.fill(count)
+                    if follows:
+                        self.await_equal()
+                        self.kill_copy(process)
+                    else:
+                        self.once(*options)
+                    self.assert_equal()
+                    self.assertEqual(self.verify("--verify", "--content"), "equal: 5 documents\n")
+                    self.end()
 
     def test_newer_versions_in_target_are_named_and_not_mended(self):
         """Versions above the source's timestamp: --repair cannot replace them, and ends with 1, until their index is copied again."""

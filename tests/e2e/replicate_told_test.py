@@ -32,11 +32,11 @@ class Told(unittest.TestCase):
         return self.source.must("GET", "/_timestamp")["timestamp"]
 
     @contextlib.contextmanager
-    def comparing_copy(self, target, environment=None):
+    def comparing_copy(self, target, *options, environment=None):
         """A copy that compares every second, inside the `with` statement; it ends with status 0. Yields: the list of its lines about documents that are not equal, filled at its end."""
         unequal = []
         with tempfile.TemporaryFile("w+") as errors:
-            process = subprocess.Popen([PROGRAM, "replicate", "--from", self.source.url, "--to", target.url, "--quiet", "--verify-every", "1s"],
+            process = subprocess.Popen([PROGRAM, "replicate", "--from", self.source.url, "--to", target.url, "--quiet", "--verify-every", "1s", *options],
                                        stderr=errors, env=environment)
             try:
                 yield unequal
@@ -145,21 +145,31 @@ class Told(unittest.TestCase):
             self.assertEqual(subprocess.run([*command, "--verify"], capture_output=True).returncode, 0)
             self.assertEqual(self.copies()["default"]["verified_differences"], 0)
 
-    def test_compares_by_itself(self):
-        """Foreign changes of the target are found and repaired, while the feed is followed."""
+    def compare_by_itself(self, foreign, *options):
+        """`foreign` changes fs/8 in the target."""
         self.put(50)  # it compares at a hundredth of its speed
         with Server() as target:
-            with self.comparing_copy(target) as unequal:
+            with self.comparing_copy(target, *options) as unequal:
                 until(lambda: self.copies().get("default", {}).get("verified_differences") == 0, "it has compared once")
                 target.must("DELETE", "/fs/_doc/7")
                 target.must("PUT", "/fs/_doc/stray", {"n": 1})
-                target.must("PUT", "/fs/_doc/8?version_type=external_gte&version=%d" % target.must("GET", "/fs/_doc/8")["_version"], {"n": 8000})
+                foreign(target)
                 self.source.must("PUT", "/fs/_doc/came", {"n": 1})
                 until(lambda: target.ask("GET", "/fs/_doc/came")[0] == 200, "it follows all the while")
                 until(lambda: target.ask("GET", "/fs/_doc/7")[0] == 200 and target.ask("GET", "/fs/_doc/stray")[0] == 404
                       and target.must("GET", "/fs/_doc/8")["_source"] == {"n": 8}, "all is mended")
                 until(lambda: self.copies()["default"]["verified_differences"] == 0, "it was compared again")
             self.assertEqual(sorted(set(unequal)), ["tidelock replicate: fs/%s is not equal" % id for id in ("7", "8", "stray")])
+
+    def test_compares_by_itself(self):
+        """Foreign changes of the target are found and repaired, while the feed is followed."""
+        self.compare_by_itself(lambda target: target.must("PUT", "/fs/_doc/8", {"n": 8000}))
+
+    def test_compares_contents_by_itself(self):
+        """With --content, also one that has left the version as it was."""
+        def foreign(target):
+            target.must("PUT", "/fs/_doc/8?version_type=external_gte&version=%d" % target.must("GET", "/fs/_doc/8")["_version"], {"n": 8000})
+        self.compare_by_itself(foreign, "--content")
 
     def test_newer_document_is_reported_once(self):
         """Several comparisons find it; it is not counted as repaired. Another one is reported besides."""
@@ -173,7 +183,7 @@ class Told(unittest.TestCase):
                 before = self.copies()["default"]["verified_at"]
                 self.source.must("PUT", "/fs/_doc/came", {"n": before})  # the next comparison is of a later timestamp
         with Server() as target:
-            with self.comparing_copy(target, without_rests()) as unequal:
+            with self.comparing_copy(target, environment=without_rests()) as unequal:
                 until(lambda: self.copies().get("default", {}).get("state") == "following", "it follows")
                 for id, count in (("7", 1), ("9", 2)):
                     target.must("PUT", "/fs/_doc/%s?version_type=external&version=%d" % (id, 1 << 60), {"n": -1})

@@ -353,6 +353,8 @@ class Standin:
         elif not shown:
             hits = [{name: value for name, value in hit.items() if name != "_source"} for hit in hits]
         size, total = body.get("size", 10), len(hits)
+        if any(size > int(index.settings.get("max_result_window", 10000)) for index in indices):
+            raise Refused(400, "search_phase_execution_exception")
         reply = {"timed_out": False, "_shards": {"failed": 0}, "hits": {"total": {"value": total}, "hits": hits[:size]}}
         if "scroll" in query:
             reply["_scroll_id"] = "scroll-%d-%f" % (len(self.scrolls), time.monotonic())
