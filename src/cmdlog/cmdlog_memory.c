@@ -611,6 +611,7 @@ static struct cmdlog_hosts *list_in(struct cmdlog_medium *medium)
     struct cmdlog_hosts *hosts = mem_zalloc(sizeof *hosts + count * sizeof hosts->hosts[0] + bytes);
     char *tail = (char *)&hosts->hosts[count];
     hosts->version = medium->hosts_version;
+    hosts->asked = clock_boot_us();
     list_for_each(link, &medium->hosts)
     {
         struct medium_host *host = list_entry(link, struct medium_host, link);

@@ -56,6 +56,7 @@ struct cmdlog_host {
 /* The members at one time, by name. */
 struct cmdlog_hosts {
     uint64_t version; /* increases with each change */
+    uint64_t asked;   /* boot clock; every life that had begun by then is listed, unless it has ended */
     size_t count;
     struct cmdlog_host hosts[];
 };
@@ -185,8 +186,9 @@ int cmdlog_forget_host(struct cmdlog *log, struct slice name, uint64_t until) TL
 
 /*
  * Records that this host has halted before an entry: it has never applied the entry, and will not
- * apply it before cmdlog_resume(). README.md, "Skipped entries".
- * Returns: 0; CMDLOG_UNREACHABLE: it may or may not be recorded; fatal codes.
+ * apply it before cmdlog_resume(). README.md, "Skipped entries". No attempt takes effect after the next
+ * cmdlog_resume(), also one whose reply was lost, or whose process has ended.
+ * Returns: 0; CMDLOG_UNREACHABLE: it may or may not be recorded; TL_ERR_NO_SPACE; fatal codes.
  */
 int cmdlog_halt(struct cmdlog *log, cmdlog_position position, uint64_t until) TL_MUST_USE;
 /* Withdraws that record, if there is one. Returns: as cmdlog_halt(). */
@@ -202,7 +204,7 @@ struct cmdlog_skip_refusal {
  * Skips an entry: no host ever applies it.
  * Requires: this host has halted at it.
  * Returns: 0; CMDLOG_EXISTS: it is skipped already; CMDLOG_REFUSED with *ret_refusal;
- * CMDLOG_UNREACHABLE: it may or may not be skipped; fatal codes.
+ * CMDLOG_UNREACHABLE: it may or may not be skipped; TL_ERR_NO_SPACE; fatal codes.
  */
 int cmdlog_skip(struct cmdlog *log, cmdlog_position position, uint64_t until,
                 struct cmdlog_skip_refusal *ret_refusal) TL_MUST_USE;

@@ -3,6 +3,7 @@
 #include "journal/at_work.h"
 #include "journal/cluster.h"
 
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -99,6 +100,62 @@ void cluster__requeue(struct journal *journal, struct inflight_entry *entry)
     mem_free(entry);
 }
 
+/* --- Needless ends of waits --------------------------------------------------------------------------------------- */
+
+struct request_numbers {
+    uint64_t *numbers; /* rising */
+    size_t count;
+};
+
+static int compare_numbers(const void *a, const void *b)
+{
+    uint64_t one = *(const uint64_t *)a, other = *(const uint64_t *)b;
+    return one < other ? -1 : one > other;
+}
+
+static bool is_among(const struct request_numbers *all, uint64_t number)
+{
+    return bsearch(&number, all->numbers, all->count, sizeof number, compare_numbers) != NULL;
+}
+
+/* Returns: the requests of the commands that may have been cancelled. Owns: the caller; mem_free. */
+static struct request_numbers list_cancelable(const struct list *commands)
+{
+    struct request_numbers all = {0};
+    size_t capacity = 0;
+    list_for_each(link, commands)
+    {
+        const struct command *command = list_entry(link, struct command, link);
+        if (command->waiter == NULL)
+            continue;
+        if (all.count == capacity) {
+            capacity = capacity == 0 ? 16 : 2 * capacity;
+            all.numbers = mem_realloc(all.numbers, capacity * sizeof *all.numbers);
+        }
+        all.numbers[all.count++] = command->request;
+    }
+    if (all.count > 0)
+        qsort(all.numbers, all.count, sizeof *all.numbers, compare_numbers);
+    return all;
+}
+
+size_t cluster__drop_cancels(const struct list *refused, struct list *among, struct list *dropped)
+{
+    struct request_numbers never = list_cancelable(refused);
+    size_t count = 0;
+    list_for_each_safe(link, following, among)
+    {
+        const struct command *command = list_entry(link, struct command, link);
+        if (never.count == 0 || command->type != COMMAND_CANCEL || !is_among(&never, command->cancel.request))
+            continue;
+        list_remove(link);
+        list_append(dropped, link);
+        count++;
+    }
+    mem_free(never.numbers);
+    return count;
+}
+
 /* --- Timeouts ----------------------------------------------------------------------------------------------------- */
 
 void cluster__complete_commands(struct list *commands)
@@ -136,11 +193,13 @@ static size_t expire_list(struct journal *journal, struct list *commands, uint64
 
 /*
  * Abandons entries submitted before a time: they may still be ordered, so the outcome of their
- * commands is unknown. Requires: queue_lock.
+ * commands is unknown. Those of cluster__is_kept() are queued again, in front, since the entry may never be:
+ * two of them are as one. Requires: queue_lock.
  */
 static void expire_inflight(struct journal *journal, uint64_t before, struct list *refused)
 {
     REQUIRE(journal__holds(&journal->queue_lock));
+    struct list *first = journal->queue.next;
     list_for_each(at, &journal->cluster->inflight)
     {
         struct inflight_entry *entry = list_entry(at, struct inflight_entry, link);
@@ -150,6 +209,11 @@ static void expire_inflight(struct journal *journal, uint64_t before, struct lis
         while (!list_empty(&entry->commands)) {
             struct command *command = list_entry(entry->commands.next, struct command, link);
             list_remove(&command->link);
+            if (cluster__is_kept(command)) {
+                list_insert_before(first, &command->link);
+                journal->taken--;
+                continue;
+            }
             cluster__refuse(
                 command, PROBLEM_OUTCOME_UNKNOWN,
                 "the log of the cluster did not answer in time; whether this was done, or will be, is not known");
@@ -160,16 +224,18 @@ static void expire_inflight(struct journal *journal, uint64_t before, struct lis
 
 void cluster__expire_commands(struct journal *journal)
 {
-    struct list refused = LIST_INIT(refused);
+    struct list refused = LIST_INIT(refused), dropped = LIST_INIT(dropped);
     uint64_t now = journal__boot(journal);
     pthread_mutex_lock(&journal->queue_lock);
     if (now > journal->cluster->timeout_us) {
         journal->taken += expire_list(journal, &journal->queue, now - journal->cluster->timeout_us, &refused);
+        journal->taken += cluster__drop_cancels(&refused, &journal->queue, &dropped);
         (void)expire_list(journal, &journal->cluster->inspections, now - journal->cluster->timeout_us, &refused);
         expire_inflight(journal, now - journal->cluster->timeout_us, &refused);
     }
     pthread_mutex_unlock(&journal->queue_lock);
     cluster__complete_commands(&refused);
+    cluster__complete_commands(&dropped);
 }
 
 /* --- The keeper's thread ------------------------------------------------------------------------------------------ */
@@ -439,6 +505,7 @@ static void end_left(struct journal *journal)
     struct cluster *cluster = journal->cluster;
     struct list refused = LIST_INIT(refused);
     pthread_mutex_lock(&journal->queue_lock);
+    expire_inflight(journal, UINT64_MAX, &refused); /* it may queue commands again */
     while (!list_empty(&journal->queue)) {
         struct command *command = list_entry(journal->queue.next, struct command, link);
         list_remove(&command->link);
@@ -452,7 +519,6 @@ static void end_left(struct journal *journal)
                         "the server is stopping; try again later");
         list_append(&refused, link);
     }
-    expire_inflight(journal, UINT64_MAX, &refused);
     while (!list_empty(&cluster->inflight)) {
         struct inflight_entry *entry = list_entry(cluster->inflight.next, struct inflight_entry, link);
         list_remove(&entry->link);

@@ -38,6 +38,7 @@ struct chain_point {
 /* What this host knows about another one. */
 struct peer {
     uint64_t life;
+    uint64_t began;   /* boot clock: its JOIN was applied here, or this process began */
     uint64_t beat_at; /* boot clock: its newest heartbeat was applied here; 0: never */
     /* Of that heartbeat; `ts` is this host's at the same position, 0: unknown. */
     struct chain_point beat;
@@ -150,6 +151,12 @@ void cluster__complete_commands(struct list *commands);
  * repeat it: the wait or the attachment that it ends would stay.
  */
 bool cluster__is_kept(const struct command *command);
+/*
+ * Moves those CANCELs of a list to `dropped` whose commands are in `refused`, so in no entry: they would end
+ * nothing. Without this, clients that come and go while the log has no space or cannot be reached would fill the
+ * queue with commands that are kept. Returns: their number. Requires: queue_lock, if `among` is the queue.
+ */
+size_t cluster__drop_cancels(const struct list *refused, struct list *among, struct list *dropped);
 /* Sets a command's problem. */
 void cluster__refuse(struct command *command, enum problem_type type, const char *why);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Applies the entries of the cluster's log. README.md, "In a cluster". */
 #include <inttypes.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -110,6 +111,27 @@ static void begin_life(struct journal *journal, uint16_t number)
     cluster__forget_clocks(journal);
 }
 
+/*
+ * Returns: why this host's JOIN was refused; mem_free. The core's reason names the limit only: what a host does
+ * about it depends on that host's own. Requires: core_lock, queue_lock.
+ */
+static char *describe_refusal(struct journal *journal, struct slice reason)
+{
+    const struct core_limits *own = &journal->cluster->limits, *common = core_limits(journal->core);
+    const char *limit = core_limits_differ(own, common);
+    size_t len = limit != NULL ? strlen(limit) : 0;
+    struct buf text = BUF_INIT(BUF_UNLIMITED);
+    buf_slice(&text, reason);
+    if (len > 0 && reason.len > len && slice_is(slice_from_offset(reason, reason.len - len), limit)) {
+        uint64_t value = core_limits_value(common, limit);
+        buf_printf(&text, ": this host has %" PRIu64 ", the cluster %" PRIu64, core_limits_value(own, limit), value);
+        if (strchr(limit, ' ') == NULL)
+            buf_printf(&text, "; start it with --%s %" PRIu64, limit, value);
+    }
+    buf_byte(&text, '\0');
+    return buf_detach(&text, &(size_t){0});
+}
+
 /* Handles an applied JOIN of this host: it has joined, or was refused. Requires: core_lock. */
 static void handle_join(struct journal *journal, uint64_t life, const struct list *group)
 {
@@ -128,7 +150,7 @@ static void handle_join(struct journal *journal, uint64_t life, const struct lis
             if (command->type == COMMAND_JOIN && command->problem.type != PROBLEM_NONE && cluster->refused == NULL) {
                 cluster->joining = cluster->refusal_stands = false;
                 cluster->refused_after = cluster->lives_ended;
-                cluster->refused = mem_strdup(command->problem.reason.data, command->problem.reason.len);
+                cluster->refused = describe_refusal(journal, command->problem.reason);
             }
         }
         pthread_cond_broadcast(&cluster->changed);

@@ -186,7 +186,7 @@ static struct journal_host *list_hosts(const struct cluster *cluster, const stru
 static void reset_peer(struct peer *peer, uint64_t life)
 {
     if (peer->life != life)
-        *peer = (struct peer){.life = life};
+        *peer = (struct peer){.life = life, .began = clock_boot_us()};
 }
 
 void cluster__update_hosts(struct journal *journal)
@@ -328,7 +328,8 @@ static bool must_report_gone(struct cluster *cluster, const struct journal_host 
     }
     if (peer->absent_since == 0)
         peer->absent_since = now;
-    return now - peer->absent_since >= ABSENT_US &&
+    /* A list that was asked for before the life is no evidence that the life is over. */
+    return in->asked > peer->began && now - peer->absent_since >= ABSENT_US &&
            (peer->reported_at == 0 || now - peer->reported_at >= REPORT_AGAIN_US);
 }
 
@@ -336,7 +337,7 @@ static bool must_report_gone(struct cluster *cluster, const struct journal_host 
 static void report_gone(struct journal *journal, struct slice name, uint64_t life, bool joined)
 {
     REQUIRE(name.len > 0 && life > 0);
-    /* the list may be older than the life: expelling makes sure that it is over */
+    /* the life is over, by the list; expelling makes sure of that, whatever this host's clock says */
     if (cmdlog_expel(journal->cluster->log, name, life, clock_boot_us() + JOIN_US) != 0)
         return;
     log_warning("host %.*s is out of the cluster", (int)name.len, name.data);

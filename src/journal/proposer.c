@@ -200,6 +200,15 @@ static bool is_own(const struct command *command)
 }
 
 /*
+ * Returns: whether it is ordered while the log's space is scarce. HOST_GONE is one a host, and with a host that is
+ * forgotten the log can be trimmed further.
+ */
+static bool is_ordered_always(const struct command *command)
+{
+    return is_own(command) || command->type == COMMAND_HOST_GONE;
+}
+
+/*
  * Refuses a command for which the log has no space, or postpones it: cluster__is_kept(). `command`: it is
  * in no list.
  */
@@ -237,11 +246,15 @@ static void refuse_for_space(struct journal *journal, struct list *taken, struct
     list_for_each_safe(link, following, taken)
     {
         struct command *command = list_entry(link, struct command, link);
-        if (space.scarce ? is_own(command) : !command_is(command->type, COMMAND_ADDS_DATA))
+        if (space.scarce ? is_ordered_always(command) : !command_is(command->type, COMMAND_ADDS_DATA))
             continue;
         list_remove(link);
         refuse_one(journal, command, refused);
     }
+    struct list dropped = LIST_INIT(dropped);
+    (void)cluster__drop_cancels(refused, taken, &dropped);
+    (void)cluster__drop_cancels(refused, &journal->postponed, &dropped);
+    cluster__complete_commands(&dropped);
 }
 
 /*

@@ -64,6 +64,8 @@ struct cmdlog_double {
     bool refuse_at_submit;   /* cmdlog_double_refuse_held() */
     uint64_t refused_newest; /* numbers up to this one that no entry has taken again were refused */
     unsigned busy; /* submissions that failed with CMDLOG_BUSY */
+    struct cmdlog_hosts *frozen; /* cmdlog_double_freeze_hosts(); NULL: it is not; names are the medium's */
+    unsigned frozen_lists;
 };
 
 struct double_cursor {
@@ -575,25 +577,63 @@ static void double_lease(struct cmdlog *base, struct cmdlog_lease *ret_lease)
     pthread_mutex_unlock(&log->medium->lock);
 }
 
+static struct cmdlog_hosts *list_in(const struct double_medium *medium)
+{
+    struct cmdlog_hosts *hosts = mem_zalloc(sizeof *hosts + HOSTS_MAX * sizeof(struct cmdlog_host));
+    hosts->version = medium->version;
+    hosts->asked = clock_boot_us();
+    for (int i = 0; i < medium->host_count; i++)
+        if (medium->hosts[i].life != 0)
+            hosts->hosts[hosts->count++] = (struct cmdlog_host){
+                slice_from(medium->hosts[i].name), medium->hosts[i].life, slice_from(medium->hosts[i].about)};
+    return hosts;
+}
+
+/* Requires: the list is frozen. */
+static struct cmdlog_hosts *list_frozen(struct cmdlog_double *log)
+{
+    struct cmdlog_hosts *hosts = mem_alloc(sizeof *hosts + HOSTS_MAX * sizeof(struct cmdlog_host));
+    memcpy(hosts, log->frozen, sizeof *hosts + HOSTS_MAX * sizeof(struct cmdlog_host));
+    log->frozen_lists++;
+    pthread_cond_broadcast(&log->medium->changed);
+    return hosts;
+}
+
+void cmdlog_double_freeze_hosts(struct cmdlog *base, bool freeze)
+{
+    struct cmdlog_double *log = of(base);
+    pthread_mutex_lock(&log->medium->lock);
+    mem_free(log->frozen);
+    log->frozen = freeze ? list_in(log->medium) : NULL;
+    log->frozen_lists = 0;
+    log->medium->version++;
+    pthread_cond_broadcast(&log->medium->changed);
+    pthread_mutex_unlock(&log->medium->lock);
+}
+
+void cmdlog_double_await_lists(struct cmdlog *base, unsigned count)
+{
+    struct cmdlog_double *log = of(base);
+    pthread_mutex_lock(&log->medium->lock);
+    while (log->frozen_lists < count)
+        pthread_cond_wait(&log->medium->changed, &log->medium->lock);
+    pthread_mutex_unlock(&log->medium->lock);
+}
+
 static int double_list_hosts(struct cmdlog *base, uint64_t version, uint64_t until, struct cmdlog_hosts **ret_hosts)
 {
     struct cmdlog_double *log = of(base);
     struct double_medium *medium = log->medium;
     pthread_mutex_lock(&medium->lock);
     bool in_time = true;
-    while (in_time && (log->cut || medium->version == version))
+    while (in_time && (log->cut || medium->version == version || (log->frozen != NULL && version != 0)))
         in_time = clock_wait(&medium->changed, &medium->lock, until);
-    if (log->cut || medium->version == version) {
+    if (log->cut || medium->version == version || (log->frozen != NULL && version != 0)) {
         bool cut = log->cut;
         pthread_mutex_unlock(&medium->lock);
         return cut ? CMDLOG_UNREACHABLE : CMDLOG_END;
     }
-    struct cmdlog_hosts *hosts = mem_zalloc(sizeof *hosts + HOSTS_MAX * sizeof(struct cmdlog_host));
-    hosts->version = medium->version;
-    for (int i = 0; i < medium->host_count; i++)
-        if (medium->hosts[i].life != 0)
-            hosts->hosts[hosts->count++] = (struct cmdlog_host){
-                slice_from(medium->hosts[i].name), medium->hosts[i].life, slice_from(medium->hosts[i].about)};
+    struct cmdlog_hosts *hosts = log->frozen != NULL ? list_frozen(log) : list_in(medium);
     pthread_mutex_unlock(&medium->lock);
     *ret_hosts = hosts;
     return 0;

@@ -45,6 +45,13 @@ void cmdlog_double_await_refused(struct cmdlog *log);
  * continues.
  */
 void cmdlog_double_pause_proposer(struct cmdlog *log, bool pause);
+/*
+ * Makes the list of the members stay as it is now for this host, as when no reply to a listing arrives; `false`:
+ * ends that.
+ */
+void cmdlog_double_freeze_hosts(struct cmdlog *log, bool freeze);
+/* Waits until this host has read the list `count` times since it was frozen. */
+void cmdlog_double_await_lists(struct cmdlog *log, unsigned count);
 /* Waits until the proposer has stopped there. */
 void cmdlog_double_await_paused(struct cmdlog *log);
 /* Waits until this log has `count` entries in flight. */

@@ -93,6 +93,7 @@ struct cmdlog_etcd {
 
     /* Members; the calls and requests are the client thread's. */
     struct cmdlog_hosts *live_hosts; /* NULL: not known yet */
+    uint64_t list_asked;             /* boot clock: of the newest request */
     struct grpc_call list_call, hosts_watch_call;
     struct buf list_request, hosts_watch_request, list_answer;
     uint64_t list_next, hosts_watch_next;

@@ -12,9 +12,10 @@
 #include "cmdlog/etcd/messages.h"
 
 enum {
-    KEEPALIVES_PER_LEASE = 6,   /* renewals in the time of a lease */
-    KEEPALIVE_PAUSE_US = 50000, /* after a failed renewal */
-    LISTS_PER_LEASE = 3,        /* scheduled listings of members in the time of a lease */
+    KEEPALIVES_PER_LEASE = 6,    /* renewals in the time of a lease */
+    KEEPALIVE_PAUSE_US = 50000,  /* after a failed renewal */
+    LISTS_PER_LEASE = 3,         /* scheduled listings of members in the time of a lease */
+    LIST_PAUSE_MAX_US = 1000000, /* between two of them */
     HOSTS_PAUSE_US = 200000,
     STATUS_US = 1000000,
     STATUS_BUSY_US = 200000, /* while this host appends */
@@ -133,6 +134,7 @@ static struct cmdlog_hosts *copy_hosts(const struct cmdlog_hosts *from)
     struct cmdlog_hosts *hosts = new_hosts(from->count, bytes);
     char *tail = (char *)&hosts->hosts[hosts->count];
     hosts->version = from->version;
+    hosts->asked = from->asked;
     for (size_t i = 0; i < from->count; i++)
         hosts->hosts[i] = (struct cmdlog_host){copy_into(&tail, from->hosts[i].name), from->hosts[i].life,
                                                copy_into(&tail, from->hosts[i].about)};
@@ -184,9 +186,11 @@ static void list_ended(struct grpc_call *call, int status, struct slice text)
     if (hosts == NULL) {
         log->list_next = clock_boot_us() + HOSTS_PAUSE_US;
     } else if (same_hosts(log->live_hosts, hosts)) {
+        log->live_hosts->asked = log->list_asked;
         mem_free(hosts);
     } else {
         hosts->version = log->live_hosts == NULL ? 1 : log->live_hosts->version + 1;
+        hosts->asked = log->list_asked;
         mem_free(log->live_hosts);
         log->live_hosts = hosts;
         pthread_cond_broadcast(&log->changed);
@@ -201,8 +205,10 @@ static uint64_t run_list(struct cmdlog_etcd *log, uint64_t now)
         return UINT64_MAX;
     if (now < log->list_next)
         return log->list_next;
+    uint64_t pause = log->ttl_us / LISTS_PER_LEASE;
     log->list_answered = false;
-    log->list_next = now + log->ttl_us / LISTS_PER_LEASE;
+    log->list_asked = clock_boot_us();
+    log->list_next = now + (pause < LIST_PAUSE_MAX_US ? pause : LIST_PAUSE_MAX_US);
     log->list_call.deadline = now + CONTROL_US;
     uint64_t retry = log->list_next;
     if (!etcd_client_call(log->client, LANE_CONTROL, &log->list_call, now, &retry))

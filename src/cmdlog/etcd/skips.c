@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "base/check.h"
+#include "base/clock.h"
 #include "cmdlog/etcd/cmdlog_etcd_internal.h"
 
 enum { DIGITS = 20 };
@@ -15,26 +16,83 @@ static void append_position(cmdlog_position position, struct buf *buf)
 static int transact(struct cmdlog_etcd *log, struct buf *request, uint64_t until, struct buf *reply,
                     struct etcd_txn_reply *ret_txn)
 {
+    int status;
     grpc_frame_end(request);
-    int r = etcd_client_request(log->client, LANE_CONTROL, ETCD_TXN, buf_as_slice(request), until, reply, NULL);
+    int r = etcd_client_request(log->client, LANE_CONTROL, ETCD_TXN, buf_as_slice(request), until, reply, &status);
+    if (r == TL_ERR_IO && status == GRPC_RESOURCE_EXHAUSTED)
+        return TL_ERR_NO_SPACE;
     return r == 0 ? etcd_read_txn(buf_as_slice(reply), ret_txn) : r;
+}
+
+/* --- Halting ------------------------------------------------------------------------------------------------------ */
+
+/*
+ * A record of position 0: the host has resumed. It is put, not deleted, since an attempt to halt may be executed
+ * late, even after the end of the process that made it: it puts nothing if the record was put meanwhile.
+ */
+static int resume(struct cmdlog_etcd *log, struct slice digits, uint64_t until)
+{
+    REQUIRE(digits.len == DIGITS);
+    tl_cleanup(buf_deinit) struct buf request = BUF_INIT(BUF_UNLIMITED);
+    tl_cleanup(buf_deinit) struct buf reply = BUF_INIT(BUF_UNLIMITED);
+    struct etcd_txn_reply txn;
+    grpc_frame_begin(&request);
+    etcd_branch_put(&request, ETCD_THEN, log->key_halted, digits, 0);
+    return transact(log, &request, until, &reply, &txn);
+}
+
+/* Reads this host's record. Returns: 0 with the revision at which it was read; CMDLOG_EXISTS: it has `digits`. */
+static int read_halt(struct cmdlog_etcd *log, struct slice digits, uint64_t until, uint64_t *ret_revision)
+{
+    tl_cleanup(buf_deinit) struct buf request = BUF_INIT(BUF_UNLIMITED);
+    tl_cleanup(buf_deinit) struct buf reply = BUF_INIT(BUF_UNLIMITED);
+    struct etcd_header header = {0};
+    struct etcd_kv kv;
+    grpc_frame_begin(&request);
+    etcd_put_range(&request, &(struct etcd_range){.key = log->key_halted});
+    grpc_frame_end(&request);
+    int r = etcd_client_request(log->client, LANE_CONTROL, ETCD_RANGE, buf_as_slice(&request), until, &reply, NULL);
+    struct slice rest = buf_as_slice(&reply);
+    if (r == 0)
+        r = etcd_read_header(buf_as_slice(&reply), &header);
+    if (r == 0)
+        r = etcd_take_kv(&rest, &kv);
+    *ret_revision = header.revision;
+    return r == 1 && slice_equal(kv.value, digits) ? CMDLOG_EXISTS : r < 0 ? r : 0;
+}
+
+/* Returns: as cmdlog_halt(); CMDLOG_BUSY: the record has changed meanwhile. */
+static int try_halt(struct cmdlog_etcd *log, struct slice digits, uint64_t until)
+{
+    REQUIRE(digits.len == DIGITS);
+    tl_cleanup(buf_deinit) struct buf request = BUF_INIT(BUF_UNLIMITED);
+    tl_cleanup(buf_deinit) struct buf reply = BUF_INIT(BUF_UNLIMITED);
+    tl_cleanup(buf_deinit) struct buf end = BUF_INIT(BUF_UNLIMITED);
+    struct etcd_txn_reply txn = {0};
+    uint64_t revision;
+    int r = read_halt(log, digits, until, &revision);
+    if (r != 0)
+        return r == CMDLOG_EXISTS ? 0 : r;
+    buf_slice(&end, log->key_halted);
+    buf_byte(&end, '\0'); /* a range lacks its end */
+    grpc_frame_begin(&request);
+    etcd_compare_unmodified(&request, log->key_halted, buf_as_slice(&end), revision);
+    etcd_branch_put(&request, ETCD_THEN, log->key_halted, digits, 0);
+    r = transact(log, &request, until, &reply, &txn);
+    return r == 0 && !txn.succeeded ? CMDLOG_BUSY : r;
 }
 
 int skips__halt(struct cmdlog *base, cmdlog_position position, uint64_t until)
 {
     struct cmdlog_etcd *log = cmdlog_etcd_of(base);
-    struct buf request = BUF_INIT(BUF_UNLIMITED), reply = BUF_INIT(BUF_UNLIMITED), value = BUF_INIT(BUF_UNLIMITED);
-    struct etcd_txn_reply txn;
-    append_position(position, &value);
-    grpc_frame_begin(&request);
+    tl_cleanup(buf_deinit) struct buf digits = BUF_INIT(BUF_UNLIMITED);
+    append_position(position, &digits);
     if (position == 0)
-        etcd_branch_delete(&request, ETCD_THEN, log->key_halted);
-    else
-        etcd_branch_put(&request, ETCD_THEN, log->key_halted, buf_as_slice(&value), 0);
-    int r = transact(log, &request, until, &reply, &txn);
-    buf_deinit(&request);
-    buf_deinit(&reply);
-    buf_deinit(&value);
+        return resume(log, buf_as_slice(&digits), until);
+    int r;
+    while ((r = try_halt(log, buf_as_slice(&digits), until)) == CMDLOG_BUSY)
+        if (clock_boot_us() >= until)
+            return CMDLOG_UNREACHABLE;
     return r;
 }
 
@@ -187,7 +245,10 @@ int skips__skip(struct cmdlog *base, cmdlog_position position, uint64_t until, s
     buf_slice(&key, log->skips);
     append_position(position, &key);
     while ((r = try_skip(log, position, buf_as_slice(&key), until, ret_refusal)) == CMDLOG_BUSY)
-        ;
+        if (clock_boot_us() >= until) {
+            r = CMDLOG_UNREACHABLE;
+            break;
+        }
     buf_deinit(&key);
     return r;
 }

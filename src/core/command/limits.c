@@ -3,6 +3,7 @@
 #include "core/command/limits.h"
 
 #include <stdint.h>
+#include <string.h>
 
 #include "core/command/codec.h"
 
@@ -94,6 +95,18 @@ const char *core_limits_differ(const struct core_limits *a, const struct core_li
     if (a->script.steps_max != b->script.steps_max)
         return "script-steps";
     return a->script.depth_max != b->script.depth_max ? "script-depth" : NULL;
+}
+
+uint64_t core_limits_value(const struct core_limits *limits, const char *name)
+{
+    struct core_limits copy = *limits;
+    size_t *sizes[NUMBERS];
+
+    list_sizes(&copy, sizes);
+    for (size_t i = 0; i < NUMBERS; i++)
+        if (strcmp(name, size_names[i]) == 0)
+            return *sizes[i];
+    return strcmp(name, "script-steps") == 0 ? limits->script.steps_max : limits->script.depth_max;
 }
 
 bool core_limits_equal(const struct core_limits *a, const struct core_limits *b)

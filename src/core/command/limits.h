@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "script/script.h"
 
@@ -43,6 +44,9 @@ bool core_limits_sound(const struct core_limits *limits);
 bool core_limits_equal(const struct core_limits *a, const struct core_limits *b);
 /* Returns: the name of the first limit that differs; NULL: none. */
 const char *core_limits_differ(const struct core_limits *a, const struct core_limits *b);
+
+/* Returns: a limit of a name that core_limits_differ() has returned. */
+uint64_t core_limits_value(const struct core_limits *limits, const char *name);
 
 /* Codes the limits as numbers in a fixed order, in commands and in the store. */
 void codec_core_limits(struct codec *codec, struct core_limits *limits);

@@ -10,6 +10,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -32,6 +33,42 @@
  * limited by the test's own time limit only.
  */
 enum { LONG_S = 60 };
+
+/* A transaction that is sent late: after the call that made it has ended without a reply. */
+static struct {
+    _Atomic(struct cmdlog *) awaited; /* of this log; NULL: none is caught */
+    struct etcd_client *client;       /* NULL: none was caught */
+    struct buf request;
+} late;
+
+int __real_etcd_client_request(struct etcd_client *client, enum etcd_client_lane lane, const char *path,
+                               struct slice request, uint64_t until, struct buf *reply, int *ret_status);
+int __wrap_etcd_client_request(struct etcd_client *client, enum etcd_client_lane lane, const char *path,
+                               struct slice request, uint64_t until, struct buf *reply, int *ret_status);
+
+int __wrap_etcd_client_request(struct etcd_client *client, enum etcd_client_lane lane, const char *path,
+                               struct slice request, uint64_t until, struct buf *reply, int *ret_status)
+{
+    struct cmdlog *log = atomic_load(&late.awaited);
+    if (log == NULL || cmdlog_etcd_of(log)->client != client || strcmp(path, ETCD_TXN) != 0)
+        return __real_etcd_client_request(client, lane, path, request, until, reply, ret_status);
+    atomic_store(&late.awaited, NULL);
+    late.client = client;
+    buf_slice(&late.request, request);
+    return CMDLOG_UNREACHABLE;
+}
+
+static void send_late(void)
+{
+    struct buf reply = BUF_INIT(BUF_UNLIMITED);
+    assert_non_null(late.client);
+    assert_int_equal(__real_etcd_client_request(late.client, LANE_CONTROL, ETCD_TXN, buf_as_slice(&late.request),
+                                                CMDLOG_FOREVER, &reply, NULL),
+                     0);
+    late.client = NULL;
+    buf_deinit(&late.request);
+    buf_deinit(&reply);
+}
 
 static struct cmdlog *open_with(const char *url, const char *name, uint64_t lease_us)
 {
@@ -711,6 +748,37 @@ static void test_entry_is_skipped_only_if_all_hosts_have_halted(void **state)
     cmdlog_close(c);
 }
 
+/*
+ * etcd executes an attempt to halt after the host has resumed, and may have applied the entry: it has no effect.
+ */
+static void test_attempt_to_halt_has_no_effect_after_resume(void **state)
+{
+    struct cmdlog_skip_refusal refusal = {.hosts = BUF_INIT(BUF_UNLIMITED)};
+    cmdlog_position position;
+    (void)state;
+    struct cmdlog *a = open_at(url_of("late_halt"), "a"), *b = open_at(url_of("late_halt"), "b");
+    join(a);
+    assert_int_equal(append_entry(a, "w", 0, 100, &position), 0);
+    put_checkpoint(b, position - 1, 1, "b");
+    assert_int_equal(cmdlog_halt(a, position, CMDLOG_FOREVER), 0);
+    for (int i = 0; i < 3; i++) { /* without a record, after a resume, after a halt elsewhere */
+        late.request = (struct buf)BUF_INIT(BUF_UNLIMITED);
+        atomic_store(&late.awaited, b);
+        assert_int_equal(cmdlog_halt(b, position, CMDLOG_FOREVER), CMDLOG_UNREACHABLE);
+        assert_int_equal(cmdlog_resume(b, CMDLOG_FOREVER), 0);
+        send_late();
+        assert_skip_refused(a, position, false, "b ");
+        if (i == 1)
+            assert_int_equal(cmdlog_halt(b, position - 1, CMDLOG_FOREVER), 0);
+    }
+    assert_int_equal(cmdlog_halt(b, position, CMDLOG_FOREVER), 0);
+    assert_int_equal(cmdlog_halt(b, position, CMDLOG_FOREVER), 0);
+    assert_int_equal(cmdlog_skip(a, position, CMDLOG_FOREVER, &refusal), 0);
+    buf_deinit(&refusal.hosts);
+    cmdlog_close(a);
+    cmdlog_close(b);
+}
+
 /* If a checkpoint is between the parts of another host's entry, the first parts are retained. */
 static void test_trim_retains_parts_of_incomplete_entry(void **state)
 {
@@ -1111,6 +1179,7 @@ int main(void)
         cmocka_unit_test(test_lease_expires_without_etcd),
         cmocka_unit_test(test_trim_retains_second_newest_checkpoint),
         cmocka_unit_test(test_entry_is_skipped_only_if_all_hosts_have_halted),
+        cmocka_unit_test(test_attempt_to_halt_has_no_effect_after_resume),
         cmocka_unit_test(test_trim_retains_parts_of_incomplete_entry),
         cmocka_unit_test(test_append_is_exactly_once_when_replies_are_lost),
         cmocka_unit_test(test_append_and_follow_survive_cut_connections),

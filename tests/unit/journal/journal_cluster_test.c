@@ -28,6 +28,7 @@
 #include "core/step/command_group.h"
 #include "core/step/core.h"
 #include "journal/journal.h"
+#include "journal/journal_internal.h"
 #include "journal/recover.h"
 #include "mapping/mapping.h"
 #include "store/store.h"
@@ -887,7 +888,8 @@ static void test_mismatched_host_is_refused(void **state)
     begin(&hosts[0], medium, "a");
     options.limits.sessions_max = 7;
     assert_int_equal(try_begin(&hosts[1], medium, "b", &options, &reason), TL_ERR_BUSY);
-    assert_non_null(strstr(reason, "max-sessions"));
+    assert_non_null(
+        strstr(reason, "max-sessions: this host has 7, the cluster 10000; start it with --max-sessions 10000"));
     mem_free(reason);
     hosts[1] = (struct host){0};
     options = plain();
@@ -929,6 +931,43 @@ static void test_build_follows_another_after_stop_of_all_hosts(void **state)
     catch_up(&hosts[0]);
     assert_true(has(&hosts[0], "1") && has(&hosts[0], "2"));
     compare_and_end(hosts, HOSTS);
+    double_medium_free(medium);
+}
+
+/* Returns: the life of a host, as another one has it; 0: it is out. */
+static uint64_t life_of(struct host *host, const char *name)
+{
+    struct journal_host *all;
+    size_t count = journal_hosts(host->journal, &all);
+    uint64_t life = 0;
+    for (size_t i = 0; i < count; i++)
+        if (slice_is(all[i].name, name))
+            life = all[i].life;
+    mem_free(all);
+    return life;
+}
+
+/*
+ * A host that gets no newer list of the log's members does not take one that has joined since for one that is
+ * out, however often it looks.
+ */
+static void test_host_that_is_newer_than_the_list_is_not_expelled(void **state)
+{
+    struct double_medium *medium = double_medium_new();
+    struct host hosts[2] = {0};
+    (void)state;
+    begin(&hosts[0], medium, "a");
+    cmdlog_double_freeze_hosts(hosts[0].log, true);
+    begin(&hosts[1], medium, "b");
+    catch_up(&hosts[0]);
+    uint64_t life = life_of(&hosts[0], "b");
+    assert_true(life != 0);
+    cmdlog_double_await_lists(hosts[0].log, 20); /* each 100 ms; it would have been reported after a second */
+    must(run(&hosts[1], write_command(WRITE_INDEX, "1")));
+    catch_up(&hosts[0]);
+    assert_int_equal(life_of(&hosts[0], "b"), life);
+    cmdlog_double_freeze_hosts(hosts[0].log, false);
+    compare_and_end(hosts, 2);
     double_medium_free(medium);
 }
 
@@ -1377,6 +1416,32 @@ static void test_scarce_log_has_heartbeats_only(void **state)
     double_medium_free(medium);
 }
 
+/* To forget a host, so that the log can be trimmed further, is possible when its space is scarce. */
+static void test_host_is_forgotten_while_log_is_scarce(void **state)
+{
+    struct double_medium *medium = double_medium_new();
+    struct host hosts[2] = {0};
+    struct cmdlog_space scarce = full;
+    struct journal_host *all;
+    size_t count = 0;
+    (void)state;
+    scarce.scarce = true;
+    begin(&hosts[0], medium, "a");
+    begin(&hosts[1], medium, "b");
+    double_medium_set_space(medium, scarce);
+    end(&hosts[1]);
+    while (is_live(&hosts[0], "b"))
+        usleep(1000);
+    assert_int_equal(journal_forget_host(hosts[0].journal, SLICE_LIT("b")), 0);
+    while (count != 1) {
+        count = journal_hosts(hosts[0].journal, &all);
+        mem_free(all);
+        usleep(1000);
+    }
+    end(&hosts[0]);
+    double_medium_free(medium);
+}
+
 /* Begins a wait for a lock that session "s" has; it is in the core on return. */
 static void begin_wait(struct host *host, struct cluster_request *wait, struct command_waiter *waiter)
 {
@@ -1459,6 +1524,76 @@ static void test_end_of_wait_outlasts_timeout(void **state)
     (void)expect_timeout(answer(&queued));
     for (int i = 0; i < 2; i++)
         (void)expect_timeout(answer(&sent[i]));
+    cmdlog_double_hold(host.log, false);
+    assert_int_equal(answer(&wait), PROBLEM_LOCK_WAIT_TIMEOUT);
+    end(&host);
+    double_medium_free(medium);
+}
+
+/* Nor does a refusal after that limit, when the entry was given up. */
+static void test_end_of_wait_outlasts_refusal_of_abandoned_entry(void **state)
+{
+    struct double_medium *medium = double_medium_new();
+    struct cluster_request wait, queued;
+    struct command_waiter waiter = {0};
+    struct options options = plain();
+    struct host host = {0};
+    (void)state;
+    options.timeout_us = 2 * TL_SECOND;
+    assert_int_equal(try_begin(&host, medium, "a", &options, NULL), 0);
+    begin_wait(&host, &wait, &waiter);
+    cmdlog_double_hold(host.log, true);
+    journal_cancel_waiter(host.journal, &waiter);
+    cmdlog_double_await_held(host.log, 2); /* with a heartbeat */
+    ask(&host, &queued, write_command(WRITE_INDEX, "1"));
+    assert_int_equal(answer(&queued), PROBLEM_LOG_UNAVAILABLE); /* so they were given up */
+    cmdlog_double_refuse_held(host.log, DOUBLE_REFUSE_NOW);
+    cmdlog_double_hold(host.log, false);
+    assert_int_equal(answer(&wait), PROBLEM_LOCK_WAIT_TIMEOUT);
+    end(&host);
+    double_medium_free(medium);
+}
+
+static size_t count_queued_cancels(struct host *host)
+{
+    struct journal *journal = host->journal;
+    size_t count = 0;
+    pthread_mutex_lock(&journal->queue_lock);
+    list_for_each(link, &journal->queue) count += list_entry(link, struct command, link)->type == COMMAND_CANCEL;
+    pthread_mutex_unlock(&journal->queue_lock);
+    return count;
+}
+
+/* Clients that come and go while the log cannot be reached leave nothing in the queue. */
+static void test_cancel_of_command_that_never_happens_is_dropped(void **state)
+{
+    struct double_medium *medium = double_medium_new();
+    struct cluster_request wait, sent[2], locks[3];
+    struct command_waiter waiter = {0}, waiters[3] = {0};
+    struct options options = plain();
+    struct host host = {0};
+    (void)state;
+    options.timeout_us = 2 * TL_SECOND;
+    assert_int_equal(try_begin(&host, medium, "a", &options, NULL), 0);
+    begin_wait(&host, &wait, &waiter);
+    cmdlog_double_hold(host.log, true);
+    for (int i = 0; i < 2; i++) {
+        ask(&host, &sent[i], write_command(WRITE_INDEX, "1"));
+        cmdlog_double_await_held(host.log, i + 1);
+    }
+    cmdlog_double_await_held(host.log, 2);
+    for (int i = 0; i < 3; i++) {
+        struct command *lock = lock_command(COMMAND_LOCK, "t", LONG_US);
+        lock->waiter = &waiters[i];
+        ask(&host, &locks[i], lock);
+        journal_cancel_waiter(host.journal, &waiters[i]);
+    }
+    journal_cancel_waiter(host.journal, &waiter);
+    for (int i = 0; i < 3; i++)
+        (void)expect_timeout(answer(&locks[i]));
+    for (int i = 0; i < 2; i++)
+        (void)expect_timeout(answer(&sent[i]));
+    assert_int_equal(count_queued_cancels(&host), 1); /* of the wait */
     cmdlog_double_hold(host.log, false);
     assert_int_equal(answer(&wait), PROBLEM_LOCK_WAIT_TIMEOUT);
     end(&host);
@@ -1828,6 +1963,7 @@ int main(void)
         cmocka_unit_test(test_write_reaches_other_hosts),
         cmocka_unit_test(test_mismatched_host_is_refused),
         cmocka_unit_test(test_build_follows_another_after_stop_of_all_hosts),
+        cmocka_unit_test(test_host_that_is_newer_than_the_list_is_not_expelled),
         cmocka_unit_test(test_trimmed_log_is_refused_with_the_remedy),
         cmocka_unit_test(test_restarted_host_keeps_its_number),
         cmocka_unit_test(test_checkpoint_counts_bytes_of_log),
@@ -1844,9 +1980,12 @@ int main(void)
         cmocka_unit_test(test_entry_whose_number_is_reused_is_divided),
         cmocka_unit_test(test_join_that_log_refuses_later_is_repeated),
         cmocka_unit_test(test_scarce_log_has_heartbeats_only),
+        cmocka_unit_test(test_host_is_forgotten_while_log_is_scarce),
         cmocka_unit_test(test_ends_of_waits_outlast_lack_of_space),
         cmocka_unit_test(test_end_of_wait_that_log_refuses_later_is_repeated),
         cmocka_unit_test(test_end_of_wait_outlasts_timeout),
+        cmocka_unit_test(test_end_of_wait_outlasts_refusal_of_abandoned_entry),
+        cmocka_unit_test(test_cancel_of_command_that_never_happens_is_dropped),
         cmocka_unit_test(test_full_log_refuses_large_commands_only),
         cmocka_unit_test(test_two_hosts_that_differ_both_end_if_keeper_finds_out),
         cmocka_unit_test(test_two_hosts_that_differ_both_end_if_other_one_finds_out),
