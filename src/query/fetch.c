@@ -24,6 +24,15 @@ static bool source_enabled(const struct mapping *mapping)
     return mapping_type_count(mapping) == 0 || mapping_type_at(mapping, 0)->source_enabled;
 }
 
+/* Returns: whether stored_fields names the source, which is returned then even if `_source` is false. */
+static bool stores_source(const struct search_request *request)
+{
+    for (size_t i = 0; i < request->stored_field_count; i++)
+        if (slice_is(request->stored_fields[i], "_source"))
+            return true;
+    return false;
+}
+
 int fetcher_init(struct fetcher *fetcher, struct binder *binder, const struct search_request *request,
                  const struct named_list *named)
 {
@@ -34,7 +43,8 @@ int fetcher_init(struct fetcher *fetcher, struct binder *binder, const struct se
     buf_deinit(&name);
     bool other_fields = request->stored_field_count > 0 || request->script_field_count > 0;
     fetcher->source_allowed = source_enabled(binder->index->mapping);
-    fetcher->source = !request->no_source && fetcher->source_allowed && (request->source_asked || !other_fields);
+    fetcher->source = fetcher->source_allowed &&
+                      (stores_source(request) || (!request->no_source && (request->source_asked || !other_fields)));
     fetcher->source_whole = request->source.include_count == 0 && request->source.exclude_count == 0;
     fetcher->ids = !request->stored_none;
     fetcher->fields =
@@ -121,6 +131,7 @@ static bool set_format(struct fields_writer *w, const struct mapping_field *fiel
     w->numbers = NULL;
     if (format.data == NULL)
         return true;
+    (void)account_take(w->match_doc->account, format.len);
     if (field->type == FIELD_DATE) {
         if (date_format_parse(arena, format, DATE_RULES_7_10, &w->dates) == 0)
             return true;
@@ -240,11 +251,28 @@ static void write_docvalues(void *context, const struct mapping_field *field)
     end_field(w);
 }
 
-/* Returns: whether one of the `count` patterns of an option names the current field. */
+/*
+ * Charges the account for a pattern that is compared with the names of `count` fields. Returns: false if the account
+ * has ended: the hit is discarded.
+ */
+static bool charge_pattern(const struct match_doc *match_doc, struct slice pattern, size_t count)
+{
+    return account_take(match_doc->account, count * (4 + pattern.len));
+}
+
+static bool has_ended(const struct match_doc *match_doc)
+{
+    return match_doc->account != NULL && account_ended(match_doc->account);
+}
+
+/*
+ * Returns: whether one of the `count` patterns of an option names the current field; true also if the account has
+ * ended.
+ */
 static bool is_named(const struct fields_writer *w, const struct field_format *formats, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        if (json_wildcard(formats[i].pattern, w->name))
+        if (!charge_pattern(w->match_doc, formats[i].pattern, 1) || json_wildcard(formats[i].pattern, w->name))
             return true;
     }
     return false;
@@ -261,7 +289,7 @@ static void write_requested_docvalues(void *context, const struct mapping_field 
     size_t at = (size_t)(w->format - request->docvalue_fields);
     if (is_named(w, request->docvalue_fields, at) || is_named(w, request->fields, request->field_count))
         return;
-    for (size_t i = at; i < request->docvalue_count; i++) {
+    for (size_t i = at; i < request->docvalue_count && !has_ended(w->match_doc); i++) {
         if (!is_named(w, &request->docvalue_fields[i], 1))
             continue;
         w->format = &request->docvalue_fields[i];
@@ -427,7 +455,7 @@ static void write_matching(void *context, const struct mapping_field *field)
     struct fields_writer *w = context;
     const struct mapping_field *real = mapping_field(w->fetcher->index->mapping, field->path);
     w->name = field->path;
-    if (real != NULL)
+    if (real != NULL && !has_ended(w->match_doc))
         w->write(w, real);
 }
 
@@ -435,25 +463,32 @@ static void each_pattern(struct fields_writer *w, struct slice pattern, mapping_
 {
     const struct mapping *mapping = w->fetcher->index->mapping;
     const struct mapping_field *field = mapping_field(mapping, pattern);
+    bool several = field == NULL && slice_find_byte(pattern, '*') < pattern.len;
     w->name = pattern;
     w->write = write;
+    if (!charge_pattern(w->match_doc, pattern, several ? mapping_field_count(mapping) : 1))
+        return;
     if (field != NULL)
         write(w, field);
-    else if (slice_find_byte(pattern, '*') < pattern.len)
+    else if (several)
         mapping_fields_matching(mapping, pattern, write_matching, w);
 }
 
-/* Returns: whether the request already returns a field, by one of its field patterns. */
-static bool is_requested(const struct search_request *request, struct slice name)
+/*
+ * Returns: whether the request already returns the field of `collapse`, by one of its field patterns. A field that is
+ * not stored is not returned by stored_fields.
+ */
+static bool returns_collapse(struct fields_writer *w)
 {
-    for (size_t i = 0; i < request->docvalue_count; i++)
-        if (json_wildcard(request->docvalue_fields[i].pattern, name))
-            return true;
-    for (size_t i = 0; i < request->field_count; i++)
-        if (json_wildcard(request->fields[i].pattern, name))
-            return true;
-    for (size_t i = 0; i < request->stored_field_count; i++)
-        if (json_wildcard(request->stored_fields[i], name))
+    const struct search_request *request = w->fetcher->request;
+    const struct mapping_field *field = mapping_field(w->fetcher->index->mapping, request->collapse);
+    w->name = request->collapse;
+    if (is_named(w, request->docvalue_fields, request->docvalue_count) ||
+        is_named(w, request->fields, request->field_count))
+        return true;
+    for (size_t i = 0; i < request->stored_field_count && field != NULL && is_stored(field); i++)
+        if (!charge_pattern(w->match_doc, request->stored_fields[i], 1) ||
+            json_wildcard(request->stored_fields[i], request->collapse))
             return true;
     return false;
 }
@@ -476,7 +511,7 @@ static int write_fields(const struct fetcher *fetcher, struct match_doc *match_d
     }
     w.in_order = false;
     w.format = NULL;
-    if (request->collapse.data != NULL && !is_requested(request, request->collapse))
+    if (request->collapse.data != NULL && !returns_collapse(&w))
         each_pattern(&w, request->collapse, write_docvalues);
     for (size_t i = 0; i < request->script_field_count && w.result == 0; i++)
         write_script_field(&w, i);

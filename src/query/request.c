@@ -244,7 +244,6 @@ static int take_stored_fields(struct query_parser *parser, yyjson_val *value, st
     request->no_source = request->no_source || (r == 0 && request->stored_field_count == 0 && !request->source_asked);
     for (size_t i = 0; r == 0 && i < request->stored_field_count; i++) {
         request->stored_none = request->stored_none || slice_is(items[i], "_none_");
-        request->source_asked = request->source_asked || slice_is(items[i], "_source");
     }
     if (r == 0 && request->stored_none && request->stored_field_count > 1)
         return query__refuse(parser, value, true, PROBLEM_ILLEGAL_ARGUMENT, "cannot combine _none_ with other fields");
@@ -490,6 +489,18 @@ static int take_sort_object(struct query_parser *parser, yyjson_val *value, stru
 
 #define SORT_KEYS_MAX 64
 
+static int refuse_sort_keys(struct query_parser *parser, yyjson_val *value)
+{
+    return query__refuse(parser, value, false, PROBLEM_ILLEGAL_ARGUMENT, "more than %d sort keys", SORT_KEYS_MAX);
+}
+
+/* Sorting by score alone is the default order, which has no keys. */
+static void settle_sort(struct search_request *request)
+{
+    if (request->sort_count == 1 && request->sort[0].by == SORT_SCORE && request->sort[0].descending)
+        request->sort_count = 0;
+}
+
 static int take_sort(struct query_parser *parser, yyjson_val *value, struct search_request *request)
 {
     request->sort = arena_zalloc(parser->arena, (SORT_KEYS_MAX + 1) * sizeof(struct sort_key));
@@ -499,8 +510,7 @@ static int take_sort(struct query_parser *parser, yyjson_val *value, struct sear
     yyjson_val *item = array ? unsafe_yyjson_get_first(value) : value;
     for (size_t i = 0; i < count; i++, item = unsafe_yyjson_get_next(item)) {
         if (request->sort_count + (yyjson_is_obj(item) ? unsafe_yyjson_get_len(item) : 1) > SORT_KEYS_MAX)
-            return query__refuse(parser, item, false, PROBLEM_ILLEGAL_ARGUMENT, "more than %d sort keys",
-                                 SORT_KEYS_MAX);
+            return refuse_sort_keys(parser, item);
         int r = 0;
         if (yyjson_is_str(item))
             name_key(parser, &request->sort[request->sort_count++], json_slice(item));
@@ -515,8 +525,7 @@ static int take_sort(struct query_parser *parser, yyjson_val *value, struct sear
         if (r != 0)
             return r;
     }
-    if (request->sort_count == 1 && request->sort[0].by == SORT_SCORE && request->sort[0].descending)
-        request->sort_count = 0; /* the default order */
+    settle_sort(request);
     return 0;
 }
 
@@ -524,11 +533,15 @@ int search_request_sort(struct query_parser *parser, struct slice text, struct s
 {
     struct slice *items = NULL;
     size_t count = search_request_split(parser->arena, text, &items);
-    request->sort = arena_zalloc(parser->arena, (count + 1) * sizeof(struct sort_key));
-    request->sort_count = 0;
-    for (size_t i = 0; i < count && i < SORT_KEYS_MAX; i++) {
+    if (request->sort == NULL)
+        request->sort = arena_zalloc(parser->arena, (SORT_KEYS_MAX + 1) * sizeof(struct sort_key));
+    else if (request->sort_count == 0 && request->sort[0].by == SORT_SCORE)
+        request->sort_count = 1; /* the body's, which is not alone now */
+    for (size_t i = 0; i < count; i++) {
         struct sort_key *key = &request->sort[request->sort_count++];
         size_t colon = items[i].len;
+        if (request->sort_count > SORT_KEYS_MAX)
+            return refuse_sort_keys(parser, NULL);
         while (colon > 0 && items[i].data[colon - 1] != ':')
             colon--;
         if (colon == 0) {
@@ -537,13 +550,12 @@ int search_request_sort(struct query_parser *parser, struct slice text, struct s
         }
         struct slice order = slice_from_offset(items[i], colon);
         name_key(parser, key, (struct slice){items[i].data, colon - 1});
-        if (slice_is(order, "desc"))
-            key->descending = true;
-        else if (!slice_is(order, "asc"))
+        if (slice_is(order, "desc") || slice_is(order, "asc"))
+            key->descending = slice_is(order, "desc");
+        else
             request->sort_count--; /* a key with an unknown direction is ignored */
     }
-    if (request->sort_count == 1 && request->sort[0].by == SORT_SCORE && request->sort[0].descending)
-        request->sort_count = 0;
+    settle_sort(request);
     return 0;
 }
 

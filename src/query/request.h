@@ -96,7 +96,8 @@ void search_request_init(struct search_request *request);
 int search_request_parse(struct query_parser *parser, yyjson_val *body, struct search_request *request) TL_MUST_USE;
 
 /*
- * Parses the `sort` parameter of a URL: "a:desc,b". Returns: 0; QUERY_REFUSED with parser->problem.
+ * Parses the `sort` parameter of a URL: "a:desc,b"; its keys follow those of the body. Returns: 0;
+ * QUERY_REFUSED with parser->problem.
  */
 int search_request_sort(struct query_parser *parser, struct slice text, struct search_request *request) TL_MUST_USE;
 

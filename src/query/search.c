@@ -395,16 +395,17 @@ static uint64_t reading_steps(const struct match_doc *match_doc)
 }
 
 /*
- * Counts a match for terminate_after, which applies to each shard separately.
- * Returns: whether the shard had reached the limit before.
+ * Counts a match for terminate_after, which applies to each shard separately: it ends with the first match beyond the
+ * limit. `shown`: it passed the post_filter, without which it does not count.
+ * Returns: whether the shard has ended.
  */
-static bool terminated(struct search *search, struct search_part *part)
+static bool terminated(struct search *search, struct search_part *part, bool shown)
 {
     if (part->collected == NULL)
         return false;
     uint32_t *collected = &part->collected[shard_number(part)], limit = (uint32_t)search->request->terminate_after;
-    bool beyond = *collected >= limit;
-    *collected += !beyond;
+    bool beyond = *collected > limit || (shown && *collected == limit);
+    *collected += *collected <= limit && shown;
     search->result->terminated_early =
         search->result->terminated_early || beyond || (search->context->dialect == DIALECT_5 && *collected >= limit);
     return beyond;
@@ -434,21 +435,20 @@ static int look_at(struct search *search, struct search_part *part, float *ret_s
         *ret_score *= (float)part->index->boost;
         taken = isnan(search->request->min_score) || *ret_score >= (float)search->request->min_score;
     }
-    if (taken && terminated(search, part))
+    float ignored;
+    bool shown = taken && (part->post_filter == NULL || bound_query_match(part->post_filter, match_doc, &ignored));
+    if (taken && terminated(search, part, shown))
         return part->index->shard_count <= 1 ? STEP_STOP : STEP_PASSED;
     match_doc->score = *ret_score;
-    if (taken && search->aggregator != NULL)
+    if (taken && search->aggregator != NULL && match_doc->error == 0 && match_doc->problem == NULL)
         aggregator_add(search->aggregator, match_doc);
-    float ignored;
-    if (taken && part->post_filter != NULL)
-        taken = bound_query_match(part->post_filter, match_doc, &ignored);
     if (account_ended(&search->account))
         return STEP_STOP;
     if (match_doc->error != 0 || match_doc->problem != NULL) {
         *ret_error = match_doc_failure(search, part);
         return STEP_STOP;
     }
-    return taken ? STEP_TAKEN : STEP_PASSED;
+    return shown ? STEP_TAKEN : STEP_PASSED;
 }
 
 /*

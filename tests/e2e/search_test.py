@@ -154,6 +154,25 @@ class Search(unittest.TestCase):
         updated = [self.ok("POST", "/s/_update_by_query", {"slice": {"field": "n", "id": i, "max": 2}})["updated"] for i in range(2)]
         self.assertEqual(sum(updated), 201)
 
+    def test_total_of_each_page(self):
+        """Each request for a page says by itself whether the total is a number, as in 7.10."""
+        self.fill("s", 3)
+        page = self.ok("POST", "/s/_search?scroll=1m&rest_total_hits_as_int=true", {"size": 1, "sort": ["n"]})
+        self.assertEqual(page["hits"]["total"], 3)
+        following = {"scroll": "1m", "scroll_id": page["_scroll_id"]}
+        self.assertEqual(self.ok("POST", "/_search/scroll", following)["hits"]["total"], {"value": 3, "relation": "eq"})
+        self.assertEqual(self.ok("POST", "/_search/scroll?rest_total_hits_as_int=true", following)["hits"]["total"], 3)
+        self.server.must("DELETE", "/_search/scroll", {"scroll_id": page["_scroll_id"]})
+
+    def test_too_many_sort_keys(self):
+        """Those of the parameter follow those of the body, and none is left out."""
+        self.fill("s", 3)
+        keys = ["n"] * 64
+        self.assertEqual(len(self.ok("GET", "/s/_search?sort=" + ",".join(keys))["hits"]["hits"][0]["sort"]), 64)
+        for query, body in ((keys + ["_id"], {}), (["_id"], {"sort": keys})):
+            status, reply = self.server.ask("POST", "/s/_search?sort=" + ",".join(query), body)
+            self.assertEqual((status, reply["error"]["reason"]), (400, "more than 64 sort keys"))
+
     def test_scroll_is_cleared(self):
         self.fill("s", 3)
         scroll = self.ok("POST", "/s/_search?scroll=1m", {"size": 1})["_scroll_id"]

@@ -491,6 +491,8 @@ static int validate(struct request *request, struct by_query *by)
         validation_add(&validation, "from is not supported in this context");
     if (search->stored_field_count > 0)
         validation_add(&validation, "stored_fields is not supported in this context");
+    if (search->script_field_count > 0)
+        validation_add(&validation, "script_fields is not supported in this context");
     if (search->no_source && by->kind != BY_QUERY_DELETE)
         validation_add(&validation, "_source:false is not supported in this context");
     if (by->kind == BY_QUERY_DELETE && search->query == NULL)

@@ -42,21 +42,23 @@ static struct search_keep *new_keep(struct request *request, enum context_kind k
     return keep;
 }
 
+/*
+ * Writes a page. Each request for one says by itself whether totals are numbers. The search of the context is read by
+ * others meanwhile, who clear it: only a copy is changed.
+ */
 static int reply_page(struct request *request, struct scroll_job *job, struct search_result *result)
 {
     struct json_writer writer;
-    struct search_call *call = &job->keep->call;
-    unsigned shards = call->shard_count;
-    bool as_int = call->total_as_int;
-    if (call->legacy_1x && result->hit_count == 0 && job->id.data != NULL)
-        call->shard_count = 0; /* 1.x: no shard had anything left */
-    call->total_as_int = as_int || job->total_as_int;
-    request->found_nothing = search_result_is_empty(result) && job->id.data == NULL;
+    struct search_call call = job->keep->call;
+    bool first = job->id.data == NULL;
+    if (call.legacy_1x && result->hit_count == 0 && !first)
+        call.shard_count = 0; /* 1.x: no shard had anything left */
+    if (!first)
+        call.total_as_int = job->total_as_int;
+    request->found_nothing = search_result_is_empty(result) && first;
     reply_begin(request, 200, &writer);
-    search_write(&writer, call, result, (uint64_t)(search_clock_us() - job->begun_us),
+    search_write(&writer, &call, result, (uint64_t)(search_clock_us() - job->begun_us),
                  job->last ? SLICE_NONE : job->keep->id, SLICE_NONE);
-    call->shard_count = shards;
-    call->total_as_int = as_int;
     return REQUEST_DONE;
 }
 

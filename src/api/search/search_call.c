@@ -349,17 +349,20 @@ static int read_fields(struct request *request, struct search_call *call)
     struct slice *names = NULL;
     if (stored.data != NULL) {
         search->stored_field_count = search_request_split(call->arena, stored, &search->stored_fields);
+        search->stored_none = false; /* the body's list is replaced */
         for (size_t i = 0; i < search->stored_field_count; i++) {
             search->stored_none = search->stored_none || slice_is(search->stored_fields[i], "_none_");
-            search->source_asked = search->source_asked || slice_is(search->stored_fields[i], "_source");
         }
     }
     if (docvalues.data != NULL) {
-        search->docvalue_count = search_request_split(call->arena, docvalues, &names);
-        search->docvalue_fields =
-            arena_zalloc(call->arena, (search->docvalue_count + 1) * sizeof *search->docvalue_fields);
-        for (size_t i = 0; i < search->docvalue_count; i++)
-            search->docvalue_fields[i].pattern = names[i];
+        size_t given = search->docvalue_count, more = search_request_split(call->arena, docvalues, &names);
+        struct field_format *all = arena_zalloc(call->arena, (given + more + 1) * sizeof *all);
+        if (given > 0)
+            memcpy(all, search->docvalue_fields, given * sizeof *all); /* the body's */
+        for (size_t i = 0; i < more; i++)
+            all[given + i].pattern = names[i];
+        search->docvalue_fields = all;
+        search->docvalue_count = given + more;
     }
     return 0;
 }

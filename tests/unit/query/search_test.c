@@ -998,6 +998,44 @@ static void test_include_and_exclude_are_charged(void **state)
     fixture_deinit(&f);
 }
 
+/* Returns: the steps of a search whose `option` has `count` patterns, each of which names one field. */
+static uint64_t steps_of_patterns(struct fixture *f, const char *option, unsigned count)
+{
+    struct buf body = BUF_INIT(BUF_UNLIMITED);
+    buf_printf(&body, "{\"%s\": [", option);
+    for (unsigned i = 0; i < count; i++)
+        buf_printf(&body, "%s\"k%03u*\"", i > 0 ? ", " : "", i);
+    buf_printf(&body, "]}%c", '\0');
+    uint64_t steps = steps_taken(f, body.data);
+    buf_deinit(&body);
+    return steps;
+}
+
+/*
+ * Patterns of fields are charged: each is compared with all fields of the mapping, and a field that it names with all
+ * other patterns.
+ */
+static void test_patterns_of_fields_are_charged(void **state)
+{
+    (void)state;
+    enum { FIELDS = 200, PATTERNS = 500 };
+    static const char *const options[] = {"fields", "stored_fields"};
+    struct fixture f;
+    struct buf mapping = BUF_INIT(BUF_UNLIMITED);
+    buf_printf(&mapping, "{\"properties\": {");
+    for (unsigned i = 0; i < FIELDS; i++)
+        buf_printf(&mapping, "%s\"k%03u\": {\"type\": \"keyword\"}", i > 0 ? ", " : "", i);
+    buf_printf(&mapping, "}}%c", '\0');
+    fixture_init(&f, mapping.data);
+    fixture_write(&f, &(const char *){"1"}, &(const char *){"{\"k000\": \"a\"}"}, 1, false);
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        uint64_t least = steps_of_patterns(&f, options[i], 1);
+        assert_true(steps_of_patterns(&f, options[i], PATTERNS) > least + FIELDS * PATTERNS);
+    }
+    buf_deinit(&mapping);
+    fixture_deinit(&f);
+}
+
 /* Aggregates two documents with `h`. Returns: the reply; "refused: REASON"; "long". */
 static struct slice run_histogram(struct fixture *f, const char *body, uint64_t steps, struct arena *arena)
 {
@@ -1106,6 +1144,7 @@ int main(void)
         cmocka_unit_test(test_aggregations_of_all_levels_are_bounded_together),
         cmocka_unit_test(test_writing_of_empty_buckets_ends_with_the_account),
         cmocka_unit_test(test_include_and_exclude_are_charged),
+        cmocka_unit_test(test_patterns_of_fields_are_charged),
         cmocka_unit_test(test_histograms_with_too_many_intervals_are_refused_at_once),
         cmocka_unit_test(test_histogram_of_huge_keys_ends),
         cmocka_unit_test(test_search_finds_expected_ids),
