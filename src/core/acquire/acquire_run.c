@@ -164,7 +164,7 @@ static uint64_t commit_work(const struct overlay *overlay)
 static bool too_large(const struct core *core, const struct txn *txn)
 {
     const struct overlay *overlay = txn->overlay;
-    if (core->command_version >= COMMAND_SINCE_WHOLE_WORK && commit_work(overlay) > core->whole_work_max)
+    if (core->command_version >= COMMAND_SINCE_WHOLE_WORK && commit_work(overlay) > core->commit_work_max)
         return true;
     return overlay_memory_bytes(overlay) + owner__lock_bytes(&txn->owner.locks) > core->limits.transaction_held_max ||
            overlay_bytes_in(overlay, SPACE_DOCUMENTS) > core->limits.transaction_bytes_max ||

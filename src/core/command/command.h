@@ -664,7 +664,7 @@ enum {
     COMMAND_SINCE_LOCKABLE_TYPES = 11,
     /* A write to a hidden document of the highest version purges it, as its session does. */
     COMMAND_SINCE_HIGHEST_PURGED = 11,
-    /* An atomic write, and what a transaction commits, are limited by their work: CORE_WHOLE_WORK. */
+    /* An atomic write, and what a transaction commits, are limited by their work: CORE_ATOMIC_WORK. */
     COMMAND_SINCE_WHOLE_WORK = 11
 };
 

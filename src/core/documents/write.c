@@ -196,7 +196,7 @@ static bool too_large(const struct write_executor *exec)
     return exec->run->atomic && exec->sink.overlay == NULL &&
            (exec->bytes > limits->transaction_bytes_max ||
             store_batch_bytes(exec->sink.batch) > limits->transaction_held_max ||
-            (by_work && exec->work > exec->core->whole_work_max));
+            (by_work && exec->work > exec->core->atomic_work_max));
 }
 
 /* Counts the sources of an item, whether or not they are used. */

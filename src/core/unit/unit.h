@@ -93,9 +93,10 @@ struct core {
     /* Work of the step for making mappings; follows from state and commands: core__work_mapping() */
     uint64_t mapping_work;
     uint64_t write_work; /* of the items of writes, which follows from state and commands */
-    uint64_t write_work_max; /* WRITE_WORK_MAX; tests set less, so that small writes are divided */
-    uint64_t whole_work_max; /* CORE_WHOLE_WORK; tests set less */
-    bool indivisible;        /* the whole unit is indivisible */
+    uint64_t write_work_max;  /* WRITE_WORK_MAX; tests set less, so that small writes are divided */
+    uint64_t atomic_work_max; /* CORE_ATOMIC_WORK; tests set less */
+    uint64_t commit_work_max; /* CORE_COMMIT_WORK; tests set less */
+    bool indivisible;         /* the whole unit is indivisible */
 
     /* The open unit. */
     bool open;

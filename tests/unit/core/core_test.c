@@ -740,7 +740,7 @@ static void test_work_of_a_whole_is_limited(void **state)
     for (unsigned older = 0; older < 2; older++)
         for (int in_transaction = 0; in_transaction < 2; in_transaction++) {
             fixture_open(&box);
-            box.core->whole_work_max = 2000;
+            box.core->atomic_work_max = box.core->commit_work_max = 2000;
             if (in_transaction)
                 fixture_txn(&box, COMMAND_TXN_BEGIN, "t");
             struct command *command = fixture_write_command(&box, 3);
