@@ -260,8 +260,7 @@ static int list_run(struct request *request)
     json_end(&writer, ']');
     json_end(&writer, '}');
     return any ? REQUEST_DONE
-               : request_refuse(request, PROBLEM_RESOURCE_NOT_FOUND, "no copy [%.*s] has reported",
-                                SLICE_ARG(wanted));
+               : request_refuse(request, PROBLEM_RESOURCE_NOT_FOUND, "no copy [%.*s] has reported", SLICE_ARG(wanted));
 }
 
 int handle_copies(struct request *request)

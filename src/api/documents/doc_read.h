@@ -20,7 +20,7 @@ struct doc_get_params {
     bool empty_type;   /* an item of 7.10's _mget that names the type "", which no index has */
     struct slice id;
     struct slice routing; /* empty: none */
-    bool any_routing;      /* the document's routing is not checked */
+    bool any_routing;     /* the document's routing is not checked */
     bool commit_timestamp; /* the timestamp of the commit that made the version is shown */
     int64_t version;       /* the version that the client expects; VERSION_ANY: any */
     enum version_type version_type;

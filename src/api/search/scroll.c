@@ -43,8 +43,8 @@ static struct search_keep *new_keep(struct request *request, enum context_kind k
 }
 
 /*
- * Writes a page. Each request for one says by itself whether totals are numbers. The search of the context is read by
- * others meanwhile, who clear it: only a copy is changed.
+ * Writes a page. Each request for one says by itself whether totals are numbers. Threads that clear the context read
+ * its search meanwhile: only a copy is changed.
  */
 static int reply_page(struct request *request, struct scroll_job *job, struct search_result *result)
 {

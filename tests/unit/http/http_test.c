@@ -41,7 +41,7 @@ struct fixture {
     bool blocking;         /* a polling thread waits until the test clears this */
     struct exchange *held; /* answered by the test, or by on_disconnect() */
     int disconnects;
-    _Atomic int may_block;              /* requests that may block their polling thread */
+    _Atomic int may_block;         /* requests that may block their polling thread */
     _Atomic int disconnects_later; /* hang-ups of exchanges that the thread answers */
 };
 
