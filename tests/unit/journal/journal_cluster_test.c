@@ -27,6 +27,7 @@
 #include "core/documents/doc.h"
 #include "core/step/command_group.h"
 #include "core/step/core.h"
+#include "journal/cluster.h"
 #include "journal/journal.h"
 #include "journal/journal_internal.h"
 #include "journal/recover.h"
@@ -1554,12 +1555,21 @@ static void test_end_of_wait_outlasts_refusal_of_abandoned_entry(void **state)
     double_medium_free(medium);
 }
 
+static size_t count_cancels(const struct list *commands)
+{
+    size_t count = 0;
+    list_for_each(link, commands) count += list_entry(link, struct command, link)->type == COMMAND_CANCEL;
+    return count;
+}
+
+/* Those that are queued, also while an attempt to submit them is made. */
 static size_t count_queued_cancels(struct host *host)
 {
     struct journal *journal = host->journal;
-    size_t count = 0;
     pthread_mutex_lock(&journal->queue_lock);
-    list_for_each(link, &journal->queue) count += list_entry(link, struct command, link)->type == COMMAND_CANCEL;
+    size_t count = count_cancels(&journal->queue);
+    list_for_each(link, &journal->cluster->inflight)
+        count += count_cancels(&list_entry(link, struct inflight_entry, link)->commands);
     pthread_mutex_unlock(&journal->queue_lock);
     return count;
 }
