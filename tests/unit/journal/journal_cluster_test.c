@@ -1569,7 +1569,9 @@ static size_t count_queued_cancels(struct host *host)
     pthread_mutex_lock(&journal->queue_lock);
     size_t count = count_cancels(&journal->queue);
     list_for_each(link, &journal->cluster->inflight)
+    {
         count += count_cancels(&list_entry(link, struct inflight_entry, link)->commands);
+    }
     pthread_mutex_unlock(&journal->queue_lock);
     return count;
 }
