@@ -672,7 +672,7 @@ static int settle_ends(const struct member_options *o, struct cluster_member *me
     int r = at_work_open(slice_from(o->data), durable_boot(boot), &member->at_work);
     if (r == 0)
         r = poison_settle_cluster(member->log, &host, member->at_work, &o->poison, &member->skips, ret_reason);
-    if (r == TL_ERR_NO_SPACE && *ret_reason == NULL) /* for the checkpoint by which it becomes a known host */
+    if (r == TL_ERR_NO_SPACE && *ret_reason == NULL) /* for its checkpoint, or the record that it has resumed */
         return refuse(
             r, ret_reason,
             "etcd, which has the log of the cluster, has reached its quota, so this host cannot join: remove "

@@ -405,34 +405,27 @@ int poison_settle(struct store *store, struct cmdlog *log, struct at_work *at_wo
 #define WARN_US (5 * TL_SECOND)
 
 /*
- * Waits before the next attempt, after one with result `r`. Logs that it waits, WARN_US after `*since`, boot
- * clock, and again. Returns: 0; TL_ERR_STOPPED: the start is to end.
+ * Waits before the next attempt to reach the log. Logs that it waits, WARN_US after `*since`, boot clock, and again.
+ * Returns: 0; TL_ERR_STOPPED: the start is to end.
  */
-static int await_log(const struct poison_host *host, int r, uint64_t *since)
+static int await_log(const struct poison_host *host, uint64_t *since)
 {
     if (host->stopping != NULL && atomic_load(host->stopping))
         return TL_ERR_STOPPED;
     if (clock_boot_us() - *since >= WARN_US) {
-        log_warning(r == TL_ERR_NO_SPACE
-                        ? "etcd, which has the log of the cluster, has reached its quota; this start waits for space"
-                        : "the log of the cluster cannot be reached; this start waits for it");
+        log_warning("the log of the cluster cannot be reached; this start waits for it");
         *since = clock_boot_us();
     }
     usleep((useconds_t)RETRY_US);
     return 0;
 }
 
-static bool is_to_repeat(int r)
-{
-    return r == CMDLOG_UNREACHABLE || r == TL_ERR_NO_SPACE;
-}
-
-/* Repeats a call of the log until it can be reached and has space, or the start of `host` is to end. */
-#define UNTIL_REACHED(r, host, call)                                                       \
-    do {                                                                                   \
-        uint64_t since_ = clock_boot_us();                                                 \
-        while (is_to_repeat((r) = (call)) && ((r) = await_log((host), (r), &since_)) == 0) \
-            ;                                                                              \
+/* Repeats a call of the log until it can be reached, or the start of `host` is to end. */
+#define UNTIL_REACHED(r, host, call)                                                            \
+    do {                                                                                        \
+        uint64_t since_ = clock_boot_us();                                                      \
+        while (((r) = (call)) == CMDLOG_UNREACHABLE && ((r) = await_log((host), &since_)) == 0) \
+            ;                                                                                   \
     } while (0)
 
 /* Reads the next entry up to `head`. Returns: as cmdlog_next(); CMDLOG_END: none is left; TL_ERR_STOPPED. */
@@ -442,8 +435,7 @@ static int next_up_to(const struct poison_host *host, struct cmdlog_cursor *curs
     uint64_t since = clock_boot_us();
     int r;
     while ((r = cmdlog_next(cursor, ret)) == CMDLOG_END && cmdlog_cursor_position(cursor) < head)
-        if (cmdlog_await(cursor, clock_boot_us() + ATTEMPT_US) != 0 &&
-            (r = await_log(host, CMDLOG_UNREACHABLE, &since)) != 0)
+        if (cmdlog_await(cursor, clock_boot_us() + ATTEMPT_US) != 0 && (r = await_log(host, &since)) != 0)
             break;
     return r == 0 && ret->position > head ? CMDLOG_END : r;
 }
