@@ -115,9 +115,8 @@ static int find_index(struct core *core, struct command *command, const struct c
         mapping_path_delimiter(index->mapping) != delimiter)
         return refuse_rename(
             command, PROBLEM_ILLEGAL_ARGUMENT,
-            "nothing can be renamed in [%.*s]: its path field [%.*s] was not there from the first on as a "
-            "keyword or path that is "
-            "indexed whole, with [/] between names; [_reindex] its documents into an index where it is",
+            "nothing can be renamed in [%.*s]: its path field [%.*s] was not there from the first on as a keyword or "
+            "path that is indexed whole, with [/] between names; [_reindex] its documents into an index where it is",
             SLICE_ARG(index->name), SLICE_ARG(path->path));
     if (path->copy_to_count > 0) /* the index entries of the copies would keep the old path */
         return refuse_rename(
