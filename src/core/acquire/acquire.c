@@ -16,6 +16,9 @@
  * A resumed write starts again: its targets and locks are computed from the current state and
  * requested again. Locks that it already holds are granted at once.
  *
+ * An atomic write that is too much for one step is carried out in pieces, in a transaction of its own
+ * (acquire_pieces.c).
+ *
  * This file asks for the locks, and tries again. acquire_targets.c finds which items run and the
  * locks that they need; acquire_run.c runs them; acquire_cleanup.c does all of it for the actions of
  * ended sessions.
@@ -177,7 +180,7 @@ static void set_pending(struct acquisition *at, const bool *blocked)
     at->wait->pending_items = pending;
 }
 
-static void free_wait(struct acquisition *at)
+void acquisition__free_wait(struct acquisition *at)
 {
     if (at->wait != NULL)
         wait__free(at->core, tl_steal(at->wait));
@@ -214,15 +217,11 @@ static void postpone_rest(struct acquisition *at)
         write__postpone(at->core, at->command, i);
 }
 
-/*
- * Makes the items after the range pending, and the write ready. The step runs no more ready
- * commands: the batch was as much as one may.
- */
-static int continue_later(struct acquisition *at)
+int acquisition__continue_later(struct acquisition *at)
 {
     struct core *core = at->core;
     size_t count = acquisition__write(at)->item_count;
-    REQUIRE(at->txn != NULL && at->range.end < count);
+    REQUIRE(at->txn != NULL && (at->range.end < count || at->in_pieces));
     if (at->wait == NULL)
         at->wait = wait__new(core, at->command, &at->txn->owner.locks, NULL, at->txn);
     if (at->wait->pending_items == NULL) {
@@ -247,10 +246,10 @@ static int finish_batch(struct acquisition *at)
         return tl_trace(r);
     if (at->range.end < write->item_count && at->command->problem.type == PROBLEM_NONE) {
         if (write->postponed_count == 0 && write->script_steps - steps_before <= steps_max)
-            return continue_later(at);
+            return acquisition__continue_later(at);
         postpone_rest(at);
     }
-    free_wait(at);
+    acquisition__free_wait(at);
     return 0;
 }
 
@@ -264,7 +263,7 @@ static int find_outcome(struct acquisition *at)
         return REQUEST_OUTCOME_NONE;
     int r = request_outcome__find(at->core, at->command);
     if (r == 0)
-        free_wait(at);
+        acquisition__free_wait(at);
     return r;
 }
 
@@ -272,6 +271,8 @@ static int find_outcome(struct acquisition *at)
 static int finish(struct acquisition *at, uint64_t deadline)
 {
     bool *chosen = NULL;
+    if (at->in_pieces)
+        return acquisition__run_piece(at);
     if (at->txn != NULL)
         return finish_batch(at);
     int r = begin_clean_unit(at);
@@ -287,7 +288,9 @@ static int finish(struct acquisition *at, uint64_t deadline)
         memcpy(chosen, at->wait->pending_items, acquisition__write(at)->item_count);
     }
     r = acquisition__run(at, chosen);
-    free_wait(at);
+    if (r == 0 && acquisition__write(at)->exceeds_step)
+        return acquisition__begin_pieces(at, deadline);
+    acquisition__free_wait(at);
     return r;
 }
 
@@ -360,7 +363,7 @@ static bool postpone_blocked(struct acquisition *at, const bool *chosen, const b
     for (size_t i = 0; i < at->targets.count; i++)
         if (blocked[i])
             write__postpone(at->core, at->command, at->targets.items[i].item);
-    free_wait(at);
+    acquisition__free_wait(at);
     return true;
 }
 
@@ -373,8 +376,10 @@ static int first_try(struct acquisition *at, uint64_t deadline)
     REQUIRE(at->txn == NULL && at->wait == NULL);
     bool *blocked = arena_zalloc(&at->core->arena, at->targets.count + 1);
     size_t blocked_count = find_blocked(at, blocked);
-    if (blocked_count == 0)
-        return acquisition__run(at, NULL);
+    if (blocked_count == 0) {
+        int r = acquisition__run(at, NULL);
+        return r == 0 && acquisition__write(at)->exceeds_step ? acquisition__begin_pieces(at, deadline) : r;
+    }
     INSIST(at->targets.count > 0);
     at->wait = wait__new(at->core, at->command, NULL, at->session, NULL);
     if (!runs_in_one_unit(at) && acquisition__write(at)->item_count > 1) {
@@ -391,6 +396,23 @@ static int first_try(struct acquisition *at, uint64_t deadline)
 
 /* --- In a transaction --------------------------------------------------------------------------------------------- */
 
+/* Ends a write that is refused before it asks for locks; the transaction stays, unless it is its own. */
+static int leave_refused(struct acquisition *at)
+{
+    if (at->in_pieces) {
+        acquisition__end_pieces(at);
+        return 0;
+    }
+    acquisition__free_wait(at);
+    txn__touch(at->core, at->txn);
+    return 0;
+}
+
+static bool holds_locks(const struct lock_owner *owner)
+{
+    return owner->lock_count + owner->auxiliary_count > 0;
+}
+
 static int acquire_in_txn(struct acquisition *at, uint64_t deadline)
 {
     REQUIRE(at->txn != NULL);
@@ -401,22 +423,23 @@ static int acquire_in_txn(struct acquisition *at, uint64_t deadline)
     if (at->txn->owner.locks.lock_count + at->txn->owner.locks.auxiliary_count + lock_specs__lock_count(&at->specs) >
         core->limits.locks_per_session_max) {
         acquisition__refuse_too_many_locks(at);
-        free_wait(at);
-        txn__touch(core, at->txn);
-        return 0;
+        return leave_refused(at);
     }
     if ((at->wait == NULL || at->wait->request == NULL) && specs_too_large(at)) {
         acquisition__refuse_too_large(at);
-        free_wait(at);
-        txn__touch(core, at->txn);
-        return 0;
+        return leave_refused(at);
     }
     if (at->wait == NULL)
         at->wait = wait__new(core, at->command, &at->txn->owner.locks, NULL, at->txn);
-    switch (ask__locks(core, at->wait, at->specs.items, at->specs.count, deadline)) {
+    /* A write in pieces never waits while it holds a lock. */
+    bool may_wait = !at->in_pieces || !holds_locks(&at->txn->owner.locks);
+    switch (ask__locks(core, at->wait, at->specs.items, at->specs.count, may_wait ? deadline : 0)) {
     case ASK_GRANTED: return finish(at, deadline);
     case ASK_PARKED: at->wait = NULL; return CORE_WAITS;
     case ASK_BLOCKED:
+        if (!may_wait && deadline > core->clock)
+            return acquisition__start_over(at, deadline);
+        return acquire_each(at);
     case ASK_FULL: return acquire_each(at);
     case ASK_VICTIM:
         ask__fail_victim(core, tl_steal(at->wait));
@@ -434,9 +457,16 @@ static int acquire_in_txn(struct acquisition *at, uint64_t deadline)
  */
 static int proceed(struct acquisition *at, uint64_t deadline)
 {
-    int r = acquisition__find_targets(at);
+    int r = at->in_pieces ? acquisition__find_repetition(at) : REQUEST_OUTCOME_NONE;
+    if (r != REQUEST_OUTCOME_NONE)
+        return r;
+    r = acquisition__find_targets(at);
     if (r < 0)
         return tl_trace(r);
+    /* Finding its locks took what a step may take. */
+    if (at->txn == NULL && acquisition__write(at)->atomic && acquisition__write(at)->postponed_count > 0 &&
+        at->core->command_version >= COMMAND_SINCE_ATOMIC_PIECES)
+        return acquisition__begin_pieces(at, deadline);
     if (at->txn != NULL)
         return acquire_in_txn(at, deadline);
     if (at->wait == NULL)
@@ -447,6 +477,15 @@ static int proceed(struct acquisition *at, uint64_t deadline)
     memset(blocked, true, at->targets.count);
     acquisition__collect_specs(at, NULL);
     return acquire(at, deadline, blocked);
+}
+
+int acquire__write_in_pieces(struct core *core, struct command *command)
+{
+    REQUIRE(core->open && command->type == COMMAND_WRITE && command->write.atomic);
+    struct acquisition at = {.core = core, .command = command};
+    if (!find_owner(&at))
+        return 0;
+    return acquisition__begin_pieces(&at, deadline_after(core, command->owner.timeout_us));
 }
 
 int acquire__write(struct core *core, struct command *command)
@@ -462,7 +501,14 @@ static struct acquisition resumed(struct core *core, struct wait *wait)
 {
     REQUIRE(MAGIC_VALID(wait, WAIT_MAGIC) && wait->command != NULL && wait->command->type == COMMAND_WRITE);
     return (struct acquisition){
-        .core = core, .command = wait->command, .session = wait->session, .txn = wait->txn, .wait = wait};
+        .core = core,
+        .command = wait->command,
+        .session = wait->session,
+        .txn = wait->txn,
+        .wait = wait,
+        .in_pieces = wait__is_in_pieces(wait),
+        .steps_before = wait->command->write.script_steps,
+    };
 }
 
 static int resume(struct core *core, struct wait *wait)

@@ -28,6 +28,11 @@ struct wait_ops;
  */
 int acquire__write(struct core *core, struct command *command) TL_MUST_USE;
 /*
+ * Carries out an atomic write outside of a transaction in pieces, since it takes more than one step
+ * may. Nothing of it is in the open unit. Returns: as a handler.
+ */
+int acquire__write_in_pieces(struct core *core, struct command *command) TL_MUST_USE;
+/*
  * Runs the only item of `command`, a cleanup action of an ending session, in the open unit. Waiting
  * requests do not block it.
  * Requires: the command lives as long as the unit, which reads the documents it wrote in its

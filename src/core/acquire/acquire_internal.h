@@ -46,6 +46,8 @@ struct acquisition {
     struct lock_spec_list specs;
     uint64_t work;          /* of this write in this step: targets found and items run (WRITE_WORK_MAX) */
     size_t explained_bytes; /* of the problems of failed items */
+    bool in_pieces;         /* an atomic write in a transaction of its own (acquire_pieces.c) */
+    uint64_t steps_before;  /* in_pieces: write->script_steps when this piece began */
 };
 
 static inline struct write_command *acquisition__write(const struct acquisition *at)
@@ -60,6 +62,36 @@ static inline bool acquisition__is_pending(const struct acquisition *at, size_t 
     REQUIRE(item < at->command->write.item_count);
     return at->wait == NULL || at->wait->pending_items == NULL || at->wait->pending_items[item];
 }
+
+/* --- acquire.c ---------------------------------------------------------------------------------------------------- */
+
+/*
+ * Makes the items after the range pending, and the write ready. The step runs no more ready
+ * commands: the batch was as much as one may.
+ * Requires: a transaction. Returns: CORE_WAITS.
+ */
+int acquisition__continue_later(struct acquisition *at);
+/* Frees its wait, if it has one. */
+void acquisition__free_wait(struct acquisition *at);
+
+/* --- acquire_pieces.c --------------------------------------------------------------------------------------------- */
+
+/*
+ * Begins to carry out an atomic write in pieces, from its first item on. Nothing of it is in the open unit.
+ * Returns: 0, refused; CORE_WAITS.
+ */
+int acquisition__begin_pieces(struct acquisition *at, uint64_t deadline) TL_MUST_USE;
+/* Releases all locks, and waits for those of the piece alone: acquire_pieces.c. Returns: as begin. */
+int acquisition__start_over(struct acquisition *at, uint64_t deadline) TL_MUST_USE;
+/* Runs one piece, or commits if all have run. Returns: 0, done; CORE_WAITS; fatal codes. */
+int acquisition__run_piece(struct acquisition *at) TL_MUST_USE;
+/*
+ * Before a piece: whether the write is answered by the outcome of a repetition. Returns: 0, it is, and
+ * is rolled back; REQUEST_OUTCOME_NONE; fatal codes.
+ */
+int acquisition__find_repetition(struct acquisition *at) TL_MUST_USE;
+/* Rolls back an atomic write in pieces, and frees its wait. */
+void acquisition__end_pieces(struct acquisition *at);
 
 /* --- acquire_targets.c -------------------------------------------------------------------------------------------- */
 

@@ -201,6 +201,10 @@ void acquisition__refuse_too_large(struct acquisition *at)
 {
     const struct core_limits *limits = &at->core->limits;
     struct problem problem = {0};
+    if (at->in_pieces) {
+        write__refuse_too_large(at->core, at->command);
+        return;
+    }
     bool by_work = at->core->command_version >= COMMAND_SINCE_WHOLE_WORK;
     problem_set(&problem, &at->command->arena, PROBLEM_TRANSACTION_TOO_LARGE,
                 "a transaction holds at most [%zu] bytes of documents, [%zu] with their entries and locks, and [%zu] "
@@ -214,6 +218,12 @@ void acquisition__refuse_too_large(struct acquisition *at)
 void acquisition__refuse_too_many_locks(struct acquisition *at)
 {
     struct problem problem = {0};
+    if (at->in_pieces) {
+        problem_set(&at->command->problem, &at->command->arena, PROBLEM_TRANSACTION_TOO_LARGE,
+                    "an atomic request holds at most [%zu] locks; nothing of it was done: send it in several requests",
+                    at->core->limits.locks_per_session_max);
+        return;
+    }
     problem_set(&problem, &at->command->arena, PROBLEM_TRANSACTION_TOO_LARGE,
                 "a transaction holds at most [%zu] locks; %s", at->core->limits.locks_per_session_max,
                 what_was_not_done(at));
@@ -231,6 +241,7 @@ int acquisition__run_in_txn(struct acquisition *at)
     struct write_path_check placing = {may_insert_at, at};
     struct write_run how = {.overlay = overlay,
                             .provisional = &ahead,
+                            .in_pieces = at->in_pieces,
                             .path_check = &placing,
                             .parsed = at->targets.parsed,
                             .work_before = at->work};
@@ -258,5 +269,7 @@ int acquisition__run(struct acquisition *at, const bool *chosen)
     uint64_t work;
     int r = write_command__run(at->core, at->command, at->range, chosen, &how, &work);
     at->work += work;
-    return r < 0 ? tl_trace(r) : move_documents(at, chosen);
+    if (r < 0)
+        return tl_trace(r);
+    return acquisition__write(at)->exceeds_step ? 0 : move_documents(at, chosen);
 }

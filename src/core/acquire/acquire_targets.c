@@ -49,11 +49,13 @@ void acquisition__choose_range(struct acquisition *at)
     const struct wait *wait = at->wait;
     size_t batch = at->core->limits.ephemeral_batch, bytes = 0;
     at->range = (struct write_range){0, write->item_count};
-    if (at->txn == NULL || write->atomic)
+    if (at->txn == NULL || (write->atomic && !at->in_pieces))
         return;
-    while (wait != NULL && wait->pending_items != NULL && !wait->pending_items[at->range.begin])
+    while (wait != NULL && wait->pending_items != NULL && at->range.begin < write->item_count &&
+           !wait->pending_items[at->range.begin])
         at->range.begin++;
-    INSIST(at->range.begin < write->item_count || write->item_count == 0); /* a wait has items to run */
+    /* A wait has items to run, except one of which only the commit is left. */
+    INSIST(at->range.begin < write->item_count || write->item_count == 0 || at->in_pieces);
     at->range.end = at->range.begin;
     while (at->range.end < write->item_count && at->range.end - at->range.begin + bytes / SOURCE_BYTES_PER_COST < batch)
         bytes += source_bytes(&write->items[at->range.end++]);
@@ -93,12 +95,14 @@ int acquisition__find_targets(struct acquisition *at)
     size_t kept = 0;
     REQUIRE(at->core->open);
     acquisition__choose_range(at);
-    struct write_choice choice = {at->range, pending_items(at), may_postpone(at), at->work};
+    struct write_choice choice = {at->range, pending_items(at), may_postpone(at), at->work, at->in_pieces};
     struct overlay *overlay = at->txn == NULL ? NULL : at->txn->overlay;
     int r = write__targets(at->core, at->command, &choice, overlay, &at->targets);
     if (r < 0)
         return tl_trace(r);
     at->work += at->targets.work;
+    if (at->in_pieces) /* only runs count towards the steps of an atomic write */
+        at->command->write.script_steps = at->steps_before;
     for (size_t i = 0; i < at->targets.count; i++) {
         const struct write_target *target = &at->targets.items[i];
         INSIST(target->item >= at->range.begin && target->item < at->range.end); /* acquire_internal.h, 2 */

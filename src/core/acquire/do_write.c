@@ -13,6 +13,7 @@
 #include "core/command/command.h"
 #include "core/unit/handler.h"
 #include "core/unit/unit.h"
+#include "core/unit/work.h"
 
 static void make_results(struct command *command)
 {
@@ -20,6 +21,7 @@ static void make_results(struct command *command)
 
     command->write.results = arena_zalloc(&command->arena, (count + 1) * sizeof(*command->write.results));
     command->write.rolled_back = false;
+    command->write.exceeds_step = false;
     command->write.postponed_count = 0;
     command->write.script_steps = 0;
 }
@@ -53,10 +55,29 @@ static bool needs_owners(const struct core *core, const struct command *command)
            terms->fencing_token != 0;
 }
 
+/*
+ * Whether an atomic write is too much for one step by its items and sources alone: it is not begun
+ * in vain, and asks for locks once.
+ */
+static bool surely_exceeds_step(const struct core *core, const struct command *command)
+{
+    const struct write_command *write = &command->write;
+    uint64_t work = 0;
+
+    if (!write->atomic || command->owner.transaction.len > 0 || core->command_version < COMMAND_SINCE_ATOMIC_PIECES ||
+        write->item_count < 2)
+        return false;
+    for (size_t i = 0; i < write->item_count && work <= core->atomic_work_max; i++)
+        work += WORK_ITEM + WORK_READ + WORK_WRITE + write->items[i].source.len / WORK_BYTES;
+    return work > core->atomic_work_max;
+}
+
 int core__do_write(struct core *core, struct command *command)
 {
     REQUIRE(command->type == COMMAND_WRITE);
     make_results(command);
+    if (request_outcome__is_refused(command))
+        return 0;
     int r = request_outcome__find(core, command);
     if (r != REQUEST_OUTCOME_NONE)
         return r;
@@ -65,9 +86,12 @@ int core__do_write(struct core *core, struct command *command)
         write__refuse_too_large(core, command);
         return 0;
     }
+    if (surely_exceeds_step(core, command))
+        return acquire__write_in_pieces(core, command);
     if (needs_owners(core, command))
         return acquire__write(core, command);
     struct write_range all = {0, command->write.item_count};
     uint64_t work;
-    return write_command__run(core, command, all, NULL, &(struct write_run){0}, &work);
+    r = write_command__run(core, command, all, NULL, &(struct write_run){0}, &work);
+    return r == 0 && command->write.exceeds_step ? acquire__write_in_pieces(core, command) : r;
 }

@@ -29,6 +29,8 @@ void command_free(struct command *command)
         command->release_attached(command);
     if (command->type == COMMAND_TXN_COMMIT)
         overlay_free(command->txn.retired_overlay);
+    if (command->type == COMMAND_WRITE)
+        overlay_free(command->write.retired_overlay);
     arena_deinit(&command->arena);
     mem_free(command);
 }

@@ -192,6 +192,10 @@ struct write_command {
     bool cleanup;
     struct write_result *results; /* out: item_count results, in the command's arena */
     bool rolled_back;             /* out: atomic, and an item failed */
+    /* In the core: atomic, and too much for one step, so that it is carried out in pieces (acquire_pieces.c) */
+    bool exceeds_step;
+    /* Of one in pieces: its changes; command_free() frees them outside of the step, since that is slow */
+    struct overlay *retired_overlay;
     /*
      * Out: number of items that were not started because earlier scripts used up the limit of one
      * command (update.h). At least one item was started. The submitter resubmits the postponed ones
@@ -665,7 +669,9 @@ enum {
     /* A write to a hidden document of the highest version purges it, as its session does. */
     COMMAND_SINCE_HIGHEST_PURGED = 11,
     /* An atomic write, and what a transaction commits, are limited by their work: CORE_ATOMIC_WORK. */
-    COMMAND_SINCE_WHOLE_WORK = 11
+    COMMAND_SINCE_WHOLE_WORK = 11,
+    /* An atomic write that takes more than a step may is carried out in pieces: acquire_pieces.c. */
+    COMMAND_SINCE_ATOMIC_PIECES = 12
 };
 
 struct command {

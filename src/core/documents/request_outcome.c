@@ -56,12 +56,12 @@ static struct slice end_key(struct buf *buf, tl_ts ended, const struct write_req
 
 /* --- Finding ------------------------------------------------------------------------------------------------------ */
 
-/* The api refuses these; a command of a damaged log may have them. */
-static bool is_refused(struct command *command)
+bool request_outcome__is_refused(struct command *command)
 {
+    REQUIRE(command->type == COMMAND_WRITE);
     const struct write_request *request = &command->write.request;
-    if (request->id.len <= WRITE_REQUEST_ID_BYTES_MAX && request->part <= UINT32_MAX &&
-        command->owner.transaction.len == 0)
+    if (request->id.len == 0 || (request->id.len <= WRITE_REQUEST_ID_BYTES_MAX && request->part <= UINT32_MAX &&
+                                 command->owner.transaction.len == 0))
         return false;
     problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT,
                 "a request has an ID of at most [%d] bytes, and is part of no transaction", WRITE_REQUEST_ID_BYTES_MAX);
@@ -118,8 +118,6 @@ int request_outcome__find(struct core *core, struct command *command)
     struct store_value value;
     if (command->write.request.id.len == 0)
         return REQUEST_OUTCOME_NONE;
-    if (is_refused(command))
-        return 0;
     core__work(core, WORK_READ);
     int r = store_get(core->store, SPACE_SYSTEM, TL_TS_MAX, record_key(&key, &command->write.request), &value);
     buf_deinit(&key);

@@ -21,6 +21,12 @@ enum {
 };
 
 /*
+ * Returns: whether a write has an invalid name, with the problem in the command. The api refuses these;
+ * a command of a damaged log may have them. Asked when a write begins, before it may get a transaction
+ * of its own (acquire_pieces.c).
+ */
+bool request_outcome__is_refused(struct command *command);
+/*
  * Looks up the outcome of a write by its request.
  *
  * Requires: the results are allocated; the open unit has changed nothing.

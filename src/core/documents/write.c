@@ -192,11 +192,11 @@ bool write_executor__ids_are_sorted(const struct write_run *run)
 static bool too_large(const struct write_executor *exec)
 {
     const struct core_limits *limits = &exec->core->limits;
-    bool by_work = exec->core->command_version >= COMMAND_SINCE_WHOLE_WORK;
+    bool by_work = exec->core->command_version >= COMMAND_SINCE_WHOLE_WORK && !write_executor__may_exceed(exec);
     return exec->run->atomic && exec->sink.overlay == NULL &&
            (exec->bytes > limits->transaction_bytes_max ||
             store_batch_bytes(exec->sink.batch) > limits->transaction_held_max ||
-            (by_work && exec->work > exec->core->atomic_work_max));
+            (by_work && exec->work > exec->core->whole_work_max));
 }
 
 /* Counts the sources of an item, whether or not they are used. */
@@ -226,12 +226,11 @@ void write_executor__postpone(const struct core *core, struct arena *arena, stru
 /* Whether earlier items, their scripts or their mappings took as much as one command may. */
 static bool limit_reached(const struct write_executor *exec)
 {
-    const struct write_run *run = exec->run;
+    bool whole = exec->run->atomic && !write_executor__may_exceed(exec);
 
     return write_executor__work_limit_reached(exec) ||
-           exec->steps_taken > update_command_steps_max(&exec->core->limits.script, run->atomic) ||
-           write_executor__mapping_limit_reached(exec->core, run->atomic,
-                                                 exec->core->mapping_work - exec->mapping_work);
+           exec->steps_taken > update_command_steps_max(&exec->core->limits.script, whole) ||
+           write_executor__mapping_limit_reached(exec->core, whole, exec->core->mapping_work - exec->mapping_work);
 }
 
 /*
@@ -243,7 +242,8 @@ static bool postpone(struct write_executor *exec, struct write_result *result, b
 
     if (!result->postponed && !limit_reached(exec))
         return false;
-    run->too_long = run->atomic;
+    run->exceeds_step = write_executor__may_exceed(exec);
+    run->too_long = run->atomic && !run->exceeds_step;
     *failed |= run->atomic;
     if (!result->postponed)
         write_executor__postpone(exec->core, run->arena, result);
@@ -254,7 +254,7 @@ static int run_items(struct write_executor *exec, bool *failed)
 {
     struct write_run *run = exec->run;
 
-    for (size_t i = 0; i < run->count && !run->too_large && !run->too_long; i++) {
+    for (size_t i = 0; i < run->count && !run->too_large && !run->too_long && !run->exceeds_step; i++) {
         struct write_result *result = &run->results[i];
         int r = WRITE_ITEM_FAILED;
         if (postpone(exec, result, failed))
@@ -339,7 +339,7 @@ int write__run(struct core *core, struct write_run *run, bool *ret_failed)
 
     REQUIRE(core->open);
     REQUIRE(run->overlay == NULL ? run->provisional == NULL : !run->purge); /* the unit purges, no transaction */
-    core->indivisible |= run->atomic && run->overlay == NULL;
+    core->indivisible |= run->atomic && run->overlay == NULL && !write_executor__may_exceed(&exec);
     r = run_items(&exec, &failed);
     if (r == 0)
         write_executor__flush_entries(&exec);

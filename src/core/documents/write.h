@@ -79,6 +79,7 @@ struct write_choice {
     const bool *pending; /* by item of the command: whether it is still to run; NULL: all are */
     bool cut;            /* postpone and leave out items beyond the script steps and mapping work of one command */
     uint64_t work_before; /* of the write, earlier in this step (WRITE_WORK_MAX) */
+    bool in_pieces;       /* one piece of an atomic write: it is divided as any other */
 };
 
 /*
@@ -127,6 +128,7 @@ struct write_run {
     const struct write_item *items;
     size_t count;
     bool atomic;
+    bool in_pieces;                            /* one piece of an atomic write: it is divided as any other */
     bool cleanup;                              /* ignores write blocks and closed indices */
     bool purge;                                /* purges documents hidden by a session tombstone; not counted */
     bool last;                                 /* no later read in this unit needs its documents */
@@ -141,6 +143,7 @@ struct write_run {
     uint64_t work;         /* out: of the items, by which the run was divided (WRITE_WORK_MAX) */
     bool too_long;         /* out: atomic, not done: its scripts exceed their steps */
     bool too_large;        /* out: atomic, not done: exceeds the bytes of a transaction */
+    bool exceeds_step;     /* out: atomic, not done: it is to be carried out in pieces (acquire_pieces.c) */
 };
 
 /*

@@ -22,15 +22,15 @@ void write__refuse_too_large(const struct core *core, struct command *command)
         command->write.results[i].outcome = WRITE_FAILED;
 }
 
-/* The steps of its scripts and the work of its mappings are limited as well. */
-static void refuse_too_long(const struct core *core, struct command *command)
+void write__refuse_too_long(const struct core *core, struct command *command)
 {
+    REQUIRE(command->type == COMMAND_WRITE);
     problem_set(
         &command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT,
         "the scripts of an atomic request take at most [%llu] steps together [--script-steps]%s; nothing of it was "
         "done: send it in several requests, or let its scripts do less",
         (unsigned long long)core->limits.script.steps_max,
-        core->command_version < COMMAND_SINCE_MAPPING_LIMIT
+        core->command_version < COMMAND_SINCE_MAPPING_LIMIT || core->command_version >= COMMAND_SINCE_ATOMIC_PIECES
             ? ""
             : ", and the mappings of the indices that it creates at most 50 ms");
     for (size_t i = 0; i < command->write.item_count; i++)
@@ -92,7 +92,7 @@ int write_command__run(struct core *core, struct command *command, struct write_
     struct write_run run = {
         .items = write->items + range.begin,
         .count = range.end - range.begin,
-        .atomic = write->atomic,
+        .atomic = write->atomic && !how->in_pieces,
         .cleanup = write->cleanup,
         .last = chosen == NULL,
         .overlay = overlay,
@@ -118,10 +118,15 @@ int write_command__run(struct core *core, struct command *command, struct write_
     core->write_work += run.work;
     *ret_work = run.work;
     count_postponed(write, range);
+    write->exceeds_step = run.exceeds_step;
+    if (write->exceeds_step)
+        return 0;
     if (run.too_large)
         write__refuse_too_large(core, command);
     if (run.too_long)
-        refuse_too_long(core, command);
+        write__refuse_too_long(core, command);
+    if (how->in_pieces)
+        return 0; /* the last one decides */
     write->rolled_back = write->atomic && failed;
     if (write->rolled_back && overlay != NULL) {
         overlay_rollback_to(overlay, savepoint);

@@ -10,9 +10,12 @@ struct core;
 
 /*
  * Runs the items of a WRITE in `range` that are selected by `chosen` (NULL: all) and fills their
- * results. Of `how`, the fields overlay, provisional, path_check, work_before and, without
- * `chosen`, parsed are used. In a transaction the changes go to `overlay` and `provisional`; if the request rolls back,
- * both are restored.
+ * results. Of `how`, the fields overlay, provisional, path_check, work_before, in_pieces and,
+ * without `chosen`, parsed are used. In a transaction the changes go to `overlay` and `provisional`; if
+ * the request rolls back, both are restored.
+ *
+ * write->exceeds_step: it did nothing, and is to be carried out in pieces. With `in_pieces`, it rolls
+ * back nothing and puts no outcome.
  *
  * Requires: the command's results are allocated; with `chosen`, the range has all items.
  * Returns: 0, the work of the items; fatal codes.
@@ -21,5 +24,7 @@ int write_command__run(struct core *core, struct command *command, struct write_
                        const struct write_run *how, uint64_t *ret_work) TL_MUST_USE;
 /* Refuses all items: an atomic write has the limits of a transaction, and exceeds them. */
 void write__refuse_too_large(const struct core *core, struct command *command);
+/* Refuses all items: the scripts of an atomic write exceed their steps. */
+void write__refuse_too_long(const struct core *core, struct command *command);
 
 #endif

@@ -200,10 +200,25 @@ static inline void write_executor__count_source(struct write_executor *exec, str
     exec->work += source.len / WORK_BYTES;
     core__work_indivisible(exec->core, source.len / WORK_BYTES);
 }
-/* Returns: whether a run is divided where its items have taken much work. */
+/*
+ * Returns: whether this is an atomic write by itself, which is given up and carried out in pieces once
+ * it has taken as much as one step may.
+ */
+static inline bool write_executor__may_exceed(const struct write_executor *exec)
+{
+    return exec->run->atomic && exec->sink.overlay == NULL &&
+           exec->core->command_version >= COMMAND_SINCE_ATOMIC_PIECES;
+}
+/* Returns: whether a run is divided, or given up, where its items have taken much work. */
 static inline bool write_executor__divides_by_work(const struct write_executor *exec)
 {
-    return exec->core->command_version >= COMMAND_SINCE_WORK_LIMIT && !exec->run->atomic && !exec->run->cleanup;
+    return exec->core->command_version >= COMMAND_SINCE_WORK_LIMIT && !exec->run->cleanup &&
+           (!exec->run->atomic || write_executor__may_exceed(exec));
+}
+/* Returns: the work after which no further item of a run is started. */
+static inline uint64_t write_executor__work_max(const struct write_executor *exec)
+{
+    return exec->run->atomic ? exec->core->atomic_work_max : exec->core->write_work_max;
 }
 /*
  * Returns: whether the items of a divisible run, and what the write has done before in this step,
@@ -215,12 +230,13 @@ static inline bool write_executor__work_limit_reached(const struct write_executo
     bool shared = exec->core->command_version >= COMMAND_SINCE_WRITE_ACCOUNT;
     uint64_t before = shared ? exec->run->work_before : 0;
 
-    return write_executor__divides_by_work(exec) && exec->work > 0 && before + exec->work > exec->core->write_work_max;
+    return write_executor__divides_by_work(exec) && exec->work > 0 &&
+           before + exec->work > write_executor__work_max(exec);
 }
 /* Returns: as write_executor__work_limit_reached(), while the locks of the items are found. */
 static inline bool write_executor__target_limit_reached(const struct write_executor *exec)
 {
-    uint64_t max = exec->core->write_work_max;
+    uint64_t max = write_executor__work_max(exec);
 
     if (!write_executor__divides_by_work(exec))
         return false;

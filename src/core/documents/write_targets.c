@@ -311,7 +311,7 @@ static struct target_finder make_finder(struct core *core, const struct command 
                  .mapping_work = core->mapping_work},
         .run = {.items = write->items + range.begin,
                 .count = range.end - range.begin,
-                .atomic = write->atomic,
+                .atomic = write->atomic && !choice->in_pieces,
                 .cleanup = write->cleanup,
                 .work_before = choice->work_before},
         .begin = range.begin,
@@ -324,7 +324,6 @@ int write__targets(struct core *core, struct command *command, const struct writ
     const struct write_range range = choice->range;
     struct write_command *write = &command->write;
     REQUIRE(core->open && range.begin <= range.end && range.end <= write->item_count);
-    uint64_t steps_max = update_command_steps_max(&core->limits.script, write->atomic) / 2; /* they run twice */
     struct target_finder finder = make_finder(core, command, choice, overlay);
     struct write_targets targets = {
         .items = arena_zalloc(&core->arena, (range.end - range.begin + 1) * sizeof(*targets.items))};
@@ -333,15 +332,17 @@ int write__targets(struct core *core, struct command *command, const struct writ
 
     finder.previous = *io_targets;
     finder.exec.run = &finder.run;
+    bool whole = finder.run.atomic && !write_executor__may_exceed(&finder.exec);
+    uint64_t steps_max = update_command_steps_max(&core->limits.script, whole) / 2; /* they run twice */
     finder.exec.use_multiget = write_executor__ids_are_sorted(&finder.run);
     for (size_t i = range.begin; i < range.end && r >= 0; i++) {
         struct write_target *target = &targets.items[targets.count];
         if (choice->pending != NULL && !choice->pending[i])
             continue;
         uint64_t mapping_work = 2 * (core->mapping_work - finder.exec.mapping_work); /* made again when they run */
-        if (choice->cut && (finder.exec.steps_taken > steps_max ||
-                            write_executor__mapping_limit_reached(core, write->atomic, mapping_work) ||
-                            write_executor__target_limit_reached(&finder.exec)))
+        if (choice->cut &&
+            (finder.exec.steps_taken > steps_max || write_executor__mapping_limit_reached(core, whole, mapping_work) ||
+             write_executor__target_limit_reached(&finder.exec)))
             write__postpone(core, command, i);
         if (write->results[i].postponed)
             continue;

@@ -43,7 +43,7 @@ static bool pending_is_valid(const struct wait *wait)
     for (size_t i = 1; i < write->item_count; i++)
         if (pending[i - 1] && !pending[i])
             return false;
-    return pending[write->item_count - 1];
+    return pending[write->item_count - 1] || write->atomic; /* else its commit is left */
 }
 
 /* Codes which items are still to run, and all results, in the command's arena. */
@@ -56,7 +56,10 @@ static void codec_results(struct codec *codec, struct wait *wait)
 
     codec_bool(codec, &partial);
     codec_require(codec, !partial || ((wait->write_owner != NULL || wait->txn != NULL || wait->ended) &&
-                                      !write->atomic && write->item_count > 1));
+                                      (!write->atomic || (codec->version >= 14 && wait->txn != NULL)) &&
+                                      write->item_count > 1));
+    if (partial && write->atomic)
+        codec_number(codec, &write->script_steps);
     if (codec_reads(codec)) {
         write->results = arena_zalloc(arena, (write->item_count + 1) * sizeof *write->results);
         wait->pending_items = partial ? arena_zalloc(arena, write->item_count + 1) : NULL;

@@ -51,10 +51,11 @@ void txn__end_waiting(struct core *core, struct txn *txn, struct slice cause)
     if (wait == NULL)
         return;
     INSIST(MAGIC_VALID(wait, WAIT_MAGIC) && wait->txn == txn);
+    bool in_pieces = wait__is_in_pieces(wait); /* its client knows of no transaction */
     txn__end_wait(txn);
     wait->txn = NULL;
-    wait__end(core, wait, PROBLEM_TRANSACTION_ABORTED, "transaction [%.*s] was rolled back: %.*s", SLICE_ARG(txn->id),
-              SLICE_ARG(cause));
+    wait__end(core, wait, PROBLEM_TRANSACTION_ABORTED, "%s [%.*s] was rolled back: %.*s",
+              in_pieces ? "atomic request" : "transaction", SLICE_ARG(txn->id), SLICE_ARG(cause));
 }
 
 static void roll_back(struct core *core, struct txn *txn, bool by_request, struct slice cause)
@@ -92,6 +93,8 @@ int core__do_txn_rollback(struct core *core, struct command *command)
     struct slice id = command->txn.id;
     struct txn *txn = map_get(&core->owners->txns, id);
     struct txn_outcome outcome;
+    if (txn != NULL && txn->wait != NULL && wait__is_in_pieces(txn->wait))
+        txn = NULL; /* no client has its id */
     if (txn == NULL && command->txn.force)
         txn = txn__by_number(core, id);
     if (txn != NULL && !txn__belongs_to(txn, command->owner.session, &command->arena, &command->problem))
@@ -309,34 +312,48 @@ static struct slice check_ephemeral(struct core *core, const struct txn *txn, en
     return problem.reason;
 }
 
-static int commit(struct core *core, struct command *command, struct txn *txn)
+/*
+ * Puts what a transaction has written into the open unit, and frees the transaction. *ret_overlay: its changes,
+ * to which the unit's batch refers; NULL: none.
+ */
+static int apply(struct core *core, struct txn *txn, struct txn_outcome *outcome, struct overlay **ret_overlay)
 {
-    struct txn_outcome outcome = outcome_of(core, txn);
     struct locked_documents documents = {NULL, 0};
     struct lock_table *locks = &core->owners->locks;
     txn__check_may_enter(txn, TXN_ENDED);
-    REQUIRE(command->txn.retired_overlay == NULL);
     core->indivisible = true; /* all or nothing: transaction_changes_max bounds it */
-    outcome.committed = true;
-    outcome.commit_ts = core->ts;
     if (txn->overlay != NULL) {
-        feed__set_transaction(core, txn->id);
-        int r = write__commit_overlay(core, txn->overlay, &outcome.changes);
+        int r = write__commit_overlay(core, txn->overlay, &outcome->changes);
         documents = find_locked(core, txn);
         if (r == 0)
             r = find_paths(core, txn, &documents);
         if (r < 0)
             return tl_trace(r);
     }
-    command->txn.commit_ts = outcome.commit_ts;
-    command->txn.changes = outcome.changes;
     provisional__commit(core, txn->id, txn->undo_record_count);
-    txn__put_outcome(core, txn->id, &outcome);
-    command->txn.retired_overlay = tl_steal(txn->overlay);
+    *ret_overlay = tl_steal(txn->overlay);
     lock_table_suspend_grants(locks); /* moved documents and released locks take effect together */
     txn__free(core, txn);
     move_documents(core, &documents);
     lock_table_resume_grants(locks);
+    return 0;
+}
+
+static int commit(struct core *core, struct command *command, struct txn *txn)
+{
+    struct txn_outcome outcome = outcome_of(core, txn);
+    struct slice id = arena_copy(&core->arena, txn->id);
+    REQUIRE(command->txn.retired_overlay == NULL);
+    if (txn->overlay != NULL)
+        feed__set_transaction(core, id);
+    int r = apply(core, txn, &outcome, &command->txn.retired_overlay);
+    if (r < 0)
+        return tl_trace(r);
+    outcome.committed = true;
+    outcome.commit_ts = core->ts;
+    command->txn.commit_ts = outcome.commit_ts;
+    command->txn.changes = outcome.changes;
+    txn__put_outcome(core, id, &outcome);
     return 0;
 }
 
@@ -380,6 +397,24 @@ int core__do_txn_commit(struct core *core, struct command *command)
         return 0;
     }
     return commit(core, command, txn);
+}
+
+int txn__commit_write(struct core *core, struct txn *txn, struct command *command)
+{
+    REQUIRE(core->open && command->type == COMMAND_WRITE && command->write.retired_overlay == NULL);
+    struct txn_outcome unused = {0};
+    enum problem_type type;
+    int r = check_token(core, txn, command);
+    if (r != 0)
+        return r < 0 ? tl_trace(r) : 1;
+    struct slice forbidden = check_ephemeral(core, txn, &type);
+    if (forbidden.data != NULL) {
+        problem_set(&command->problem, &command->arena, type, "the request was rolled back: %.*s",
+                    SLICE_ARG(forbidden));
+        return 1;
+    }
+    r = apply(core, txn, &unused, &command->write.retired_overlay);
+    return r < 0 ? tl_trace(r) : 0;
 }
 
 static size_t bytes_of_items(const struct write_command *write)

@@ -19,6 +19,7 @@
 #include "base/slice.h"
 
 struct core;
+struct command;
 struct txn;
 
 /* Ends the waiting command, if any, of a transaction that is or will be rolled back. */
@@ -28,6 +29,11 @@ void txn__end_waiting(struct core *core, struct txn *txn, struct slice cause);
  * command ends.
  */
 void txn__abort(struct core *core, struct txn *txn, const char *format, ...) TL_PRINTF(3, 4);
+/*
+ * Commits the transaction of an atomic write in pieces in the open unit, and frees it, without an outcome.
+ * Returns: 0; 1, refused with the problem in the command, and still open; fatal codes.
+ */
+int txn__commit_write(struct core *core, struct txn *txn, struct command *command) TL_MUST_USE;
 /*
  * Returns: the cost of rolling it back (session/cost.h): a point, its locks, and its written records,
  * which are freed (not for commands before version 10).

@@ -94,7 +94,8 @@ struct core {
     uint64_t mapping_work;
     uint64_t write_work; /* of the items of writes, which follows from state and commands */
     uint64_t write_work_max;  /* WRITE_WORK_MAX; tests set less, so that small writes are divided */
-    uint64_t atomic_work_max; /* CORE_ATOMIC_WORK; tests set less */
+    uint64_t atomic_work_max; /* WRITE_WORK_MAX, of an atomic write in one step; tests set less */
+    uint64_t whole_work_max;  /* CORE_ATOMIC_WORK, of one before version 12; tests set less */
     uint64_t commit_work_max; /* CORE_COMMIT_WORK; tests set less */
     bool indivisible;         /* the whole unit is indivisible */
 

@@ -49,10 +49,10 @@ enum {
  */
 #define WRITE_WORK_MAX (CORE_STEP_WORK / 5 * 4)
 /*
- * Limits of the work of indivisible operations: the items of an atomic write, and the records of a
- * commit. Both allow 100,000 changes of usual documents with ten fields several times over: these take
- * 25 million units in an atomic write, and 2.5 million in a commit, which has one key for the documents
- * of a value.
+ * Limits of the work of indivisible operations: the items of an atomic write in commands before version 12, and
+ * the records of a commit. Both allow 100,000 changes of usual documents with ten fields several times over:
+ * these take 25 million units in an atomic write, and 2.5 million in a commit, which has one key for the
+ * documents of a value. If each is written alone, the commit has a key for each value: 12 million.
  */
 #define CORE_ATOMIC_WORK UINT64_C(75000000)
 #define CORE_COMMIT_WORK UINT64_C(12000000)

@@ -316,7 +316,10 @@ static void end_wait(struct core *core, struct wait *wait, bool now)
 {
     struct command *command = wait->command;
     struct txn *txn = wait->txn;
+    bool in_pieces = wait__is_in_pieces(wait);
     INSIST(wait->cause != NULL && wait->cause->type != PROBLEM_NONE);
+    if (in_pieces)
+        wait->pending_items = NULL; /* it fails as a whole */
     /* The end of a transaction undoes what batches of the bulk have done. */
     if (command->owner.transaction.len > 0 && txn == NULL)
         wait->pending_items = NULL;
@@ -329,7 +332,9 @@ static void end_wait(struct core *core, struct wait *wait, bool now)
     } else {
         wait__end_later(core, wait); /* the items that have not run get the cause then */
     }
-    if (txn != NULL)
+    if (txn != NULL && in_pieces)
+        txn__free(core, txn);
+    else if (txn != NULL)
         txn__touch(core, txn);
 }
 
@@ -408,6 +413,13 @@ void wait__continue_later(struct core *core, struct wait *wait)
     lock_request_free(tl_steal(wait->request));
     deadline_set(&core->owners->idles, &wait->txn->idle, TL_TS_MAX);
     wait__enqueue_ready(core, wait);
+}
+
+bool wait__is_in_pieces(const struct wait *wait)
+{
+    REQUIRE(MAGIC_VALID(wait, WAIT_MAGIC));
+    return wait->command != NULL && wait->command->type == COMMAND_WRITE && wait->command->write.atomic &&
+           wait->pending_items != NULL;
 }
 
 uint64_t wait__deadline(const struct wait *wait)

@@ -223,6 +223,11 @@ void wait__enqueue_ready(struct core *core, struct wait *wait);
  * request until then; the transaction keeps the locks.
  */
 void wait__continue_later(struct core *core, struct wait *wait);
+/*
+ * Returns: whether it is an atomic write in pieces, in a transaction of its own (acquire_pieces.c), which
+ * ends with it.
+ */
+bool wait__is_in_pieces(const struct wait *wait);
 /* Returns: until when its command may wait, by the clock, in us, whether it has waited or not. */
 uint64_t wait__deadline(const struct wait *wait);
 /* Takes a wait out of owners->ready. */

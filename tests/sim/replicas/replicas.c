@@ -164,9 +164,14 @@ static void save(struct world *world, struct side *side, struct buf *saved)
     buf_deinit(&again);
 }
 
-/* A core has few sessions and waits, so a chunk of theirs has one or two. */
-static void make_chunks_small(struct core *core)
+/*
+ * A core has few sessions and waits, so a chunk of theirs has one or two. In some seeds most atomic writes are
+ * carried out in pieces.
+ */
+static void make_parts_small(const struct world *world, struct core *core)
 {
+    if (world->seed % 3 == 1)
+        core->atomic_work_max = 200;
     core->owners->locks.chunk_holds = CHUNK_HOLDS;
     core->owners->session_chunks.members_max = 2;
     core->owners->wait_chunks.members_max = 2;
@@ -179,7 +184,7 @@ static void load(struct world *world, struct side *side, struct slice saved)
     if (core_load(side->store, &world->limits, saved, &reason, &side->core) != 0)
         fail(world, "%s: what was saved cannot be loaded: %.*s", side->name, SLICE_ARG(buf_as_slice(&reason)));
     buf_deinit(&reason);
-    make_chunks_small(side->core);
+    make_parts_small(world, side->core);
     world->loads++;
 }
 
@@ -275,7 +280,7 @@ static void open_side(struct world *world, struct side *side)
     effects_init(&side->effects);
     if (core_open(side->store, &world->limits, &side->core) != 0)
         fail(world, "%s: the core does not open", side->name);
-    make_chunks_small(side->core);
+    make_parts_small(world, side->core);
     core_begin_chain(side->core, world->seed);
     checkpoint(world, side);
 }

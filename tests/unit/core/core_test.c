@@ -566,12 +566,12 @@ static void put_large_template(struct core_fixture *box)
 }
 
 /* Writes a document into each of the indices from `first` on, which do not exist. */
-static struct command *create_indices(struct core_fixture *box, size_t first, bool atomic, bool older)
+static struct command *create_indices(struct core_fixture *box, size_t first, bool atomic, unsigned version)
 {
     struct command *command = fixture_write_command(box, NEW_INDICES - first);
 
     command->write.atomic = atomic;
-    command->version = older ? COMMAND_SINCE_MAPPING_LIMIT - 1 : COMMAND_CODEC_VERSION;
+    command->version = version;
     for (size_t i = 0; first + i < NEW_INDICES; i++) {
         struct write_item *item = &command->write.items[i];
         *item = fixture_item(WRITE_INDEX, NULL, NULL, "1", "{}");
@@ -599,7 +599,7 @@ static void test_bulk_postpones_indices_above_command_limit(void **state)
         if (locked)
             lock_in(&box, "s", "other", "none");
         for (; created < NEW_INDICES; commands++) {
-            struct command *command = create_indices(&box, created, false, false);
+            struct command *command = create_indices(&box, created, false, COMMAND_CODEC_VERSION);
             size_t ran = NEW_INDICES - created - command->write.postponed_count;
             assert_true(ran > 0);
             for (size_t i = 0; i < NEW_INDICES - created; i++)
@@ -740,7 +740,7 @@ static void test_work_of_a_whole_is_limited(void **state)
     for (unsigned older = 0; older < 2; older++)
         for (int in_transaction = 0; in_transaction < 2; in_transaction++) {
             fixture_open(&box);
-            box.core->atomic_work_max = box.core->commit_work_max = 2000;
+            box.core->whole_work_max = box.core->commit_work_max = 2000;
             if (in_transaction)
                 fixture_txn(&box, COMMAND_TXN_BEGIN, "t");
             struct command *command = fixture_write_command(&box, 3);
@@ -807,33 +807,32 @@ static void test_older_bulk_is_not_divided_by_mappings(void **state)
     fixture_open(&box);
     box.unbounded = true;
     put_large_template(&box);
-    assert_int_equal(create_indices(&box, 0, false, true)->write.postponed_count, 0);
+    assert_int_equal(create_indices(&box, 0, false, COMMAND_SINCE_MAPPING_LIMIT - 1)->write.postponed_count, 0);
     assert_int_equal(index_count(&box), NEW_INDICES);
     fixture_close(&box);
 }
 
-/* An atomic write cannot be divided: more mappings than one step makes are refused, without effect. */
-static void test_atomic_write_refuses_mappings_above_limit(void **state)
+/* The mappings that an atomic write makes are made in pieces; before, more than one step makes were refused. */
+static void test_atomic_write_makes_mappings_in_pieces(void **state)
 {
     (void)state;
-    for (int locked = 0; locked < 2; locked++) {
+    for (int way = 0; way < 4; way++) {
+        bool older = way < 2, locked = way % 2 != 0;
         struct core_fixture box;
 
         fixture_open(&box);
         put_large_template(&box);
         if (locked)
             lock_in(&box, "s", "other", "none");
-        struct command *command = create_indices(&box, 0, true, false);
-        assert_int_equal(command->problem.type, PROBLEM_ILLEGAL_ARGUMENT);
-        assert_int_equal(index_count(&box), 0);
+        struct command *command =
+            create_indices(&box, 0, true, older ? COMMAND_SINCE_ATOMIC_PIECES - 1 : COMMAND_CODEC_VERSION);
+        assert_int_equal(command->problem.type, older ? PROBLEM_ILLEGAL_ARGUMENT : PROBLEM_NONE);
+        assert_int_equal(index_count(&box), older ? 0 : NEW_INDICES);
         fixture_close(&box);
     }
 }
 
-/*
- * An atomic write cannot be split: scripts above the limit of one command are refused, without
- * effect.
- */
+/* The scripts of an atomic write have the limit of one command, in one step or in pieces. */
 static void test_atomic_write_refuses_scripts_above_limit(void **state)
 {
     (void)state;
@@ -1639,7 +1638,7 @@ int main(void)
         cmocka_unit_test(test_bulk_counts_finding_of_locks),
         cmocka_unit_test(test_work_of_a_whole_is_limited),
         cmocka_unit_test(test_older_bulk_is_not_divided_by_work),
-        cmocka_unit_test(test_atomic_write_refuses_mappings_above_limit),
+        cmocka_unit_test(test_atomic_write_makes_mappings_in_pieces),
         cmocka_unit_test(test_atomic_write_refuses_scripts_above_limit),
         cmocka_unit_test(test_write_refuses_source_that_does_not_fit_mapping),
         cmocka_unit_test(test_dates_of_released_commands_stay),

@@ -1,0 +1,472 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Goal: an atomic write that takes more than one step may is carried out in pieces, others between them,
+ * and has the effects and the reply of one that is done in one step (src/core/README.md, "Atomic writes
+ * in pieces").
+ * Method: a core whose steps are checked one by one, in which few items are too much for one step.
+ */
+#include "../../lib/core_fixture.h"
+#include "../../lib/unit.h"
+
+#include "../../lib/bounded.h"
+#include "core/locks/lock.h"
+#include "core/session/owners.h"
+#include "core/unit/unit.h"
+
+enum { ITEMS = 40, STEP_WORK = 1500 };
+
+static uint64_t last_request;
+
+static void give_as(struct core_fixture *box, struct command *command, uint64_t us)
+{
+    char text[200];
+
+    if (box->now <= core_last_ts(box->core))
+        box->now = core_last_ts(box->core);
+    if (command->request == 0)
+        command->request = ++last_request;
+    command->ts = ++box->now;
+    command->clock = box->clock += us;
+    if (command->type == COMMAND_TICK)
+        command->tick.barrier_clock = command->clock;
+    assert_int_equal(core_step(box->core, command, &box->effects), 0);
+    if (!bounded(box->core, text, sizeof text))
+        fail_msg("%s", text);
+    lock_table_check(&box->core->owners->locks);
+}
+
+static void give(struct core_fixture *box, struct command *command)
+{
+    give_as(box, command, 10);
+}
+
+static void tick(struct core_fixture *box)
+{
+    give(box, command_new(COMMAND_TICK, DIALECT_7));
+}
+
+static struct command *completed(struct core_fixture *box)
+{
+    if (list_empty(&box->effects.completed))
+        return NULL;
+    struct command *command = list_entry(box->effects.completed.next, struct command, link);
+    list_remove(&command->link);
+    return command;
+}
+
+/* Returns: the completed command with a number, or NULL. Frees those before it. */
+static struct command *completed_as(struct core_fixture *box, uint64_t request)
+{
+    struct command *command;
+
+    while ((command = completed(box)) != NULL && command->request != request)
+        command_free(command);
+    return command;
+}
+
+static void free_completed(struct core_fixture *box)
+{
+    (void)completed_as(box, UINT64_MAX);
+}
+
+/* Runs due steps until a command completes. Returns: it. */
+static struct command *finish(struct core_fixture *box, uint64_t request)
+{
+    struct command *command;
+    for (int steps = 0; (command = completed_as(box, request)) == NULL; steps++) {
+        assert_int_equal(core_next_deadline(box->core), 0);
+        assert_true(steps < 1000);
+        tick(box);
+    }
+    return command;
+}
+
+static void make_steps_small(struct core_fixture *box)
+{
+    box->core->atomic_work_max = box->core->write_work_max = STEP_WORK;
+}
+
+static void begin(struct core_fixture *box)
+{
+    fixture_open(box);
+    make_steps_small(box);
+    fixture_index(box, "fs", "there", "{\"v\":0}");
+}
+
+static void reopen(struct core_fixture *box)
+{
+    fixture_reopen(box);
+    make_steps_small(box);
+}
+
+/* Nothing of an atomic write is left but its effects. */
+static void end(struct core_fixture *box)
+{
+    free_completed(box);
+    assert_int_equal(box->core->owners->txns.count, 0);
+    core_stop(box->core, &box->effects);
+    free_completed(box);
+    fixture_close(box);
+}
+
+/* An atomic write of the documents 0 to `count` - 1, in descending order if `down`. */
+static struct command *atomic_write(struct core_fixture *box, size_t count, int value, bool down)
+{
+    struct command *command = fixture_write_command(box, count);
+
+    for (size_t i = 0; i < count; i++) {
+        struct write_item *item = &command->write.items[i];
+        *item = fixture_item(WRITE_INDEX, "fs", "", "", "");
+        item->id = arena_printf(&command->arena, "%zu", down ? count - 1 - i : i);
+        item->source = arena_printf(&command->arena, "{\"v\":%d}", value);
+    }
+    command->write.atomic = true;
+    command->owner.timeout_us = 60 * TL_SECOND;
+    return command;
+}
+
+static uint64_t give_atomic(struct core_fixture *box, struct command *command)
+{
+    give(box, command);
+    return command->request == 0 ? last_request : command->request;
+}
+
+static void assert_value(struct core_fixture *box, const char *id, int value)
+{
+    char expected[40];
+    snprintf(expected, sizeof expected, "{\"v\":%d}", value);
+    assert_string_equal(fixture_source(box, "fs", id), expected);
+}
+
+static void session(struct core_fixture *box, enum command_type type, const char *id)
+{
+    struct command *command = command_new(type, DIALECT_7);
+    command->session.id = slice_from(id);
+    command->session.ttl_us = 3600 * TL_SECOND;
+    give(box, command);
+}
+
+/* Asks for X on a document, without waiting. Returns: whether it was granted. */
+static bool lock(struct core_fixture *box, const char *owner, const char *id)
+{
+    struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
+    command->owner.session = slice_from(owner);
+    command->lock.targets = arena_zalloc(&command->arena, sizeof(struct lock_target));
+    command->lock.targets[0] = (struct lock_target){.mode = LOCK_X, .index = SLICE_LIT("fs"), .id = slice_from(id)};
+    command->lock.target_count = 1;
+    give(box, command);
+    struct command *done = completed_as(box, last_request);
+    assert_non_null(done);
+    bool granted = done->problem.type == PROBLEM_NONE;
+    command_free(done);
+    return granted;
+}
+
+static void unlock_all(struct core_fixture *box, const char *owner)
+{
+    struct command *command = command_new(COMMAND_UNLOCK, DIALECT_7);
+    command->owner.session = slice_from(owner);
+    give(box, command);
+}
+
+/* Others run between the pieces, nothing is seen before the end, and a checkpoint has its progress. */
+static void test_atomic_write_runs_in_pieces(void **state)
+{
+    (void)state;
+
+    for (int reopens = 0; reopens < 2; reopens++) {
+        struct core_fixture box;
+        struct command *command;
+        int steps = 0;
+        begin(&box);
+        uint64_t request = give_atomic(&box, atomic_write(&box, ITEMS, 1, false));
+        for (; (command = completed_as(&box, request)) == NULL; steps++) {
+            assert_int_equal(core_next_deadline(box.core), 0);
+            assert_null(fixture_source(&box, "fs", "0"));
+            assert_null(fixture_source(&box, "fs", "39"));
+            assert_int_equal(fixture_find(&box, "fs", "v", 1), 0);
+            struct command *other = fixture_write_command(&box, 1);
+            other->write.items[0] = fixture_item(WRITE_INDEX, "fs", "", "other", "{\"v\":2}");
+            give(&box, other);
+            struct command *done = completed_as(&box, last_request);
+            assert_non_null(done);
+            command_free(done);
+            if (reopens)
+                reopen(&box);
+            tick(&box);
+        }
+        assert_true(steps >= 4);
+        assert_int_equal(command->problem.type, PROBLEM_NONE);
+        assert_false(command->write.rolled_back);
+        for (size_t i = 0; i < ITEMS; i++) {
+            assert_int_equal(command->write.results[i].outcome, WRITE_CREATED);
+            assert_int_equal(command->write.results[i].version, 1);
+        }
+        command_free(command);
+        assert_int_equal(fixture_count(&box, "fs"), ITEMS + 2);
+        assert_int_equal(fixture_find(&box, "fs", "v", 1), ITEMS);
+        assert_true(lock_table_is_idle(&box.core->owners->locks));
+        end(&box);
+    }
+}
+
+/* Items of later pieces see what earlier ones did. */
+static void test_piece_sees_pieces_before(void **state)
+{
+    struct core_fixture box;
+    (void)state;
+
+    begin(&box);
+    struct command *command = atomic_write(&box, ITEMS, 1, false);
+    command->write.items[ITEMS - 1].id = SLICE_LIT("0");
+    command->write.items[ITEMS - 1].source = SLICE_LIT("{\"v\":7}");
+    command = finish(&box, give_atomic(&box, command));
+    assert_int_equal(command->write.results[ITEMS - 1].outcome, WRITE_UPDATED);
+    assert_int_equal(command->write.results[ITEMS - 1].version, 2);
+    command_free(command);
+    assert_value(&box, "0", 7);
+    end(&box);
+}
+
+/* An item that fails in any piece undoes all, and each failed one is reported. */
+static void test_failed_item_rolls_back_all_pieces(void **state)
+{
+    (void)state;
+
+    for (size_t failing = 0; failing < ITEMS; failing += ITEMS - 1) {
+        struct core_fixture box;
+        begin(&box);
+        struct command *command = atomic_write(&box, ITEMS, 1, false);
+        command->write.items[failing] = fixture_item(WRITE_CREATE, "fs", "", "there", "{\"v\":1}");
+        command->write.items[ITEMS / 2] = fixture_item(WRITE_CREATE, "fs", "", "there", "{\"v\":1}");
+        command = finish(&box, give_atomic(&box, command));
+        assert_int_equal(command->problem.type, PROBLEM_NONE);
+        assert_true(command->write.rolled_back);
+        for (size_t i = 0; i < ITEMS; i++)
+            assert_int_equal(command->write.results[i].outcome,
+                             i == failing || i == ITEMS / 2 ? WRITE_FAILED : WRITE_CREATED);
+        command_free(command);
+        assert_int_equal(fixture_count(&box, "fs"), 1);
+        assert_value(&box, "there", 0);
+        assert_true(lock_table_is_idle(&box.core->owners->locks));
+        end(&box);
+    }
+}
+
+/* What ends a waiting command ends one between two pieces, and rolls it back. */
+static void test_end_between_pieces_rolls_back(void **state)
+{
+    enum { HANG_UP, HOST_STOPS, SESSION_ENDS, MACHINE_LOST, WAYS };
+    (void)state;
+
+    for (int way = 0; way < 2 * WAYS; way++) {
+        struct core_fixture box;
+        begin(&box);
+        session(&box, COMMAND_SESSION_OPEN, "s");
+        struct command *command = atomic_write(&box, ITEMS, 1, false);
+        command->owner.session = SLICE_LIT("s");
+        uint64_t request = give_atomic(&box, command);
+        tick(&box);
+        tick(&box);
+        free_completed(&box);
+        if (way >= WAYS)
+            reopen(&box);
+        if (way % WAYS == HANG_UP || way % WAYS == HOST_STOPS) {
+            struct command *cancel = command_new(COMMAND_CANCEL, DIALECT_7);
+            cancel->cancel.request = way % WAYS == HANG_UP ? request : 0;
+            give(&box, cancel);
+        } else if (way % WAYS == SESSION_ENDS) {
+            session(&box, COMMAND_SESSION_CLOSE, "s");
+        } else {
+            give(&box, command_new(COMMAND_MACHINE_LOST, DIALECT_7));
+        }
+        command = finish(&box, request);
+        assert_int_not_equal(command->problem.type, PROBLEM_NONE);
+        command_free(command);
+        for (int i = 0; i < 5; i++)
+            tick(&box);
+        assert_int_equal(fixture_count(&box, "fs"), 1);
+        assert_true(lock_table_is_idle(&box.core->owners->locks));
+        end(&box);
+    }
+}
+
+/* A blocked piece waits without any other lock: the holder of its lock gets all others. */
+static void test_blocked_piece_waits_without_locks(void **state)
+{
+    (void)state;
+
+    for (int reopens = 0; reopens < 2; reopens++) {
+        struct core_fixture box;
+        begin(&box);
+        session(&box, COMMAND_SESSION_OPEN, "s");
+        assert_true(lock(&box, "s", "39"));
+        uint64_t request = give_atomic(&box, atomic_write(&box, ITEMS, 1, false));
+        while (core_next_deadline(box.core) == 0)
+            tick(&box);
+        assert_null(completed_as(&box, request));
+        assert_int_equal(box.core->owners->locks.waiting_count, 1);
+        assert_true(lock(&box, "s", "0"));
+        if (reopens)
+            reopen(&box);
+        unlock_all(&box, "s");
+        struct command *command = finish(&box, request);
+        assert_false(command->write.rolled_back);
+        command_free(command);
+        assert_value(&box, "0", 1);
+        assert_value(&box, "39", 1);
+        end(&box);
+    }
+}
+
+/* At its deadline it fails the blocked items, as one that is done in one step. */
+static void test_blocked_piece_times_out(void **state)
+{
+    struct core_fixture box;
+    (void)state;
+
+    begin(&box);
+    session(&box, COMMAND_SESSION_OPEN, "s");
+    assert_true(lock(&box, "s", "39"));
+    uint64_t request = give_atomic(&box, atomic_write(&box, ITEMS, 1, false));
+    while (core_next_deadline(box.core) == 0)
+        tick(&box);
+    give_as(&box, command_new(COMMAND_TICK, DIALECT_7), 30 * TL_SECOND);
+    assert_null(completed_as(&box, request));
+    give_as(&box, command_new(COMMAND_TICK, DIALECT_7), 31 * TL_SECOND);
+    struct command *command = finish(&box, request);
+    assert_true(command->write.rolled_back);
+    for (size_t i = 0; i < ITEMS; i++)
+        assert_int_equal(command->write.results[i].problem.type, i == 39 ? PROBLEM_LOCK_WAIT_TIMEOUT : PROBLEM_NONE);
+    command_free(command);
+    assert_int_equal(fixture_count(&box, "fs"), 1);
+    end(&box);
+}
+
+/* Two that write the same documents in opposite orders are both done. */
+static void test_opposite_orders_are_no_deadlock(void **state)
+{
+    struct core_fixture box;
+    (void)state;
+
+    begin(&box);
+    uint64_t up = give_atomic(&box, atomic_write(&box, ITEMS, 1, false));
+    uint64_t down = give_atomic(&box, atomic_write(&box, ITEMS, 2, true));
+    int done = 0;
+    for (int steps = 0; done < 2; steps++) {
+        struct command *command;
+        assert_true(steps < 1000);
+        while ((command = completed(&box)) != NULL) {
+            if (command->request == up || command->request == down) {
+                assert_int_equal(command->problem.type, PROBLEM_NONE);
+                assert_false(command->write.rolled_back);
+                done++;
+            }
+            command_free(command);
+        }
+        tick(&box);
+    }
+    assert_int_equal(fixture_count(&box, "fs"), ITEMS + 1);
+    assert_int_equal(fixture_find(&box, "fs", "v", 1) + fixture_find(&box, "fs", "v", 2), ITEMS);
+    assert_true(fixture_find(&box, "fs", "v", 1) == 0 || fixture_find(&box, "fs", "v", 2) == 0);
+    end(&box);
+}
+
+/* A repetition, later or while the first one is under way, is answered with its results. */
+static void test_repetition_of_pieces_runs_once(void **state)
+{
+    (void)state;
+
+    for (int generated = 0; generated < 2; generated++)
+        for (int later = 0; later < 2; later++) {
+            struct core_fixture box;
+            struct command *pair[2];
+            begin(&box);
+            for (int i = 0; i < 2; i++) {
+                pair[i] = atomic_write(&box, ITEMS, 1, false);
+                pair[i]->write.request = (struct write_request){SLICE_LIT("r"), 7, 0};
+                for (size_t j = 0; j < ITEMS && generated; j++) {
+                    pair[i]->write.items[j].id = arena_printf(&pair[i]->arena, "%d-%zu", i, j);
+                    pair[i]->write.items[j].id_generated = true;
+                }
+            }
+            uint64_t first = give_atomic(&box, pair[0]), second;
+            if (later)
+                command_free(finish(&box, first));
+            second = give_atomic(&box, pair[1]);
+            struct command *command = NULL, *other;
+            for (int steps = 0; command == NULL; steps++) {
+                assert_true(steps < 1000);
+                while ((other = completed(&box)) != NULL)
+                    if (other->request == second)
+                        command = other;
+                    else
+                        command_free(other);
+                tick(&box);
+            }
+            assert_int_equal(command->problem.type, PROBLEM_NONE);
+            for (size_t i = 0; i < ITEMS; i++) {
+                assert_int_equal(command->write.results[i].outcome, WRITE_CREATED);
+                assert_int_equal(command->write.results[i].version, 1);
+            }
+            command_free(command);
+            while (core_next_deadline(box.core) == 0)
+                tick(&box);
+            assert_int_equal(fixture_count(&box, "fs"), ITEMS + 1);
+            end(&box);
+        }
+}
+
+/* It has the limits of a transaction: nothing of it is done. */
+static void test_limits_of_a_transaction_refuse_pieces(void **state)
+{
+    (void)state;
+
+    for (int locks = 0; locks < 2; locks++) {
+        struct core_fixture box;
+        begin(&box);
+        if (locks)
+            box.core->limits.locks_per_session_max = ITEMS / 2;
+        else
+            box.core->commit_work_max = 500;
+        struct command *command = finish(&box, give_atomic(&box, atomic_write(&box, ITEMS, 1, false)));
+        assert_int_equal(command->problem.type, PROBLEM_TRANSACTION_TOO_LARGE);
+        command_free(command);
+        assert_int_equal(fixture_count(&box, "fs"), 1);
+        assert_true(lock_table_is_idle(&box.core->owners->locks));
+        end(&box);
+    }
+}
+
+/* A command of a log of before is done in one step, as it was then. */
+static void test_older_command_runs_in_one_step(void **state)
+{
+    struct core_fixture box;
+    (void)state;
+
+    begin(&box);
+    struct command *command = atomic_write(&box, ITEMS, 1, false);
+    command->version = COMMAND_SINCE_ATOMIC_PIECES - 1;
+    command = completed_as(&box, give_atomic(&box, command));
+    assert_non_null(command);
+    assert_int_equal(command->write.results[ITEMS - 1].outcome, WRITE_CREATED);
+    command_free(command);
+    end(&box);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_atomic_write_runs_in_pieces),
+        cmocka_unit_test(test_piece_sees_pieces_before),
+        cmocka_unit_test(test_failed_item_rolls_back_all_pieces),
+        cmocka_unit_test(test_end_between_pieces_rolls_back),
+        cmocka_unit_test(test_blocked_piece_waits_without_locks),
+        cmocka_unit_test(test_blocked_piece_times_out),
+        cmocka_unit_test(test_opposite_orders_are_no_deadlock),
+        cmocka_unit_test(test_repetition_of_pieces_runs_once),
+        cmocka_unit_test(test_limits_of_a_transaction_refuse_pieces),
+        cmocka_unit_test(test_older_command_runs_in_one_step),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
