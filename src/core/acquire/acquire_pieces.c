@@ -88,10 +88,17 @@ int acquisition__begin_pieces(struct acquisition *at, uint64_t deadline)
     return begin_later(at);
 }
 
+/* The submitter gets the command back as a write of no transaction, whose effects are seen at once. */
+static void leave_transaction(struct acquisition *at)
+{
+    at->command->owner.transaction = SLICE_NONE;
+}
+
 void acquisition__end_pieces(struct acquisition *at)
 {
     REQUIRE(at->in_pieces && at->txn != NULL);
     struct txn *txn = tl_steal(at->txn);
+    leave_transaction(at);
     acquisition__free_wait(at);
     core__work(at->core, txn->overlay == NULL ? 0 : overlay_count(txn->overlay) * WORK_LOCK);
     txn__free(at->core, txn);
@@ -156,6 +163,7 @@ static int commit(struct acquisition *at)
         return 0;
     }
     acquisition__free_wait(at);
+    leave_transaction(at);
     int r = txn__commit_write(at->core, txn, at->command);
     if (r < 0)
         return tl_trace(r);

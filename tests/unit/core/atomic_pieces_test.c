@@ -197,6 +197,7 @@ static void test_atomic_write_runs_in_pieces(void **state)
         }
         assert_true(steps >= 4);
         assert_int_equal(command->problem.type, PROBLEM_NONE);
+        assert_int_equal(command->owner.transaction.len, 0);
         assert_false(command->write.rolled_back);
         for (size_t i = 0; i < ITEMS; i++) {
             assert_int_equal(command->write.results[i].outcome, WRITE_CREATED);
