@@ -90,19 +90,19 @@ class BoundedSteps(unittest.TestCase):
 
     def test_atomic_bulk_is_carried_out_in_pieces(self):
         """All or nothing, once, and no step is above the bound."""
-        answer = self.atomic_bulk(12000, '{"create":{"_index":"a","_id":"0"}}\n{}\n')
+        answer = self.atomic_bulk(7000, '{"create":{"_index":"a","_id":"0"}}\n{}\n')
         self.assertEqual(answer.status, 409, answer.body[:500])
         told = json.loads(answer.body)
         self.assertTrue(told["rolled_back"])
         self.assertEqual([item["create"]["status"] for item in told["items"]], [409])
         self.assertEqual(self.server.must("GET", "/a/_count")["count"], 0)
         for repeated in range(2):
-            answer = self.atomic_bulk(12000, "")
+            answer = self.atomic_bulk(7000, "")
             self.assertEqual(answer.status, 200, answer.body[:500])
             items = json.loads(answer.body)["items"]
             self.assertEqual({(item["index"]["status"], item["index"]["_version"]) for item in items}, {(201, 1)})
-            self.assertEqual(len(items), 12000)
-        self.assertEqual(self.server.must("GET", "/a/_count", {"query": {"range": {"n": {"gte": 6000}}}})["count"], 6000)
+            self.assertEqual(len(items), 7000)
+        self.assertEqual(self.server.must("GET", "/a/_count", {"query": {"range": {"n": {"gte": 3500}}}})["count"], 3500)
         self.assertEqual(self.figure("tidelock_steps_over_bound_total"), 0)
 
     def test_many_small_actions_are_divided(self):
