@@ -11,6 +11,8 @@
 
 #include <stddef.h>
 
+#include "base/slice.h"
+
 /*
  * Returns: `size` bytes (at least one); those of mem_zalloc are zero.
  * Owns: the caller; mem_free.
@@ -23,6 +25,17 @@ void *mem_dup(const void *bytes, size_t size) __attribute__((malloc, returns_non
 char *mem_strdup(const char *bytes, size_t len) __attribute__((malloc, returns_nonnull));
 /* NULL is permitted. */
 void mem_free(void *pointer);
+/* Returns: a copy of a slice, followed by a NUL, also of an absent one. Owns: the caller; mem_free_slice(). */
+static inline struct slice mem_dup_slice(struct slice bytes)
+{
+    return slice_make(mem_strdup(bytes.data, bytes.len), bytes.len);
+}
+/* Frees the bytes of a slice that owns them, and makes it absent. */
+static inline void mem_free_slice(struct slice *bytes)
+{
+    mem_free((char *)(uintptr_t)bytes->data);
+    *bytes = SLICE_NONE;
+}
 
 /*
  * Each thread counts its allocations itself and adds them to the total when they exceed

@@ -83,7 +83,7 @@ static size_t own_limit(const struct budget *budget)
     return budget->limit / 2;
 }
 
-static bool refuse(struct budget_guard *guard, size_t held, size_t asked, size_t limit)
+static bool refuse_bytes(struct budget_guard *guard, size_t held, size_t asked, size_t limit)
 {
     guard->refused = true;
     guard->asked = asked;
@@ -108,7 +108,7 @@ static bool fails_here(struct budget_guard *guard, size_t asked)
     if (left > 1)
         return false;
     if (fault->end == ACCOUNT_RUNNING)
-        (void)refuse(guard, guard->budget->limit, asked, guard->budget->limit);
+        (void)refuse_bytes(guard, guard->budget->limit, asked, guard->budget->limit);
     else if (guard->account != NULL)
         guard->account->end = fault->end;
     return true;
@@ -134,11 +134,11 @@ static bool admit(struct budget_guard *guard, size_t bytes)
 {
     struct budget *budget = guard->budget;
     if (!fits(guard->taken, own_limit(budget), bytes))
-        return refuse(guard, guard->taken, bytes, own_limit(budget));
+        return refuse_bytes(guard, guard->taken, bytes, own_limit(budget));
     enum budget_level level = fits(guard->taken, BUDGET_SMALL, bytes) ? guard->level : BUDGET_RETAINED;
     size_t share = budget_share(budget, level), used = budget_used(budget);
     if (level != BUDGET_ESSENTIAL && !fits(used, share, bytes) && (level != BUDGET_TRANSIENT || !draw(guard, bytes)))
-        return refuse(guard, used, bytes, share);
+        return refuse_bytes(guard, used, bytes, share);
     guard->taken += bytes;
     return true;
 }

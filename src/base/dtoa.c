@@ -92,7 +92,7 @@ static struct dtoa_decimal shortest(double value, bool is_float)
     }
 }
 
-static char *put(char *to, const struct dtoa_decimal *decimal, int from, int until)
+static char *put_digits(char *to, const struct dtoa_decimal *decimal, int from, int until)
 {
     for (int i = from; i < until; i++)
         *to++ = i >= 0 && i < decimal->count ? decimal->digits[i] : '0';
@@ -118,9 +118,9 @@ static size_t print(double value, bool is_float, char out[DTOA_TEXT_MAX])
     int whole = !plain ? 1 : decimal.exponent + 1; /* digits before the point; below 1 the point is followed by zeros */
     if (whole < 1)
         *to++ = '0';
-    to = put(to, &decimal, 0, whole);
+    to = put_digits(to, &decimal, 0, whole);
     *to++ = '.';
-    to = put(to, &decimal, whole, decimal.count > whole ? decimal.count : whole + 1);
+    to = put_digits(to, &decimal, whole, decimal.count > whole ? decimal.count : whole + 1);
     *to = '\0';
     return (size_t)(to - out) +
            (plain ? 0 : (size_t)snprintf(to, (size_t)(out + DTOA_TEXT_MAX - to), "E%d", decimal.exponent));

@@ -18,7 +18,7 @@ void heap_deinit(struct heap *heap)
     heap->capacity = 0;
 }
 
-static void put(struct heap *heap, size_t index, struct heap_node *node)
+static void put_node(struct heap *heap, size_t index, struct heap_node *node)
 {
     heap->nodes[index] = node;
     node->position = index + 1;
@@ -32,10 +32,10 @@ static void rise(struct heap *heap, size_t index)
         size_t parent = (index - 1) / 2;
         if (!heap->before(node, heap->nodes[parent]))
             break;
-        put(heap, index, heap->nodes[parent]);
+        put_node(heap, index, heap->nodes[parent]);
         index = parent;
     }
-    put(heap, index, node);
+    put_node(heap, index, node);
 }
 
 /* Moves the node at `index` down until it precedes both its children. */
@@ -50,10 +50,10 @@ static void sink(struct heap *heap, size_t index)
             child++;
         if (!heap->before(heap->nodes[child], node))
             break;
-        put(heap, index, heap->nodes[child]);
+        put_node(heap, index, heap->nodes[child]);
         index = child;
     }
-    put(heap, index, node);
+    put_node(heap, index, node);
 }
 
 void heap_push(struct heap *heap, struct heap_node *node)
@@ -63,7 +63,7 @@ void heap_push(struct heap *heap, struct heap_node *node)
         heap->capacity = heap->capacity ? heap->capacity * 2 : 16;
         heap->nodes = mem_realloc(heap->nodes, heap->capacity * sizeof *heap->nodes);
     }
-    put(heap, heap->count++, node);
+    put_node(heap, heap->count++, node);
     rise(heap, heap->count - 1);
 }
 
@@ -75,7 +75,7 @@ void heap_remove(struct heap *heap, struct heap_node *node)
     node->position = 0;
     if (last == node)
         return;
-    put(heap, index, last);
+    put_node(heap, index, last);
     rise(heap, index);
     sink(heap, last->position - 1);
 }

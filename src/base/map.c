@@ -25,7 +25,7 @@ void map_deinit(struct map *map)
 }
 
 /* Returns: the table position of the key, or the empty position that ended the search. */
-static size_t find(const struct map *map, struct slice key, uint64_t hash)
+static size_t find_slot(const struct map *map, struct slice key, uint64_t hash)
 {
     size_t mask = map->table_size - 1;
     for (size_t i = hash & mask;; i = (i + 1) & mask) {
@@ -72,7 +72,7 @@ void *map_get(const struct map *map, struct slice key)
 {
     if (map->count == 0)
         return NULL;
-    uint32_t entry = map->table[find(map, key, siphash_keyed(key))];
+    uint32_t entry = map->table[find_slot(map, key, siphash_keyed(key))];
     return entry == 0 ? NULL : map->slots[entry - 1].value;
 }
 
@@ -81,7 +81,7 @@ void *map_put(struct map *map, struct slice key, void *value)
     REQUIRE(value != NULL);
     uint64_t hash = siphash_keyed(key);
     if (map->table_size > 0) {
-        uint32_t entry = map->table[find(map, key, hash)];
+        uint32_t entry = map->table[find_slot(map, key, hash)];
         if (entry != 0) {
             void *before = map->slots[entry - 1].value;
             map->slots[entry - 1].value = value;
@@ -104,7 +104,7 @@ void *map_remove(struct map *map, struct slice key)
 {
     if (map->count == 0)
         return NULL;
-    uint32_t entry = map->table[find(map, key, siphash_keyed(key))];
+    uint32_t entry = map->table[find_slot(map, key, siphash_keyed(key))];
     if (entry == 0)
         return NULL;
     /* The table position stays in use until the next rebuild, so that searches continue past it. */

@@ -73,6 +73,16 @@ static inline bool slice_take_byte(struct slice *text, char byte)
     return true;
 }
 
+/* Returns: the text without blanks and control characters at both ends, as Java's String.trim(). */
+static inline struct slice slice_trim(struct slice text)
+{
+    while (text.len > 0 && (unsigned char)text.data[0] <= ' ')
+        text = slice_from_offset(text, 1);
+    while (text.len > 0 && (unsigned char)text.data[text.len - 1] <= ' ')
+        text.len--;
+    return text;
+}
+
 /* Returns: the offset of the first `byte`; a.len: none. */
 static inline size_t slice_find_byte(struct slice a, char byte)
 {

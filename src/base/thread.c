@@ -9,7 +9,7 @@
 #include "base/check.h"
 
 /* The thread names itself: a detached one may have ended when pthread_create() returns. */
-static void run(const char *name, void (*function)(void *context), void *context)
+static void run_named(const char *name, void (*function)(void *context), void *context)
 {
     (void)pthread_setname_np(pthread_self(), name);
     function(context);
@@ -19,7 +19,7 @@ static void run(const char *name, void (*function)(void *context), void *context
 static void *run_joined(void *context)
 {
     const struct thread *thread = context;
-    run(thread->name, thread->function, thread->context);
+    run_named(thread->name, thread->function, thread->context);
     return NULL;
 }
 
@@ -28,7 +28,7 @@ static void *run_detached(void *context)
 {
     struct thread thread = *(const struct thread *)context;
     mem_free(context);
-    run(thread.name, thread.function, thread.context);
+    run_named(thread.name, thread.function, thread.context);
     return NULL;
 }
 

@@ -38,11 +38,6 @@ static uint32_t load32(const uint8_t *bytes)
     return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
 }
 
-static int64_t load64(const uint8_t *bytes)
-{
-    return (int64_t)((uint64_t)load32(bytes) | (uint64_t)load32(bytes + 4) << 32);
-}
-
 static void store32(struct buf *buf, uint32_t number)
 {
     for (int i = 0; i < 4; i++)
@@ -190,7 +185,8 @@ static int32_t rule_offset(const struct zone *zone, int64_t seconds)
 
 static int64_t time_at(const struct zone *zone, size_t i)
 {
-    return load64(zone->times + 8 * i);
+    const uint8_t *bytes = zone->times + 8 * i;
+    return (int64_t)((uint64_t)load32(bytes) | (uint64_t)load32(bytes + 4) << 32);
 }
 
 static int32_t offset_at(const struct zone *zone, size_t i)
@@ -274,7 +270,8 @@ int64_t zone_instant(const struct zone *zone, int64_t local, int32_t preferred)
 
 /* --- Names -------------------------------------------------------------------------------------------------------- */
 
-static int refuse(struct arena *arena, struct problem *problem, const char *name, const char *reason, struct slice text)
+static int refuse_zone(struct arena *arena, struct problem *problem, const char *name, const char *reason,
+                       struct slice text)
 {
     problem_set(problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "%s%.*s", reason, SLICE_ARG(text));
     problem->name = slice_from(name);
@@ -297,9 +294,9 @@ static int check_part(struct arena *arena, struct problem *problem, const char *
 {
     if (number <= max)
         return 0;
-    return refuse(arena, problem, DATE_TIME, "",
-                  arena_printf(arena, "Zone offset %s not in valid range: value %d is not in the range %s to %d", part,
-                               number, max == 18 ? "-18" : "0", max));
+    return refuse_zone(arena, problem, DATE_TIME, "",
+                       arena_printf(arena, "Zone offset %s not in valid range: value %d is not in the range %s to %d",
+                                    part, number, max == 18 ? "-18" : "0", max));
 }
 
 /* Parses "Z", "+h", "+hh", "+hh:mm", "+hhmm", "+hh:mm:ss", "+hhmmss". */
@@ -313,23 +310,24 @@ int zone_parse_offset(struct slice text, struct arena *arena, int32_t *ret_secon
         text = arena_printf(arena, "%c0%c", text.data[0], text.data[1]);
     bool colons = text.len == 6 || text.len == 9;
     if (text.len != 3 && text.len != 5 && text.len != 7 && !colons)
-        return refuse(arena, problem, DATE_TIME, "Invalid ID for ZoneOffset, invalid format: ", text);
+        return refuse_zone(arena, problem, DATE_TIME, "Invalid ID for ZoneOffset, invalid format: ", text);
     int hours = two_digits(text, 1, false), minutes = 0, seconds = 0;
     if (text.len > 3)
         minutes = two_digits(text, colons ? 4 : 3, colons);
     if (text.len > 6)
         seconds = two_digits(text, colons ? 7 : 5, colons);
     if (hours < 0 || minutes < 0 || seconds < 0)
-        return refuse(arena, problem, DATE_TIME, why, text);
+        return refuse_zone(arena, problem, DATE_TIME, why, text);
     if (text.data[0] != '+' && text.data[0] != '-')
-        return refuse(arena, problem, DATE_TIME,
-                      "Invalid ID for ZoneOffset, plus/minus not found when expected: ", text);
+        return refuse_zone(arena, problem, DATE_TIME,
+                           "Invalid ID for ZoneOffset, plus/minus not found when expected: ", text);
     if (check_part(arena, problem, "hours", hours, 18) != 0 ||
         check_part(arena, problem, "minutes", minutes, 59) != 0 ||
         check_part(arena, problem, "seconds", seconds, 59) != 0)
         return ZONE_REFUSED;
     if (hours == 18 && (minutes > 0 || seconds > 0))
-        return refuse(arena, problem, DATE_TIME, "Zone offset not in valid range: -18:00 to +18:00", SLICE_LIT(""));
+        return refuse_zone(arena, problem, DATE_TIME, "Zone offset not in valid range: -18:00 to +18:00",
+                           SLICE_LIT(""));
     *ret_seconds = (text.data[0] == '-' ? -1 : 1) * (hours * 3600 + minutes * 60 + seconds);
     return 0;
 }
@@ -359,7 +357,7 @@ static int parse_prefixed(struct slice text, size_t prefix, struct arena *arena,
     if (text.len == prefix)
         return 0;
     if (zone_parse_offset(slice_from_offset(text, prefix), arena, &seconds, cause) != 0) {
-        (void)refuse(arena, problem, DATE_TIME, "Invalid ID for offset-based ZoneId: ", text);
+        (void)refuse_zone(arena, problem, DATE_TIME, "Invalid ID for offset-based ZoneId: ", text);
         problem->caused_by = cause;
         return ZONE_REFUSED;
     }
@@ -418,10 +416,10 @@ int zone_parse(struct slice database, struct slice text, struct arena *arena, st
     if (prefix > 0)
         return parse_prefixed(text, prefix, arena, ret_zone, ret_problem);
     if (!is_region(text))
-        return refuse(arena, ret_problem, DATE_TIME, "Invalid ID for region-based ZoneId, invalid format: ", text);
+        return refuse_zone(arena, ret_problem, DATE_TIME, "Invalid ID for region-based ZoneId, invalid format: ", text);
     if (find_zone(database, text, ret_zone))
         return 0;
-    return refuse(arena, ret_problem, "zone_rules_exception", "Unknown time-zone ID: ", text);
+    return refuse_zone(arena, ret_problem, "zone_rules_exception", "Unknown time-zone ID: ", text);
 }
 
 /* --- Reading a database ------------------------------------------------------------------------------------------- */

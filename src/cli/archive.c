@@ -28,7 +28,7 @@ struct archive {
     bool failing;
 };
 
-static int refuse(char **ret_reason, const char *path, const char *what)
+static int refuse_archive(char **ret_reason, const char *path, const char *what)
 {
     struct buf text = BUF_INIT(BUF_UNLIMITED);
     buf_printf(&text, "--log-archive %s: %s", path, what);
@@ -42,12 +42,12 @@ int archive_open(const struct archive_options *options, const char *log, struct 
     struct stat here, there;
     const char *path = options->directory;
     if (mkdir(path, 0700) != 0 && errno != EEXIST)
-        return refuse(ret_reason, path, strerror(errno));
+        return refuse_archive(ret_reason, path, strerror(errno));
     int directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
         from = open(log, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (directory < 0 || from < 0 || faccessat(directory, ".", W_OK | X_OK, 0) != 0 || fstat(directory, &there) != 0 ||
         fstat(from, &here) != 0) {
-        int r = refuse(ret_reason, path, strerror(errno));
+        int r = refuse_archive(ret_reason, path, strerror(errno));
         if (directory >= 0)
             close(directory);
         if (from >= 0)
@@ -57,7 +57,7 @@ int archive_open(const struct archive_options *options, const char *log, struct 
     if (here.st_dev == there.st_dev && here.st_ino == there.st_ino) {
         close(directory);
         close(from);
-        return refuse(ret_reason, path, "it is the folder of the log itself");
+        return refuse_archive(ret_reason, path, "it is the folder of the log itself");
     }
     struct archive *archive = mem_zalloc(sizeof *archive);
     *archive = (struct archive){

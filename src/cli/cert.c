@@ -295,7 +295,8 @@ static bool get_ca(const struct cert_options *o, struct pair *ca)
 }
 
 /* An existing file stays, unless --renew is given. */
-static bool get(const struct cert_options *o, enum kind kind, const char *file, const char *name, const struct pair *ca)
+static bool get_certificate(const struct cert_options *o, enum kind kind, const char *file, const char *name,
+                            const struct pair *ca)
 {
     tl_cleanup(mem_freep) char *path = path_of(o, file, "");
     struct pair pair = {0};
@@ -311,8 +312,9 @@ static bool get_all(const struct cert_options *o)
     struct pair ca = {0};
     if (mkdir(o->dir, 0700) != 0 && errno != EEXIST)
         return complain(o->dir, strerror(errno));
-    bool done = get_ca(o, &ca) && get(o, KIND_SERVER, "server", o->host_count > 0 ? o->hosts[0] : "localhost", &ca) &&
-                get(o, KIND_CLIENT, o->client, o->client, &ca);
+    bool done = get_ca(o, &ca) &&
+                get_certificate(o, KIND_SERVER, "server", o->host_count > 0 ? o->hosts[0] : "localhost", &ca) &&
+                get_certificate(o, KIND_CLIENT, o->client, o->client, &ca);
     pair_clear(&ca);
     return done;
 }

@@ -152,7 +152,7 @@ static void print_lines(const struct changes_options *o, struct slice lines)
 /* --- Asking ------------------------------------------------------------------------------------------------------- */
 
 /* Asks for what comes after `since`, with 0 only for the present timestamp. Returns: the status. */
-static long ask(const struct changes_options *o, struct client *client, uint64_t since, bool waits)
+static long ask_changes(const struct changes_options *o, struct client *client, uint64_t since, bool waits)
 {
     enum { WAIT_SECONDS = 60 };
     struct buf path = BUF_INIT(BUF_UNLIMITED);
@@ -182,14 +182,14 @@ static long find_begin(const struct changes_options *o, struct client *client, u
     *ret_since = o->since;
     if (o->since != 0)
         return 200;
-    long status = ask(o, client, 0, false);
+    long status = ask_changes(o, client, 0, false);
     if (status != 200)
         return status;
     uint64_t now = client->timestamp, ago = o->ago_us != 0 ? o->ago_us : o->follow ? 0 : SINCE_DEFAULT_US;
     *ret_since = ago == 0 ? now : ago < now ? now - ago : 1;
     if (ago == 0)
         return 200;
-    status = ask(o, client, *ret_since, false);
+    status = ask_changes(o, client, *ret_since, false);
     yyjson_val *oldest = yyjson_obj_get(yyjson_obj_get(client_json(client), "error"), "oldest");
     if (status == 410)
         *ret_since = yyjson_is_uint(oldest) ? yyjson_get_uint(oldest) : now;
@@ -201,7 +201,7 @@ static long print_all(const struct changes_options *o, struct client *client, ui
 {
     bool told_away = false;
     for (;;) {
-        long status = ask(o, client, since, o->follow);
+        long status = ask_changes(o, client, since, o->follow);
         bool away = o->follow && (status == 0 || status == 503);
         if (away && !told_away)
             fprintf(stderr, "tidelock changes: %s; waiting for the server\n", client_error(client, status));

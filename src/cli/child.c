@@ -24,7 +24,7 @@ static void unblock_signals(void)
 }
 
 /* In the command's process. `gate` lets it go once its group and guard stand. */
-static _Noreturn void run(char **argv, pid_t parent, int gate)
+static _Noreturn void exec_command(char **argv, pid_t parent, int gate)
 {
     char go;
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -101,7 +101,7 @@ int child_start(struct child *child, char **argv)
     child->pid = fork();
     if (child->pid == 0) {
         close(gate[1]);
-        run(argv, parent, gate[0]);
+        exec_command(argv, parent, gate[0]);
     }
     int failed = child->pid < 0 ? errno : 0;
     close(gate[0]);

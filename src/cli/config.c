@@ -13,7 +13,7 @@
 
 static const char blanks[] = " \t\r";
 
-static int refuse(int code, char **ret_reason, const char *path, unsigned line, const char *what)
+static int refuse_line(int code, char **ret_reason, const char *path, unsigned line, const char *what)
 {
     struct buf text = BUF_INIT(BUF_UNLIMITED);
     buf_printf(&text, line == 0 ? "%s: " : "%s:%u: ", path, line);
@@ -29,19 +29,19 @@ static int read_all(const char *path, struct buf *text, char **ret_reason)
     size_t got;
     FILE *file = fopen(path, "re");
     if (file == NULL)
-        return refuse(TL_ERR_IO, ret_reason, path, 0, strerror(errno));
+        return refuse_line(TL_ERR_IO, ret_reason, path, 0, strerror(errno));
     errno = 0;
     while (text->len <= CONFIG_BYTES_MAX && (got = fread(piece, 1, sizeof piece, file)) > 0)
         buf_append(text, piece, got);
     int error = ferror(file) ? errno : 0;
     (void)fclose(file);
     if (error != 0)
-        return refuse(TL_ERR_IO, ret_reason, path, 0, strerror(error));
+        return refuse_line(TL_ERR_IO, ret_reason, path, 0, strerror(error));
     if (text->len > CONFIG_BYTES_MAX)
-        return refuse(TL_ERR_CORRUPT, ret_reason, path, 0,
-                      "it is longer than a megabyte, the limit of a configuration file");
+        return refuse_line(TL_ERR_CORRUPT, ret_reason, path, 0,
+                           "it is longer than a megabyte, the limit of a configuration file");
     if (memchr(text->data != NULL ? text->data : "", '\0', text->len) != NULL)
-        return refuse(TL_ERR_CORRUPT, ret_reason, path, 0, "it contains NUL bytes: it is not a text file");
+        return refuse_line(TL_ERR_CORRUPT, ret_reason, path, 0, "it contains NUL bytes: it is not a text file");
     buf_byte(text, '\0');
     return 0;
 }
@@ -94,7 +94,7 @@ int config_read(const char *path, struct config *ret_config, char **ret_reason)
     for (unsigned number = 1; r == 0 && rest != NULL; number++) {
         const char *wrong = take_line(&config, number, strsep(&rest, "\n"));
         if (wrong != NULL)
-            r = refuse(TL_ERR_CORRUPT, ret_reason, path, number, wrong);
+            r = refuse_line(TL_ERR_CORRUPT, ret_reason, path, number, wrong);
     }
     buf_deinit(&text);
     if (r != 0)

@@ -76,8 +76,7 @@ static const char doc[] =
     "Load the file tree DIR into an index: one document {name, path, size, mtime, mode, type, owner} per file.\v"
     "A missing index is created with a mapping for file trees: `term` on path.tree finds everything below a directory. "
     "After an interruption it can be run again: it skips existing documents, by their paths, also by those that a "
-    "rename changed. Exit status 0 if everything is in the "
-    "index, 1 if a document failed.\n\n"
+    "rename changed. Exit status 0 if everything is in the index, 1 if a document failed.\n\n"
     "Examples:\n"
     "  tidelock import /usr --index fs\n"
     "  tidelock import ~/projects --index fs --root /clinton/projects --contents\n";

@@ -347,7 +347,7 @@ static void stop_too(struct job *job)
 }
 
 /* Returns: the command's exit status, or EXIT_LOST. */
-static int run(struct client *client, struct attach_stream *stream, char **command)
+static int run_command(struct client *client, struct attach_stream *stream, char **command)
 {
     struct job job = {.client = client, .stream = stream};
     sigset_t signals = passed_signals();
@@ -413,7 +413,7 @@ static int lock_and_run(struct client *client, const struct lock_options *o, str
         status = begin_transaction(client, o, held);
     if (status == 0) {
         set_environment(o, held);
-        status = end_transaction(client, o, held, run(client, &stream, o->command));
+        status = end_transaction(client, o, held, run_command(client, &stream, o->command));
         ran = held->transaction == NULL; /* else the commit has shown whether the lock was held */
     }
     if (!close_session(client, held, &stream) && ran && status != EXIT_LOST) {

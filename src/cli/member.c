@@ -40,8 +40,8 @@ struct identity {
     enum state state;
 };
 
-static int refuse(int code, char **ret_reason, const char *format, ...) TL_PRINTF(3, 4);
-static int refuse(int code, char **ret_reason, const char *format, ...)
+static int refuse_data(int code, char **ret_reason, const char *format, ...) TL_PRINTF(3, 4);
+static int refuse_data(int code, char **ret_reason, const char *format, ...)
 {
     va_list arguments;
     char text[1024];
@@ -100,9 +100,9 @@ static int write_identity(const char *data, const struct identity *identity, cha
     if (cause == 0 && rename(part, path) != 0)
         cause = errno;
     if (cause != 0)
-        return refuse(TL_ERR_IO, ret_reason, "%s: %s", part, strerror(cause));
+        return refuse_data(TL_ERR_IO, ret_reason, "%s: %s", part, strerror(cause));
     if (sync_folder(data) != 0)
-        return refuse(TL_ERR_IO, ret_reason, "%s: %s", data, strerror(errno));
+        return refuse_data(TL_ERR_IO, ret_reason, "%s: %s", data, strerror(errno));
     return 0;
 }
 
@@ -113,15 +113,16 @@ static int read_identity(const char *data, struct identity *ret, char **ret_reas
     *ret = (struct identity){.state = STATE_NONE};
     FILE *file = fopen(path, "re");
     if (file == NULL)
-        return errno == ENOENT ? 0 : refuse(TL_ERR_IO, ret_reason, "%s: %s", path, strerror(errno));
+        return errno == ENOENT ? 0 : refuse_data(TL_ERR_IO, ret_reason, "%s: %s", path, strerror(errno));
     int got = fscanf(file, "tidelock-cluster 1\ncluster %32s\ndirectory %32s\nstate %15s", ret->cluster, ret->directory,
                      state);
     (void)fclose(file);
     for (int i = STATE_CREATING; got == 3 && i <= STATE_MEMBER; i++)
         if (strcmp(state, state_names[i]) == 0)
             ret->state = (enum state)i;
-    return ret->state != STATE_NONE ? 0
-                                    : refuse(TL_ERR_CORRUPT, ret_reason, "%s is damaged, or of a newer version", path);
+    return ret->state != STATE_NONE
+               ? 0
+               : refuse_data(TL_ERR_CORRUPT, ret_reason, "%s is damaged, or of a newer version", path);
 }
 
 bool member_is(const char *data)
@@ -163,8 +164,8 @@ static int parse_genesis(struct buf *bytes, struct genesis *ret, char **ret_reas
     buf_byte(bytes, '\0');
     ret->secret[0] = '\0';
     if (sscanf(bytes->data, "tidelock-cluster 1\ncluster %32s\nsecret %64s", ret->cluster, ret->secret) < 1)
-        return refuse(TL_ERR_CORRUPT, ret_reason,
-                      "what the log begins with is of another program, or of a newer version of this");
+        return refuse_data(TL_ERR_CORRUPT, ret_reason,
+                           "what the log begins with is of another program, or of a newer version of this");
     return 0;
 }
 
@@ -488,11 +489,11 @@ static int take_copy(const char *data, char **ret_reason)
         tl_cleanup(mem_freep) char *to = path_in(data, names[i]);
         file_remove_tree(to);
         if (rename(from, to) != 0 && errno != ENOENT)
-            return refuse(TL_ERR_IO, ret_reason, "%s: %s", to, strerror(errno));
+            return refuse_data(TL_ERR_IO, ret_reason, "%s: %s", to, strerror(errno));
     }
     file_remove_tree(incoming);
     if (sync_folder(data) != 0)
-        return refuse(TL_ERR_IO, ret_reason, "%s: %s", data, strerror(errno));
+        return refuse_data(TL_ERR_IO, ret_reason, "%s: %s", data, strerror(errno));
     return 0;
 }
 
@@ -578,27 +579,21 @@ static int open_store(const struct member_options *o, struct cluster_member *mem
     return r == STORE_NOT_FOUND ? 0 : r;
 }
 
-static int open_core(struct cluster_member *member, char **ret_reason)
-{
-    struct core_limits limits = core_limits_default();
-    return recover_begin(member->store, &limits, &member->core, &member->position, &member->log_bytes, ret_reason);
-}
-
 static int check_cluster(const struct identity *identity, struct slice url, const char *cluster, char **ret_reason)
 {
     if (strcmp(identity->cluster, cluster) == 0)
         return 0;
-    return refuse(TL_ERR_BUSY, ret_reason, "the directory is of cluster %s, and %.*s of cluster %s", identity->cluster,
-                  SLICE_ARG(url), cluster);
+    return refuse_data(TL_ERR_BUSY, ret_reason, "the directory is of cluster %s, and %.*s of cluster %s",
+                       identity->cluster, SLICE_ARG(url), cluster);
 }
 
 static int check_identity(const struct member_options *o, const struct identity *identity, const char *cluster,
                           char **ret_reason)
 {
     if (identity->state == STATE_NONE)
-        return has(o->data, "rocks") ? refuse(TL_ERR_BUSY, ret_reason,
-                                              "the directory has data that is not the cluster's; a new host of a "
-                                              "cluster starts with an empty directory")
+        return has(o->data, "rocks") ? refuse_data(TL_ERR_BUSY, ret_reason,
+                                                   "the directory has data that is not the cluster's; a new host of a "
+                                                   "cluster starts with an empty directory")
                                      : 0;
     return check_cluster(identity, o->log.url, cluster, ret_reason);
 }
@@ -625,12 +620,13 @@ static int check_log(const struct member_options *o, struct cluster_member *memb
         usleep(100 * STALL_US);
     }
     if (r == 0 && member->position > head && member->position > genesis)
-        return refuse(TL_ERR_CORRUPT, ret_reason,
-                      "the log of the cluster ends with entry %" PRIu64 ", before entry %" PRIu64
-                      ", up to which this directory has applied it: etcd was restored from a copy that is older than "
-                      "the directory. Give etcd a newer copy, or continue with a backup, or without the entries that "
-                      "etcd has lost (docs/cluster.md, \"After a restore of etcd\")",
-                      head, member->position);
+        return refuse_data(
+            TL_ERR_CORRUPT, ret_reason,
+            "the log of the cluster ends with entry %" PRIu64 ", before entry %" PRIu64
+            ", up to which this directory has applied it: etcd was restored from a copy that is older than "
+            "the directory. Give etcd a newer copy, or continue with a backup, or without the entries that "
+            "etcd has lost (docs/cluster.md, \"After a restore of etcd\")",
+            head, member->position);
     if (r != 0 || head <= member->position) /* nothing is after it */
         return r;
     if ((r = cmdlog_follow(member->log, member->position + 1, &cursor)) != 0)
@@ -673,7 +669,7 @@ static int settle_ends(const struct member_options *o, struct cluster_member *me
     if (r == 0)
         r = poison_settle_cluster(member->log, &host, member->at_work, &o->poison, &member->skips, ret_reason);
     if (r == TL_ERR_NO_SPACE && *ret_reason == NULL) /* for its checkpoint, or the record that it has resumed */
-        return refuse(
+        return refuse_data(
             r, ret_reason,
             "etcd, which has the log of the cluster, has reached its quota, so this host cannot join: remove "
             "other programs' keys from etcd or raise its --quota-backend-bytes, defragment it, and disarm its "
@@ -723,7 +719,7 @@ static int become(const struct member_options *o, struct cluster_member *member,
         return r;
     r = read_genesis(o, member->log, &genesis, ret_reason);
     if (r == CMDLOG_NOT_FOUND && (identity.state == STATE_COPYING || identity.state == STATE_MEMBER))
-        return refuse(
+        return refuse_data(
             TL_ERR_BUSY, ret_reason,
             "the directory is of cluster %s, and there is no cluster at %.*s; if etcd has lost its data, continue with "
             "a backup (docs/cluster.md, \"Backup\")",
@@ -740,8 +736,9 @@ static int become(const struct member_options *o, struct cluster_member *member,
         r = open_store(o, member, ret_reason);
     else if (r == 0)
         r = open_member_store(o, member, &identity, &genesis, ret_reason);
+    struct core_limits limits = core_limits_default();
     if (r == 0)
-        r = open_core(member, ret_reason);
+        r = recover_begin(member->store, &limits, &member->core, &member->position, &member->log_bytes, ret_reason);
     if (r == 0 && identity.state == STATE_FOUNDING) {
         r = stand_at(member, genesis.position);
         identity.state = STATE_MEMBER;
@@ -766,12 +763,13 @@ int member_open(const struct member_options *o, struct cluster_member *ret, char
     *ret = (struct cluster_member){0};
     *ret_reason = NULL;
     if (has(o->data, "differs"))
-        return refuse(TL_ERR_CORRUPT, ret_reason,
-                      "this host's state differed from that of the others at the same log position; start it with an "
-                      "empty directory, "
-                      "which copies a checkpoint, and keep this one for the investigation");
+        return refuse_data(
+            TL_ERR_CORRUPT, ret_reason,
+            "this host's state differed from that of the others at the same log position; start it with an "
+            "empty directory, "
+            "which copies a checkpoint, and keep this one for the investigation");
     if (mkdir(o->data, 0700) != 0 && errno != EEXIST)
-        return refuse(TL_ERR_IO, ret_reason, "%s: %s", o->data, strerror(errno));
+        return refuse_data(TL_ERR_IO, ret_reason, "%s: %s", o->data, strerror(errno));
     int r = cmdlog_etcd_open(&o->log, &ret->log, ret_reason);
     return r == 0 ? become(o, ret, ret_reason) : r;
 }
@@ -788,11 +786,11 @@ static int check_genesis(const struct identity *identity, struct cmdlog *log, st
     if (r == 0)
         r = check_cluster(identity, url, genesis.cluster, ret_reason);
     else if (r == CMDLOG_NOT_FOUND)
-        r = refuse(TL_ERR_BUSY, ret_reason, "the directory is of cluster %s, and there is no cluster at %.*s",
-                   identity->cluster, SLICE_ARG(url));
+        r = refuse_data(TL_ERR_BUSY, ret_reason, "the directory is of cluster %s, and there is no cluster at %.*s",
+                        identity->cluster, SLICE_ARG(url));
     else if (r == CMDLOG_UNREACHABLE) {
         tl_cleanup(mem_freep) char *trouble = cmdlog_etcd_last_error(log);
-        r = refuse(TL_ERR_IO, ret_reason, "the log of the cluster cannot be reached: %s", trouble);
+        r = refuse_data(TL_ERR_IO, ret_reason, "the log of the cluster cannot be reached: %s", trouble);
     }
     *ret_genesis = genesis.position;
     buf_deinit(&bytes);
@@ -806,7 +804,8 @@ int member_open_log(const char *data, const struct cmdlog_etcd_options *options,
     *ret_reason = NULL;
     int r = read_identity(data, &identity, ret_reason);
     if (r == 0 && identity.state != STATE_MEMBER)
-        r = refuse(TL_ERR_BUSY, ret_reason, "the directory is not complete: its host has not finished its first start");
+        r = refuse_data(TL_ERR_BUSY, ret_reason,
+                        "the directory is not complete: its host has not finished its first start");
     if (r == 0)
         r = cmdlog_etcd_open(options, ret_log, ret_reason);
     if (r != 0)

@@ -597,9 +597,8 @@ static error_t parse(int key, char *text, struct argp_state *state)
 
 static const char doc[] =
     "Run the server until SIGTERM or SIGINT, which let requests in flight end.\v"
-    "Once it answers, one line goes to standard output: ready on http://HOST:PORT (https:// with --tls-cert). The log "
-    "goes to standard "
-    "error. SIGHUP has it read the files of TLS and the configuration again.\n\n"
+    "Once it answers, one line goes to standard output: ready on http://HOST:PORT (https:// with --tls-cert). "
+    "The log goes to standard error. SIGHUP has it read the files of TLS and the configuration again.\n\n"
     "Examples:\n"
     "  tidelock serve --data /var/lib/tidelock --listen 127.0.0.1:9200\n"
     "  TIDELOCK_HISTORY=1d tidelock serve --listen 0.0.0.0:9200 --insecure\n"
@@ -699,7 +698,7 @@ static int complain(int code, const char *what, char *reason)
     return code;
 }
 
-static void handle(void *context, struct exchange *exchange)
+static void handle_exchange(void *context, struct exchange *exchange)
 {
     const struct server *server = context;
     api_handle(server->api, exchange);
@@ -731,7 +730,7 @@ static void start_input_barrier(void *context)
 static int open_http(struct server *server, const struct http_options *http)
 {
     char *reason = NULL;
-    struct http_handler handler = {.handle = handle, .timestamp = timestamp, .context = server};
+    struct http_handler handler = {.handle = handle_exchange, .timestamp = timestamp, .context = server};
     int r = http_open(http, &handler, &server->http, &reason);
     server->tls = http->tls.cert != NULL;
     return r == 0 ? 0 : complain(r, "cannot start", reason);

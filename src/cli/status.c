@@ -124,10 +124,8 @@ static void show_deferred(struct client *client)
         printf("\n");
     }
     if (any_aside)
-        printf("Actions deferred with a number were being executed when the server ended, twice. POST "
-               "/_session/_deferred/NUMBER/_retry "
-               "does it, "
-               "DELETE /_session/_deferred/NUMBER drops it.\n");
+        printf("Actions deferred with a number were being executed when the server ended, twice. "
+               "POST /_session/_deferred/NUMBER/_retry does it, DELETE /_session/_deferred/NUMBER drops it.\n");
 }
 
 /* On a terminal as `tidelock locks` shows them. */

@@ -193,16 +193,6 @@ static bool fits_i64(double number)
     return number >= -9223372036854775808.0 && number < 9223372036854775808.0;
 }
 
-/* Returns: `text` without surrounding white space, which Java's Double.parseDouble() ignores. */
-static struct slice trimmed(struct slice text)
-{
-    while (text.len > 0 && (unsigned char)text.data[0] <= ' ')
-        text = slice_from_offset(text, 1);
-    while (text.len > 0 && (unsigned char)text.data[text.len - 1] <= ' ')
-        text.len--;
-    return text;
-}
-
 static bool java_double(struct conversion *conversion, struct slice text, double *ret_number);
 
 /*
@@ -301,8 +291,8 @@ static bool java_double(struct conversion *conversion, struct slice text, double
         *ret_number = NAN;
     else if (slice_is(text, "Infinity") || slice_is(text, "-Infinity"))
         *ret_number = text.data[0] == '-' ? -INFINITY : INFINITY;
-    else if (is_decimal(trimmed(text)))
-        *ret_number = to_double(conversion, trimmed(text));
+    else if (is_decimal(slice_trim(text)))
+        *ret_number = to_double(conversion, slice_trim(text));
     else
         return false;
     return true;

@@ -103,15 +103,6 @@ static struct slice reversed(struct slice text, struct arena *arena)
     return result;
 }
 
-static struct slice trimmed(struct slice text)
-{
-    while (text.len > 0 && (unsigned char)text.data[text.len - 1] <= ' ')
-        text.len--;
-    while (text.len > 0 && (unsigned char)text.data[0] <= ' ')
-        text = slice_from_offset(text, 1);
-    return text;
-}
-
 static struct slice change_case(struct slice text, enum token_filter_kind kind, struct arena *arena)
 {
     return utf8__is_ascii(text) ? ascii_case(text, kind == FILTER_UPPERCASE, arena) : map_characters(text, kind, arena);
@@ -157,7 +148,7 @@ bool token_filter__run(const struct token_filter *filter, struct slice *token, s
         if (!utf8__is_ascii(*token))
             *token = map_characters(*token, FILTER_ASCIIFOLDING, arena);
         return true;
-    case FILTER_TRIM: *token = trimmed(*token); return true;
+    case FILTER_TRIM: *token = slice_trim(*token); return true;
     case FILTER_STOP: return !is_stopword(filter, *token, arena);
     case FILTER_LENGTH: {
         size_t characters = utf8__count(*token);

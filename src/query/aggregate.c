@@ -443,12 +443,10 @@ static int refuse_inner_global(struct binder *binder, const struct aggregation *
 {
     for (const struct aggregation *a = aggregation->children; a != NULL; a = a->next)
         if (a->kind == AGGREGATION_GLOBAL)
-            return refuse_aggregation(
-                binder, PROBLEM_AGGREGATION_EXECUTION,
-                "Aggregation [%.*s] cannot have a global sub-aggregation [%.*s]. Global aggregations can "
-                "only be defined as top "
-                "level aggregations",
-                SLICE_ARG(aggregation->name), SLICE_ARG(a->name));
+            return refuse_aggregation(binder, PROBLEM_AGGREGATION_EXECUTION,
+                                      "Aggregation [%.*s] cannot have a global sub-aggregation [%.*s]. "
+                                      "Global aggregations can only be defined as top level aggregations",
+                                      SLICE_ARG(aggregation->name), SLICE_ARG(a->name));
     return 0;
 }
 
@@ -555,7 +553,7 @@ static void bucket_free(struct agg_bucket *bucket)
 {
     aggregator_free(bucket->children);
     if (bucket->key.kind == FIELD_VALUE_BYTES)
-        mem_free((void *)(uintptr_t)bucket->key.bytes.data);
+        mem_free_slice(&bucket->key.bytes);
     mem_free(bucket);
 }
 

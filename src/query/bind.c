@@ -83,7 +83,7 @@ struct bound_query *bind__absent(struct binder *binder)
     return matcher;
 }
 
-static struct bound_query *none(struct binder *binder)
+struct bound_query *bind__none(struct binder *binder)
 {
     return bind__new(binder, BOUND_NONE, 1);
 }
@@ -130,7 +130,7 @@ static int bind_terms(struct binder *binder, const struct query *query, struct b
             terms->terms.values[unique++] = terms->terms.values[i];
     }
     terms->terms.count = unique;
-    *ret_matcher = unique > 0 ? terms : none(binder);
+    *ret_matcher = unique > 0 ? terms : bind__none(binder);
     if (ranges->boolean.should.count > 0) { /* dates and address blocks */
         struct bound_query *constant = bind__new(binder, BOUND_CONSTANT, query->boost);
         ranges->boolean.minimum = 1;
@@ -182,7 +182,7 @@ static int bind_exists(struct binder *binder, const struct query *query, struct 
             found.fields[matcher->exists.count++] = found.fields[i];
     }
     matcher->exists.fields = found.fields;
-    *ret_matcher = matcher->exists.count > 0 ? matcher : none(binder);
+    *ret_matcher = matcher->exists.count > 0 ? matcher : bind__none(binder);
     return 0;
 }
 
@@ -277,7 +277,7 @@ static bool cannot_match(const struct query *query)
 static int bind_bool(struct binder *binder, const struct query *query, struct bound_query **ret_matcher)
 {
     if (binder->context->dialect == DIALECT_7 && cannot_match(query)) {
-        *ret_matcher = none(binder);
+        *ret_matcher = bind__none(binder);
         return 0;
     }
     size_t limit = binder->index->clauses_max != 0 ? binder->index->clauses_max : QUERY_CLAUSES_MAX;
@@ -316,7 +316,7 @@ static int bind_bool(struct binder *binder, const struct query *query, struct bo
     if (clauses == 0)
         *ret_matcher = all(binder, query->boost);
     else if (negative && query->boolean.keep_pure_negative)
-        *ret_matcher = none(binder);
+        *ret_matcher = bind__none(binder);
     return r;
 }
 
@@ -336,7 +336,7 @@ static int bind_nested(struct binder *binder, const struct query *query, struct 
     const struct mapping_field *field = mapping_field(binder->index->mapping, query->field);
     if (field != NULL && field->type == FIELD_NESTED)
         return query_bind(binder, query->compound.queries.items[0], ret_matcher);
-    *ret_matcher = none(binder);
+    *ret_matcher = bind__none(binder);
     if (query->compound.ignore_unmapped)
         return 0;
     bind__refuse(binder, PROBLEM_ILLEGAL_STATE, "[nested] %s [%.*s] is not of nested type",
@@ -464,7 +464,7 @@ static int bind_field(struct binder *binder, const struct query *query, struct b
     const struct metadata_field *metadata = field == NULL ? metadata_find(query->field) : NULL;
     if (metadata != NULL)
         return bind__metadata(binder, metadata, query, ret_matcher);
-    *ret_matcher = none(binder);
+    *ret_matcher = bind__none(binder);
     if (field == NULL || field->type == FIELD_OBJECT || field->type == FIELD_NESTED)
         return 0;
     if (query->kind == QUERY_TERM)
@@ -477,7 +477,7 @@ static int bind_node(struct binder *binder, const struct query *query, struct bo
 {
     switch (query->kind) {
     case QUERY_MATCH_ALL: *ret_matcher = all(binder, query->boost); return 0;
-    case QUERY_MATCH_NONE: *ret_matcher = none(binder); return 0;
+    case QUERY_MATCH_NONE: *ret_matcher = bind__none(binder); return 0;
     case QUERY_IDS: *ret_matcher = bind__ids(binder, query); return 0;
     case QUERY_TYPE: *ret_matcher = bind__types(binder, query); return 0;
     case QUERY_TERMS: return bind_terms(binder, query, ret_matcher);
@@ -547,7 +547,7 @@ int query_bind(struct binder *binder, const struct query *query, struct bound_qu
     binder->depth--;
     if (r == QUERY_REFUSED && query->lenient && bind__charge(binder, 0)) {
         *binder->problem = (struct problem){0};
-        *ret_matcher = none(binder);
+        *ret_matcher = bind__none(binder);
         r = 0;
     }
     if (r == 0 && query->name.data != NULL && binder->named != NULL)

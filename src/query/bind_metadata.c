@@ -19,11 +19,6 @@ static struct bound_query *all(struct binder *binder, double boost)
     return bind__new(binder, BOUND_ALL, boost);
 }
 
-static struct bound_query *none(struct binder *binder)
-{
-    return bind__new(binder, BOUND_NONE, 1);
-}
-
 /* --- Names: ids, types, routing ----------------------------------------------------------------------------------- */
 
 static int by_bytes(const void *a, const void *b)
@@ -46,7 +41,7 @@ static struct bound_query *by_names(struct binder *binder, enum bound_query_kind
     }
     matcher->names.items = items;
     matcher->names.count = unique;
-    return unique > 0 ? matcher : none(binder);
+    return unique > 0 ? matcher : bind__none(binder);
 }
 
 struct bound_query *bind__ids(struct binder *binder, const struct query *query)
@@ -65,7 +60,7 @@ struct bound_query *bind__types(struct binder *binder, const struct query *query
             matcher->types.numbers[matcher->types.count++] = type->number;
     }
     if (matcher->types.count == 0)
-        return none(binder);
+        return bind__none(binder);
     return matcher->types.count == mapping_type_count(binder->index->mapping) ? all(binder, query->boost) : matcher;
 }
 
@@ -91,7 +86,7 @@ static struct bound_query *index_by_name(struct binder *binder, const struct que
         if (index_name_fits(binder->index, &text, name_equals))
             return all(binder, query->boost);
     }
-    return none(binder);
+    return bind__none(binder);
 }
 
 /* A wildcard pattern as in index expressions: only `*` is special. */
@@ -130,7 +125,7 @@ static struct bound_query *types_by_pattern(struct binder *binder, const struct 
             matcher->types.numbers[matcher->types.count++] = type->number;
     }
     if (matcher->types.count == 0)
-        return none(binder);
+        return bind__none(binder);
     return matcher->types.count == count ? all(binder, boost) : matcher;
 }
 
@@ -143,7 +138,7 @@ static struct bound_query *by_pattern(struct binder *binder, const struct metada
         pattern.text = arena_printf(binder->arena, "%.*s*", SLICE_ARG(text));
     if (field->number == METADATA_TYPE)
         return types_by_pattern(binder, &pattern, query->boost);
-    return index_name_fits(binder->index, &pattern, name_pattern_fits) ? all(binder, query->boost) : none(binder);
+    return index_name_fits(binder->index, &pattern, name_pattern_fits) ? all(binder, query->boost) : bind__none(binder);
 }
 
 static int refuse_pattern(struct binder *binder, const struct metadata_field *field, const struct query *query)
@@ -165,7 +160,7 @@ static int refuse_pattern(struct binder *binder, const struct metadata_field *fi
 static int bind_case_insensitive(struct binder *binder, const struct metadata_field *field, const struct query *query,
                                  struct bound_query **ret_matcher)
 {
-    *ret_matcher = none(binder);
+    *ret_matcher = bind__none(binder);
     if ((field->traits & METADATA_CONSTANT) != 0)
         *ret_matcher = by_pattern(binder, field, query);
     if ((field->traits & METADATA_REFUSES_CASE) != 0)
@@ -184,7 +179,7 @@ static int bind_pattern(struct binder *binder, const struct metadata_field *fiel
         int r =
             bind__pattern_text(binder, query, query__scalar_text(binder->arena, query->pattern.value), *ret_matcher);
         if (r == 0 && field->number != METADATA_ROUTING)
-            *ret_matcher = none(binder);
+            *ret_matcher = bind__none(binder);
         return r;
     }
     if (query->pattern.whole)
@@ -217,7 +212,7 @@ static struct bound_query *types_inside(struct binder *binder, const struct quer
         if (is_inside(binder, query, type->name))
             matcher->types.numbers[matcher->types.count++] = type->number;
     }
-    return matcher->types.count > 0 ? matcher : none(binder);
+    return matcher->types.count > 0 ? matcher : bind__none(binder);
 }
 
 static struct bound_query *routing_inside(struct binder *binder, const struct query *query)
@@ -250,7 +245,7 @@ static int bind_range(struct binder *binder, const struct metadata_field *field,
         return bind__range(binder, query, NULL, ret_matcher);
     *ret_matcher = field->number == METADATA_TYPE      ? types_inside(binder, query)
                    : field->number == METADATA_ROUTING ? routing_inside(binder, query)
-                                                       : none(binder);
+                                                       : bind__none(binder);
     return 0;
 }
 
@@ -262,17 +257,12 @@ static int refuse_metadata(struct binder *binder, const struct metadata_field *f
                                                     : bind__refuse(binder, PROBLEM_UNSUPPORTED_OPERATION, "%s", words);
 }
 
-static bool is_refused_in_dialect(const struct binder *binder, const struct metadata_field *field)
-{
-    return binder->context->dialect == DIALECT_7 || (field->traits & METADATA_NO_CAUSE) != 0;
-}
-
 static int bind_exists(struct binder *binder, const struct metadata_field *field, const struct query *query,
                        struct bound_query **ret_matcher)
 {
     *ret_matcher = (field->traits & METADATA_ALWAYS_PRESENT) != 0 ? all(binder, query->boost)
                    : field->number == METADATA_ROUTING            ? bind__new(binder, BOUND_ROUTING, query->boost)
-                                                                  : none(binder);
+                                                                  : bind__none(binder);
     bool refused = field->exists_refusal != NULL && binder->context->dialect == DIALECT_7;
     return refused ? refuse_metadata(binder, field, field->exists_refusal) : 0;
 }
@@ -312,16 +302,18 @@ static int bind_seq_no(struct binder *binder, const struct query *query, struct 
     bind__list_add(binder, &constant->compound.queries, any);
     *ret_matcher = query->values.count == 1  ? any->boolean.should.items[0]
                    : query->values.count > 1 ? constant
-                                             : none(binder);
+                                             : bind__none(binder);
     return 0;
 }
 
 static int bind_terms(struct binder *binder, const struct metadata_field *field, const struct query *query,
                       struct bound_query **ret_matcher)
 {
-    *ret_matcher = none(binder);
+    *ret_matcher = bind__none(binder);
     if (field->term_refusal != NULL && query->values.count > 0) /* an empty list is not validated */
-        return is_refused_in_dialect(binder, field) ? refuse_metadata(binder, field, field->term_refusal) : 0;
+        return binder->context->dialect == DIALECT_7 || (field->traits & METADATA_NO_CAUSE) != 0
+                   ? refuse_metadata(binder, field, field->term_refusal)
+                   : 0;
     switch (field->number) {
     case METADATA_ID: *ret_matcher = bind__ids(binder, query); return 0;
     case METADATA_INDEX: *ret_matcher = index_by_name(binder, query); return 0;
@@ -347,7 +339,7 @@ int bind__metadata(struct binder *binder, const struct metadata_field *field, co
     if (query->kind == QUERY_EXISTS)
         return bind_exists(binder, field, query, ret_matcher);
     if (binder->context->dialect == DIALECT_5) {
-        *ret_matcher = none(binder);
+        *ret_matcher = bind__none(binder);
         return query->kind == QUERY_RANGE && field->number == METADATA_SEQ_NO
                    ? bind__range(binder, query, NULL, ret_matcher)
                    : 0;

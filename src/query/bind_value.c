@@ -14,11 +14,6 @@
 #include <stdlib.h>
 #include <strings.h>
 
-static struct bound_query *none(struct binder *binder)
-{
-    return bind__new(binder, BOUND_NONE, 1);
-}
-
 static bool is_integer_field(const struct mapping_field *field)
 {
     return field->type == FIELD_LONG || field->type == FIELD_INTEGER || field->type == FIELD_SHORT ||
@@ -211,7 +206,7 @@ enum { TERM_STEPS = 50 }; /* of the account, to parse and store a value */
 int bind__term(struct binder *binder, const struct mapping_field *field, yyjson_val *scalar, double boost, bool scored,
                struct bound_query **ret_matcher)
 {
-    *ret_matcher = none(binder);
+    *ret_matcher = bind__none(binder);
     if (!bind__charge(binder, TERM_STEPS))
         return QUERY_REFUSED;
     if (field->type == FIELD_OBJECT || field->type == FIELD_NESTED)

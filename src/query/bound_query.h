@@ -275,6 +275,8 @@ bool bind__charge(struct binder *binder, uint64_t steps) TL_MUST_USE;
 struct bound_query *bind__new(struct binder *binder, enum bound_query_kind kind, double boost);
 /* Makes the NONE of a text without tokens, see zero_terms_absent. */
 struct bound_query *bind__absent(struct binder *binder);
+/* Returns: one that matches no document. */
+struct bound_query *bind__none(struct binder *binder);
 void bind__list_add(struct binder *binder, struct bound_query_list *list, struct bound_query *matcher);
 /*
  * Refuses with a query_shard_exception "failed to create query: …", caused by this problem.

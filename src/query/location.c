@@ -22,8 +22,8 @@ static size_t closing_bracket(struct slice text, size_t at)
 
 void query_location(const struct json_doc *doc, yyjson_val *value, bool end, size_t *ret_line, size_t *ret_column)
 {
-    size_t start, behind;
-    json_locate(doc, value, &start, &behind);
+    size_t start, after;
+    json_locate(doc, value, &start, &after);
     size_t at = end && yyjson_is_ctn(value) ? closing_bracket(doc->source, start) : start;
     json_line_column(doc->source, at, ret_line, ret_column);
 }

@@ -101,19 +101,9 @@ bool query__charge(struct query_parser *parser, uint64_t steps)
 
 /* --- Scalars ------------------------------------------------------------------------------------------------------ */
 
-/* Trims as Java's String.trim() does: all characters up to U+0020. */
-static struct slice java_trim(struct slice text)
-{
-    while (text.len > 0 && (unsigned char)text.data[text.len - 1] <= ' ')
-        text.len--;
-    while (text.len > 0 && (unsigned char)text.data[0] <= ' ')
-        text = slice_from_offset(text, 1);
-    return text;
-}
-
 int query__take_double(struct query_parser *parser, yyjson_val *value, double *ret_number)
 {
-    struct slice text = java_trim(query__scalar_text(parser->arena, value));
+    struct slice text = slice_trim(query__scalar_text(parser->arena, value));
     double number;
     if (yyjson_is_str(value) && text.len == 0 && parser->dialect == DIALECT_7)
         return query__refuse(parser, value, false, PROBLEM_NUMBER_FORMAT, "empty String");

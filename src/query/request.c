@@ -443,9 +443,9 @@ static int take_sort_option(struct query_parser *parser, struct slice option, yy
 static int refuse_no_options(struct query_parser *parser, yyjson_val *value, const struct sort_key *key)
 {
     const struct slice source = parser->doc->source;
-    size_t at, behind, line, column;
-    json_locate(parser->doc, value, &at, &behind);
-    at = yyjson_is_arr(value) ? at + 1 : behind;
+    size_t at, end, line, column;
+    json_locate(parser->doc, value, &at, &end);
+    at = yyjson_is_arr(value) ? at + 1 : end;
     while (at < source.len && strchr(" \t\r\n,", source.data[at]) != NULL)
         at++;
     const char *token = yyjson_is_arr(value) && unsafe_yyjson_get_len(value) > 0
@@ -618,9 +618,8 @@ static int take_slice(struct query_parser *parser, yyjson_val *value, struct sea
         return query__refuse(parser, value, true, PROBLEM_ILLEGAL_ARGUMENT, "max must be greater than id");
     if (max > 1024)
         return query__refuse(parser, value, true, PROBLEM_ILLEGAL_ARGUMENT,
-                             "The number of slices [%d] is too large. It must be less than [1024]. This "
-                             "limit can be set by changing "
-                             "the [index.max_slices_per_scroll] index level setting.",
+                             "The number of slices [%d] is too large. It must be less than [1024]. "
+                             "This limit can be set by changing the [index.max_slices_per_scroll] index level setting.",
                              max);
     request->slice_id = (uint32_t)id;
     request->slice_max = (uint32_t)max;

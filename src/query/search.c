@@ -945,10 +945,9 @@ static int check_window(struct search *search, size_t from, size_t size)
         struct problem problem;
         problem_set(&problem, search->context->arena,
                     search->context->dialect == DIALECT_7 ? PROBLEM_ILLEGAL_ARGUMENT : PROBLEM_QUERY_PHASE_EXECUTION,
-                    "Result window is too large, from + size must be less than or equal to: [%u] but was "
-                    "[%zu]. See the scroll api for "
-                    "a more efficient way to request large data sets. This limit can be set by changing the "
-                    "[index.max_result_window] index level setting.",
+                    "Result window is too large, from + size must be less than or equal to: [%u] but was [%zu]. "
+                    "See the scroll api for a more efficient way to request large data sets. "
+                    "This limit can be set by changing the [index.max_result_window] index level setting.",
                     window, from + size);
         failure_wrap(search->context, &search->context->indices[i], false, &problem, search->problem);
         return SEARCH_REFUSED;

@@ -224,7 +224,7 @@ static void drop(struct script_cache *cache, struct cached *cached)
     list_remove(&cached->link);
     script_unref(cached->script);
     arena_deinit(&cached->arena);
-    mem_free((void *)(uintptr_t)cached->key.data);
+    mem_free_slice(&cached->key);
     mem_free(cached);
 }
 
@@ -245,7 +245,7 @@ static struct cached *keep(struct script_cache *cache, struct slice key)
     if (cache->by_key.count >= cache->count_max)
         drop(cache, list_entry(cache->used.next, struct cached, link));
     struct cached *cached = mem_zalloc(sizeof *cached);
-    cached->key = slice_make(mem_strdup(key.data, key.len), key.len);
+    cached->key = mem_dup_slice(key);
     cached->arena = ARENA_INIT;
     map_put(&cache->by_key, cached->key, cached);
     list_append(&cache->used, &cached->link);

@@ -166,11 +166,6 @@ void overlay_free(struct overlay *overlay)
     mem_free(overlay);
 }
 
-static struct slice slice_dup(struct slice bytes)
-{
-    return (struct slice){mem_dup(bytes.data, bytes.len), bytes.len};
-}
-
 static void undo_push(struct overlay *overlay, enum store_space space, struct slice key, struct slice before)
 {
     REQUIRE(overlay->has_savepoint);
@@ -386,7 +381,7 @@ static void change(struct overlay *overlay, enum store_space space, struct slice
     REQUIRE(MAGIC_VALID(overlay, OVERLAY_MAGIC) && space >= 0 && space < SPACE_COUNT);
     REQUIRE(!overlay_is_shared(overlay)); /* readers on other threads use it */
     const struct omap_entry *before = omap_get(&overlay->spaces[space], key);
-    struct slice kept = overlay->has_savepoint && before != NULL ? slice_dup(omap_value(before)) : SLICE_NONE;
+    struct slice kept = overlay->has_savepoint && before != NULL ? mem_dup_slice(omap_value(before)) : SLICE_NONE;
     uint32_t ordinal = before != NULL ? ordinal_of(before) : add_item(overlay);
     buf_clear(&overlay->tagged);
     buf_byte(&overlay->tagged, tag);

@@ -158,11 +158,6 @@ static void emit_ranges(struct rocks_batch *batch)
     }
 }
 
-static bool same_key(const struct change *a, const struct change *b)
-{
-    return a->space == b->space && slice_equal(a->key, b->key);
-}
-
 static int compare_changes(const void *a_, const void *b_)
 {
     const struct change *a = a_, *b = b_;
@@ -255,8 +250,12 @@ rocksdb_writebatch_t *rocks__batch_sorted(struct store_batch *base)
     reserve(batch);
     rocksdb_writebatch_clear(batch->batch);
     emit_ranges(batch);
-    for (size_t i = 0; i < batch->count; i++)
-        if (i + 1 == batch->count || !same_key(&batch->sorted[i], &batch->sorted[i + 1]))
-            emit_change(batch, &batch->sorted[i], ts);
+    for (size_t i = 0; i < batch->count; i++) {
+        const struct change *change = &batch->sorted[i];
+        bool is_last =
+            i + 1 == batch->count || change[1].space != change->space || !slice_equal(change[1].key, change->key);
+        if (is_last) /* of its key: earlier ones are replaced */
+            emit_change(batch, change, ts);
+    }
     return batch->batch;
 }

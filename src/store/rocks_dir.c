@@ -153,9 +153,8 @@ static const char *guess(const char *path)
     tl_cleanup(mem_freep) char *nodes = path_join(path, "nodes");
     tl_cleanup(mem_freep) char *state = path_join(path, "_state");
     bool elastic = access(nodes, F_OK) == 0 || access(state, F_OK) == 0;
-    return elastic ? "it looks like Elasticsearch's, whose files are not read here: copy documents over HTTP, by its "
-                     "own _reindex or "
-                     "a scroll and _bulk"
+    return elastic ? "it looks like Elasticsearch's, whose files are not read here: "
+                     "copy documents over HTTP, by its own _reindex or a scroll and _bulk"
                    : "name an empty directory, or one that does not exist yet";
 }
 

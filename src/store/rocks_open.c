@@ -173,9 +173,8 @@ static int check_convertible(struct rocks_store *rocks, char **ret_reason)
         return 0;
     rocks__set_reason(
         ret_reason,
-        "%s is of format %u and was not closed in order: its log ends at change %llu, and was synced up to "
-        "%llu; start the version that "
-        "wrote it, end it in order, and start this one again",
+        "%s is of format %u and was not closed in order: its log ends at change %llu, and was synced up to %llu; "
+        "start the version that wrote it, end it in order, and start this one again",
         rocks->dir.path, rocks->dir.format, (unsigned long long)found, (unsigned long long)expected);
     return TL_ERR_VERSION;
 }

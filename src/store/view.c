@@ -259,16 +259,12 @@ static void settle(struct view_iter *iter)
     }
 }
 
-static struct slice later(struct slice a, struct slice b)
-{
-    return slice_compare(a, b) >= 0 ? a : b;
-}
-
 /* Moves the overlay's cursor to the first entry at or after `key` and the lower bound. */
 static void seek_forward(struct view_iter *iter, struct slice key)
 {
     iter->direction = FORWARD;
-    iter->entry = within(iter, omap_seek(iter->map, later(key, buf_as_slice(&iter->lower))));
+    struct slice lower = buf_as_slice(&iter->lower);
+    iter->entry = within(iter, omap_seek(iter->map, slice_compare(key, lower) >= 0 ? key : lower));
 }
 
 /* Moves the overlay's cursor to the last entry at or before `key` and below the upper bound. */

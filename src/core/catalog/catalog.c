@@ -89,6 +89,7 @@ static struct catalog_body *body_unref(struct catalog_body *body)
 
 static struct catalog_node *node_ref(struct catalog_node *node)
 {
+    REQUIRE(node->index.mapping == node->mapping); /* readers use the one, the reference is the other */
     size_t before = atomic_fetch_add_explicit(&node->refs, 1, memory_order_relaxed);
     REQUIRE(before > 0);
     return node;
@@ -219,7 +220,7 @@ static struct catalog_node *node_new(const struct catalog_index_spec *spec)
 /* Returns: a copy of the node with another mapping; the rest is shared. */
 static struct catalog_node *node_with_mapping(const struct catalog_node *old, const struct mapping *mapping)
 {
-    REQUIRE(mapping != NULL);
+    REQUIRE(mapping != NULL && old->index.mapping == old->mapping);
     struct catalog_node *node = mem_zalloc(sizeof(*node));
 
     atomic_init(&node->refs, 1);
@@ -277,12 +278,15 @@ static struct alias_table *alias_table_new(size_t capacity)
     struct alias_table *table = mem_zalloc(sizeof(*table));
 
     atomic_init(&table->refs, 1);
+    table->capacity = capacity;
     table->uses = mem_alloc((capacity + 1) * sizeof(*table->uses));
     return table;
 }
 
 static void alias_table_append(struct alias_table *table, const struct alias_use *use)
 {
+    REQUIRE(table->count < table->capacity);
+    REQUIRE(atomic_load_explicit(&table->refs, memory_order_relaxed) == 1); /* no catalog has it yet */
     atomic_fetch_add_explicit(&use->body->refs, 1, memory_order_relaxed);
     table->uses[table->count++] = *use;
 }
@@ -307,12 +311,14 @@ static struct alias_table *table_of_all(const struct catalog *catalog)
     struct alias_table *table = alias_table_new(total);
     for (size_t i = 0; i < catalog->count; i++)
         append_uses(table, catalog->by_name[i]);
+    ENSURE(table->count == total);
     qsort(table->uses, table->count, sizeof(*table->uses), compare_uses);
     return table;
 }
 
 static bool alias_changes_have(const struct alias_changes *changes, uint32_t number)
 {
+    REQUIRE(changes->count <= ALIAS_CHANGES_MAX); /* more are not recorded */
     for (size_t i = 0; i < changes->count; i++)
         if (changes->numbers[i] == number)
             return true;
@@ -326,6 +332,7 @@ static void alias_changes_add(struct alias_changes *changes, uint32_t number)
     if (changes->count < ALIAS_CHANGES_MAX)
         changes->numbers[changes->count] = number;
     changes->count++;
+    ENSURE(changes->count <= ALIAS_CHANGES_MAX + 1);
 }
 
 static const struct catalog_node *node_by_number(const struct catalog *catalog, uint32_t number);
@@ -347,6 +354,7 @@ static struct alias_table *table_of_changed(const struct catalog *catalog)
         if (node != NULL)
             append_uses(table, node);
     }
+    ENSURE(table->count == total);
     qsort(table->uses, table->count, sizeof(*table->uses), compare_uses);
     return table;
 }
@@ -372,6 +380,7 @@ static struct alias_table *table_with_changes(const struct catalog *catalog)
     }
     while (next < changed->count)
         alias_table_append(table, &changed->uses[next++]);
+    INSIST(atomic_load_explicit(&changed->refs, memory_order_relaxed) == 1); /* freed next */
     alias_table_unref(changed);
     return table;
 }
@@ -392,6 +401,7 @@ static void renew_aliases(const struct catalog *catalog)
     alias_table_unref(own_catalog->aliases);
     own_catalog->aliases = table;
     own_catalog->alias_changes.count = 0;
+    ENSURE(atomic_load_explicit(&table->refs, memory_order_relaxed) == 1);
 }
 
 size_t catalog__alias_uses(const struct catalog *catalog, struct slice alias, const struct alias_use **ret_uses)
@@ -492,12 +502,14 @@ static struct object_table *table_replace(const struct object_table *old, struct
         atomic_fetch_add_explicit(&old->nodes[i]->refs, 1, memory_order_relaxed);
         table->nodes[table->count++] = old->nodes[i];
     }
+    ENSURE(table->count + 1 >= old_count && table->count <= old_count + (added != NULL));
+    ENSURE(added == NULL || slice_equal(table->nodes[position]->object.name, name));
     return table;
 }
 
 const struct catalog_object *catalog_object(const struct catalog *catalog, enum catalog_kind kind, struct slice name)
 {
-    REQUIRE(kind < CATALOG_KIND_COUNT);
+    REQUIRE(MAGIC_VALID(catalog, CATALOG_MAGIC) && kind < CATALOG_KIND_COUNT);
     const struct object_table *table = catalog->objects[kind];
     size_t position = table_position(table, name);
 
@@ -527,7 +539,7 @@ struct slice catalog_zones(const struct catalog *catalog)
 
 size_t catalog_object_count(const struct catalog *catalog, enum catalog_kind kind)
 {
-    REQUIRE(kind < CATALOG_KIND_COUNT);
+    REQUIRE(MAGIC_VALID(catalog, CATALOG_MAGIC) && kind < CATALOG_KIND_COUNT);
     return catalog->objects[kind] == NULL ? 0 : catalog->objects[kind]->count;
 }
 
@@ -664,7 +676,7 @@ size_t catalog_index_count(const struct catalog *catalog)
 
 const struct catalog_index *catalog_index_at(const struct catalog *catalog, size_t position)
 {
-    REQUIRE(position < catalog->count);
+    REQUIRE(MAGIC_VALID(catalog, CATALOG_MAGIC) && position < catalog->count);
     return &catalog->by_name[position]->index;
 }
 
@@ -678,7 +690,7 @@ const struct catalog_alias *catalog_index_alias(const struct catalog_index *inde
 
 bool catalog_same_objects(const struct catalog *a, const struct catalog *b, enum catalog_kind kind)
 {
-    REQUIRE(kind < CATALOG_KIND_COUNT);
+    REQUIRE(MAGIC_VALID(a, CATALOG_MAGIC) && MAGIC_VALID(b, CATALOG_MAGIC) && kind < CATALOG_KIND_COUNT);
     return a->objects[kind] == b->objects[kind];
 }
 
@@ -688,6 +700,7 @@ bool catalog_same_objects(const struct catalog *a, const struct catalog *b, enum
  */
 static struct alias_table *table_of_visible(const struct catalog *filtered, const struct alias_table *all)
 {
+    REQUIRE(filtered->alias_changes.count == 0); /* `all` has the uses of its indices */
     struct alias_table *table = alias_table_new(all->count);
 
     for (size_t i = 0; i < all->count; i++)
@@ -699,7 +712,7 @@ static struct alias_table *table_of_visible(const struct catalog *filtered, cons
 struct catalog *catalog_filter(struct catalog *catalog, bool (*is_visible)(const void *context, struct slice name),
                                const void *context)
 {
-    REQUIRE(is_visible != NULL);
+    REQUIRE(MAGIC_VALID(catalog, CATALOG_MAGIC) && is_visible != NULL);
     size_t first = 0;
     while (first < catalog->count && is_visible(context, catalog->by_name[first]->index.name))
         first++;
@@ -723,17 +736,19 @@ struct catalog *catalog_filter(struct catalog *catalog, bool (*is_visible)(const
     struct alias_table *all = filtered->aliases;
     filtered->aliases = table_of_visible(filtered, all);
     alias_table_unref(all);
+    ENSURE(filtered->count < catalog->count); /* else `catalog` itself is returned */
     return filtered;
 }
 
 /* Makes capacity for one more index. */
-static void grow(struct catalog *catalog)
+static void grow_indices(struct catalog *catalog)
 {
     if (catalog->count < catalog->capacity)
         return;
     catalog->capacity = catalog->capacity * 2 + 1;
     catalog->by_name = mem_realloc(catalog->by_name, catalog->capacity * sizeof(struct catalog_node *));
     catalog->by_number = mem_realloc(catalog->by_number, catalog->capacity * sizeof(struct catalog_node *));
+    ENSURE(catalog->count < catalog->capacity);
 }
 
 static void insert_at(struct catalog_node **nodes, size_t count, size_t position, struct catalog_node *node)
@@ -755,6 +770,7 @@ static void remove_at(struct catalog_node **nodes, size_t count, size_t position
  */
 static void put_node(struct catalog *catalog, struct catalog_node *node)
 {
+    REQUIRE(atomic_load_explicit(&catalog->refs, memory_order_relaxed) == 1);
     size_t by_number = position_by_number(catalog, node->index.number);
     size_t by_name = position_by_name(catalog, node->index.name);
 
@@ -766,7 +782,7 @@ static void put_node(struct catalog *catalog, struct catalog_node *node)
         return;
     }
     INSIST(by_name == catalog->count || !slice_equal(catalog->by_name[by_name]->index.name, node->index.name));
-    grow(catalog);
+    grow_indices(catalog);
     insert_at(catalog->by_number, catalog->count, by_number, node);
     insert_at(catalog->by_name, catalog->count, by_name, node);
     catalog->count++;
@@ -776,7 +792,7 @@ static void put_node(struct catalog *catalog, struct catalog_node *node)
  * Returns: *catalog, after replacing it by a copy if it has other references. So many changes in
  *   one step copy once.
  */
-static struct catalog *own(struct catalog **catalog)
+static struct catalog *own_copy(struct catalog **catalog)
 {
     if (atomic_load_explicit(&(*catalog)->refs, memory_order_acquire) != 1) {
         REQUIRE((*catalog)->alias_changes.count == 0); /* renewed when the second reference was taken */
@@ -784,15 +800,17 @@ static struct catalog *own(struct catalog **catalog)
         catalog_unref(*catalog);
         *catalog = copy;
     }
+    ENSURE(MAGIC_VALID(*catalog, CATALOG_MAGIC) && (*catalog)->count <= (*catalog)->capacity);
     return *catalog;
 }
 
 void catalog__set_index(struct catalog **catalog, const struct catalog_index_spec *spec)
 {
-    struct catalog *own_catalog = own(catalog);
+    struct catalog *own_catalog = own_copy(catalog);
     const struct catalog_index *before = catalog_index_by_number(own_catalog, spec->number);
     bool had_aliases = before != NULL && before->alias_count > 0;
 
+    REQUIRE(before == NULL || slice_equal(before->name, spec->name)); /* an index keeps its name */
     put_node(own_catalog, node_new(spec));
     if (spec->alias_count > 0 || had_aliases)
         alias_changes_add(&own_catalog->alias_changes, spec->number);
@@ -800,7 +818,7 @@ void catalog__set_index(struct catalog **catalog, const struct catalog_index_spe
 
 void catalog__set_mapping(struct catalog **catalog, uint32_t number, const struct mapping *mapping)
 {
-    struct catalog *own_catalog = own(catalog);
+    struct catalog *own_catalog = own_copy(catalog);
     size_t position = position_by_number(own_catalog, number);
 
     REQUIRE(position < own_catalog->count && own_catalog->by_number[position]->index.number == number);
@@ -809,7 +827,7 @@ void catalog__set_mapping(struct catalog **catalog, uint32_t number, const struc
 
 void catalog__remove_index(struct catalog **catalog, uint32_t number)
 {
-    struct catalog *own_catalog = own(catalog);
+    struct catalog *own_catalog = own_copy(catalog);
     size_t by_number = position_by_number(own_catalog, number);
 
     REQUIRE(by_number < own_catalog->count && own_catalog->by_number[by_number]->index.number == number);
@@ -828,7 +846,7 @@ void catalog__set_object(struct catalog **catalog, enum catalog_kind kind, struc
                          const struct catalog_object *object)
 {
     REQUIRE(kind < CATALOG_KIND_COUNT && name.len > 0);
-    struct catalog *own_catalog = own(catalog);
+    struct catalog *own_catalog = own_copy(catalog);
     struct object_table *table = table_replace(own_catalog->objects[kind], name, object);
 
     table_unref(own_catalog->objects[kind]);
@@ -843,6 +861,7 @@ void catalog__attach_counters(struct catalog *catalog, struct catalog_counters *
         struct catalog_index *index = &catalog->by_name[i]->index;
         REQUIRE(index->counters == NULL);
         index->counters = catalog__counters_ref(counters_of(context, index->number));
+        ENSURE(index->counters != NULL); /* only a catalog of an earlier timestamp has none */
     }
 }
 

@@ -9,7 +9,7 @@
 #include "core/unit/work.h"
 #include "mapping/mapping.h"
 
-static void begin(struct core *core)
+static void begin_changes(struct core *core)
 {
     INSIST(core->catalog_before == NULL);
     core->catalog_before = catalog_ref(core->catalog);
@@ -25,7 +25,7 @@ enum { CHECKS_CATALOG = 0 };
 #endif
 
 /* Sets may_have_routings of the indices in which the unit wrote a routing. */
-static void finish(struct core *core)
+static void finish_changes(struct core *core)
 {
     REQUIRE(core->catalog_before != NULL);
     for (size_t i = 0; i < core->routed_count; i++) {
@@ -43,13 +43,13 @@ static void finish(struct core *core)
         catalog__check(core->catalog);
 }
 
-static void record(struct core *core)
+static void record_counters(struct core *core)
 {
     if (counters__commit(&core->counters, core->batch, core->ts) && core->recorded_ts < core->ts)
         core->recorded_ts = core->ts;
 }
 
-static void rollback(struct core *core)
+static void rollback_changes(struct core *core)
 {
     REQUIRE(core->catalog_before != NULL);
     catalog_unref(core->catalog);
@@ -59,20 +59,25 @@ static void rollback(struct core *core)
     counters__rollback(&core->counters);
 }
 
-static void end(struct core *core)
+static void end_changes(struct core *core)
 {
     INSIST(core->routed_count == 0 && core->counters.dirty_count == 0); /* committed or rolled back */
+    INSIST(core->catalog_changed || core->catalog == core->catalog_before);
     catalog_unref(core->catalog_before);
     core->catalog_before = NULL;
 }
 
-const struct unit_part catalog__part = {
-    .begin = begin, .finish = finish, .record = record, .rollback = rollback, .end = end};
+const struct unit_part catalog__part = {.begin = begin_changes,
+                                        .finish = finish_changes,
+                                        .record = record_counters,
+                                        .rollback = rollback_changes,
+                                        .end = end_changes};
 
 void catalog_change__put_index(struct core *core, const struct catalog_index_spec *spec, enum feed_kind what)
 {
     REQUIRE(core->open && spec->name.len > 0);
     REQUIRE(spec->number != 0 && spec->number < core->counters.next_index); /* else it is given again */
+    REQUIRE(what > FEED_DELETED && what < FEED_RENAMED); /* a change of an index, not of a document */
     feed__record_change(core, &(struct feed_change){.kind = what, .index = spec->number, .name = spec->name}, false);
     catalog__put_index(&core->catalog, spec, core->batch);
     core->names_epoch++;
@@ -81,8 +86,7 @@ void catalog_change__put_index(struct core *core, const struct catalog_index_spe
 
 void catalog_change__put_mapping(struct core *core, uint32_t number, const struct mapping *mapping)
 {
-    REQUIRE(mapping != NULL);
-    REQUIRE(core->open);
+    REQUIRE(core->open && catalog_index_by_number(core->catalog, number) != NULL);
     feed__record_change(core, &(struct feed_change){.kind = FEED_MAPPING, .index = number}, false);
     uint64_t work = mapping_path_count(mapping) * WORK_FIELD;
     core__work_mapping(core, work);
@@ -115,6 +119,7 @@ void catalog_change__drop_index(struct core *core, uint32_t number)
     catalog__drop_index(&core->catalog, number, core->batch);
     core->names_epoch++;
     core->catalog_changed = true;
+    ENSURE(catalog_index_by_number(core->catalog, number) == NULL);
     core__index_dropped(core, number);
 }
 

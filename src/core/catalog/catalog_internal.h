@@ -52,6 +52,7 @@ struct alias_table {
     atomic_size_t refs;
     struct alias_use *uses; /* in order of alias, then index */
     size_t count;
+    size_t capacity;
 };
 
 /* More indices whose aliases change before a catalog is shared make its table anew. */

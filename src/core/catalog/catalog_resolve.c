@@ -180,16 +180,19 @@ static size_t position_of(const struct catalog *catalog, const struct catalog_in
         else
             high = middle;
     }
+    ENSURE(low < catalog->count && &catalog->by_name[low]->index == index); /* it is of this catalog */
     return low;
 }
 
 static void reach_by_name(struct name_resolver *work, size_t position)
 {
+    REQUIRE(position < work->catalog->count);
     work->reaches[position].in = work->reaches[position].by_name = true;
 }
 
 static void reach_by_alias(struct name_resolver *work, size_t position, const struct catalog_alias *alias)
 {
+    REQUIRE(position < work->catalog->count && alias != NULL);
     struct reach *reach = &work->reaches[position];
 
     reach->in = true;
@@ -227,12 +230,6 @@ static int skip_missing(struct name_resolver *work, struct slice name)
     return may_skip ? 0 : refuse_missing(work, name);
 }
 
-/* Returns: whether a wildcard may expand to an index in its state. */
-static bool expands_to(const struct name_resolver *work, const struct catalog_index *index)
-{
-    return index->closed ? work->options->expand_closed : work->options->expand_open;
-}
-
 /*
  * Returns: whether a wildcard may match a name that may be hidden. A pattern with a leading dot
  *   matches hidden names with one.
@@ -262,7 +259,7 @@ static bool expand(struct name_resolver *work, struct slice pattern)
 
     for (size_t i = 0; i < work->catalog->count; i++) {
         const struct catalog_index *index = &work->catalog->by_name[i]->index;
-        if (!expands_to(work, index))
+        if (!(index->closed ? work->options->expand_closed : work->options->expand_open))
             continue;
         if (is_visible(work, pattern, index->hidden, index->name)) {
             reach_by_name(work, i);
@@ -406,6 +403,7 @@ static int gather(struct name_resolver *work, struct slice expression, struct ca
             continue;
         targets[count].index = &work->catalog->by_name[i]->index;
         targets[count].aliases = reach->by_name ? NULL : reach->aliases;
+        INSIST(reach->by_name || reach->alias_count > 0); /* nothing else reaches an index */
         targets[count++].alias_count = reach->by_name ? 0 : reach->alias_count;
     }
     *ret_targets = targets;

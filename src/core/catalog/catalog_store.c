@@ -26,6 +26,7 @@ static const char kind_letters[CATALOG_KIND_COUNT] = {
 
 static struct slice index_key(char *bytes, char letter, uint32_t number)
 {
+    REQUIRE(letter == 'i' || letter == 'm');
     bytes[0] = letter;
     for (int i = 0; i < 4; i++)
         bytes[1 + i] = (char)(number >> (24 - 8 * i));
@@ -36,7 +37,7 @@ static bool index_key_parse(struct slice key, uint32_t *ret_number)
 {
     struct slice rest = slice_from_offset(key, 1);
 
-    return key.len == INDEX_KEY_BYTES && slice_take_u32be(&rest, ret_number);
+    return key.len == INDEX_KEY_BYTES && slice_take_u32be(&rest, ret_number) && *ret_number != 0;
 }
 
 /* --- Records ------------------------------------------------------------------------------------------------------ */
@@ -57,8 +58,15 @@ static bool take_text(struct slice *bytes, struct slice *ret_text)
     return slice_take_varint(bytes, &len) && (len == 0 || slice_take(bytes, (size_t)len - 1, ret_text));
 }
 
+static void put_flag(struct buf *buf, enum catalog_flag flag)
+{
+    REQUIRE(flag >= CATALOG_FLAG_UNSET && flag <= CATALOG_FLAG_TRUE); /* what take_flag() reads */
+    buf_varint(buf, (uint64_t)(flag + 1));
+}
+
 static void encode_index(struct buf *buf, const struct catalog_index *index)
 {
+    REQUIRE(index->dialect < DIALECT_COUNT); /* else it cannot be decoded */
     struct buf settings = BUF_INIT(BUF_UNLIMITED);
 
     settings_render(index->settings, true, &settings);
@@ -77,8 +85,8 @@ static void encode_index(struct buf *buf, const struct catalog_index *index)
         put_text(buf, alias->filter);
         put_text(buf, alias->index_routing);
         put_text(buf, alias->search_routing);
-        buf_varint(buf, (uint64_t)(alias->write_index + 1));
-        buf_varint(buf, (uint64_t)(alias->hidden + 1));
+        put_flag(buf, alias->write_index);
+        put_flag(buf, alias->hidden);
     }
     buf_varint(buf, index->may_have_routings);
 }
@@ -134,7 +142,7 @@ static int decode_index(struct slice bytes, struct arena *arena, struct catalog_
         !slice_take_varint(&bytes, &spec.created_ms) || !slice_take_varint(&bytes, &closed) ||
         !slice_take_varint(&bytes, &dialect) || dialect >= DIALECT_COUNT || !take_text(&bytes, &settings) ||
         !take_aliases(&bytes, arena, &spec) || !decode_settings(settings, arena, &spec) ||
-        (version >= 2 && !slice_take_varint(&bytes, &may_have_routings)))
+        (version >= 2 && !slice_take_varint(&bytes, &may_have_routings)) || spec.name.len == 0)
         return tl_trace(TL_ERR_CORRUPT);
     spec.closed = closed != 0;
     spec.may_have_routings = may_have_routings != 0;
@@ -157,7 +165,7 @@ static int decode_object(struct slice key, struct slice bytes, struct catalog_ob
     uint64_t version;
 
     if (!slice_take_varint(&bytes, &version) || version != OBJECT_RECORD_VERSION || !take_text(&bytes, &object.lang) ||
-        !take_text(&bytes, &object.body) || !take_text(&bytes, &object.options))
+        !take_text(&bytes, &object.body) || !take_text(&bytes, &object.options) || object.name.len == 0)
         return tl_trace(TL_ERR_CORRUPT);
     *ret_object = object;
     return 0;
@@ -198,7 +206,7 @@ void catalog__put_index(struct catalog **catalog, const struct catalog_index_spe
 
 void catalog__drop_index(struct catalog **catalog, uint32_t number, struct store_batch *batch)
 {
-    REQUIRE(*catalog != NULL && batch != NULL);
+    REQUIRE(catalog_index_by_number(*catalog, number) != NULL); /* else the batch deletes records that do not exist */
     char key[INDEX_KEY_BYTES];
 
     store_batch_delete(batch, SPACE_CATALOG, index_key(key, 'i', number));
@@ -259,6 +267,8 @@ static int load_index(const struct view *view, struct slice key, struct slice va
     uint32_t number;
     int r = index_key_parse(key, &number) ? decode_index(value, &arena, &spec) : TL_ERR_CORRUPT;
 
+    if (r == 0 && catalog_index(*catalog, spec.name) != NULL)
+        r = tl_trace(TL_ERR_CORRUPT); /* two indices of one name */
     if (r == 0)
         r = load_mapping(view, number, &mapping);
     if (r == 0) {
@@ -283,6 +293,7 @@ static int load_object(enum catalog_kind kind, struct slice key, struct slice va
 /* Loads all keys with a first byte: indices, or objects of a kind. */
 static int load_letter(const struct view *view, char letter, int kind, struct catalog **catalog)
 {
+    REQUIRE(letter == (kind < 0 ? 'i' : kind_letters[kind]));
     char end = (char)(letter + 1);
     struct view_iter *iter = view_iter_new(view, SPACE_CATALOG, slice_make(&letter, 1), slice_make(&end, 1));
     int r = 0;

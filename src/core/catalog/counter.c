@@ -36,13 +36,17 @@ void counter_encode(struct buf *buf, const struct counter_record *record)
     buf_varint(buf, record->documents);
 }
 
+/* Higher numbers are never reached by counting: a record that has one is damaged. */
+#define NEXT_SEQ_NO_MAX (INT64_MAX / 2)
+#define NEXT_INDEX_MAX (UINT32_MAX / 2)
+
 int counter_decode(struct slice value, struct counter_record *ret_record)
 {
     struct counter_record record;
     uint64_t next_seq_no;
 
     if (!slice_take_u64be(&value, &record.ts) || !slice_take_varint(&value, &next_seq_no) ||
-        !slice_take_varint(&value, &record.documents) || next_seq_no > INT64_MAX)
+        !slice_take_varint(&value, &record.documents) || next_seq_no > NEXT_SEQ_NO_MAX)
         return tl_trace(TL_ERR_CORRUPT);
     record.next_seq_no = (int64_t)next_seq_no;
     *ret_record = record;
@@ -81,6 +85,7 @@ struct counter *counters__of(struct counters *counters, uint32_t index)
     counter->shared = catalog__counters_new();
     counters->items[position] = counter;
     counters->count++;
+    ENSURE(counters->count <= counters->capacity);
     return counter;
 }
 
@@ -139,6 +144,7 @@ static struct counter_type *touch(struct counters *counters, struct counter *cou
         counters->dirty[counters->dirty_count++] = counter;
         counter->dirty = true;
         counter->next_seq_no_before = counter->next_seq_no;
+        INSIST(counters->dirty_count <= counters->count); /* each one once */
     }
     if (!type->dirty) {
         type->dirty = true;
@@ -201,6 +207,7 @@ uint64_t counter__documents(const struct counter *counter)
 /* Publishes the totals to readers. */
 static void publish(struct counter *counter)
 {
+    REQUIRE(!counter->dirty); /* else readers would see what may be rolled back */
     atomic_store_explicit(&counter->shared->documents, counter__documents(counter), memory_order_relaxed);
     atomic_store_explicit(&counter->shared->next_seq_no, counter->next_seq_no, memory_order_relaxed);
 }
@@ -238,7 +245,7 @@ void counters__rollback(struct counters *counters)
     REQUIRE(counters->next_index >= counters->next_index_before);
     for (size_t i = 0; i < counters->dirty_count; i++) {
         struct counter *counter = counters->dirty[i];
-        INSIST(counter->dirty);
+        INSIST(counter->dirty && counter->next_seq_no >= counter->next_seq_no_before);
         for (size_t j = 0; j < counter->type_count; j++) {
             struct counter_type *type = &counter->types[j];
             if (type->dirty)
@@ -251,6 +258,7 @@ void counters__rollback(struct counters *counters)
     }
     counters->dirty_count = 0;
     counters->next_index = counters->next_index_before;
+    ENSURE(counters->next_index != 0);
 }
 
 static int open_next_index(struct counters *counters, struct store *store)
@@ -263,7 +271,7 @@ static int open_next_index(struct counters *counters, struct store *store)
         return tl_trace(r);
     if (r == 0) {
         struct slice bytes = value.bytes;
-        bool sound = slice_take_varint(&bytes, &next) && next > 0 && next <= UINT32_MAX;
+        bool sound = slice_take_varint(&bytes, &next) && next > 0 && next <= NEXT_INDEX_MAX;
         store_value_release(&value);
         if (!sound)
             return tl_trace(TL_ERR_CORRUPT);

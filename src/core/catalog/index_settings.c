@@ -305,16 +305,11 @@ static const struct setting_choice choices[] = {
      ""},
 };
 
-static bool is_boolean(struct slice text)
-{
-    return slice_is(text, "true") || slice_is(text, "false");
-}
-
 /* Checks a boolean or a share of an index. */
 static int check_compound(struct slice text, struct arena *arena, struct problem *ret_problem)
 {
     double part;
-    if (is_boolean(text) || (slice_to_double(text, &part) && part >= 0 && part <= 1))
+    if (slice_is(text, "true") || slice_is(text, "false") || (slice_to_double(text, &part) && part >= 0 && part <= 1))
         return 0;
     problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
                 "Expected a boolean or a value in the interval [0..1] but was: [%.*s]", SLICE_ARG(text));
@@ -396,13 +391,6 @@ static int check_kind(const struct known *known, const struct setting *setting, 
     }
 }
 
-static int check_value(const struct known *known, const struct setting *setting, struct arena *arena,
-                       struct problem *ret_problem)
-{
-    int r = check_kind(known, setting, arena, ret_problem);
-    return r != 0 ? r : check_fixed(known, setting, arena, ret_problem);
-}
-
 /* Returns: whether Elasticsearch proposes a setting for an unknown name: one key, not a list. */
 static bool is_proposed(struct slice key)
 {
@@ -454,8 +442,10 @@ static int check_one(const struct setting *setting, bool update, struct arena *a
     bool pattern = setting->value_count == 0 && slice_find_byte(setting->key, '*') < setting->key.len;
     if (known == NULL)
         return pattern ? 0 : refuse_unknown(setting->key, arena, ret_problem);
-    if (known->kind != SETTING_PRIVATE)
-        return check_value(known, setting, arena, ret_problem);
+    if (known->kind != SETTING_PRIVATE) {
+        int r = check_kind(known, setting, arena, ret_problem);
+        return r != 0 ? r : check_fixed(known, setting, arena, ret_problem);
+    }
     if (!update)
         return 0;
     problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,

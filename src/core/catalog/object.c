@@ -89,8 +89,8 @@ static int read_script(struct core *core, struct command *command, yyjson_val *b
  * Compiles a script if its client requires that. 5.x does when it is stored; 7.10 only with a
  * context, else at first use.
  */
-static int compile(struct core *core, struct command *command, const struct catalog_object *script,
-                   enum script_lang lang)
+static int compile_script(struct core *core, struct command *command, const struct catalog_object *script,
+                          enum script_lang lang)
 {
     tl_cleanup(script_unrefp) struct script *compiled = NULL;
 
@@ -128,7 +128,7 @@ static int check_script(struct core *core, struct command *command, struct catal
     if (!script_lang_from(script->lang, &lang))
         return refuse_object(command, PROBLEM_ILLEGAL_ARGUMENT, "unable to put stored script with unsupported lang",
                              script->lang);
-    return compile(core, command, script, lang);
+    return compile_script(core, command, script, lang);
 }
 
 int core__do_script_put(struct core *core, struct command *command)

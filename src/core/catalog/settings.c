@@ -21,7 +21,7 @@ static int compare_keys(const void *a, const void *b)
     return slice_compare(((const struct setting *)a)->key, ((const struct setting *)b)->key);
 }
 
-static struct setting *append(struct settings *settings, struct arena *arena, size_t *capacity)
+static struct setting *append_setting(struct settings *settings, struct arena *arena, size_t *capacity)
 {
     settings->items = arena_grow(arena, settings->items, settings->count, capacity, sizeof(*settings->items));
     struct setting *added = &settings->items[settings->count++];
@@ -81,7 +81,7 @@ static int flatten_list(struct flattener *walk, struct slice path, yyjson_val *l
 {
     size_t i, max;
     yyjson_val *element;
-    struct setting *setting = append(&walk->out, walk->arena, &walk->capacity);
+    struct setting *setting = append_setting(&walk->out, walk->arena, &walk->capacity);
 
     setting->key = full_key(walk, path);
     setting->list = true;
@@ -96,7 +96,7 @@ static int flatten_list(struct flattener *walk, struct slice path, yyjson_val *l
 
 static void flatten_scalar(struct flattener *walk, struct slice path, yyjson_val *value)
 {
-    struct setting *setting = append(&walk->out, walk->arena, &walk->capacity);
+    struct setting *setting = append_setting(&walk->out, walk->arena, &walk->capacity);
 
     setting->key = full_key(walk, path);
     if (yyjson_is_null(value))
@@ -106,7 +106,7 @@ static void flatten_scalar(struct flattener *walk, struct slice path, yyjson_val
     setting->value_count = 1;
 }
 
-static int flatten(struct flattener *walk, struct slice path, yyjson_val *object)
+static int flatten_object(struct flattener *walk, struct slice path, yyjson_val *object)
 {
     size_t i, max;
     yyjson_val *key, *value;
@@ -120,7 +120,7 @@ static int flatten(struct flattener *walk, struct slice path, yyjson_val *object
             return refuse_setting(walk, "too many settings, or too long a key, at",
                                   slice_make(full.data, full.len < 64 ? full.len : 64));
         if (yyjson_is_obj(value))
-            r = flatten(walk, full, value);
+            r = flatten_object(walk, full, value);
         else if (yyjson_is_arr(value))
             r = flatten_list(walk, full, value);
         else
@@ -136,7 +136,7 @@ int settings_parse(yyjson_val *json, struct slice prefix, struct arena *arena, s
 {
     REQUIRE(ret_settings != NULL && ret_problem != NULL);
     struct flattener walk = {.arena = arena, .prefix = prefix, .problem = ret_problem};
-    int r = json == NULL ? 0 : flatten(&walk, SLICE_NONE, json);
+    int r = json == NULL ? 0 : flatten_object(&walk, SLICE_NONE, json);
 
     if (r != 0)
         return r;
@@ -174,13 +174,13 @@ struct settings settings_merge(const struct settings *base, const struct setting
         const struct setting *setting = &base->items[i];
         bool replaced = settings_find(changes, setting->key) != NULL || is_removed(changes, setting->key);
         if (keep_existing || !replaced)
-            *append(&merged, arena, &capacity) = *setting;
+            *append_setting(&merged, arena, &capacity) = *setting;
     }
     for (size_t i = 0; i < changes->count; i++) {
         const struct setting *change = &changes->items[i];
         bool is_null = !change->list && change->value_count == 0;
         if (!is_null && !(keep_existing && settings_find(base, change->key) != NULL))
-            *append(&merged, arena, &capacity) = *change;
+            *append_setting(&merged, arena, &capacity) = *change;
     }
     sort_by_key(&merged);
     return merged;
@@ -246,6 +246,7 @@ static bool has_group(struct slice key, struct slice group)
 static void write_nested(struct json_writer *writer, const struct settings *settings, size_t from, size_t to,
                          size_t depth)
 {
+    REQUIRE(from <= to && to <= settings->count);
     json_begin(writer, '{');
     while (from < to) {
         struct slice key = settings->items[from].key;

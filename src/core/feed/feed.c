@@ -62,10 +62,11 @@ void feed__set_transaction(struct core *core, struct slice id)
     core->feed.transaction = arena_copy(&core->arena, id);
 }
 
-static void discard(struct core *core)
+static void discard_changes(struct core *core)
 {
     struct feed *feed = &core->feed;
 
+    REQUIRE(core->open); /* at its end, or when it is rolled back */
     feed->count = 0;
     feed->may_repeat = false;
     feed->transaction = SLICE_NONE;
@@ -157,7 +158,7 @@ static void put_records(struct core *core)
     buf_deinit(&record);
 }
 
-static void flush(struct core *core)
+static void flush_changes(struct core *core)
 {
     struct feed *feed = &core->feed;
 
@@ -172,7 +173,7 @@ static void flush(struct core *core)
         put_records(core);
 }
 
-const struct unit_part feed__part = {.record = flush, .rollback = discard, .end = discard};
+const struct unit_part feed__part = {.record = flush_changes, .rollback = discard_changes, .end = discard_changes};
 
 /* --- The command -------------------------------------------------------------------------------------------------- */
 

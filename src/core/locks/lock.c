@@ -120,6 +120,7 @@ static void grow(struct lock_table *table)
         }
     mem_free(old);
     lock__tokens_grow(table, old_count);
+    ENSURE(table->hold_count <= table->bucket_count);
 }
 
 static struct lock_hold *hold_open(struct lock_table *table, struct lock_owner *owner, struct resource *resource)
@@ -141,6 +142,7 @@ static struct lock_hold *hold_open(struct lock_table *table, struct lock_owner *
     hold->order = ++table->last_order;
     lock__chunk_add(table, hold);
     owner->hold_count++;
+    ENSURE(owner->hold_count <= table->hold_count);
     return hold;
 }
 
@@ -567,12 +569,6 @@ static bool is_locked_above(const struct lock_request *request, const struct loc
     return false;
 }
 
-/* Returns: whether a request is an upgrade: README-locks.md, "Requests". */
-static bool is_upgrade(const struct lock_request *request)
-{
-    return is_locked_above(request, request->owner) || is_locked_above(request, request->owner->session);
-}
-
 /*
  * Returns: the newest token of the requested locks, if all of them are held already; else a new
  * token. That is the table's timestamp, plus the number of tokens given since it was set. The locks
@@ -657,7 +653,8 @@ int lock_request_start(struct lock_request *request, bool wait)
 {
     REQUIRE(MAGIC_VALID(request, LOCK_REQUEST_MAGIC) && request->state == LOCK_STATE_NEW);
     struct lock_table *table = request->table;
-    request->upgrade = is_upgrade(request);
+    /* README-locks.md, "Requests" */
+    request->upgrade = is_locked_above(request, request->owner) || is_locked_above(request, request->owner->session);
     request->arrival = ++table->last_arrival;
     lock__request_expand(request);
     bool limited = request->owner->cleanup && wait;

@@ -86,6 +86,7 @@ static bool is_reached(const struct search *search, const struct lock_request *r
 
 static void reach(struct search *search, struct lock_request *target, const struct wait_edge *edge)
 {
+    REQUIRE(target->state == LOCK_STATE_WAITING && edge->request->state == LOCK_STATE_WAITING);
     search->table->work++;
     if (search->found)
         return;
@@ -231,6 +232,7 @@ static struct line *line_of(struct search *search, const struct resource *resour
     search->table->work += queue->counts[bit];
     line->waiters = arena_alloc(&search->arena, (queue->counts[bit] + 1) * sizeof(struct lock_waiter *));
     list_for_each(link, &queue->waiting[bit]) line->waiters[++line->count] = list_entry(link, struct lock_waiter, link);
+    INSIST(line->count == queue->counts[bit]);
     for (enum chain chain = 0; chain < CHAIN_COUNT; chain++)
         line->before[chain] = positions(&search->arena, line->count);
     return line;
@@ -254,6 +256,7 @@ static size_t count_preceding(const struct line *line, const struct lock_request
 static size_t last_of_chain(uint32_t *before, size_t at)
 {
     while (before[at] != at) {
+        INSIST(before[at] < at); /* a chain leads to the front */
         before[at] = before[before[at]];
         at = before[at];
     }
@@ -352,6 +355,7 @@ static void new_search(struct search *search)
  */
 static bool find_cycle_from(struct search *search, struct lock_request *start)
 {
+    REQUIRE(start->state == LOCK_STATE_WAITING);
     uint64_t before = search->table->work;
     search->start = start;
     search->found = false;
@@ -368,9 +372,12 @@ static bool find_cycle_from(struct search *search, struct lock_request *start)
  */
 static struct wait_edge *cycle_edges(const struct search *search, size_t *ret_count)
 {
+    REQUIRE(search->found);
     size_t count = 1;
-    for (const struct lock_request *at = search->closing.request; at != search->start; at = at->via.request)
+    for (const struct lock_request *at = search->closing.request; at != search->start; at = at->via.request) {
         count++;
+        INSIST(count <= search->reached_count + 1);
+    }
     struct wait_edge *edges = mem_alloc(count * sizeof *edges);
     const struct wait_edge *edge = &search->closing;
     for (size_t i = count; i-- > 0; edge = &edge->request->via)
@@ -385,8 +392,8 @@ static bool younger(const struct lock_owner *a, const struct lock_owner *b)
 }
 
 /*
- * Returns: the index of the edge whose request has the youngest owner. Cleanup requests are ignored
- * over; their owners hold nothing while they wait, so each cycle has other requests.
+ * Returns: the index of the edge whose request has the youngest owner. Cleanup requests are left
+ * out: their owners hold nothing while they wait, so each cycle has other requests.
  */
 static size_t youngest(const struct wait_edge *edges, size_t count)
 {
@@ -421,6 +428,7 @@ static struct lock_request *break_cycle(const struct search *search, bool start)
     size_t index = start ? 0 : youngest(edges, count);
     /* The edges are const for the hook; the request itself belongs to the table. */
     struct lock_request *victim = (struct lock_request *)edges[index].request;
+    INSIST(victim->state == LOCK_STATE_WAITING && !victim->owner->cleanup);
     /* An upgrade cannot be requeued, since it precedes other requests in any case. */
     bool requeued = victim->owner->autocommit && !victim->upgrade && edges[(index + count - 1) % count].soft;
     const struct lock_hooks *hooks = &search->table->hooks;
@@ -506,6 +514,7 @@ static size_t break_round(struct search *search, struct lock_request **requests,
         requests[i] = requests[--j];
         requests[j] = moved;
     }
+    ENSURE(left < count); /* the first one is searched in any case */
     return left;
 }
 

@@ -120,7 +120,7 @@ struct report {
 };
 
 /* Counts one examined lock or ancestor. Returns: false if no more may be examined. */
-static bool look(struct report *report)
+static bool charge_look(struct report *report)
 {
     if (report->looks_left == 0)
         return false;
@@ -130,7 +130,7 @@ static bool look(struct report *report)
 }
 
 /* Adds a conflict, unless it is in the report already or the report is full. */
-static void report(struct report *report, const struct lock_conflict *conflict)
+static void report_conflict(struct report *report, const struct lock_conflict *conflict)
 {
     for (size_t i = 0; i < report->count; i++)
         if (report->conflicts[i].owner == conflict->owner && report->conflicts[i].resource == conflict->resource &&
@@ -147,7 +147,7 @@ static bool is_lock_below(struct report *report, const struct lock_hold *hold, c
     const struct resource *at = other->resource;
     if (other == hold || other->mode == LOCK_NONE || (mask & lock__mask(lock__intention_bit(other->mode))) == 0)
         return false;
-    while (at != NULL && at != hold->resource && look(report))
+    while (at != NULL && at != hold->resource && charge_look(report))
         at = at->parent;
     return at == hold->resource;
 }
@@ -163,12 +163,13 @@ static const struct lock_hold *blocking_lock(struct report *report, const struct
     const struct list *head = &hold->owner->holds, *after = head->next, *before = hold->of_owner.prev;
     if (hold->mode != LOCK_NONE && (mask & lock__mask(lock__own_bit(hold->mode))) != 0)
         return hold;
-    for (size_t i = 0; i < LOOKS_PER_CONFLICT / 2 && after != head && look(report); i++, after = after->next) {
+    for (size_t i = 0; i < LOOKS_PER_CONFLICT / 2 && after != head && charge_look(report); i++, after = after->next) {
         const struct lock_hold *other = list_entry(after, struct lock_hold, of_owner);
         if (is_lock_below(report, hold, other, mask))
             return other;
     }
-    for (size_t i = 0; i < LOOKS_PER_CONFLICT / 2 && before != head && look(report); i++, before = before->prev) {
+    for (size_t i = 0; i < LOOKS_PER_CONFLICT / 2 && before != head && charge_look(report);
+         i++, before = before->prev) {
         const struct lock_hold *other = list_entry(before, struct lock_hold, of_owner);
         if (is_lock_below(report, hold, other, mask))
             return other;
@@ -202,7 +203,8 @@ static void report_holders(struct report *list, const struct lock_request *reque
         if (lock__ignores(owner, hold->owner))
             continue;
         const struct lock_hold *found = blocking_lock(list, hold, mask);
-        report(list, &(struct lock_conflict){found->owner, found->resource, mode_of(found, mask), false, found});
+        report_conflict(list,
+                        &(struct lock_conflict){found->owner, found->resource, mode_of(found, mask), false, found});
     }
 }
 
@@ -215,12 +217,12 @@ static void report_waiters(struct report *list, const struct lock_request *reque
         list_for_each(link, &queue->waiting[bit])
         {
             const struct lock_waiter *other = list_entry(link, struct lock_waiter, link);
-            if (list->count == list->max || !lock__precedes(other->request, request) || !look(list))
+            if (list->count == list->max || !lock__precedes(other->request, request) || !charge_look(list))
                 break;
             if (!lock__blocks(request->owner, other->request))
                 continue;
             enum lock_mode mode = (enum lock_mode)(bit < LOCK_BIT_S ? bit + LOCK_S : bit - LOCK_BIT_S + LOCK_S);
-            report(list, &(struct lock_conflict){other->request->owner, waiter->resource, mode, true, NULL});
+            report_conflict(list, &(struct lock_conflict){other->request->owner, waiter->resource, mode, true, NULL});
         }
     }
 }

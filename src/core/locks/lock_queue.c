@@ -452,6 +452,7 @@ static struct lock_request *first_unblocked(struct lock_table *table, struct hea
     while ((first = heap_first(scheduled)) != NULL) {
         struct lock_request *request = container_of(first, struct lock_request, wake);
         table->work++;
+        INSIST(request->state == LOCK_STATE_WAITING && request->table == table);
         if (!lock__queue_watch(request))
             return request;
         unschedule(request);
@@ -462,6 +463,7 @@ static struct lock_request *first_unblocked(struct lock_table *table, struct hea
 /* The requests that may be passed are counted whole: the number of visits differs between replicas. */
 static size_t grant_cost(const struct lock_request *request)
 {
+    REQUIRE(request->state == LOCK_STATE_WAITING); /* else its resources may have no queue */
     size_t passed = 0;
     for (size_t i = 0; i < request->waiter_count; i++) {
         const struct lock_waiter *waiter = &request->waiters[i];

@@ -60,14 +60,10 @@ static uint32_t hash_key(const struct key *key)
     return (uint32_t)(hash ^ (hash >> 32));
 }
 
-static const struct resource *home_of(const struct resource *resource)
-{
-    return resource->kind == RESOURCE_DOCUMENT ? resource->index : resource->parent;
-}
-
 static bool is_key(const struct resource *resource, const struct key *key, uint32_t hash)
 {
-    return resource->hash == hash && resource->kind == key->kind && home_of(resource) == key->home &&
+    return resource->hash == hash && resource->kind == key->kind &&
+           (resource->kind == RESOURCE_DOCUMENT ? resource->index : resource->parent) == key->home &&
            resource->type_len == key->type.len && resource->name_len == key->type.len + key->name.len &&
            memcmp(resource->name, key->type.len ? key->type.data : "", key->type.len) == 0 &&
            memcmp(resource->name + key->type.len, key->name.len ? key->name.data : "", key->name.len) == 0;
@@ -124,6 +120,7 @@ static struct resource *make(struct resource_table *table, const struct key *key
     resource->index = parent->kind == RESOURCE_INDEX ? parent : parent->index;
     if (++table->count > table->bucket_count)
         grow(table);
+    INSIST(table->count <= table->bucket_count);
     link_bucket(table, resource);
     return resource;
 }
@@ -197,6 +194,7 @@ static struct resource *common_ancestor(const struct resource_path_cache *cache,
     size_t level = cache->level;
     for (; resource_path_next(&gone, &segment); level--)
         at = at->parent;
+    ENSURE(level > 0 && (at == cache->index || at->index == cache->index)); /* not above the index */
     *ret_walk = (struct resource_path){slice_from_offset(path, common), level};
     return at;
 }

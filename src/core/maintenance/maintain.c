@@ -61,6 +61,7 @@ static bool stops_by_work(const struct purge_run *work)
  */
 static void remove_key(struct purge_run *work, enum store_space space, struct slice key)
 {
+    REQUIRE(work->core->open);
     core__work(work->core, WORK_SCAN + WORK_READ);
     store_batch_delete(work->core->batch, space, key);
     work->removed++;
@@ -176,6 +177,7 @@ static int remove_ephemeral_keys(struct purge_run *work, struct slice queue_key)
     size_t count = 0;
     int r = ephemeral__remove_session(work->core, slice_from_offset(queue_key, PURGE_PREFIX_BYTES), work->left, &count);
 
+    INSIST(count <= work->left);
     work->removed += count;
     work->left -= count;
     if (r == 0 && more(work))
@@ -222,6 +224,7 @@ int purge_horizons__open(struct core *core)
 
 static void put_purge_horizons(struct core *core)
 {
+    REQUIRE(core->open);
     struct buf value = BUF_INIT(BUF_UNLIMITED);
 
     buf_u64be(&value, core->purge_horizons.tombstones);
@@ -318,6 +321,7 @@ int core__do_maintain(struct core *core, struct command *command)
         r = request_outcome__purge(core, work.left, &count);
     count_removed(&work, count);
     maintain->removed = work.removed;
+    ENSURE(!stops_by_work(&work) || work.left <= maintain->keys_max);
     remove_stale(core, maintain);
     return r < 0 ? tl_trace(r) : 0;
 }

@@ -33,7 +33,7 @@ void sweep_deinit(struct sweep *sweep)
     buf_deinit(&sweep->position);
 }
 
-static void end(struct sweep *sweep)
+static void end_sweep(struct sweep *sweep)
 {
     sweep_deinit(sweep);
     sweep_init(sweep);
@@ -116,6 +116,7 @@ static int run_scan(struct sweep_scan *scan)
     buf_clear(&sweep->position);
     if (!at_end)
         buf_slice(&sweep->position, store_iter_key(iter));
+    ENSURE(at_end || slice_compare(buf_as_slice(&sweep->position), scan->upper) < 0);
     store_iter_free(iter);
     return r != 0 ? r : at_end;
 }
@@ -123,6 +124,7 @@ static int run_scan(struct sweep_scan *scan)
 static int scan_documents(struct core *core, size_t *left)
 {
     struct sweep *sweep = &core->sweep;
+    REQUIRE(sweep->index != 0 && !sweep->batches_known);
     char lower[DOC_KEY_PREFIX_BYTES], upper[DOC_KEY_PREFIX_BYTES];
     struct sweep_scan scan = {.core = core,
                               .space = SPACE_DOCUMENTS,
@@ -135,12 +137,13 @@ static int scan_documents(struct core *core, size_t *left)
     *left = scan.left;
     sweep->batches_known = r == 1;
     if (r >= 0 && sweep->batches.count > SWEEP_BATCHES_MAX)
-        end(sweep);
+        end_sweep(sweep);
     return r < 0 ? tl_trace(r) : 0;
 }
 
 static int scan_entries(struct core *core, struct command *command, size_t *left)
 {
+    REQUIRE(core->sweep.index != 0 && core->sweep.batches_known); /* else it would propose those of documents */
     char lower[4], upper[4];
 
     entry_index_bounds(core->sweep.index, lower, upper);
@@ -155,7 +158,7 @@ static int scan_entries(struct core *core, struct command *command, size_t *left
 
     *left = scan.left;
     if (r == 1)
-        end(&core->sweep);
+        end_sweep(&core->sweep);
     return r < 0 ? tl_trace(r) : 0;
 }
 
@@ -168,8 +171,9 @@ static bool is_due(const struct core *core, const struct counter *counter)
 }
 
 /* Begins to sweep the first index that is due, if any. */
-static void begin(struct core *core)
+static void begin_sweep(struct core *core)
 {
+    REQUIRE(!core->sweep.batches_known && core->sweep.batches.count == 0 && core->sweep.position.len == 0);
     tl_ts oldest = txn__oldest_update(core);
 
     for (size_t i = 0; i < catalog_index_count(core->catalog) && core->sweep.index == 0; i++) {
@@ -191,13 +195,14 @@ int sweep__continue(struct core *core, size_t keys_max, struct command *command)
     int r = 0;
 
     if (sweep->index != 0 && catalog_index_by_number(core->catalog, sweep->index) == NULL)
-        end(sweep); /* its entries are purged with it */
+        end_sweep(sweep); /* its entries are purged with it */
     if (sweep->index == 0)
-        begin(core);
+        begin_sweep(core);
     if (sweep->index != 0 && !sweep->batches_known)
         r = scan_documents(core, &left);
     if (r == 0 && sweep->index != 0 && sweep->batches_known && left > 0)
         r = scan_entries(core, command, &left);
+    ENSURE(left <= keys_max * SWEEP_SCANS_PER_KEY);
     command->maintain.scanned = keys_max - left / SWEEP_SCANS_PER_KEY;
     return r;
 }

@@ -79,6 +79,7 @@ static struct page page_begin(struct core *core, struct command *command)
 /* Adds an object, unless an earlier page had it. */
 static void page_add(struct page *page, uint64_t number, const void *object)
 {
+    REQUIRE(number != 0); /* the cursor of the first page */
     page->status->work++;
     if (number <= page->status->cursor)
         return;
@@ -103,7 +104,9 @@ static size_t page_finish(struct page *page, size_t max)
     bool more = page->count > max;
     if (page->unsorted)
         qsort(page->found, page->count, sizeof *page->found, compare_numbers);
+    uint64_t before = page->status->cursor;
     page->status->cursor = more ? page->found[max - 1].number : 0;
+    ENSURE(!more || page->status->cursor > before); /* else the listing does not end */
     return more ? max : page->count;
 }
 

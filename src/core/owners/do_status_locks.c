@@ -100,6 +100,7 @@ struct window {
 /* Counts an owner. Returns: whether it is in the range. */
 static bool window_takes(struct window *window)
 {
+    REQUIRE(window->from <= window->end && window->at < window->end);
     size_t at = window->at++;
     return at >= window->from && at < window->end;
 }
@@ -151,6 +152,7 @@ static void write_waiters(struct lock_scan *scan, const struct resource *resourc
     for (size_t position = 0; window->at < window->end && lock_waiter_iter_next(&waiters, &request, &mode);
          position++) {
         struct wait *wait = lock_request_user(request);
+        INSIST(wait__state(wait) == WAIT_PARKED && wait->request == request); /* a queued request waits */
         if (!window_takes(window) || !owner_matches(scan->status, wait->owner) ||
             (scan->status->as_of != 0 && wait->since_ts > scan->status->as_of))
             continue;

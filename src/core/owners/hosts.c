@@ -22,29 +22,18 @@ enum { NAME_BYTES_MAX = 256, HOST_BYTES_MIN = 12 };
 
 /* --- The table ---------------------------------------------------------------------------------------------------- */
 
-static struct slice duplicate(struct slice text)
+static void replace_text(struct slice *text, struct slice by)
 {
-    return slice_make(mem_strdup(text.data, text.len), text.len);
-}
-
-static void release(struct slice *text)
-{
-    mem_free((char *)(uintptr_t)text->data);
-    *text = SLICE_NONE;
-}
-
-static void replace(struct slice *text, struct slice by)
-{
-    release(text);
-    *text = duplicate(by);
+    mem_free_slice(text);
+    *text = mem_dup_slice(by);
 }
 
 static void free_texts(struct core_host *host)
 {
-    release(&host->name);
-    release(&host->group);
-    release(&host->address);
-    release(&host->build);
+    mem_free_slice(&host->name);
+    mem_free_slice(&host->group);
+    mem_free_slice(&host->address);
+    mem_free_slice(&host->build);
 }
 
 void hosts__free(struct hosts *hosts)
@@ -72,7 +61,8 @@ static struct core_host *add_host(struct hosts *hosts, struct slice name)
         at++;
     memmove(&hosts->all[at + 1], &hosts->all[at], (hosts->count - at) * sizeof *hosts->all);
     hosts->count++;
-    hosts->all[at] = (struct core_host){.number = (uint16_t)++hosts->last_number, .name = duplicate(name)};
+    hosts->all[at] = (struct core_host){.number = (uint16_t)++hosts->last_number, .name = mem_dup_slice(name)};
+    ENSURE(at + 1 == hosts->count || slice_compare(name, hosts->all[at + 1].name) < 0); /* no other has the name */
     return &hosts->all[at];
 }
 
@@ -215,9 +205,10 @@ int core__do_join(struct core *core, struct command *command)
     restart_chain(core, join->build);
     if (host == NULL)
         host = add_host(hosts, join->name);
-    replace(&host->group, join->group);
-    replace(&host->address, join->address);
-    replace(&host->build, join->build);
+    INSIST(host->life == 0 && host->number != 0); /* a life before this one has ended */
+    replace_text(&host->group, join->group);
+    replace_text(&host->address, join->address);
+    replace_text(&host->build, join->build);
     host->life = join->life;
     host->entries = 0;
     host->barrier_clock = core->clock; /* it had no connections before */
@@ -262,7 +253,7 @@ static void codec_text(struct codec *codec, struct slice *text)
     struct slice bytes = *text;
     codec_bytes(codec, &bytes);
     if (codec_reads(codec))
-        *text = codec->bad ? SLICE_NONE : duplicate(bytes);
+        *text = codec->bad ? SLICE_NONE : mem_dup_slice(bytes);
 }
 
 static void codec_host(struct codec *codec, struct core_host *host)
@@ -302,6 +293,7 @@ void hosts__codec(struct sections *sections, struct hosts *hosts)
     struct codec codec = section_begin(sections, SECTION_HOSTS);
     size_t count = hosts->count;
 
+    REQUIRE(codec_reads(&codec) ? count == 0 : count <= hosts->last_number);
     codec_number(&codec, &hosts->last_number);
     codec_require(&codec, hosts->last_number <= UINT16_MAX);
     codec_array(&codec, NULL, &count, 0, HOST_BYTES_MIN);

@@ -91,7 +91,7 @@ static int load_session(void *context, struct slice key, struct slice value)
     }
     struct session *session = session__make(loader->core, slice_from_offset(key, 1), name, ttl, created);
     session->recorded = true;
-    session->on_expire = slice_make(mem_strdup(actions.data, actions.len), actions.len);
+    session->on_expire = mem_dup_slice(actions);
     loader->core->owners->action_bytes += actions.len;
     if (end_kind != NOT_TERMINATING)
         session__set_terminating(loader->core, session);

@@ -206,7 +206,9 @@ static void complete_closes(struct core *core, struct list *sessions)
 {
     list_for_each(link, sessions)
     {
-        struct command *command = tl_steal(list_entry(link, struct session, of_terminating)->close_command);
+        struct session *session = list_entry(link, struct session, of_terminating);
+        struct command *command = tl_steal(session->close_command);
+        INSIST(session__state(session) != SESSION_LIVE);
         if (command == NULL)
             continue;
         problem_set(&command->problem, &command->arena, PROBLEM_STOPPING, "the server is shutting down");
@@ -338,6 +340,18 @@ static bool any_due(const struct core *core, uint64_t barrier_clock)
            deadlines_due(&core->owners->idles, barrier_clock) != NULL;
 }
 
+/*
+ * Handles the requests that the open unit granted or ended, and commits it. `r`: what the unit's own work
+ * returned; a fatal code goes first.
+ */
+static int settle_and_commit(struct core *core, int r)
+{
+    if (r >= 0)
+        r = grants__settle(core);
+    int written = core__commit(core);
+    return r < 0 ? r : written;
+}
+
 /* Handles the earliest due deadline of waits and idle transactions, in a unit. Requires: any_due(). */
 static int run_first_due(struct core *core, tl_ts ts, uint64_t barrier_clock, size_t *left)
 {
@@ -356,10 +370,7 @@ static int run_first_due(struct core *core, tl_ts ts, uint64_t barrier_clock, si
         cost_charge(left, txn__rollback_cost(core, txn));
         txn__abort(core, txn, "nothing was done with it for %llu ms", (unsigned long long)(txn->timeout_us / TL_MS));
     }
-    if (r >= 0)
-        r = grants__settle(core);
-    int written = core__commit(core);
-    return r < 0 ? r : written;
+    return settle_and_commit(core, r);
 }
 
 /*
@@ -369,6 +380,7 @@ static int run_first_due(struct core *core, tl_ts ts, uint64_t barrier_clock, si
 static int expire_sessions(struct core *core, tl_ts ts, uint64_t barrier_clock, size_t *left)
 {
     struct owners *owners = core->owners;
+    REQUIRE(owners->locks.grants_suspended > 0); /* invariant 7 */
     struct deadline *due;
     core__begin(core, ts);
     while ((due = deadlines_due(&owners->leases, barrier_clock)) != NULL)
@@ -377,9 +389,7 @@ static int expire_sessions(struct core *core, tl_ts ts, uint64_t barrier_clock, 
     grants__end_some_cancelled(core, left);
     if (*left == 0 || !session__can_clean(core))
         lock_table_resume_grants(&core->owners->locks);
-    int r = grants__settle(core);
-    int written = core__commit(core);
-    return r < 0 ? r : written;
+    return settle_and_commit(core, 0);
 }
 
 /*
@@ -388,14 +398,12 @@ static int expire_sessions(struct core *core, tl_ts ts, uint64_t barrier_clock, 
  */
 static int clean_one(struct core *core, tl_ts ts, size_t *left, size_t all)
 {
+    REQUIRE(core->owners->locks.grants_suspended > 0 && *left <= all);
     core__begin(core, ts);
     int r = session__continue_cleanup(core, left, all);
     if (!session__can_clean(core) || *left == 0)
         lock_table_resume_grants(&core->owners->locks);
-    if (r >= 0)
-        r = grants__settle(core);
-    int written = core__commit(core);
-    return r < 0 ? r : written;
+    return settle_and_commit(core, r);
 }
 
 /*
@@ -426,11 +434,10 @@ static int clean_sessions(struct core *core, tl_ts ts, bool due, uint64_t barrie
 /* Rolls back abandoned transactions, in one unit. */
 static int end_abandoned(struct core *core, tl_ts ts, size_t *left)
 {
+    REQUIRE(core->owners->abandoned_count > 0 && *left > 0);
     core__begin(core, ts);
     txn__end_abandoned(core, left);
-    int r = grants__settle(core);
-    int written = core__commit(core);
-    return r < 0 ? r : written;
+    return settle_and_commit(core, 0);
 }
 
 /* Ends one batch of cancelled waits, in one unit. */
@@ -438,9 +445,7 @@ static int end_cancelled(struct core *core, tl_ts ts, size_t *left)
 {
     core__begin(core, ts);
     grants__end_some_cancelled(core, left);
-    int r = grants__settle(core);
-    int written = core__commit(core);
-    return r < 0 ? r : written;
+    return settle_and_commit(core, 0);
 }
 
 /*
@@ -459,10 +464,9 @@ static int purge_step(struct core *core, tl_ts ts)
         r = session__purge_batch(core, &owners->cost_left);
         lock_table_resume_grants(&owners->locks);
     }
-    if (r >= 0)
-        r = grants__settle(core);
-    int written = core__commit(core);
-    return r < 0 ? r : written;
+    r = settle_and_commit(core, r);
+    ENSURE(r < 0 || owners->locks.grants_suspended == 0);
+    return r;
 }
 
 /*
@@ -517,6 +521,7 @@ static void begin_timeouts(struct core *core, bool timeouts)
     size_t rest = owners->cost_left + owners->cost_kept;
     if (!has_one_account(core))
         return;
+    INSIST(rest <= core->limits.ephemeral_batch); /* cleanup only charges */
     part = part < owners->cost_kept ? part : owners->cost_kept;
     owners->cost_kept = list_empty(&owners->ready) ? 0 : part > least ? part : least;
     owners->cost_left = rest > owners->cost_kept ? rest - owners->cost_kept : 0;
@@ -617,7 +622,7 @@ int core__do_restart(struct core *core, struct command *command)
 
 /* --- Digest ------------------------------------------------------------------------------------------------------- */
 
-static void fold(uint64_t *digest, uint64_t value)
+static void fold_number(uint64_t *digest, uint64_t value)
 {
     *digest = (*digest ^ value) * UINT64_C(0x9e3779b97f4a7c15);
     *digest ^= *digest >> 29;
@@ -625,13 +630,14 @@ static void fold(uint64_t *digest, uint64_t value)
 
 static uint64_t digest_lock(const struct lock_hold *hold)
 {
+    REQUIRE(hold->mode > LOCK_NONE && hold->mode < LOCK_MODE_COUNT);
     struct buf text = BUF_INIT(BUF_UNLIMITED);
     resource_print(hold->resource, &text);
     uint64_t digest = slice_hash(buf_as_slice(&text));
-    fold(&digest, hold->mode);
-    fold(&digest, hold->since);
-    fold(&digest, hold->token);
-    fold(&digest, hold->number);
+    fold_number(&digest, hold->mode);
+    fold_number(&digest, hold->since);
+    fold_number(&digest, hold->token);
+    fold_number(&digest, hold->number);
     buf_deinit(&text);
     return digest;
 }
@@ -650,15 +656,15 @@ int owners__digest(struct core *core, uint64_t *digest)
     while (map_next(&core->owners->sessions, &position, &id, &value)) {
         const struct session *session = value;
         uint64_t one = slice_hash(id);
-        fold(&one, slice_hash(session->name));
-        fold(&one, slice_hash(session->on_expire));
-        fold(&one, session->ttl_us);
-        fold(&one, session->created);
-        fold(&one, session->terminating);
-        fold(&one, session->locks_released);
-        fold(&one, session->cleanup_pending);
-        fold(&one, session->cleanup_pending ? session->actions_finished + 2 * session->actions_processed : 0);
-        fold(&one, session->cleanup_pending ? session->script_steps_left : 0);
+        fold_number(&one, slice_hash(session->name));
+        fold_number(&one, slice_hash(session->on_expire));
+        fold_number(&one, session->ttl_us);
+        fold_number(&one, session->created);
+        fold_number(&one, session->terminating);
+        fold_number(&one, session->locks_released);
+        fold_number(&one, session->cleanup_pending);
+        fold_number(&one, session->cleanup_pending ? session->actions_finished + 2 * session->actions_processed : 0);
+        fold_number(&one, session->cleanup_pending ? session->script_steps_left : 0);
         uint64_t locks = 0;
         list_for_each(link, &session->owner.locks.holds)
         {
@@ -666,11 +672,11 @@ int owners__digest(struct core *core, uint64_t *digest)
             if (hold->mode != LOCK_NONE)
                 locks += digest_lock(hold);
         }
-        fold(&one, locks);
+        fold_number(&one, locks);
         sum += one;
     }
     list_for_each(link, &core->owners->deferred) sum += deferred__digest(list_entry(link, struct deferred, of_all));
     sum += cleanup_attempt__digest(core);
-    fold(digest, sum);
+    fold_number(digest, sum);
     return 0;
 }

@@ -315,6 +315,7 @@ static struct deferred_array collect_deferred(const struct owners *owners, struc
     struct deferred_array all = {arena_alloc(arena, (owners->deferred_count + 1) * sizeof(struct deferred *)), 0};
 
     list_for_each(link, &owners->deferred) all.items[all.count++] = list_entry(link, struct deferred, of_all);
+    ENSURE(all.count == owners->deferred_count);
     return all;
 }
 
@@ -371,6 +372,7 @@ static struct lock_codec_refs collect_refs(const struct core *core, struct arena
         if (wait->request != NULL)
             refs.requests[refs.request_count++] = wait->request;
     }
+    ENSURE(refs.owner_count <= most && refs.request_count <= waits); /* wait_chunks has all waits */
     return refs;
 }
 
@@ -666,6 +668,7 @@ void owners__codec(struct core *core, struct sections *sections)
     struct piece_reader reader = {.arena = sections->arena};
     struct dropped dropped = {0};
 
+    REQUIRE(!sections_are_read(sections) || counts.sessions + counts.txns + counts.waits == 0);
     counts.in_pieces = sections->in_pieces && counts.sessions + counts.waits > 0;
 
     codec_counts(sections, owners, &counts);

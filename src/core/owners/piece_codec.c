@@ -125,6 +125,7 @@ static int write_holds(struct core *core, struct lock_chunk *chunk)
 
 static int write_members(struct core *core, enum save_piece_kind kind, struct save_chunk *chunk)
 {
+    REQUIRE(list_linked(&chunk->changed)); /* else its piece has these members */
     struct save_pieces *pieces = pieces_of(core);
     uint64_t piece = chunk->piece != 0 ? chunk->piece : ++pieces->last_owner;
     struct slice bytes = encode_members(core, kind, chunk);
@@ -159,6 +160,7 @@ static struct txn *unsaved_txn(struct save_pieces *pieces, size_t *ret_index)
 {
     while (!list_empty(&pieces->unsaved)) {
         struct txn *txn = list_entry(pieces->unsaved.next, struct txn, of_unsaved);
+        INSIST(MAGIC_VALID(txn, TXN_MAGIC)); /* a freed one leaves the list */
         if (txn->overlay != NULL && overlay_changed_chunk(txn->overlay, ret_index))
             return txn;
         list_remove(&txn->of_unsaved);
@@ -279,6 +281,7 @@ int piece_codec__write_ahead(struct core *core, uint64_t bytes_max, bool *ret_mo
         any = r == 1;
         r = r < 0 ? r : 0;
     }
+    INSIST(r < 0 || pieces->known); /* else the store has pieces of another state, too */
     *ret_more = (!is_saved(core, SECTIONS_VERSION) || pieces->ended_count > 0) && pieces->bytes < pieces->bytes_max;
     return r < 0 ? tl_trace(r) : 0;
 }

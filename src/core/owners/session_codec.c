@@ -16,11 +16,6 @@
 
 enum { SESSION_END_COUNT = SESSION_END_DETACHED + 1 };
 
-static struct slice duplicate(struct slice text)
-{
-    return text.data == NULL ? SLICE_NONE : slice_make(mem_strdup(text.data, text.len), text.len);
-}
-
 enum { COUNTER_BYTES_MIN = 3 };
 
 static void codec_counters(struct codec *codec, struct session *session)
@@ -128,7 +123,7 @@ static void codec_fields(struct codec *codec, struct core *core, struct session 
         codec_deadline(codec, &core->owners->leases, &session->lease);
     codec_counters(codec, session);
     if (codec_reads(codec)) {
-        session->on_expire = duplicate(actions);
+        session->on_expire = actions.data == NULL ? SLICE_NONE : mem_dup_slice(actions);
         core->owners->action_bytes += actions.len;
     }
     codec_end(codec, core, session);

@@ -13,6 +13,7 @@ bool command_owner__session(struct core *core, struct command *command, struct s
     *ret_session = NULL;
     if (command->owner.session.len > 0)
         *ret_session = session__find(core, command->owner.session, &command->arena, &command->problem);
+    ENSURE(*ret_session == NULL || session__state(*ret_session) == SESSION_LIVE);
     return command->owner.session.len == 0 || *ret_session != NULL;
 }
 

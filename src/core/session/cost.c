@@ -49,6 +49,7 @@ static uint64_t cost_of_writes(const struct core *core, const struct cost_counte
 
 uint64_t cost_of_action(const struct core *core, const struct cost_counters *before)
 {
+    REQUIRE(before->script_steps <= core->script_steps);
     if (core->command_version < COMMAND_SINCE_WORK_BATCHES)
         return (core->script_steps - before->script_steps) / SCRIPT_STEPS_PER_COST;
     if (core->command_version < COMMAND_SINCE_ONE_COST)

@@ -18,13 +18,14 @@ static void forget_change(struct save_chunk *chunk)
         list_remove(&chunk->changed);
 }
 
-static void touch(struct save_chunks *chunks, struct save_chunk *chunk)
+static void touch_chunk(struct save_chunks *chunks, struct save_chunk *chunk)
 {
+    REQUIRE(list_linked(&chunk->of_all)); /* it has not ended */
     if (!list_linked(&chunk->changed))
         list_append(&chunks->changed, &chunk->changed);
 }
 
-static void end(struct save_chunks *chunks, struct save_chunk *chunk)
+static void end_chunk(struct save_chunks *chunks, struct save_chunk *chunk)
 {
     INSIST(list_empty(&chunk->members));
     if (chunks->open == chunk)
@@ -45,24 +46,20 @@ void save_chunks__deinit(struct save_chunks *chunks)
             INSIST(chunks->count > 0);
             chunks->count--;
         }
-        end(chunks, chunk);
+        end_chunk(chunks, chunk);
     }
+    ENSURE(chunks->count == 0 && list_empty(&chunks->changed));
 }
 
 struct save_chunk *save_chunk__begin(struct save_chunks *chunks)
 {
+    REQUIRE(chunks->open == NULL); /* one is read at a time */
     struct save_chunk *chunk = mem_zalloc(sizeof *chunk);
     list_init(&chunk->members);
     list_append(&chunks->all, &chunk->of_all);
-    touch(chunks, chunk);
+    touch_chunk(chunks, chunk);
     chunks->open = chunk;
     return chunk;
-}
-
-/* Returns: whether a chunk takes one more member. */
-static bool has_space(const struct save_chunks *chunks, const struct save_chunk *chunk, uint64_t bytes)
-{
-    return chunk == chunks->open || (chunk->added < chunks->members_max && chunk->bytes + bytes <= SAVE_CHUNK_BYTES);
 }
 
 void save_chunk__add(struct save_chunks *chunks, struct save_member *member, uint64_t bytes)
@@ -70,7 +67,8 @@ void save_chunk__add(struct save_chunks *chunks, struct save_member *member, uin
     struct save_chunk *chunk =
         list_empty(&chunks->all) ? NULL : list_entry(chunks->all.prev, struct save_chunk, of_all);
     REQUIRE(member->chunk == NULL);
-    if (chunk == NULL || !has_space(chunks, chunk, bytes)) {
+    if (chunk == NULL ||
+        (chunk != chunks->open && (chunk->added >= chunks->members_max || chunk->bytes + bytes > SAVE_CHUNK_BYTES))) {
         chunk = save_chunk__begin(chunks);
         chunks->open = NULL;
     }
@@ -81,18 +79,19 @@ void save_chunk__add(struct save_chunks *chunks, struct save_member *member, uin
     member->chunk = chunk;
     member->bytes = bytes;
     list_append(&chunk->members, &member->of_chunk);
-    touch(chunks, chunk);
+    touch_chunk(chunks, chunk);
 }
 
 void save_chunk__touch(struct save_chunks *chunks, struct save_member *member)
 {
+    REQUIRE((member->chunk != NULL) == list_linked(&member->of_chunk));
     if (member->chunk != NULL)
-        touch(chunks, member->chunk);
+        touch_chunk(chunks, member->chunk);
 }
 
 void save_chunk__touch_all(struct save_chunks *chunks)
 {
-    list_for_each(link, &chunks->all) touch(chunks, list_entry(link, struct save_chunk, of_all));
+    list_for_each(link, &chunks->all) touch_chunk(chunks, list_entry(link, struct save_chunk, of_all));
 }
 
 uint64_t save_chunk__remove(struct save_chunks *chunks, struct save_member *member)
@@ -106,11 +105,11 @@ uint64_t save_chunk__remove(struct save_chunks *chunks, struct save_member *memb
     list_remove(&member->of_chunk);
     member->chunk = NULL;
     chunks->count--;
-    touch(chunks, chunk);
+    touch_chunk(chunks, chunk);
     if (!list_empty(&chunk->members))
         return 0;
     uint64_t piece = chunk->piece;
-    end(chunks, chunk);
+    end_chunk(chunks, chunk);
     return piece;
 }
 

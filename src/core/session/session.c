@@ -78,8 +78,8 @@ struct session *session__make(struct core *core, struct slice id, struct slice n
     session->magic = SESSION_MAGIC;
     session->owner = (struct owner){.kind = OWNER_SESSION, .session = session};
     lock_owner_init(&core->owners->locks, &session->owner.locks, NULL, &session->owner);
-    session->id = slice_make(mem_strdup(id.data, id.len), id.len);
-    session->name = slice_make(mem_strdup(name.data, name.len), name.len);
+    session->id = mem_dup_slice(id);
+    session->name = mem_dup_slice(name);
     session->ttl_us = ttl_us;
     session->created = created;
     session->owner.locks.age = created;
@@ -117,11 +117,11 @@ void session__free(struct core *core, struct session *session)
     deadline_set(&owners->leases, &session->lease, TL_TS_MAX);
     lock_release_all(&owners->locks, &session->owner.locks);
     lock_owner_deinit(&session->owner.locks);
-    mem_free((char *)(uintptr_t)session->id.data);
-    mem_free((char *)(uintptr_t)session->name.data);
+    mem_free_slice(&session->id);
+    mem_free_slice(&session->name);
     INSIST(owners->action_bytes >= session->on_expire.len);
     owners->action_bytes -= session->on_expire.len;
-    mem_free((char *)(uintptr_t)session->on_expire.data);
+    mem_free_slice(&session->on_expire);
     if (list_linked(&session->of_terminating))
         list_remove(&session->of_terminating);
     INSIST(owners->terminating_count >= session->terminating);
@@ -220,7 +220,7 @@ int core__do_session_open(struct core *core, struct command *command)
     action_encode_all(&actions, request->on_expire, request->on_expire_count);
     if (check_open(core, command, buf_as_slice(&actions))) {
         struct session *session = session__make(core, request->id, request->name, request->ttl_us, core->ts);
-        session->on_expire = slice_make(mem_strdup(actions.data, actions.len), actions.len);
+        session->on_expire = mem_dup_slice(buf_as_slice(&actions));
         core->owners->action_bytes += actions.len;
         request->expires_at = renew(core, session);
         session__register(core, session);
@@ -337,6 +337,7 @@ void session__count_ephemeral(struct core *core, struct slice id, uint32_t index
     struct ephemeral_counter *counter = counter_of(core, session, index, type);
     if (change < 0 && counter->count < (size_t)-change)
         return;
+    INSIST((counter->orphaned ? session->orphan_count : session->ephemeral_count) >= counter->count);
     counter->count += (size_t)change;
     *(counter->orphaned ? &session->orphan_count : &session->ephemeral_count) += (size_t)change;
 }
@@ -345,6 +346,7 @@ void session__count_ephemeral(struct core *core, struct slice id, uint32_t index
 static void set_orphaned(struct session *session, struct ephemeral_counter *counter, bool is_orphaned)
 {
     INSIST((is_orphaned ? session->ephemeral_count : session->orphan_count) >= counter->count);
+    REQUIRE(counter->orphaned != is_orphaned || counter->count == 0); /* else it would be subtracted twice */
     counter->orphaned = is_orphaned;
     session->orphan_count += is_orphaned ? counter->count : -counter->count;
     session->ephemeral_count += is_orphaned ? -counter->count : counter->count;
@@ -382,6 +384,7 @@ void session__rollback_ephemeral_counts(struct core *core)
 
 static void record_orphaned(struct core *core, const struct session *session, const struct ephemeral_counter *counter)
 {
+    REQUIRE(core->open && counter->orphaned);
     core->owners->ephemeral_deltas =
         arena_grow(&core->arena, core->owners->ephemeral_deltas, core->owners->ephemeral_delta_count,
                    &core->owners->ephemeral_delta_capacity, sizeof *core->owners->ephemeral_deltas);
@@ -457,6 +460,7 @@ static void enqueue_termination(struct core *core, struct session *session)
 {
     REQUIRE(session__state(session) != SESSION_LIVE);
     struct owners *owners = core->owners;
+    REQUIRE(session->lease.at == TL_TS_MAX); /* it expires no more */
     if (!list_linked(&session->of_terminating))
         list_append(session->cleanup_pending ? &owners->sessions_to_clean : &owners->sessions_to_purge,
                     &session->of_terminating);

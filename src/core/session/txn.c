@@ -77,7 +77,7 @@ struct txn *txn__make(struct core *core, struct slice id, struct session *sessio
     txn->magic = TXN_MAGIC;
     txn->owner = (struct owner){.kind = OWNER_TXN, .session = session};
     lock_owner_init(&owners->locks, &txn->owner.locks, session == NULL ? NULL : &session->owner.locks, &txn->owner);
-    txn->id = slice_make(mem_strdup(id.data, id.len), id.len);
+    txn->id = mem_dup_slice(id);
     list_append(&owners->open_txns, &txn->of_all);
     if (session != NULL)
         list_append(&session->transactions, &txn->of_session);
@@ -101,7 +101,7 @@ void txn__free(struct core *core, struct txn *txn)
     list_remove(&txn->of_all);
     if (list_linked(&txn->of_session))
         list_remove(&txn->of_session);
-    mem_free((char *)(uintptr_t)txn->id.data);
+    mem_free_slice(&txn->id);
     magic_clear(&txn->magic);
     mem_free(txn);
 }
@@ -200,6 +200,7 @@ struct txn *txn__find(struct core *core, struct slice id, struct slice session, 
                     SLICE_ARG(id));
         return NULL;
     }
+    ENSURE(txn__state(txn) == TXN_OPEN);
     return txn;
 }
 
@@ -294,6 +295,7 @@ int core__do_txn_begin(struct core *core, struct command *command)
     txn->host = request->of_host ? (uint16_t)host_of_number(command->request) : 0;
     if (txn->retry)
         txn->owner.locks.age = first.age;
+    ENSURE(txn__state(txn) == TXN_OPEN && txn->owner.session == session);
     core__note_change(core, slice_hash(txn->id));
     txn__touch(core, txn);
     metric_add(&core->metrics.txns_begun, 1);

@@ -15,10 +15,10 @@
 #include "core/unit/core_metrics.h"
 #include "core/unit/unit.h"
 
-static struct slice id_key(struct buf *buf, char letter, struct slice id)
+static struct slice outcome_key(struct buf *buf, struct slice id)
 {
     buf_clear(buf);
-    buf_byte(buf, letter);
+    buf_byte(buf, 'O');
     buf_slice(buf, id);
     return buf_as_slice(buf);
 }
@@ -85,7 +85,7 @@ void txn__put_outcome(struct core *core, struct slice id, const struct txn_outco
                                                        : TXN_ABORTED;
     metric_add(&core->metrics.txns_ended[result], 1);
     encode(&value, outcome);
-    store_batch_put(core->batch, SPACE_SYSTEM, id_key(&key, 'O', id), buf_as_slice(&value));
+    store_batch_put(core->batch, SPACE_SYSTEM, outcome_key(&key, id), buf_as_slice(&value));
     store_batch_put(core->batch, SPACE_SYSTEM, end_key(&key, outcome->ended, id), SLICE_LIT(""));
     buf_deinit(&key);
     buf_deinit(&value);
@@ -95,7 +95,7 @@ int txn__get_outcome(struct core *core, struct slice id, struct arena *arena, st
 {
     struct buf key = BUF_INIT(BUF_UNLIMITED);
     struct store_value value;
-    int r = store_get(core->store, SPACE_SYSTEM, TL_TS_MAX, id_key(&key, 'O', id), &value);
+    int r = store_get(core->store, SPACE_SYSTEM, TL_TS_MAX, outcome_key(&key, id), &value);
     buf_deinit(&key);
     if (r != 0)
         return r < 0 ? tl_trace(r) : STORE_NOT_FOUND;
@@ -118,7 +118,7 @@ int txn__purge_outcomes(struct core *core, size_t keys_max, size_t *ret_removed)
     size_t removed = 0;
     for (store_iter_seek_first(iter); removed + 2 <= keys_max && store_iter_valid(iter); store_iter_next(iter)) {
         struct slice end = store_iter_key(iter);
-        store_batch_delete(core->batch, SPACE_SYSTEM, id_key(&key, 'O', slice_from_offset(end, 9)));
+        store_batch_delete(core->batch, SPACE_SYSTEM, outcome_key(&key, slice_from_offset(end, 9)));
         store_batch_delete(core->batch, SPACE_SYSTEM, end);
         removed += 2;
     }

@@ -166,7 +166,9 @@ int command_group_decode(struct slice bytes, struct command_group_header *ret_he
 
 tl_ts command_group_next_ts(const struct command_group_header *head, const struct core *core)
 {
-    return head->ts > core_last_ts(core) ? head->ts : core_last_ts(core) + 1;
+    tl_ts next = head->ts > core_last_ts(core) ? head->ts : core_last_ts(core) + 1;
+    ENSURE(next > core_last_ts(core));
+    return next;
 }
 
 int command_group_apply(struct core *core, const struct command_group_header *head, struct list *commands,

@@ -107,6 +107,7 @@ static int open_state(struct core *core)
         return r > 0 ? tl_trace(TL_ERR_CORRUPT) : tl_trace(r);
     catalog__attach_counters(core->catalog, shared_counters, &core->counters);
     owners__open(core);
+    ENSURE(core->last_ts >= core->found_ts && core->last_ts < TL_TS_MAX);
     return 0;
 }
 
@@ -196,7 +197,7 @@ void core_close(struct core *core)
 /* --- Steps -------------------------------------------------------------------------------------------------------- */
 
 /* Runs the command in its unit. */
-static int run(struct core *core, struct command *command)
+static int run_command(struct core *core, struct command *command)
 {
     int r, written;
 
@@ -235,6 +236,7 @@ static void end_work(struct core *core, enum command_type type)
 int core_step(struct core *core, struct command *command, struct effects *effects)
 {
     enum command_type type = command->type;
+    tl_ts ts = command->ts;
     int r;
 
     REQUIRE(MAGIC_VALID(core, CORE_MAGIC) && !core->open && core->effects == NULL);
@@ -260,10 +262,11 @@ int core_step(struct core *core, struct command *command, struct effects *effect
             ? 0
             : owners__run_due(core, command->ts, command->type == COMMAND_TICK ? &command->tick : NULL);
     if (r >= 0)
-        r = run(core, command);
+        r = run_command(core, command);
     if (r >= 0)
         r = grants__resume(core);
     core->effects = NULL;
+    ENSURE(r < 0 || (!core->open && core->last_ts >= ts && effects->last_ts == core->last_ts));
     end_work(core, type);
     owners__update_budget(core);
     if (STEP_CHECKS_OWNERS && r >= 0)
@@ -282,6 +285,7 @@ int core_inspect(struct core *core, struct command *command, struct effects *eff
     if (r == 0)
         core__complete(core, command);
     INSIST(r <= 0);
+    ENSURE(r < 0 || (!core->open && !list_empty(&effects->completed)));
     arena_reset(&core->arena);
     arena_reset(&core->scratch);
     core->effects = NULL;

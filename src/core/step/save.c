@@ -19,6 +19,7 @@ static void codec_numbers(struct sections *sections, struct core *core)
 {
     struct codec codec = section_begin(sections, SECTION_NUMBERS);
 
+    REQUIRE(codec_reads(&codec) || (core->written_ts <= core->last_ts && core->must_sync_ts <= core->last_ts));
     codec_bool(&codec, &core->chained);
     codec_number(&codec, &core->chain);
     codec_number(&codec, &core->last_ts);
@@ -44,7 +45,7 @@ static void codec_paths(struct sections *sections, struct core *core)
     section_end(sections, &codec);
 }
 
-static void save(struct core *core, bool in_pieces, struct buf *buf)
+static void save_to(struct core *core, bool in_pieces, struct buf *buf)
 {
     struct sections sections = sections_to(buf);
     REQUIRE(MAGIC_VALID(core, CORE_MAGIC) && core->effects == NULL);
@@ -59,7 +60,7 @@ static void save(struct core *core, bool in_pieces, struct buf *buf)
 
 void core_save(struct core *core, struct buf *buf)
 {
-    save(core, false, buf);
+    save_to(core, false, buf);
 }
 
 int core_save_ahead(struct core *core, uint64_t bytes_max, bool *ret_more)
@@ -76,7 +77,7 @@ int core_save_rest(struct core *core, struct buf *buf)
     int r = piece_codec__write_rest(core);
     if (r < 0)
         return tl_trace(r);
-    save(core, true, buf);
+    save_to(core, true, buf);
     return 0;
 }
 
@@ -84,14 +85,14 @@ int core_save_rest(struct core *core, struct buf *buf)
  * Checks that the state that was read encodes to the same bytes, which finds errors that no check
  * of a single field does. Files of older versions are not compared.
  */
-static void compare(struct core *core, struct sections *sections)
+static void compare_saved(struct core *core, struct sections *sections)
 {
     struct buf again = BUF_INIT(BUF_UNLIMITED);
     size_t same = 0, len = sections->all.len;
 
     if (sections->bad || sections->version != SECTIONS_VERSION)
         return;
-    save(core, sections->in_pieces, &again);
+    save_to(core, sections->in_pieces, &again);
     while (same < len && same < again.len && sections->all.data[same] == again.data[same])
         same++;
     if (same < len || same < again.len)
@@ -111,13 +112,13 @@ static int check_store(const struct core *core, struct buf *reason)
 }
 
 /* Loads the sections into a core that has the store's state but no owners. */
-static int load(struct core *core, struct sections *sections)
+static int load_saved(struct core *core, struct sections *sections)
 {
     codec_numbers(sections, core);
     owners__codec(core, sections);
     codec_paths(sections, core);
     sections_finish(sections);
-    compare(core, sections);
+    compare_saved(core, sections);
     if (!sections->bad)
         return 0;
     owners__discard_loaded(core);
@@ -134,7 +135,7 @@ int core_load(struct store *store, const struct core_limits *limits, struct slic
     int r = core__open_bare(store, limits, &core);
 
     if (r == 0) {
-        r = load(core, &sections);
+        r = load_saved(core, &sections);
         if (r != 0 && reason != NULL)
             sections_describe_error(&sections, reason);
         if (r == 0 && (r = check_store(core, reason)) != 0)

@@ -24,6 +24,7 @@ bool empty_paths_contains(const struct empty_paths *paths, uint32_t index, struc
 /* Returns: the position of exactly this path; paths->count: it is not there. */
 static size_t find_path(const struct empty_paths *paths, uint32_t index, struct slice path)
 {
+    REQUIRE(paths->count <= EMPTY_PATHS_MAX && paths->next_replaced < EMPTY_PATHS_MAX);
     size_t i = 0;
     while (i < paths->count && (paths->items[i].index != index || !slice_equal(paths->items[i].path, path)))
         i++;
@@ -33,7 +34,7 @@ static size_t find_path(const struct empty_paths *paths, uint32_t index, struct 
 static void drop(struct empty_paths *paths, size_t i)
 {
     REQUIRE(i < paths->count);
-    mem_free((void *)(uintptr_t)paths->items[i].path.data);
+    mem_free_slice(&paths->items[i].path);
     paths->items[i] = paths->items[--paths->count];
 }
 
@@ -49,7 +50,7 @@ static void put_path(struct empty_paths *paths, const struct empty_path *element
     INSIST(paths->count < EMPTY_PATHS_MAX);
     struct empty_path *put = &paths->items[paths->count++];
     *put = *element;
-    put->path = slice_make(mem_dup(element->path.data, element->path.len), element->path.len);
+    put->path = mem_dup_slice(element->path);
 }
 
 void empty_paths_add(struct empty_paths *paths, uint32_t index, struct slice path, char delimiter)
@@ -93,6 +94,7 @@ static void invalidate(struct empty_paths *paths, uint32_t index, struct slice p
 {
     for (size_t i = paths->count; i-- > 0;) {
         struct empty_path *element = &paths->items[i];
+        INSIST(is_known(element) == (element->watched_below == TL_TS_NONE));
         bool contains = element->index == index && tree_within(path, element->path, element->delimiter);
         bool below = contains && path.len > element->path.len, at = contains && !below;
         if (subtree && element->index == index && tree_within(element->path, path, element->delimiter))
@@ -160,7 +162,7 @@ void empty_paths__codec(struct codec *codec, struct empty_paths *paths)
         if (!codec_reads(codec) || codec->bad)
             continue;
         codec_require(codec, find_path(paths, element.index, element.path) == paths->count);
-        element.path = slice_make(mem_dup(element.path.data, element.path.len), element.path.len);
+        element.path = mem_dup_slice(element.path);
         paths->items[paths->count++] = element;
     }
 }

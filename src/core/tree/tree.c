@@ -399,7 +399,7 @@ static int visit_prefix(const struct tree *tree, struct slice prefix, struct pre
 
 int tree_each_relocated(const struct tree *tree, struct slice dirent_prefix, tree_visit *visit, void *context)
 {
-    REQUIRE(visit != NULL);
+    REQUIRE(visit != NULL && (tree->pending == NULL || tree->pending->count == 0));
     tl_cleanup(arena_deinit) struct arena arena = ARENA_INIT;
     struct prefixes left = {.arena = &arena};
     size_t visited = 0;

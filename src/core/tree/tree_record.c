@@ -23,7 +23,7 @@ enum {
  */
 enum { SYNTHETIC_ORIGIN = 0xff, NIBBLE = 0x80 };
 
-static void begin(struct buf *buf, uint32_t index, char letter)
+static void begin_key(struct buf *buf, uint32_t index, char letter)
 {
     buf_clear(buf);
     buf_u32be(buf, index);
@@ -32,55 +32,55 @@ static void begin(struct buf *buf, uint32_t index, char letter)
 
 struct slice tree_dirent_key(struct buf *buf, uint32_t index, struct slice dirent)
 {
-    begin(buf, index, LETTER_DIRENT);
+    begin_key(buf, index, LETTER_DIRENT);
     buf_slice(buf, dirent);
     return buf_as_slice(buf);
 }
 
 struct slice tree_relocation_key(struct buf *buf, uint32_t index, struct slice origin)
 {
-    begin(buf, index, LETTER_RELOCATION);
+    begin_key(buf, index, LETTER_RELOCATION);
     buf_slice(buf, origin);
     return buf_as_slice(buf);
 }
 
 struct slice tree_history_key(struct buf *buf, uint32_t index, struct slice origin)
 {
-    begin(buf, index, LETTER_HISTORY);
+    begin_key(buf, index, LETTER_HISTORY);
     buf_slice(buf, origin);
     return buf_as_slice(buf);
 }
 
 struct slice tree_last_rename_key(struct buf *buf, uint32_t index)
 {
-    begin(buf, index, LETTER_LAST_RENAME);
+    begin_key(buf, index, LETTER_LAST_RENAME);
     return buf_as_slice(buf);
 }
 
 struct slice tree_reach_key(struct buf *buf, uint32_t index, struct slice origin)
 {
-    begin(buf, index, LETTER_REACH);
+    begin_key(buf, index, LETTER_REACH);
     buf_slice(buf, origin);
     return buf_as_slice(buf);
 }
 
 struct slice tree_longest_key(struct buf *buf, uint32_t index)
 {
-    begin(buf, index, LETTER_LONGEST);
+    begin_key(buf, index, LETTER_LONGEST);
     return buf_as_slice(buf);
 }
 
 struct slice tree_high_key(struct buf *buf, uint32_t index, struct slice document)
 {
-    begin(buf, index, LETTER_HIGH);
+    begin_key(buf, index, LETTER_HIGH);
     buf_slice(buf, document);
     return buf_as_slice(buf);
 }
 
 void tree_high_bounds(struct buf *lower, struct buf *upper, uint32_t index)
 {
-    begin(lower, index, LETTER_HIGH);
-    begin(upper, index, LETTER_HIGH + 1);
+    begin_key(lower, index, LETTER_HIGH);
+    begin_key(upper, index, LETTER_HIGH + 1);
 }
 
 struct slice tree_key_text(struct slice key)

@@ -81,6 +81,7 @@ static int save_history(struct tree_writer *writer, struct slice origin, const s
 /* In the batch, even in a transaction: a length that is too high does no harm. */
 static void put_length(struct tree_writer *writer, struct slice key, size_t length)
 {
+    REQUIRE(length > 0); /* which says that there is no record */
     tl_cleanup(buf_deinit) struct buf value = BUF_INIT(64);
 
     tree_length_encode(&value, length);
@@ -150,6 +151,7 @@ enum { REACH_STEP = 64 };
 
 static int raise_reach(struct tree_writer *writer, struct slice origin, size_t reach)
 {
+    REQUIRE(origin.len > 0 && reach > 0);
     tl_cleanup(buf_deinit) struct buf key = BUF_INIT(BUF_UNLIMITED);
     size_t known;
     int r = tree__read_length(&writer->tree, tree_reach_key(&key, writer->tree.index, origin), &known);
@@ -322,8 +324,8 @@ static int detach_existing(struct tree_writer *writer, struct slice dirent, tl_t
  * Moves an origin to another directory entry. The total of everything below rises by one:
  * README.md, "Versions and renames".
  */
-static int move(struct tree_writer *writer, struct slice origin, const struct dirent_location *from,
-                const struct dirent_location *to, int64_t seq_no, tl_ts ts, struct arena *arena)
+static int move_origin(struct tree_writer *writer, struct slice origin, const struct dirent_location *from,
+                       const struct dirent_location *to, int64_t seq_no, tl_ts ts, struct arena *arena)
 {
     bool own = writer->overlay != NULL;
     struct tree_relocation relocation;
@@ -391,6 +393,7 @@ int tree_rename(struct tree_writer *writer, struct slice from, struct slice to, 
     int64_t total = 0;
 
     REQUIRE((writer->overlay != NULL) == (ts == TREE_TS_OPEN) && from.len > 0 && to.len > 0);
+    REQUIRE(seq_no >= 0 && (ts == TREE_TS_OPEN || ts == writer->ts));
     if (tree_within(to, from, writer->tree.delimiter))
         return TREE_INTO_ITSELF;
     int r = find_dirent(writer, from, false, &arena, &source);
@@ -401,7 +404,7 @@ int tree_rename(struct tree_writer *writer, struct slice from, struct slice to, 
     if (r == 0 && CHECKS_RENAMES)
         r = total_of(&writer->tree, origin, &arena, &total);
     if (r == 0)
-        r = move(writer, origin, &source, &target, seq_no, ts, &arena);
+        r = move_origin(writer, origin, &source, &target, seq_no, ts, &arena);
     if (r == 0)
         put_last_rename(writer, ts);
     if (r == 0 && CHECKS_RENAMES)

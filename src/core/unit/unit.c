@@ -18,7 +18,6 @@
 void core__index_dropped(struct core *core, uint32_t number)
 {
     REQUIRE(core->open && core->catalog_changed);
-    REQUIRE(core->open);
     CALL_PARTS(core, index_dropped, core, number);
 }
 
@@ -26,7 +25,9 @@ void core__index_dropped(struct core *core, uint32_t number)
 
 uint64_t core_step_work(const struct core *core)
 {
-    return core->work + WORK_LOCK * (core->lock_work(core) - core->lock_work_before);
+    uint64_t lock_work = core->lock_work(core);
+    REQUIRE(lock_work >= core->lock_work_before);
+    return core->work + WORK_LOCK * (lock_work - core->lock_work_before);
 }
 
 void core__begin(struct core *core, tl_ts at)
@@ -93,8 +94,9 @@ void core__put_ts(struct core *core, const char *key, tl_ts ts, struct slice res
     buf_deinit(&value);
 }
 
-static void chain(struct core *core, uint64_t digest)
+static void chain_digest(struct core *core, uint64_t digest)
 {
+    REQUIRE(core->chained);
     uint64_t links[] = {core->chain, digest};
     core->chain = slice_hash(slice_make(links, sizeof links));
 }
@@ -102,10 +104,11 @@ static void chain(struct core *core, uint64_t digest)
 /* Writes the batch. */
 static int write_batch(struct core *core)
 {
+    REQUIRE(core->open && store_batch_count(core->batch) > 0 && core->recorded_ts <= core->used_ts);
     if (core->recorded_ts < core->used_ts) /* no counter record of the batch has it */
         core__put_ts(core, LAST_TS_KEY, core->used_ts, SLICE_NONE);
     if (core->chained)
-        chain(core, store_batch_digest(core->batch));
+        chain_digest(core, store_batch_digest(core->batch));
     return store_write(core->store, core->batch);
 }
 
@@ -134,7 +137,7 @@ int core__commit(struct core *core)
         if (!core->async_commit)
             core->must_sync_ts = core->used_ts;
         if (core->chained && core->state_changed)
-            chain(core, core->change_chain);
+            chain_digest(core, core->change_chain);
         if (store_batch_count(core->batch) > 0)
             r = write_batch(core);
     }

@@ -217,6 +217,7 @@ struct slice describe_truncate(struct slice text, char *buffer)
         len--;
     memcpy(buffer, text.data, len);
     memcpy(buffer + len, ellipsis, mark);
+    ENSURE(len + mark <= DESCRIBE_NAME_BYTES_MAX);
     return slice_make(buffer, len + mark);
 }
 
@@ -312,6 +313,7 @@ void describe_conflict_json(const struct lock_conflict *conflict, struct buf *bu
 
 void describe_conflicts_json(const struct lock_conflict *conflicts, size_t count, struct buf *buf)
 {
+    REQUIRE(count <= HOLDERS_REPORTED_MAX);
     buf_lit(buf, "\"holders\":[");
     for (size_t i = 0; i < count; i++) {
         describe_conflict_json(&conflicts[i], buf);

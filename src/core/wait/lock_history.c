@@ -27,6 +27,7 @@ static size_t bytes_of(const struct lock_history_interval *interval)
 
 static void evict_oldest(struct lock_history *history)
 {
+    REQUIRE(history->first < history->next);
     struct lock_history_interval *interval = history->ring[history->first++ % LOCK_HISTORY_INTERVALS_MAX];
     INSIST(history->bytes >= bytes_of(interval) && interval->to >= history->complete_from);
     history->bytes -= bytes_of(interval);
@@ -74,6 +75,7 @@ static void record(struct lock_history *history, const struct resource *resource
     history->bytes += bytes_of(interval);
     while (history->bytes > LOCK_HISTORY_BYTES_MAX)
         evict_oldest(history);
+    ENSURE((history->first == history->next) == (history->bytes == 0));
 }
 
 void lock_history_record_hold(struct lock_history *history, const struct lock_hold *hold, bool gone, tl_ts now)
@@ -124,5 +126,7 @@ uint64_t lock_history_find(const struct lock_history *history, tl_ts ts)
         else
             low = middle + 1;
     }
+    ENSURE(low == history->next || lock_history_get(history, low)->to > ts);
+    ENSURE(low == history->first || lock_history_get(history, low - 1)->to <= ts); /* in order of their ends */
     return low;
 }

@@ -93,6 +93,7 @@ static void report_slow(struct owners *owners, uint64_t now, uint64_t slow_us, s
     list_for_each(link, &owners->waits)
     {
         struct wait *wait = list_entry(link, struct wait, of_all);
+        INSIST(wait__state(wait) != WAIT_NEW);
         if (wait->since + slow_us > now)
             break; /* the following ones began later */
         if (wait->reported || wait->ready || wait->command == NULL)

@@ -36,7 +36,7 @@ enum wait_state wait__state(const struct wait *wait)
 }
 
 /* Records that the state of a wait, of its command or of its request has changed. */
-static void touch(struct core *core, struct wait *wait)
+static void touch_wait(struct core *core, struct wait *wait)
 {
     save_chunk__touch(&core->owners->wait_chunks, &wait->saved);
 }
@@ -96,7 +96,7 @@ struct wait *wait__restore_ended(struct core *core, struct command *command)
 int wait__acquire(struct core *core, struct wait *wait, const struct lock_spec *specs, size_t count, bool may_wait)
 {
     REQUIRE(wait__state(wait) <= WAIT_PARKED && wait->owner != NULL);
-    touch(core, wait);
+    touch_wait(core, wait);
     lock_request_free(wait->request);
     wait->request = lock_request_new(&core->owners->locks, wait->owner, specs, count, wait);
     return lock_request_start(wait->request, may_wait);
@@ -105,7 +105,10 @@ int wait__acquire(struct core *core, struct wait *wait, const struct lock_spec *
 struct wait *wait__by_request(const struct core *core, uint64_t number)
 {
     char key[8];
-    return map_get(&core->owners->requests, request_key(number, key));
+    struct wait *wait = map_get(&core->owners->requests, request_key(number, key));
+    ENSURE(wait == NULL ||
+           (MAGIC_VALID(wait, WAIT_MAGIC) && wait->command != NULL && wait->command->request == number));
+    return wait;
 }
 
 void wait__restore(struct core *core, struct wait *wait, bool named)
@@ -126,7 +129,7 @@ void wait__restore(struct core *core, struct wait *wait, bool named)
         txn__begin_wait(wait->txn, wait);
     struct wait *before = named ? map_put(&owners->requests, request_key(wait->command->request, key), wait) : NULL;
     if (before != NULL)
-        touch(core, before); /* a cancelled wait, which CANCEL no longer finds */
+        touch_wait(core, before); /* a cancelled wait, which CANCEL no longer finds */
 }
 
 /* Begins the wait of a later batch of a bulk. The command's deadline stays the same. */
@@ -145,7 +148,7 @@ void wait__park(struct core *core, struct wait *wait, uint64_t deadline)
     bool again = wait->until != 0; /* a resumed command waits for further locks */
     REQUIRE(wait__state(wait) <= WAIT_PARKED && deadline > 0);
     REQUIRE(wait->request != NULL && lock_request_state(wait->request) == LOCK_STATE_WAITING);
-    touch(core, wait);
+    touch_wait(core, wait);
     wait->until = deadline;
     deadline_set(&owners->wait_ends, &wait->deadline, deadline);
     if (again)
@@ -184,7 +187,7 @@ static void leave_cancelled(struct core *core, struct wait *wait)
 {
     if (wait->cancelled == WAIT_NOT_CANCELLED)
         return;
-    touch(core, wait);
+    touch_wait(core, wait);
     wait->cancelled = WAIT_NOT_CANCELLED;
     wait->cancel_number = 0;
     if (list_linked(&wait->of_cancelled)) /* else read from a damaged checkpoint */
@@ -222,6 +225,7 @@ static void drop_locks(struct core *core, struct wait *wait)
         lock_release_all(&core->owners->locks, wait->owner);
         lock_owner_deinit(wait->owner);
     }
+    INSIST(wait->write_owner == NULL || wait->write_owner->locks.hold_count == 0);
     wait->write_owner = NULL;
     wait->owner = NULL;
 }
@@ -232,7 +236,7 @@ void wait__dequeue_ready(struct core *core, struct wait *wait)
     REQUIRE(MAGIC_VALID(wait, WAIT_MAGIC) && wait->ready && owners->ready_count > 0);
     if (!wait->ended)
         check_may_enter(wait, WAIT_PARKED);
-    touch(core, wait);
+    touch_wait(core, wait);
     list_remove(&wait->link);
     wait->ready = false;
     if (--owners->ready_count == 0)
@@ -275,7 +279,7 @@ void wait__end_later(struct core *core, struct wait *wait)
     check_may_enter(wait, WAIT_ENDED);
     REQUIRE(wait->command != NULL && wait->cause != NULL);
     core__work(core, WORK_LOCK);
-    touch(core, wait);
+    touch_wait(core, wait);
     unregister(core, wait);
     drop_locks(core, wait);
     wait->session = NULL;
@@ -308,6 +312,7 @@ void wait__answer(struct core *core, struct wait *wait)
 /* Whether items of an autocommit bulk have run, so that the failing ones need a unit of their own. */
 static bool has_results(const struct wait *wait)
 {
+    REQUIRE(wait->pending_items == NULL || wait->command->type == COMMAND_WRITE);
     return wait->pending_items != NULL && wait->command->owner.transaction.len == 0;
 }
 
@@ -374,7 +379,7 @@ void wait__cancel(struct core *core, struct wait *wait, enum wait_cancel cause)
     REQUIRE(wait->command != NULL && wait__state(wait) != WAIT_ENDED);
     REQUIRE(cause != WAIT_NOT_CANCELLED && cause < WAIT_CANCEL_COUNT);
     bool again = wait->cancelled != WAIT_NOT_CANCELLED;
-    touch(core, wait);
+    touch_wait(core, wait);
     if (!again || cause == WAIT_SESSION_ENDED)
         wait->cancelled = cause;
     if (again)
@@ -389,7 +394,7 @@ void wait__enqueue_ready(struct core *core, struct wait *wait)
     REQUIRE(MAGIC_VALID(wait, WAIT_MAGIC));
     if (wait->ready)
         return;
-    touch(core, wait);
+    touch_wait(core, wait);
     if (!wait->ended)
         check_may_enter(wait, WAIT_READY);
     wait->ready = true;
@@ -407,7 +412,7 @@ void wait__continue_later(struct core *core, struct wait *wait)
         report_wait(core, wait);
     else
         wait__restore(core, wait, wait->command->request != 0);
-    touch(core, wait);
+    touch_wait(core, wait);
     wait->until = 0;
     wait->reported = false;
     lock_request_free(tl_steal(wait->request));

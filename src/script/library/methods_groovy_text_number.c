@@ -6,11 +6,7 @@ static struct slice trimmed(struct run *run, struct value v)
 {
     struct slice text = text_utf8(run, text_of(v));
     run_charge(run, text.len);
-    while (text.len > 0 && (unsigned char)text.data[0] <= ' ')
-        text = slice_from_offset(text, 1);
-    while (text.len > 0 && (unsigned char)text.data[text.len - 1] <= ' ')
-        text.len--;
-    return text;
+    return slice_trim(text);
 }
 
 static bool not_a_number(struct run *run, struct slice text)

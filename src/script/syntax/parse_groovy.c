@@ -353,11 +353,7 @@ static struct slice assertion_text(struct groovy_parser *parser, const struct to
     struct buf out = BUF_INIT(BUF_UNLIMITED);
     while (start < end) {
         const char *line = memchr(start, '\n', (size_t)(end - start));
-        struct slice text = slice_make(start, (size_t)((line == NULL ? end : line) - start));
-        while (text.len > 0 && (unsigned char)text.data[0] <= ' ')
-            text = slice_from_offset(text, 1);
-        while (text.len > 0 && (unsigned char)text.data[text.len - 1] <= ' ')
-            text.len--;
+        struct slice text = slice_trim(slice_make(start, (size_t)((line == NULL ? end : line) - start)));
         if (out.len > 0 && text.len > 0)
             buf_byte(&out, ' ');
         buf_append(&out, text.data, text.len);

@@ -371,10 +371,7 @@ bool number_parse_i64(struct slice text, unsigned radix, int64_t min, int64_t ma
 
 bool number_parse_double(struct slice text, double *ret_value)
 {
-    while (text.len > 0 && (unsigned char)text.data[0] <= ' ')
-        text = slice_from_offset(text, 1);
-    while (text.len > 0 && (unsigned char)text.data[text.len - 1] <= ' ')
-        text.len--;
+    text = slice_trim(text);
     size_t sign = text.len > 0 && (text.data[0] == '-' || text.data[0] == '+');
     struct slice body = slice_from_offset(text, sign);
     bool special = slice_is(body, "NaN") || slice_is(body, "Infinity");

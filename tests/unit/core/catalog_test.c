@@ -482,6 +482,66 @@ static void test_cluster_settings_refuse_those_without_effect(void **state)
     fixture_close(&box);
 }
 
+/* Writes a record of the catalog again under another key. Returns: what a load of the catalog returns then. */
+static int load_with_copy(struct core_fixture *box, const char *key, size_t key_len, const char *to, size_t to_len)
+{
+    struct store_batch *batch = store_batch_new(box->store);
+    struct catalog *catalog;
+    struct store_value value;
+
+    assert_int_equal(store_get(box->store, SPACE_CATALOG, TL_TS_MAX, slice_make(key, key_len), &value), 0);
+    store_batch_begin(batch, ++box->now);
+    store_batch_put(batch, SPACE_CATALOG, slice_make(to, to_len), value.bytes);
+    assert_int_equal(store_write(box->store, batch), 0);
+    store_value_release(&value);
+    int r = catalog_load(&(struct view){box->store, box->now, NULL}, &catalog);
+    if (r == 0)
+        catalog_unref(catalog);
+    store_batch_clear(batch);
+    store_batch_begin(batch, ++box->now);
+    store_batch_delete(batch, SPACE_CATALOG, slice_make(to, to_len));
+    assert_int_equal(store_write(box->store, batch), 0);
+    store_batch_free(batch);
+    return r;
+}
+
+/* What a damaged store may have is an error of the load, and fails no check. */
+static void test_load_refuses_invalid_names_and_numbers(void **state)
+{
+    struct core_fixture box;
+    (void)state;
+
+    fixture_open(&box);
+    fixture_index_command(&box, COMMAND_INDEX_CREATE, "logs", "{}");
+    fixture_object_command(&box, COMMAND_SCRIPT_PUT, "s", "{\"script\":{\"lang\":\"painless\",\"source\":\"1\"}}");
+    assert_int_equal(box.last->problem.type, PROBLEM_NONE);
+    assert_int_equal(load_with_copy(&box, "ss", 2, "st", 2), 0);
+    assert_int_equal(load_with_copy(&box, "ss", 2, "s", 1), TL_ERR_CORRUPT);                /* no name */
+    assert_int_equal(load_with_copy(&box, "i\0\0\0\1", 5, "i\0\0\0\0", 5), TL_ERR_CORRUPT); /* number 0 */
+    assert_int_equal(load_with_copy(&box, "i\0\0\0\1", 5, "i\0\0\0\2", 5), TL_ERR_CORRUPT); /* "logs" again */
+    fixture_close(&box);
+}
+
+/* The number of the next index is damaged: it could not be counted further. */
+static void test_open_refuses_last_index_number(void **state)
+{
+    struct core_fixture box;
+    struct core *core;
+    struct buf value = BUF_INIT(16);
+    (void)state;
+
+    fixture_open(&box);
+    struct store_batch *batch = store_batch_new(box.store);
+    store_batch_begin(batch, ++box.now);
+    buf_varint(&value, UINT32_MAX);
+    store_batch_put(batch, SPACE_SYSTEM, SLICE_LIT("x"), buf_as_slice(&value));
+    assert_int_equal(store_write(box.store, batch), 0);
+    assert_int_equal(core_open(box.store, &box.limits, &core), TL_ERR_CORRUPT);
+    store_batch_free(batch);
+    buf_deinit(&value);
+    fixture_close(&box);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -497,6 +557,8 @@ int main(void)
         cmocka_unit_test(test_zones_keep_newest_release),
         cmocka_unit_test(test_cluster_settings_merge),
         cmocka_unit_test(test_cluster_settings_refuse_those_without_effect),
+        cmocka_unit_test(test_load_refuses_invalid_names_and_numbers),
+        cmocka_unit_test(test_open_refuses_last_index_number),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
