@@ -321,8 +321,7 @@ static uint64_t read_version(struct cmdlog_etcd *log, uint64_t now)
     if (now < log->version_retry)
         return log->version_retry;
     tl_cleanup(buf_deinit) struct buf end = BUF_INIT(BUF_UNLIMITED);
-    buf_slice(&end, log->key_log);
-    buf_byte(&end, '\0'); /* a range lacks its end */
+    etcd_key_end(log->key_log, &end);
     log->version_life = put_at(log->puts.next)->life;
     buf_clear(&log->version_request);
     grpc_frame_begin(&log->version_request);
