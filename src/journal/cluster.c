@@ -156,6 +156,18 @@ size_t cluster__drop_cancels(const struct list *refused, struct list *among, str
     return count;
 }
 
+void cluster__drop_queued_cancels(struct journal *journal, const struct list *refused, struct list *dropped)
+{
+    REQUIRE(journal__holds(&journal->queue_lock));
+    list_for_each(link, refused)
+    {
+        struct command *command = list_entry(link, struct command, link);
+        if (command->waiter != NULL)
+            journal_waiter_completed(command->waiter);
+    }
+    journal->taken += cluster__drop_cancels(refused, &journal->queue, dropped);
+}
+
 /* --- Timeouts ----------------------------------------------------------------------------------------------------- */
 
 void cluster__complete_commands(struct list *commands)
@@ -229,7 +241,7 @@ void cluster__expire_commands(struct journal *journal)
     pthread_mutex_lock(&journal->queue_lock);
     if (now > journal->cluster->timeout_us) {
         journal->taken += expire_list(journal, &journal->queue, now - journal->cluster->timeout_us, &refused);
-        journal->taken += cluster__drop_cancels(&refused, &journal->queue, &dropped);
+        cluster__drop_queued_cancels(journal, &refused, &dropped);
         (void)expire_list(journal, &journal->cluster->inspections, now - journal->cluster->timeout_us, &refused);
         expire_inflight(journal, now - journal->cluster->timeout_us, &refused);
     }

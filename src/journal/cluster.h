@@ -157,6 +157,11 @@ bool cluster__is_kept(const struct command *command);
  * queue with commands that are kept. Returns: their number. Requires: queue_lock, if `among` is the queue.
  */
 size_t cluster__drop_cancels(const struct list *refused, struct list *among, struct list *dropped);
+/*
+ * The same for the queue. Ensures: no CANCEL of these commands is queued later, although they are completed
+ * later. Requires: queue_lock.
+ */
+void cluster__drop_queued_cancels(struct journal *journal, const struct list *refused, struct list *dropped);
 /* Sets a command's problem. */
 void cluster__refuse(struct command *command, enum problem_type type, const char *why);
 

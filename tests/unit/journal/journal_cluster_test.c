@@ -1615,6 +1615,74 @@ static void test_cancel_of_command_that_never_happens_is_dropped(void **state)
     double_medium_free(medium);
 }
 
+/* A lock request whose client leaves as soon as it is refused, before the request is completed. */
+struct leaving {
+    struct host *host;
+    struct command_waiter waiter;
+    enum problem_type problem;
+    sem_t left;
+};
+
+static void leave_refused(struct command *command)
+{
+    struct leaving *leaving = command->context;
+    journal_cancel_waiter(leaving->host->journal, &leaving->waiter);
+    leaving->problem = command->problem.type;
+    command_free(command);
+    sem_post(&leaving->left);
+}
+
+static enum problem_type ask_and_leave(struct host *host)
+{
+    struct leaving leaving = {.host = host};
+    struct command *lock = lock_command(COMMAND_LOCK, "t", LONG_US);
+    sem_init(&leaving.left, 0, 0);
+    lock->waiter = &leaving.waiter;
+    lock->on_done = leave_refused;
+    lock->context = &leaving;
+    journal_submit(host->journal, lock, false);
+    while (sem_wait(&leaving.left) != 0) {
+    }
+    sem_destroy(&leaving.left);
+    return leaving.problem;
+}
+
+/* Nor do clients that leave while their request is refused, for lack of space or time. */
+static void test_cancel_of_command_that_is_refused_is_not_queued(void **state)
+{
+    struct double_medium *medium = double_medium_new();
+    struct cluster_request sent[2];
+    struct options options = plain();
+    struct host host = {0};
+    struct cmdlog_space scarce = full;
+    (void)state;
+    scarce.scarce = true;
+    options.timeout_us = 2 * TL_SECOND;
+    assert_int_equal(try_begin(&host, medium, "a", &options, NULL), 0);
+    must(run(&host, session_command(COMMAND_SESSION_OPEN, "t", LONG_US)));
+    double_medium_set_space(medium, scarce);
+    assert_int_equal(ask_and_leave(&host), PROBLEM_DISK_FULL);
+    assert_int_equal(run(&host, session_command(COMMAND_SESSION_KEEPALIVE, "t", LONG_US)), PROBLEM_DISK_FULL);
+    cmdlog_double_pause_proposer(host.log, true);
+    cmdlog_double_await_paused(host.log);
+    assert_int_equal(count_cancels(&host.journal->postponed), 0);
+    cmdlog_double_pause_proposer(host.log, false);
+    double_medium_set_space(medium, (struct cmdlog_space){.full = false});
+    cmdlog_double_hold(host.log, true);
+    for (int i = 0; i < 2; i++) {
+        ask(&host, &sent[i], write_command(WRITE_INDEX, "1"));
+        cmdlog_double_await_held(host.log, i + 1);
+    }
+    cmdlog_double_await_held(host.log, 2);
+    assert_int_equal(ask_and_leave(&host), PROBLEM_LOG_UNAVAILABLE);
+    assert_int_equal(count_queued_cancels(&host), 0);
+    for (int i = 0; i < 2; i++)
+        (void)expect_timeout(answer(&sent[i]));
+    cmdlog_double_hold(host.log, false);
+    end(&host);
+    double_medium_free(medium);
+}
+
 enum { LARGE_BYTES = 100000 };
 
 /* Writes that the log has no space for, submitted again at once when they are refused, until `stopping`. */
@@ -2001,6 +2069,7 @@ int main(void)
         cmocka_unit_test(test_end_of_wait_outlasts_timeout),
         cmocka_unit_test(test_end_of_wait_outlasts_refusal_of_abandoned_entry),
         cmocka_unit_test(test_cancel_of_command_that_never_happens_is_dropped),
+        cmocka_unit_test(test_cancel_of_command_that_is_refused_is_not_queued),
         cmocka_unit_test(test_full_log_refuses_large_commands_only),
         cmocka_unit_test(test_two_hosts_that_differ_both_end_if_keeper_finds_out),
         cmocka_unit_test(test_two_hosts_that_differ_both_end_if_other_one_finds_out),
