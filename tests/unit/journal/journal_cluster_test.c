@@ -57,6 +57,7 @@ struct options {
     bool tls;
     bool distorted;      /* it reads another document than the log has: distort() */
     const char *hold_at; /* its log is held when it reads an entry with this text; NULL: not */
+    bool frozen;         /* its list of the log's members stays as it was at its start */
 };
 
 static const char *const names[HOSTS] = {"a", "b", "c"};
@@ -86,6 +87,8 @@ static int try_begin(struct host *host, struct double_medium *medium, const char
         distort(host);
     if (options->hold_at != NULL)
         cmdlog_double_fail_at(host->log, options->hold_at, DOUBLE_HOLD);
+    if (options->frozen)
+        cmdlog_double_freeze_hosts(host->log, true);
     if (host->store == NULL)
         host->store = store_open_mem();
     struct core_limits limits = core_limits_default();
@@ -931,6 +934,57 @@ static void test_build_follows_another_after_stop_of_all_hosts(void **state)
     assert_int_equal(try_begin(&hosts[0], medium, "a", &options, &reason), 0);
     catch_up(&hosts[0]);
     assert_true(has(&hosts[0], "1") && has(&hosts[0], "2"));
+    compare_and_end(hosts, HOSTS);
+    double_medium_free(medium);
+}
+
+/* Hosts that were killed, and one whose start waits for the end of their leases. */
+struct killed_hosts {
+    struct double_medium *medium;
+    struct host *waiting;
+    cmdlog_position head;
+};
+
+/* Ends the leases when the host has asked to join, and has read the list of the members often since. */
+static void end_leases(void *context)
+{
+    struct killed_hosts *killed = context;
+    while (double_medium_head(killed->medium) == killed->head)
+        usleep(1000);
+    cmdlog_double_await_lists(killed->waiting->log, 25);
+    double_medium_end_life(killed->medium, "a");
+    double_medium_end_life(killed->medium, "c");
+    cmdlog_double_freeze_hosts(killed->waiting->log, false);
+}
+
+/*
+ * All hosts of a build are killed, so the log has them as members until their leases are over. A host of another build
+ * that starts meanwhile is refused by them, and waits: none of them has been heard of since.
+ */
+static void test_build_follows_another_after_kill_of_all_hosts(void **state)
+{
+    struct double_medium *medium = double_medium_new();
+    struct host hosts[HOSTS] = {0};
+    struct options options = plain();
+    struct killed_hosts killed = {.medium = medium, .waiting = &hosts[1]};
+    struct thread thread;
+    (void)state;
+    begin_all(hosts, medium);
+    must(run(&hosts[0], write_command(WRITE_INDEX, "1")));
+    for (int i = 0; i < HOSTS; i++)
+        cmdlog_double_stay(hosts[i].log);
+    for (int i = 0; i < HOSTS; i++)
+        stop(&hosts[i]);
+    killed.head = double_medium_head(medium);
+    assert_int_equal(thread_start(&thread, "leases", end_leases, &killed), 0);
+    options.build = "2";
+    options.frozen = true;
+    assert_int_equal(try_begin(&hosts[1], medium, "b", &options, NULL), 0);
+    thread_join(&thread);
+    options.frozen = false;
+    assert_int_equal(try_begin(&hosts[0], medium, "a", &options, NULL), 0);
+    assert_int_equal(try_begin(&hosts[2], medium, "c", &options, NULL), 0);
+    must(run(&hosts[1], write_command(WRITE_INDEX, "2")));
     compare_and_end(hosts, HOSTS);
     double_medium_free(medium);
 }
@@ -2046,6 +2100,7 @@ int main(void)
         cmocka_unit_test(test_write_reaches_other_hosts),
         cmocka_unit_test(test_mismatched_host_is_refused),
         cmocka_unit_test(test_build_follows_another_after_stop_of_all_hosts),
+        cmocka_unit_test(test_build_follows_another_after_kill_of_all_hosts),
         cmocka_unit_test(test_host_that_is_newer_than_the_list_is_not_expelled),
         cmocka_unit_test(test_trimmed_log_is_refused_with_the_remedy),
         cmocka_unit_test(test_restarted_host_keeps_its_number),
