@@ -726,7 +726,7 @@ int journal_await_position(struct journal *journal, uint64_t position, uint64_t 
     return there ? 0 : JOURNAL_TIMEOUT;
 }
 
-int journal_forget_host(struct journal *journal, struct slice name)
+int journal_forget_host(struct journal *journal, struct slice name, struct command **ret_command)
 {
     REQUIRE(MAGIC_VALID(journal, JOURNAL_MAGIC));
     struct journal_host *hosts;
@@ -742,6 +742,6 @@ int journal_forget_host(struct journal *journal, struct slice name)
         return JOURNAL_LOG_UNREACHABLE;
     struct command *command = command_new(COMMAND_HOST_GONE, DIALECT_7);
     command->gone = (struct gone_command){.name = arena_copy(&command->arena, name), .forget = true};
-    cluster__submit_own(journal, command);
+    *ret_command = command;
     return 0;
 }

@@ -92,10 +92,17 @@ int handle_hosts(struct request *request)
     return REQUEST_DONE;
 }
 
+static int host_forgotten(struct request *request, struct command *command)
+{
+    (void)command;
+    return reply_acknowledged(request);
+}
+
 static int forget_run(struct request *request)
 {
     struct slice name = request_part(request, PART_NAME);
-    switch (journal_forget_host(request->api->journal, name)) {
+    struct command *command;
+    switch (journal_forget_host(request->api->journal, name, &command)) {
     case 0: break;
     case JOURNAL_HOST_LIVES:
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "host [%.*s] is in the cluster: stop it first",
@@ -104,7 +111,7 @@ static int forget_run(struct request *request)
         return request_refuse(request, PROBLEM_LOG_UNAVAILABLE, "the log of the cluster cannot be reached");
     default: return request_refuse(request, PROBLEM_RESOURCE_NOT_FOUND, "there is no host [%.*s]", SLICE_ARG(name));
     }
-    return reply_acknowledged(request);
+    return request_submit(request, command, host_forgotten);
 }
 
 int handle_host_forget(struct request *request)

@@ -1043,8 +1043,9 @@ static void test_restarted_host_keeps_its_number(void **state)
         must(run(&hosts[1], write_command(WRITE_INDEX, "3")));
     }
     assert_int_equal(journal_host_number(hosts[1].journal), number);
-    assert_int_equal(journal_forget_host(hosts[0].journal, SLICE_LIT("b")), JOURNAL_HOST_LIVES);
-    assert_int_equal(journal_forget_host(hosts[0].journal, SLICE_LIT("x")), JOURNAL_HOST_UNKNOWN);
+    struct command *command;
+    assert_int_equal(journal_forget_host(hosts[0].journal, SLICE_LIT("b"), &command), JOURNAL_HOST_LIVES);
+    assert_int_equal(journal_forget_host(hosts[0].journal, SLICE_LIT("x"), &command), JOURNAL_HOST_UNKNOWN);
     compare_and_end(hosts, HOSTS);
     double_medium_free(medium);
 }
@@ -1471,6 +1472,13 @@ static void test_scarce_log_has_heartbeats_only(void **state)
     double_medium_free(medium);
 }
 
+static enum problem_type forget(struct host *host, const char *name)
+{
+    struct command *command;
+    assert_int_equal(journal_forget_host(host->journal, slice_from(name), &command), 0);
+    return run(host, command);
+}
+
 /* To forget a host, so that the log can be trimmed further, is possible when its space is scarce. */
 static void test_host_is_forgotten_while_log_is_scarce(void **state)
 {
@@ -1478,7 +1486,6 @@ static void test_host_is_forgotten_while_log_is_scarce(void **state)
     struct host hosts[2] = {0};
     struct cmdlog_space scarce = full;
     struct journal_host *all;
-    size_t count = 0;
     (void)state;
     scarce.scarce = true;
     begin(&hosts[0], medium, "a");
@@ -1487,12 +1494,33 @@ static void test_host_is_forgotten_while_log_is_scarce(void **state)
     end(&hosts[1]);
     while (is_live(&hosts[0], "b"))
         usleep(1000);
-    assert_int_equal(journal_forget_host(hosts[0].journal, SLICE_LIT("b")), 0);
-    while (count != 1) {
-        count = journal_hosts(hosts[0].journal, &all);
-        mem_free(all);
+    must(forget(&hosts[0], "b"));
+    size_t count = journal_hosts(hosts[0].journal, &all);
+    mem_free(all);
+    assert_int_equal(count, 1);
+    end(&hosts[0]);
+    double_medium_free(medium);
+}
+
+/* If the log has no space for any entry, the request is refused; its client may repeat it. */
+static void test_forgetting_a_host_is_refused_while_log_takes_nothing(void **state)
+{
+    struct double_medium *medium = double_medium_new();
+    struct host hosts[2] = {0};
+    struct journal_host *all;
+    (void)state;
+    begin(&hosts[0], medium, "a");
+    begin(&hosts[1], medium, "b");
+    end(&hosts[1]);
+    while (is_live(&hosts[0], "b"))
         usleep(1000);
-    }
+    double_medium_set_entry_max(medium, 1);
+    assert_int_equal(forget(&hosts[0], "b"), PROBLEM_DISK_FULL);
+    double_medium_set_entry_max(medium, 0);
+    must(forget(&hosts[0], "b"));
+    size_t count = journal_hosts(hosts[0].journal, &all);
+    mem_free(all);
+    assert_int_equal(count, 1);
     end(&hosts[0]);
     double_medium_free(medium);
 }
@@ -2119,6 +2147,7 @@ int main(void)
         cmocka_unit_test(test_join_that_log_refuses_later_is_repeated),
         cmocka_unit_test(test_scarce_log_has_heartbeats_only),
         cmocka_unit_test(test_host_is_forgotten_while_log_is_scarce),
+        cmocka_unit_test(test_forgetting_a_host_is_refused_while_log_takes_nothing),
         cmocka_unit_test(test_ends_of_waits_outlast_lack_of_space),
         cmocka_unit_test(test_end_of_wait_that_log_refuses_later_is_repeated),
         cmocka_unit_test(test_end_of_wait_outlasts_timeout),
