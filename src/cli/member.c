@@ -710,6 +710,17 @@ static int settle_creation(const struct member_options *o, struct identity *iden
     return r == 0 ? write_identity(o->data, identity, ret_reason) : r;
 }
 
+/* Of the prefix of a cluster that this host would make. */
+static int check_prefix(const struct member_options *o, char **ret_reason)
+{
+    struct slice part = cmdlog_etcd_reserved_part(o->log.url);
+    return part.len == 0 ? 0
+                         : refuse(TL_ERR_BUSY, ret_reason,
+                                  "no cluster can be made at %.*s: its keys would be among those of a cluster whose "
+                                  "prefix ends before [/%.*s]; give --cluster a prefix without that part",
+                                  SLICE_ARG(o->log.url), SLICE_ARG(part));
+}
+
 static int become(const struct member_options *o, struct cluster_member *member, char **ret_reason)
 {
     struct identity identity;
@@ -724,7 +735,8 @@ static int become(const struct member_options *o, struct cluster_member *member,
             "the directory is of cluster %s, and there is no cluster at %.*s; if etcd has lost its data, continue with "
             "a backup (docs/cluster.md, \"Backup\")",
             identity.cluster, SLICE_ARG(o->log.url));
-    if (r == CMDLOG_NOT_FOUND && (r = found(o, member->log, &identity, ret_reason)) == 0)
+    if (r == CMDLOG_NOT_FOUND && (r = check_prefix(o, ret_reason)) == 0 &&
+        (r = found(o, member->log, &identity, ret_reason)) == 0)
         r = read_genesis(o, member->log, &genesis, ret_reason);
     if (r == 0 && identity.state == STATE_CREATING)
         r = settle_creation(o, &identity, &genesis, ret_reason);

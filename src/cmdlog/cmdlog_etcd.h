@@ -28,6 +28,12 @@ struct cmdlog_etcd_options {
  */
 int cmdlog_etcd_open(const struct cmdlog_etcd_options *options, struct cmdlog **ret_log, char **ret_reason) TL_MUST_USE;
 
+/*
+ * Returns: the first part of the prefix of `url`, from its second on, that is a kind of the keys of a cluster; empty:
+ * none. A cluster at [x/log] would put its keys among the entries of one at [x], which would take them for damage.
+ */
+struct slice cmdlog_etcd_reserved_part(struct slice url);
+
 /* Statistics since the opening. */
 struct cmdlog_etcd_counts {
     uint64_t appends;     /* puts that are in the log */

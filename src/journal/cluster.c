@@ -156,6 +156,18 @@ size_t cluster__drop_cancels(const struct list *refused, struct list *among, str
     return count;
 }
 
+void cluster__drop_queued_cancels(struct journal *journal, const struct list *refused, struct list *dropped)
+{
+    REQUIRE(journal__holds(&journal->queue_lock));
+    list_for_each(link, refused)
+    {
+        struct command *command = list_entry(link, struct command, link);
+        if (command->waiter != NULL)
+            journal_waiter_completed(command->waiter);
+    }
+    journal->taken += cluster__drop_cancels(refused, &journal->queue, dropped);
+}
+
 /* --- Timeouts ----------------------------------------------------------------------------------------------------- */
 
 void cluster__complete_commands(struct list *commands)
@@ -229,7 +241,7 @@ void cluster__expire_commands(struct journal *journal)
     pthread_mutex_lock(&journal->queue_lock);
     if (now > journal->cluster->timeout_us) {
         journal->taken += expire_list(journal, &journal->queue, now - journal->cluster->timeout_us, &refused);
-        journal->taken += cluster__drop_cancels(&refused, &journal->queue, &dropped);
+        cluster__drop_queued_cancels(journal, &refused, &dropped);
         (void)expire_list(journal, &journal->cluster->inspections, now - journal->cluster->timeout_us, &refused);
         expire_inflight(journal, now - journal->cluster->timeout_us, &refused);
     }
@@ -499,45 +511,35 @@ static void drain(struct journal *journal)
     pthread_mutex_unlock(&journal->queue_lock);
 }
 
+/* Moves all commands of a list to `refused`, each with a problem. */
+static void refuse_all(struct list *commands, enum problem_type type, const char *why, struct list *refused)
+{
+    while (!list_empty(commands)) {
+        struct list *link = commands->next;
+        list_remove(link);
+        cluster__refuse(list_entry(link, struct command, link), type, why);
+        list_append(refused, link);
+    }
+}
+
 /* Completes the commands that will not be ordered or answered any more. */
 static void end_left(struct journal *journal)
 {
+    static const char stopping[] = "the server is stopping; try again later";
     struct cluster *cluster = journal->cluster;
     struct list refused = LIST_INIT(refused);
     pthread_mutex_lock(&journal->queue_lock);
     expire_inflight(journal, UINT64_MAX, &refused); /* it may queue commands again */
-    while (!list_empty(&journal->queue)) {
-        struct command *command = list_entry(journal->queue.next, struct command, link);
-        list_remove(&command->link);
-        cluster__refuse(command, PROBLEM_STOPPING, "the server is stopping; try again later");
-        list_append(&refused, &command->link);
-    }
-    while (!list_empty(&journal->postponed)) {
-        struct list *link = journal->postponed.next;
-        list_remove(link);
-        cluster__refuse(list_entry(link, struct command, link), PROBLEM_STOPPING,
-                        "the server is stopping; try again later");
-        list_append(&refused, link);
-    }
+    refuse_all(&journal->queue, PROBLEM_STOPPING, stopping, &refused);
+    refuse_all(&journal->postponed, PROBLEM_STOPPING, stopping, &refused);
     while (!list_empty(&cluster->inflight)) {
         struct inflight_entry *entry = list_entry(cluster->inflight.next, struct inflight_entry, link);
         list_remove(&entry->link);
         mem_free(entry);
     }
-    while (!list_empty(&cluster->inspections)) {
-        struct list *link = cluster->inspections.next;
-        list_remove(link);
-        cluster__refuse(list_entry(link, struct command, link), PROBLEM_STOPPING,
-                        "the server is stopping; try again later");
-        list_append(&refused, link);
-    }
-    while (!list_empty(&cluster->withheld)) {
-        struct list *link = cluster->withheld.next;
-        list_remove(link);
-        cluster__refuse(list_entry(link, struct command, link), PROBLEM_OUTCOME_UNKNOWN,
-                        "this host differs from the other hosts of the cluster; whether this was done is not known");
-        list_append(&refused, link);
-    }
+    refuse_all(&cluster->inspections, PROBLEM_STOPPING, stopping, &refused);
+    refuse_all(&cluster->withheld, PROBLEM_OUTCOME_UNKNOWN,
+               "this host differs from the other hosts of the cluster; whether this was done is not known", &refused);
     pthread_mutex_unlock(&journal->queue_lock);
     cluster__complete_commands(&refused);
 }

@@ -90,6 +90,8 @@ struct cluster {
     bool was_joined;                    /* joined in this life or an earlier one */
     char *refused;                      /* why JOIN was refused; NULL: it was not; mem_free */
     bool refusal_stands;                /* it is not repeated; cluster__reconsider_refusal() */
+    uint64_t refused_at;                /* boot clock: when the refusal was applied */
+    bool refusal_told;                  /* the log says that this host waits for the end of others' leases */
     uint64_t lives_ended;               /* of hosts, as this one has seen */
     uint64_t refused_after;             /* lives_ended when it was refused */
     struct list inflight;               /* inflight_entry by link, oldest first */
@@ -157,6 +159,11 @@ bool cluster__is_kept(const struct command *command);
  * queue with commands that are kept. Returns: their number. Requires: queue_lock, if `among` is the queue.
  */
 size_t cluster__drop_cancels(const struct list *refused, struct list *among, struct list *dropped);
+/*
+ * The same for the queue. Ensures: no CANCEL of these commands is queued later, although they are completed
+ * later. Requires: queue_lock.
+ */
+void cluster__drop_queued_cancels(struct journal *journal, const struct list *refused, struct list *dropped);
 /* Sets a command's problem. */
 void cluster__refuse(struct command *command, enum problem_type type, const char *why);
 
@@ -205,7 +212,8 @@ void cluster__report_gone(struct journal *journal, const struct cmdlog_hosts *in
 /*
  * Decides about a refusal of JOIN. The core may have live hosts of another build, or with other limits, that have
  * all ended with none left to report that, as after a stop of all hosts for an upgrade. While one is missing in
- * the log's list the refusal is not final: this host reports it, and joins again.
+ * the log's list the refusal is not final: this host reports it, and joins again. Nor is it final before a
+ * heartbeat of one of them has followed it: hosts that were killed are in that list until their leases are over.
  */
 void cluster__reconsider_refusal(struct journal *journal, const struct cmdlog_hosts *in);
 

@@ -18,6 +18,7 @@ enum { EXIT_DIFFERS = 71 };
 #define JOIN_US TL_SECOND
 #define ABSENT_US TL_SECOND /* absence from the log's list after which a host is reported as gone */
 #define REPORT_AGAIN_US (2 * TL_SECOND)
+#define REFUSAL_TOLD_US (2 * BEAT_US) /* a host that runs has sent a heartbeat by then */
 
 /* --- Joining ------------------------------------------------------------------------------------------------------ */
 
@@ -375,6 +376,34 @@ void cluster__report_gone(struct journal *journal, const struct cmdlog_hosts *in
     arena_deinit(&arena);
 }
 
+/*
+ * Returns: whether it is certain that the refusal of this host's JOIN is by hosts that run: one has sent a heartbeat
+ * since, or the refusal is not by live hosts. Requires: queue_lock.
+ */
+static bool is_refusal_confirmed(const struct cluster *cluster)
+{
+    bool any = false;
+    for (size_t i = 0; i < cluster->host_count; i++) {
+        const struct journal_host *host = &cluster->hosts[i];
+        bool other = host->live && !host->self;
+        any = any || other;
+        if (other && cluster->peers[host->number].beat_at >= cluster->refused_at)
+            return true;
+    }
+    return !any;
+}
+
+/* Logs, once a refusal, why this host has neither joined nor ended. Requires: queue_lock. */
+static void tell_refusal_waits(struct cluster *cluster)
+{
+    if (cluster->refusal_told || clock_boot_us() - cluster->refused_at < REFUSAL_TOLD_US)
+        return;
+    log_warning("this host is not in the cluster yet: %s. None of those hosts has been heard of since this one asked "
+                "to join; it joins when their leases are over",
+                cluster->refused);
+    cluster->refusal_told = true;
+}
+
 void cluster__reconsider_refusal(struct journal *journal, const struct cmdlog_hosts *in)
 {
     struct cluster *cluster = journal->cluster;
@@ -383,9 +412,12 @@ void cluster__reconsider_refusal(struct journal *journal, const struct cmdlog_ho
     for (size_t i = 0; i < cluster->host_count; i++)
         absent = absent || (cluster->hosts[i].live && !cluster->hosts[i].self && !is_in(in, &cluster->hosts[i]));
     if (cluster->refused != NULL && !cluster->refusal_stands && !absent) {
-        cluster->refusal_stands = cluster->lives_ended == cluster->refused_after;
-        if (!cluster->refusal_stands)
+        if (cluster->lives_ended != cluster->refused_after)
             mem_free(tl_steal(cluster->refused)); /* with which the next JOIN is due */
+        else if (is_refusal_confirmed(cluster))
+            cluster->refusal_stands = true;
+        else
+            tell_refusal_waits(cluster);
         pthread_cond_broadcast(&cluster->changed);
     }
     pthread_mutex_unlock(&journal->queue_lock);
@@ -694,7 +726,7 @@ int journal_await_position(struct journal *journal, uint64_t position, uint64_t 
     return there ? 0 : JOURNAL_TIMEOUT;
 }
 
-int journal_forget_host(struct journal *journal, struct slice name)
+int journal_forget_host(struct journal *journal, struct slice name, struct command **ret_command)
 {
     REQUIRE(MAGIC_VALID(journal, JOURNAL_MAGIC));
     struct journal_host *hosts;
@@ -710,6 +742,6 @@ int journal_forget_host(struct journal *journal, struct slice name)
         return JOURNAL_LOG_UNREACHABLE;
     struct command *command = command_new(COMMAND_HOST_GONE, DIALECT_7);
     command->gone = (struct gone_command){.name = arena_copy(&command->arena, name), .forget = true};
-    cluster__submit_own(journal, command);
+    *ret_command = command;
     return 0;
 }

@@ -69,14 +69,6 @@ static struct command *new_cancel(uint64_t number)
     return cancel;
 }
 
-void journal_cancel_waiter(struct journal *journal, struct command_waiter *waiter)
-{
-    REQUIRE(MAGIC_VALID(journal, JOURNAL_MAGIC));
-    uint64_t number = atomic_exchange(&waiter->number, COMMAND_WAITER_LEFT);
-    if (number != 0 && number != COMMAND_WAITER_LEFT)
-        journal_submit(journal, new_cancel(number), false);
-}
-
 /* Returns: a number above all issued before. */
 static uint64_t next_number(struct journal *journal)
 {
@@ -114,6 +106,20 @@ void journal__queue(struct journal *journal, struct command *command)
         pthread_cond_signal(&journal->queue_filled);
     if (journal->waits_ended && may_wait(command))
         journal__queue(journal, new_cancel_all(journal));
+}
+
+/* Both steps are in one hold of queue_lock: a command that is refused in between would have a needless CANCEL. */
+void journal_cancel_waiter(struct journal *journal, struct command_waiter *waiter)
+{
+    REQUIRE(MAGIC_VALID(journal, JOURNAL_MAGIC));
+    pthread_mutex_lock(&journal->queue_lock);
+    uint64_t number = atomic_exchange(&waiter->number, COMMAND_WAITER_LEFT);
+    if (number != 0 && number != COMMAND_WAITER_LEFT && !journal->stopping) {
+        struct command *cancel = new_cancel(number);
+        cancel->request = next_number(journal);
+        journal__queue(journal, cancel);
+    }
+    pthread_mutex_unlock(&journal->queue_lock);
 }
 
 void journal_end_waits(struct journal *journal)

@@ -253,8 +253,21 @@ static void refuse_for_space(struct journal *journal, struct list *taken, struct
     }
     struct list dropped = LIST_INIT(dropped);
     (void)cluster__drop_cancels(refused, taken, &dropped);
+    cluster__complete_commands(&dropped);
+}
+
+/* Completes commands that are in no entry, and their CANCELs, wherever these wait. */
+static void complete_refused(struct journal *journal, struct list *refused)
+{
+    struct list dropped = LIST_INIT(dropped);
+    if (list_empty(refused))
+        return;
+    pthread_mutex_lock(&journal->queue_lock);
+    cluster__drop_queued_cancels(journal, refused, &dropped);
+    pthread_mutex_unlock(&journal->queue_lock);
     (void)cluster__drop_cancels(refused, &journal->postponed, &dropped);
     cluster__complete_commands(&dropped);
+    cluster__complete_commands(refused);
 }
 
 /*
@@ -412,7 +425,7 @@ static void propose(struct journal *journal)
     } else {
         mem_free(entry);
     }
-    cluster__complete_commands(&refused);
+    complete_refused(journal, &refused);
     if (own_refused)
         usleep((useconds_t)FULL_PAUSE_US); /* a TICK is due again at once */
 }

@@ -75,6 +75,21 @@ class LostEntries(unittest.TestCase):
         self.must(a, "GET", "/w/_doc/kept")
         self.assertEqual(a.ask("GET", "/w/_doc/lost")[0], 404)
 
+    def test_host_that_runs_while_etcd_is_restored_reports_it(self):
+        """It writes nothing then, and continues when etcd has the newer data again."""
+        a = self.host("a")
+        a.start()
+        self.keep_etcd("older")
+        self.must(a, "PUT", "/w/_doc/1", {"v": 1})
+        self.etcd.kill()
+        shutil.copytree(os.path.join(self.etcd.data, "data"), os.path.join(self.etcd.data, "newer"))
+        self.restore_etcd("older")
+        until(lambda: "etcd has lost entries of the log of the cluster" in a.errors(), "the loss is reported")
+        self.assertEqual(self.must(a, "GET", "/w/_doc/1")["_source"], {"v": 1})
+        self.restore_etcd("newer")
+        self.must(a, "PUT", "/w/_doc/2", {"v": 2})
+        self.assertEqual(a.errors().count("etcd has lost entries"), 1)
+
     def test_keys_that_are_deleted_end_hosts(self):
         a = self.host("a")
         a.start()

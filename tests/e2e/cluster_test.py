@@ -130,6 +130,16 @@ class Creation(Hosts):
             self.await_live(host)
         self.assertEqual(len({self.must(host, "GET", "/")["cluster_uuid"] for host in self.hosts}), 1)
 
+    def test_prefix_among_the_keys_of_another_cluster_is_refused(self):
+        """Its keys would be entries of that cluster's log, which ends the hosts that read them, or hosts of it."""
+        first = self.host("a")
+        for part in ("log", "host/x", "x/skip"):
+            other = Server("--cluster", "%s/%s" % (self.cluster, part), "--node-name", "a", port=free_port())
+            self.addCleanup(other.close)
+            with self.assertRaisesRegex(RuntimeError, "no cluster can be made at .*: its keys would be among those of a cluster"):
+                other.start()
+        self.must(first, "PUT", "/w/_doc/1", {"v": 1})
+
     def test_host_is_called_by_its_advertised_name(self):
         host = self.host("a", "--advertise", "store.example:9200")
         self.assertEqual(self.listed(host)["a"]["address"], "store.example:9200")

@@ -4,13 +4,16 @@
 
 Certificates are made by `tidelock cert`. Skipped where there is no etcd.
 """
+import base64
 import os
+import re
 import shutil
 import signal
 import ssl
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
@@ -214,6 +217,26 @@ class Transport(unittest.TestCase):
                 self.assertEqual(status, 403, reply)
                 self.assertEqual(reply["error"]["type"], "security_exception")
         self.assertFalse(os.path.exists(os.path.join(first.data, "copies")))
+
+    def test_checkpoint_that_no_host_reads_is_deleted(self):
+        """Its host died after the reply. One that is read stays."""
+        first = self.host(self.etcd, "a")
+        first.start()
+        genesis = base64.b64decode(self.etcd.key(self._testMethodName + "/genesis")["value"]).decode()
+        headers = {"Tidelock-Cluster-Secret": re.search("secret (.*)", genesis).group(1)}
+        folders = []
+        for _ in range(2):
+            status, reply = first.ask("POST", "/_cluster/_checkpoint", headers=headers)
+            self.assertEqual(status, 200, reply)
+            folders.append(os.path.join(first.data, "copies", reply["checkpoint"]))
+        recent = time.time() - 60
+        for folder in folders:
+            os.utime(folder, (recent, recent))
+        self.assertEqual(first.request("GET", "/_cluster/_checkpoint/%s?file=FORMAT&from=0" % os.path.basename(folders[1]), headers=headers).status, 200)
+        self.assertGreater(os.stat(folders[1]).st_mtime, recent + 30)
+        os.utime(folders[0], (0, 0))
+        until(lambda: not os.path.exists(folders[0]), "the unused checkpoint is deleted")
+        self.assertTrue(os.path.exists(folders[1]))
 
     def test_host_copies_a_checkpoint_when_log_is_trimmed(self):
         """A host that is away while more than --catch-up is written copies a checkpoint at its next start, and keeps its number."""

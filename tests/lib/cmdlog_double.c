@@ -54,7 +54,7 @@ struct cmdlog_double {
     struct double_medium *medium;
     int host;
     uint64_t life; /* as this host knows it */
-    bool cut, hold;
+    bool cut, hold, stays;
     const char *from, *to; /* cmdlog_double_distort(); NULL: nothing */
     const char *fail_at;   /* cmdlog_double_fail_at(); NULL: nothing */
     enum double_fault fault;
@@ -534,13 +534,21 @@ static int double_join(struct cmdlog *base, struct slice about, uint64_t until, 
     return r;
 }
 
+void cmdlog_double_stay(struct cmdlog *base)
+{
+    struct cmdlog_double *log = of(base);
+    pthread_mutex_lock(&log->medium->lock);
+    log->stays = true;
+    pthread_mutex_unlock(&log->medium->lock);
+}
+
 static int double_leave(struct cmdlog *base, uint64_t until)
 {
     struct cmdlog_double *log = of(base);
     (void)until;
     pthread_mutex_lock(&log->medium->lock);
     bool cut = log->cut;
-    if (!cut && log->medium->hosts[log->host].life == log->life) {
+    if (!cut && !log->stays && log->medium->hosts[log->host].life == log->life) {
         log->medium->hosts[log->host].life = 0;
         log->medium->version++;
     }

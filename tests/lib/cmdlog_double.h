@@ -56,6 +56,8 @@ void cmdlog_double_await_lists(struct cmdlog *log, unsigned count);
 void cmdlog_double_await_paused(struct cmdlog *log);
 /* Waits until this log has `count` entries in flight. */
 void cmdlog_double_await_held(struct cmdlog *log, int count);
+/* Makes this host a member also after its end, as one that is killed is until its lease is over. */
+void cmdlog_double_stay(struct cmdlog *log);
 /* Ends a host's life, as the end of its lease does. */
 void double_medium_end_life(struct double_medium *medium, const char *name);
 /* Returns: the newest position. */

@@ -6,10 +6,12 @@
  *     POST /_cluster/_checkpoint ─▶ its files
  *     GET /_cluster/_checkpoint/{name}?file=F&from=N ─▶ bytes; DELETE when they are there
  *
- * A checkpoint is in DATA/copies/NAME, most of it as links, until it is deleted or the server starts again.
+ * A checkpoint is in DATA/copies/NAME, most of it as links, until it is deleted, no host has read it for
+ * CHECKPOINT_UNUSED_S, or the server starts again. Its name begins with a dot while it is made.
  */
 #include "api/cluster/hosts.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <fts.h>
@@ -24,8 +26,11 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/log.h"
 
 enum { CHUNK_BYTES = 8 << 20, PATH_BYTES_MAX = 256 };
+
+enum { CHECKPOINT_UNUSED_S = 600 /* a host that copies it reads it all the time */ };
 
 /* --- Hosts -------------------------------------------------------------------------------------------------------- */
 
@@ -92,10 +97,17 @@ int handle_hosts(struct request *request)
     return REQUEST_DONE;
 }
 
+static int host_forgotten(struct request *request, struct command *command)
+{
+    (void)command;
+    return reply_acknowledged(request);
+}
+
 static int forget_run(struct request *request)
 {
     struct slice name = request_part(request, PART_NAME);
-    switch (journal_forget_host(request->api->journal, name)) {
+    struct command *command;
+    switch (journal_forget_host(request->api->journal, name, &command)) {
     case 0: break;
     case JOURNAL_HOST_LIVES:
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "host [%.*s] is in the cluster: stop it first",
@@ -104,7 +116,7 @@ static int forget_run(struct request *request)
         return request_refuse(request, PROBLEM_LOG_UNAVAILABLE, "the log of the cluster cannot be reached");
     default: return request_refuse(request, PROBLEM_RESOURCE_NOT_FOUND, "there is no host [%.*s]", SLICE_ARG(name));
     }
-    return reply_acknowledged(request);
+    return request_submit(request, command, host_forgotten);
 }
 
 int handle_host_forget(struct request *request)
@@ -169,6 +181,31 @@ void hosts_clear_checkpoints(struct slice data)
     file_remove_tree(path);
 }
 
+/* The time of a folder's last change is that of the last read of its checkpoint. */
+static void note_use(const char *folder)
+{
+    (void)utimensat(AT_FDCWD, folder, NULL, 0);
+}
+
+void hosts_drop_unused_checkpoints(struct slice data)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%.*s/copies", SLICE_ARG(data));
+    DIR *copies = data.len > 0 ? opendir(path) : NULL;
+    time_t now = (time_t)(clock_wall_us() / TL_SECOND);
+    for (struct dirent *entry; copies != NULL && (entry = readdir(copies)) != NULL;) {
+        struct stat status;
+        snprintf(path, sizeof path, "%.*s/copies/%s", SLICE_ARG(data), entry->d_name);
+        if (entry->d_name[0] == '.' || stat(path, &status) != 0 || now - status.st_mtime < CHECKPOINT_UNUSED_S)
+            continue;
+        log_info("the checkpoint %s, which another host asked for, has not been read for %d minutes: it is deleted",
+                 entry->d_name, CHECKPOINT_UNUSED_S / 60);
+        file_remove_tree(path);
+    }
+    if (copies != NULL)
+        (void)closedir(copies);
+}
+
 static void write_files(struct json_writer *writer, const char *path)
 {
     char *paths[] = {(char *)(uintptr_t)path, NULL};
@@ -191,13 +228,13 @@ static void write_files(struct json_writer *writer, const char *path)
 static int make_run(struct request *request)
 {
     struct slice data = request->api->options.data_directory;
-    char folder[PATH_MAX], *reason = NULL;
+    char folder[PATH_MAX], made[PATH_MAX], *reason = NULL;
     struct json_writer writer;
     tl_ts ts;
     snprintf(folder, sizeof folder, "%.*s/copies", SLICE_ARG(data));
     if (mkdir(folder, 0700) != 0 && errno != EEXIST)
         return request_refuse(request, PROBLEM_ILLEGAL_STATE, "no checkpoint was made: %s", strerror(errno));
-    snprintf(folder, sizeof folder, "%.*s/copies/XXXXXX", SLICE_ARG(data));
+    snprintf(folder, sizeof folder, "%.*s/copies/.XXXXXX", SLICE_ARG(data));
     if (mkdtemp(folder) == NULL)
         return request_refuse(request, PROBLEM_ILLEGAL_STATE, "no checkpoint was made: %s", strerror(errno));
     int r = journal_copy(request->api->journal, folder, &ts, &reason);
@@ -212,15 +249,23 @@ static int make_run(struct request *request)
         file_remove_tree(folder);
         return request_refuse(request, PROBLEM_UNAVAILABLE, "the host that asked for the checkpoint is gone");
     }
+    const char *name = strrchr(folder, '/') + 2;
+    snprintf(made, sizeof made, "%.*s/copies/%s", SLICE_ARG(data), name);
+    if (rename(folder, made) != 0) {
+        r = request_refuse(request, PROBLEM_ILLEGAL_STATE, "no checkpoint was made: %s", strerror(errno));
+        file_remove_tree(folder);
+        return r;
+    }
+    note_use(made);
     reply_begin(request, 200, &writer);
     json_begin(&writer, '{');
     json_key(&writer, "checkpoint");
-    json_string(&writer, slice_from(strrchr(folder, '/') + 1));
+    json_string(&writer, slice_from(name));
     json_key(&writer, "timestamp");
     json_u64(&writer, ts);
     json_key(&writer, "files");
     json_begin(&writer, '[');
-    write_files(&writer, folder);
+    write_files(&writer, made);
     json_end(&writer, ']');
     json_end(&writer, '}');
     return REQUEST_DONE;
@@ -325,6 +370,8 @@ static int read_run(struct request *request)
     int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return refuse_name(request);
+    snprintf(path, sizeof path, "%.*s/copies/%.*s", SLICE_ARG(request->api->options.data_directory), SLICE_ARG(name));
+    note_use(path);
     struct buf *bytes = reply_text(request, 200);
     char *chunk = mem_alloc(CHUNK_BYTES);
     ssize_t len = pread(fd, chunk, CHUNK_BYTES, (off_t)from);

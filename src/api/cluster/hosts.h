@@ -10,5 +10,7 @@
 
 /* Removes what a life before has left of them in a data directory. */
 void hosts_clear_checkpoints(struct slice data);
+/* Removes those whose host has gone without deleting them. Called regularly, by one thread. */
+void hosts_drop_unused_checkpoints(struct slice data);
 
 #endif

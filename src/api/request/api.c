@@ -8,6 +8,7 @@
 #include "api/request/as_of.h"
 #include "api/request/awaited.h"
 #include "api/cluster/cluster_uuid.h"
+#include "api/cluster/hosts.h"
 #include "api/cluster/log_settings.h"
 #include "api/cluster/zones.h"
 #include "api/request/consistency.h"
@@ -67,6 +68,12 @@ static void options_deinit(struct api_options *options)
     mem_free((void *)(uintptr_t)options->backups.data);
 }
 
+static void drop_unused(struct api *api)
+{
+    if (journal_host_number(api->journal) != 0)
+        hosts_drop_unused_checkpoints(api->options.data_directory);
+}
+
 int api_open(struct journal *journal, struct store *store, const struct api_options *options, struct api **ret_api)
 {
     struct api *api = mem_zalloc(sizeof *api);
@@ -96,7 +103,7 @@ int api_open(struct journal *journal, struct store *store, const struct api_opti
     api->locks_from = journal_stable(journal);
     r = workers_open(api->options.worker_count, &api->workers);
     if (r == 0)
-        r = searches_open(api, &api->searches);
+        r = searches_open(api, drop_unused, &api->searches);
     if (r == 0)
         r = attachments_open(journal, &api->attachments);
     if (r == 0)

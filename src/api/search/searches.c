@@ -22,6 +22,7 @@ enum { HOST_DIGITS = 4, NUMBER_DIGITS = 8 }; /* in an id */
 
 struct searches {
     struct api *api;
+    void (*each_second)(struct api *api);
     pthread_mutex_t lock;
     pthread_cond_t wake; /* of the reaper, to end */
     struct thread reaper;
@@ -377,15 +378,17 @@ static void reaper_main(void *user)
         uint64_t now = (uint64_t)search_clock_us();
         clear(searches, is_expired, &now);
         tasks_beat(searches->tasks, now);
+        searches->each_second(searches->api);
         pthread_mutex_lock(&searches->lock);
     }
     pthread_mutex_unlock(&searches->lock);
 }
 
-int searches_open(struct api *api, struct searches **ret_searches)
+int searches_open(struct api *api, void (*each_second)(struct api *api), struct searches **ret_searches)
 {
     struct searches *searches = mem_zalloc(sizeof *searches);
     searches->api = api;
+    searches->each_second = each_second;
     searches->scripts = script_cache_new(SCRIPT_CACHE_COUNT_MAX, &api->options.script);
     searches->tasks = tasks_new(api);
     list_init(&searches->contexts);

@@ -22,9 +22,11 @@
 struct searches;
 struct tasks;
 
-/* Starts the thread that ends contexts whose keep-alive is over. Returns: 0, TL_ERR_IO. Owns: the caller;
- * searches_close. */
-int searches_open(struct api *api, struct searches **ret_searches) TL_MUST_USE;
+/*
+ * Starts the thread that ends contexts whose keep-alive is over. It also calls `each_second`, which removes
+ * what else has no user left. Returns: 0, TL_ERR_IO. Owns: the caller; searches_close.
+ */
+int searches_open(struct api *api, void (*each_second)(struct api *api), struct searches **ret_searches) TL_MUST_USE;
 /* Requires: no request is at work. NULL is fine. */
 void searches_close(struct searches *searches);
 struct tasks *searches_tasks(struct searches *searches);

@@ -15,6 +15,7 @@
  */
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/mutex.h"
 #include "cmdlog/etcd/cmdlog_etcd_internal.h"
 #include "cmdlog/etcd/messages.h"
@@ -152,6 +153,28 @@ static int read_refusal(struct slice reply, const struct etcd_txn_reply *txn, st
     return r < 0 ? r : 0;
 }
 
+static void retry_after(struct put *put, uint64_t pause)
+{
+    put->retry = clock_boot_us() + pause;
+}
+
+/*
+ * Logs, once, that etcd was set back: a transaction that began when an entry was in the log has found it without that.
+ * The put is repeated all the same, since the newer data may come back.
+ */
+static void report_loss(struct cmdlog_etcd *log, struct put *put, uint64_t revision)
+{
+    REQUIRE(mutex_is_held(&log->lock) && revision < put->known_in);
+    retry_after(put, RETRY_SLOW_US);
+    if (log->loss_logged)
+        return;
+    log->loss_logged = true;
+    log_error("etcd has lost entries of the log of the cluster: it is at revision %lu, and had entry %lu. If it was "
+              "restored from a copy, stop all hosts (docs/cluster.md, \"After a restore of etcd\"); until then nothing "
+              "is written",
+              (unsigned long)revision, (unsigned long)put->known_in);
+}
+
 static void handle_refusal(struct cmdlog_etcd *log, struct put *put, const struct refusal *refusal)
 {
     REQUIRE(mutex_is_held(&log->lock));
@@ -160,6 +183,8 @@ static void handle_refusal(struct cmdlog_etcd *log, struct put *put, const struc
         membership__record_end(log);
     } else if (refusal->version >= put->number) {
         put_committed(log, put, refusal->modified);
+    } else if (refusal->revision < put->known_in) {
+        report_loss(log, put, refusal->revision);
     } else if (put != put_at(log->puts.next) || refusal->revision < log->own_newest) {
         /*
          * Its predecessor was not in when this attempt ran, even if that is known to be in by now.
@@ -173,11 +198,6 @@ static void handle_refusal(struct cmdlog_etcd *log, struct put *put, const struc
         appender__settle(log, put->number, refusal->revision);
         membership__record_end(log);
     }
-}
-
-static void retry_after(struct put *put, uint64_t pause)
-{
-    put->retry = clock_boot_us() + pause;
 }
 
 /* Returns: 0; TL_ERR_CORRUPT: the answer is malformed. */
@@ -321,8 +341,7 @@ static uint64_t read_version(struct cmdlog_etcd *log, uint64_t now)
     if (now < log->version_retry)
         return log->version_retry;
     tl_cleanup(buf_deinit) struct buf end = BUF_INIT(BUF_UNLIMITED);
-    buf_slice(&end, log->key_log);
-    buf_byte(&end, '\0'); /* a range lacks its end */
+    etcd_key_end(log->key_log, &end);
     log->version_life = put_at(log->puts.next)->life;
     buf_clear(&log->version_request);
     grpc_frame_begin(&log->version_request);
@@ -401,6 +420,7 @@ static uint64_t run_appender(struct etcd_client_task *task, uint64_t now)
             break;
         }
         put->answered = false;
+        put->known_in = log->own_newest;
         put->call.deadline = now + attempt_timeout(log, put);
         if (!etcd_client_call(log->client, LANE_APPEND, &put->call, now, &put->retry)) {
             next = put->retry < next ? put->retry : next;

@@ -136,6 +136,25 @@ static const struct cmdlog_shared_functions shared = {
     .space = cmdlog_etcd_space,
 };
 
+struct slice cmdlog_etcd_reserved_part(struct slice url)
+{
+    static const char *const kinds[] = {"host", "log", "checkpoint", "halted", "skip"}; /* as in make_keys() */
+    struct slice rest;
+    char *reason = NULL;
+    if (etcd_client_read_prefix(url, &rest, &reason) != 0) {
+        mem_free(reason);
+        return SLICE_NONE;
+    }
+    for (size_t at = slice_find_byte(rest, '/'); at < rest.len; at = slice_find_byte(rest, '/')) {
+        rest = slice_from_offset(rest, at + 1);
+        struct slice part = slice_make(rest.data, slice_find_byte(rest, '/'));
+        for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+            if (slice_is(part, kinds[i]))
+                return part;
+    }
+    return SLICE_NONE;
+}
+
 /* Builds the keys in one buffer, reserved in advance because slices point into it. */
 static void make_keys(struct cmdlog_etcd *log)
 {

@@ -40,6 +40,7 @@ struct put {
     cmdlog_position position; /* 0: not known to be in the log */
     bool disordered;          /* refused because its predecessor was not in; waits for that one */
     bool lost;                /* an attempt had no answer: it may be in the log, or still get in */
+    cmdlog_position known_in; /* cmdlog_etcd.own_newest when the newest attempt was started */
     unsigned attempts;
     uint64_t retry; /* no attempt before this time */
 };
@@ -73,6 +74,7 @@ struct cmdlog_etcd {
     unsigned in_flight; /* entries that are not done */
     uint64_t next_number;
     cmdlog_position own_newest; /* of the newest put known to be in, with all its predecessors */
+    bool loss_logged;           /* etcd's revision is below that */
     bool out_of_space;          /* as etcd reported; no attempt starts until this is resolved */
     bool version_known;         /* the log key's version has been read since then */
     uint64_t version_life;      /* of the puts for which it is read */

@@ -29,6 +29,13 @@ void etcd_prefix_end(struct slice prefix, struct buf *buf)
     buf_byte(buf, (char)(prefix.data[prefix.len - 1] + 1));
 }
 
+void etcd_key_end(struct slice key, struct buf *buf)
+{
+    REQUIRE(key.len > 0);
+    buf_slice(buf, key);
+    buf_byte(buf, '\0');
+}
+
 void etcd_put_range(struct buf *buf, const struct etcd_range *range)
 {
     REQUIRE(range->key.len > 0);

@@ -34,6 +34,8 @@ struct etcd_range {
 
 /* Appends the exclusive end of the range of keys that begin with `prefix`. */
 void etcd_prefix_end(struct slice prefix, struct buf *buf);
+/* Appends the exclusive end of a range whose last key is `key`. */
+void etcd_key_end(struct slice key, struct buf *buf);
 
 void etcd_put_range(struct buf *buf, const struct etcd_range *range);
 void etcd_put_put(struct buf *buf, struct slice key, struct slice value, uint64_t lease);

@@ -30,7 +30,7 @@ static int transact(struct cmdlog_etcd *log, struct buf *request, uint64_t until
  * A record of position 0: the host has resumed. It is put, not deleted, since an attempt to halt may be executed
  * late, even after the end of the process that made it: it puts nothing if the record was put meanwhile.
  */
-static int resume(struct cmdlog_etcd *log, struct slice digits, uint64_t until)
+static int put_resumed(struct cmdlog_etcd *log, struct slice digits, uint64_t until)
 {
     REQUIRE(digits.len == DIGITS);
     tl_cleanup(buf_deinit) struct buf request = BUF_INIT(BUF_UNLIMITED);
@@ -73,8 +73,7 @@ static int try_halt(struct cmdlog_etcd *log, struct slice digits, uint64_t until
     int r = read_halt(log, digits, until, &revision);
     if (r != 0)
         return r == CMDLOG_EXISTS ? 0 : r;
-    buf_slice(&end, log->key_halted);
-    buf_byte(&end, '\0'); /* a range lacks its end */
+    etcd_key_end(log->key_halted, &end);
     grpc_frame_begin(&request);
     etcd_compare_unmodified(&request, log->key_halted, buf_as_slice(&end), revision);
     etcd_branch_put(&request, ETCD_THEN, log->key_halted, digits, 0);
@@ -88,7 +87,7 @@ int skips__halt(struct cmdlog *base, cmdlog_position position, uint64_t until)
     tl_cleanup(buf_deinit) struct buf digits = BUF_INIT(BUF_UNLIMITED);
     append_position(position, &digits);
     if (position == 0)
-        return resume(log, buf_as_slice(&digits), until);
+        return put_resumed(log, buf_as_slice(&digits), until);
     int r;
     while ((r = try_halt(log, buf_as_slice(&digits), until)) == CMDLOG_BUSY)
         if (clock_boot_us() >= until)

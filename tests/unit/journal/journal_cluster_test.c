@@ -57,6 +57,7 @@ struct options {
     bool tls;
     bool distorted;      /* it reads another document than the log has: distort() */
     const char *hold_at; /* its log is held when it reads an entry with this text; NULL: not */
+    bool frozen;         /* its list of the log's members stays as it was at its start */
 };
 
 static const char *const names[HOSTS] = {"a", "b", "c"};
@@ -86,6 +87,8 @@ static int try_begin(struct host *host, struct double_medium *medium, const char
         distort(host);
     if (options->hold_at != NULL)
         cmdlog_double_fail_at(host->log, options->hold_at, DOUBLE_HOLD);
+    if (options->frozen)
+        cmdlog_double_freeze_hosts(host->log, true);
     if (host->store == NULL)
         host->store = store_open_mem();
     struct core_limits limits = core_limits_default();
@@ -935,6 +938,57 @@ static void test_build_follows_another_after_stop_of_all_hosts(void **state)
     double_medium_free(medium);
 }
 
+/* Hosts that were killed, and one whose start waits for the end of their leases. */
+struct killed_hosts {
+    struct double_medium *medium;
+    struct host *waiting;
+    cmdlog_position head;
+};
+
+/* Ends the leases when the host has asked to join, and has read the list of the members often since. */
+static void end_leases(void *context)
+{
+    struct killed_hosts *killed = context;
+    while (double_medium_head(killed->medium) == killed->head)
+        usleep(1000);
+    cmdlog_double_await_lists(killed->waiting->log, 25);
+    double_medium_end_life(killed->medium, "a");
+    double_medium_end_life(killed->medium, "c");
+    cmdlog_double_freeze_hosts(killed->waiting->log, false);
+}
+
+/*
+ * All hosts of a build are killed, so the log has them as members until their leases are over. A host of another build
+ * that starts meanwhile is refused by them, and waits: none of them has been heard of since.
+ */
+static void test_build_follows_another_after_kill_of_all_hosts(void **state)
+{
+    struct double_medium *medium = double_medium_new();
+    struct host hosts[HOSTS] = {0};
+    struct options options = plain();
+    struct killed_hosts killed = {.medium = medium, .waiting = &hosts[1]};
+    struct thread thread;
+    (void)state;
+    begin_all(hosts, medium);
+    must(run(&hosts[0], write_command(WRITE_INDEX, "1")));
+    for (int i = 0; i < HOSTS; i++)
+        cmdlog_double_stay(hosts[i].log);
+    for (int i = 0; i < HOSTS; i++)
+        stop(&hosts[i]);
+    killed.head = double_medium_head(medium);
+    assert_int_equal(thread_start(&thread, "leases", end_leases, &killed), 0);
+    options.build = "2";
+    options.frozen = true;
+    assert_int_equal(try_begin(&hosts[1], medium, "b", &options, NULL), 0);
+    thread_join(&thread);
+    options.frozen = false;
+    assert_int_equal(try_begin(&hosts[0], medium, "a", &options, NULL), 0);
+    assert_int_equal(try_begin(&hosts[2], medium, "c", &options, NULL), 0);
+    must(run(&hosts[1], write_command(WRITE_INDEX, "2")));
+    compare_and_end(hosts, HOSTS);
+    double_medium_free(medium);
+}
+
 /* Returns: the life of a host, as another one has it; 0: it is out. */
 static uint64_t life_of(struct host *host, const char *name)
 {
@@ -989,8 +1043,9 @@ static void test_restarted_host_keeps_its_number(void **state)
         must(run(&hosts[1], write_command(WRITE_INDEX, "3")));
     }
     assert_int_equal(journal_host_number(hosts[1].journal), number);
-    assert_int_equal(journal_forget_host(hosts[0].journal, SLICE_LIT("b")), JOURNAL_HOST_LIVES);
-    assert_int_equal(journal_forget_host(hosts[0].journal, SLICE_LIT("x")), JOURNAL_HOST_UNKNOWN);
+    struct command *command;
+    assert_int_equal(journal_forget_host(hosts[0].journal, SLICE_LIT("b"), &command), JOURNAL_HOST_LIVES);
+    assert_int_equal(journal_forget_host(hosts[0].journal, SLICE_LIT("x"), &command), JOURNAL_HOST_UNKNOWN);
     compare_and_end(hosts, HOSTS);
     double_medium_free(medium);
 }
@@ -1417,6 +1472,13 @@ static void test_scarce_log_has_heartbeats_only(void **state)
     double_medium_free(medium);
 }
 
+static enum problem_type forget(struct host *host, const char *name)
+{
+    struct command *command;
+    assert_int_equal(journal_forget_host(host->journal, slice_from(name), &command), 0);
+    return run(host, command);
+}
+
 /* To forget a host, so that the log can be trimmed further, is possible when its space is scarce. */
 static void test_host_is_forgotten_while_log_is_scarce(void **state)
 {
@@ -1424,7 +1486,6 @@ static void test_host_is_forgotten_while_log_is_scarce(void **state)
     struct host hosts[2] = {0};
     struct cmdlog_space scarce = full;
     struct journal_host *all;
-    size_t count = 0;
     (void)state;
     scarce.scarce = true;
     begin(&hosts[0], medium, "a");
@@ -1433,12 +1494,33 @@ static void test_host_is_forgotten_while_log_is_scarce(void **state)
     end(&hosts[1]);
     while (is_live(&hosts[0], "b"))
         usleep(1000);
-    assert_int_equal(journal_forget_host(hosts[0].journal, SLICE_LIT("b")), 0);
-    while (count != 1) {
-        count = journal_hosts(hosts[0].journal, &all);
-        mem_free(all);
+    must(forget(&hosts[0], "b"));
+    size_t count = journal_hosts(hosts[0].journal, &all);
+    mem_free(all);
+    assert_int_equal(count, 1);
+    end(&hosts[0]);
+    double_medium_free(medium);
+}
+
+/* If the log has no space for any entry, the request is refused; its client may repeat it. */
+static void test_forgetting_a_host_is_refused_while_log_takes_nothing(void **state)
+{
+    struct double_medium *medium = double_medium_new();
+    struct host hosts[2] = {0};
+    struct journal_host *all;
+    (void)state;
+    begin(&hosts[0], medium, "a");
+    begin(&hosts[1], medium, "b");
+    end(&hosts[1]);
+    while (is_live(&hosts[0], "b"))
         usleep(1000);
-    }
+    double_medium_set_entry_max(medium, 1);
+    assert_int_equal(forget(&hosts[0], "b"), PROBLEM_DISK_FULL);
+    double_medium_set_entry_max(medium, 0);
+    must(forget(&hosts[0], "b"));
+    size_t count = journal_hosts(hosts[0].journal, &all);
+    mem_free(all);
+    assert_int_equal(count, 1);
     end(&hosts[0]);
     double_medium_free(medium);
 }
@@ -1611,6 +1693,74 @@ static void test_cancel_of_command_that_never_happens_is_dropped(void **state)
     assert_int_equal(left, 1); /* of the wait */
     cmdlog_double_hold(host.log, false);
     assert_int_equal(answer(&wait), PROBLEM_LOCK_WAIT_TIMEOUT);
+    end(&host);
+    double_medium_free(medium);
+}
+
+/* A lock request whose client leaves as soon as it is refused, before the request is completed. */
+struct leaving {
+    struct host *host;
+    struct command_waiter waiter;
+    enum problem_type problem;
+    sem_t left;
+};
+
+static void leave_refused(struct command *command)
+{
+    struct leaving *leaving = command->context;
+    journal_cancel_waiter(leaving->host->journal, &leaving->waiter);
+    leaving->problem = command->problem.type;
+    command_free(command);
+    sem_post(&leaving->left);
+}
+
+static enum problem_type ask_and_leave(struct host *host)
+{
+    struct leaving leaving = {.host = host};
+    struct command *lock = lock_command(COMMAND_LOCK, "t", LONG_US);
+    sem_init(&leaving.left, 0, 0);
+    lock->waiter = &leaving.waiter;
+    lock->on_done = leave_refused;
+    lock->context = &leaving;
+    journal_submit(host->journal, lock, false);
+    while (sem_wait(&leaving.left) != 0) {
+    }
+    sem_destroy(&leaving.left);
+    return leaving.problem;
+}
+
+/* Nor do clients that leave while their request is refused, for lack of space or time. */
+static void test_cancel_of_command_that_is_refused_is_not_queued(void **state)
+{
+    struct double_medium *medium = double_medium_new();
+    struct cluster_request sent[2];
+    struct options options = plain();
+    struct host host = {0};
+    struct cmdlog_space scarce = full;
+    (void)state;
+    scarce.scarce = true;
+    options.timeout_us = 2 * TL_SECOND;
+    assert_int_equal(try_begin(&host, medium, "a", &options, NULL), 0);
+    must(run(&host, session_command(COMMAND_SESSION_OPEN, "t", LONG_US)));
+    double_medium_set_space(medium, scarce);
+    assert_int_equal(ask_and_leave(&host), PROBLEM_DISK_FULL);
+    assert_int_equal(run(&host, session_command(COMMAND_SESSION_KEEPALIVE, "t", LONG_US)), PROBLEM_DISK_FULL);
+    cmdlog_double_pause_proposer(host.log, true);
+    cmdlog_double_await_paused(host.log);
+    assert_int_equal(count_cancels(&host.journal->postponed), 0);
+    cmdlog_double_pause_proposer(host.log, false);
+    double_medium_set_space(medium, (struct cmdlog_space){.full = false});
+    cmdlog_double_hold(host.log, true);
+    for (int i = 0; i < 2; i++) {
+        ask(&host, &sent[i], write_command(WRITE_INDEX, "1"));
+        cmdlog_double_await_held(host.log, i + 1);
+    }
+    cmdlog_double_await_held(host.log, 2);
+    assert_int_equal(ask_and_leave(&host), PROBLEM_LOG_UNAVAILABLE);
+    assert_int_equal(count_queued_cancels(&host), 0);
+    for (int i = 0; i < 2; i++)
+        (void)expect_timeout(answer(&sent[i]));
+    cmdlog_double_hold(host.log, false);
     end(&host);
     double_medium_free(medium);
 }
@@ -1978,6 +2128,7 @@ int main(void)
         cmocka_unit_test(test_write_reaches_other_hosts),
         cmocka_unit_test(test_mismatched_host_is_refused),
         cmocka_unit_test(test_build_follows_another_after_stop_of_all_hosts),
+        cmocka_unit_test(test_build_follows_another_after_kill_of_all_hosts),
         cmocka_unit_test(test_host_that_is_newer_than_the_list_is_not_expelled),
         cmocka_unit_test(test_trimmed_log_is_refused_with_the_remedy),
         cmocka_unit_test(test_restarted_host_keeps_its_number),
@@ -1996,11 +2147,13 @@ int main(void)
         cmocka_unit_test(test_join_that_log_refuses_later_is_repeated),
         cmocka_unit_test(test_scarce_log_has_heartbeats_only),
         cmocka_unit_test(test_host_is_forgotten_while_log_is_scarce),
+        cmocka_unit_test(test_forgetting_a_host_is_refused_while_log_takes_nothing),
         cmocka_unit_test(test_ends_of_waits_outlast_lack_of_space),
         cmocka_unit_test(test_end_of_wait_that_log_refuses_later_is_repeated),
         cmocka_unit_test(test_end_of_wait_outlasts_timeout),
         cmocka_unit_test(test_end_of_wait_outlasts_refusal_of_abandoned_entry),
         cmocka_unit_test(test_cancel_of_command_that_never_happens_is_dropped),
+        cmocka_unit_test(test_cancel_of_command_that_is_refused_is_not_queued),
         cmocka_unit_test(test_full_log_refuses_large_commands_only),
         cmocka_unit_test(test_two_hosts_that_differ_both_end_if_keeper_finds_out),
         cmocka_unit_test(test_two_hosts_that_differ_both_end_if_other_one_finds_out),
