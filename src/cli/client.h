@@ -27,6 +27,7 @@ struct client {
     /* Called each second while a reply is awaited; true ends the request without one. NULL: never. */
     bool (*gives_up)(const struct client *client);
     void *context;             /* of gives_up, and the caller's */
+    const _Atomic bool *cancelled; /* of gives_up: the caller needs no more replies; NULL: it does */
     const char *option_prefix; /* of the options that error texts name: "", or "cluster-" between hosts */
     const char *absent_advice; /* of error texts, where no server answers; NULL: none */
     char error[CURL_ERROR_SIZE + 128];

@@ -129,8 +129,13 @@ enum {
 /* Returns: whether SIGTERM, SIGINT or replica_stop() has asked the program to stop. */
 bool replica_stopping(void);
 /*
- * Returns: whether that was some seconds ago, so that pending requests are given up. For
- * client.gives_up.
+ * Returns: whether no further request of a client is sent: the program was asked to stop, or
+ * client.cancelled is true.
+ */
+bool replica_ends(const struct client *client);
+/*
+ * Returns: whether a pending request of a client is given up: client.cancelled is true, or the
+ * program was asked to stop some seconds ago. For client.gives_up.
  */
 bool replica_gives_up(const struct client *client);
 void replica_stop(void);
@@ -345,7 +350,7 @@ void target_name(const struct target *target, const char *index, const char *typ
 int replica_disbelieve(const char *whom, const char *what, const char *name);
 /*
  * As client_request(), repeated while the target does not answer or asks for patience.
- * Returns: the status; 0: the program is to stop, or client_is_too_large().
+ * Returns: the status; 0: replica_ends(), or client_is_too_large().
  */
 long target_ask(struct target *target, const char *method, const char *path, struct slice body);
 /* As target_ask(), for any server. `whom`: "source", "target". */

@@ -202,7 +202,7 @@ static int walk_once(struct walk *walk, int size, enum walked *ret_how)
             return replica_disbelieve(walk->whom, "the next documents", walk->index);
         last = page_hash(hits);
         next_page(client_json(walk->client), &body);
-        int r = replica_stopping() ? REPLICA_STOPPED : walk->visit(walk->context, hits, version);
+        int r = replica_ends(walk->client) ? REPLICA_STOPPED : walk->visit(walk->context, hits, version);
         if (r != 0)
             return r;
     }
@@ -228,7 +228,7 @@ int copy_walk(struct walk *walk)
         if (tries == 0)
             replica_print("reading %s was cut off by the %s; it begins again", escape_terminal(walk->index),
                           walk->whom);
-        if (replica_stopping())
+        if (replica_ends(walk->client))
             return REPLICA_STOPPED;
         replica_pause(tries + 1);
     }

@@ -33,7 +33,7 @@ bool source_leave_lagging(struct client *client, unsigned tries)
 {
     if (tries == 1)
         replica_print("%s lags behind what was read before; trying again", url_without_password(client->url));
-    if (replica_stopping())
+    if (replica_ends(client))
         return false;
     source_hosts_leave(client->context, client->url);
     replica_pause(tries);

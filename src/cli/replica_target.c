@@ -47,7 +47,7 @@ long replica_ask(struct client *client, const char *whom, const char *method, co
             return status;
         if (tries == 1)
             replica_print("%s; waiting for the %s", client_error(client, status), whom);
-        if (replica_stopping())
+        if (replica_ends(client))
             return 0;
         replica_pause(tries);
     }

@@ -141,12 +141,16 @@ bool replica_stopping(void)
     return atomic_load(&stopping);
 }
 
+bool replica_ends(const struct client *client)
+{
+    return replica_stopping() || (client->cancelled != NULL && atomic_load(client->cancelled));
+}
+
 bool replica_gives_up(const struct client *client)
 {
     uint64_t since = 0, now = clock_boot_us();
-    (void)client;
     if (!replica_stopping())
-        return false;
+        return replica_ends(client);
     return !atomic_compare_exchange_strong(&stopped_us, &since, now) && now - since > LAST_ANSWERS_US;
 }
 
