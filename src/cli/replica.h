@@ -221,6 +221,7 @@ struct replica_key {
     struct slice routing; /* of that version; data NULL: none */
     bool placed;          /* `routing` is known; with data NULL: it has no routing */
     bool vacates;         /* only deletes the version under `routing`, if that is not the present one */
+    tl_ts sent_as;        /* of vacates: the document itself was sent with this version at least; 0: its commit's */
 };
 
 /* --- Suspects (replica_suspects.c), from any thread; invariant 6 -------------------------------------------------- */
@@ -487,6 +488,7 @@ struct replica {
     struct place before;  /* the place of the previous run */
     tl_ts reached;        /* the place; 0: unknown */
     uint64_t index_begun; /* number of documents read before the current index */
+    tl_ts index_sent_as;  /* version with which the documents of the current index were sent; 0: their commits' */
     uint64_t mended;      /* suspects that differed and were repaired */
     bool unequal;         /* a comparison of all documents was ended: too many remain different */
     uint64_t newer;       /* documents that the target has kept in place of copied ones, see copy_first() */
