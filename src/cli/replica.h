@@ -83,6 +83,10 @@
  *     before a batch, too, so a batch creates a missing index only if it was deleted in between.
  *     Where the uuid differs, the copy begins again from its place, and checks the target's indices
  *     as at a start.
+ * 15. A source that was restored from a backup has lost changes that the target has, while its
+ *     timestamps soon exceed the place. So the place says which change of the feed was the newest
+ *     that the copy had seen. If the source does not have it, everything is compared, at a start
+ *     and after each new connection to the feed. Until that is done the place says so, too.
  */
 #ifndef TL_CLI_REPLICA_H
 #define TL_CLI_REPLICA_H
@@ -295,6 +299,8 @@ struct place {
     tl_ts suspects;            /* the feed after it names all suspects; equal to `ts`: no suspects */
     bool whole;                /* all documents are suspects */
     uint64_t suspects_left_us; /* until the last one is due */
+    tl_ts seen;                /* the newest change of the feed that was read, invariant 15; 0: none */
+    bool restored;             /* the source had lost that, and the comparison is not complete */
 };
 /*
  * `source`: its uuid. Requires: *ret_place is zero, or was read before. Owns: the caller;
@@ -487,6 +493,8 @@ struct replica {
     bool superseding;     /* documents go with the timestamp of the read as version, invariant 1 */
     struct place before;  /* the place of the previous run */
     tl_ts reached;        /* the place; 0: unknown */
+    tl_ts seen;           /* the newest change of the feed that was read, invariant 15; 0: none */
+    bool restored;        /* the source has lost that: everything is to be compared */
     uint64_t index_begun; /* number of documents read before the current index */
     tl_ts index_sent_as;  /* version with which the documents of the current index were sent; 0: their commits' */
     uint64_t mended;      /* suspects that differed and were repaired */
@@ -534,6 +542,13 @@ bool source_shows_commit(yyjson_val *hit);
 uint64_t replica_number(yyjson_val *object, const char *name);
 /* Returns: whether two routings are the same; data NULL: none. */
 bool replica_same_routing(struct slice a, struct slice b);
+
+/*
+ * Sets replica->restored if the source no longer has the change replica->seen (replica_lineage.c,
+ * invariant 15). Requires: the copy has not reported its place to the source since it has connected
+ * to it. Returns: 0; the result that ends the program, reported.
+ */
+int lineage_check(struct replica *replica);
 
 /* --- Indices (replica_copy.c) --- */
 
