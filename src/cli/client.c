@@ -258,6 +258,9 @@ long client_request(struct client *client, const char *method, const char *path,
     if (strcmp(method, "HEAD") == 0)
         curl_easy_setopt(curl, CURLOPT_NOBODY, 1L);
     CURLcode result = curl_easy_perform(curl);
+    long connections = 0;
+    curl_easy_getinfo(curl, CURLINFO_NUM_CONNECTS, &connections);
+    client->connected = connections > 0;
     if (result == CURLE_OK)
         curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
     else if (client_is_too_large(client))

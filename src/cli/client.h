@@ -20,6 +20,7 @@ struct client {
     yyjson_doc *json;   /* of the last reply; NULL: it was none */
     bool raw_numbers;   /* numbers of replies stay as they are written */
     uint64_t timestamp; /* Tidelock-Timestamp of the last reply; 0: it had none */
+    bool connected;     /* a new connection was made for the last request */
     unsigned attempts;  /* to send the last request: each may have come about, though only the last one has a reply */
     uint64_t after;     /* Tidelock-After of further requests; 0: none */
     bool in_transaction; /* client_set_transaction() has named one */
@@ -27,6 +28,7 @@ struct client {
     /* Called each second while a reply is awaited; true ends the request without one. NULL: never. */
     bool (*gives_up)(const struct client *client);
     void *context;             /* of gives_up, and the caller's */
+    const _Atomic bool *cancelled; /* of gives_up: the caller needs no more replies; NULL: it does */
     const char *option_prefix; /* of the options that error texts name: "", or "cluster-" between hosts */
     const char *absent_advice; /* of error texts, where no server answers; NULL: none */
     char error[CURL_ERROR_SIZE + 128];

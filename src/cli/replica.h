@@ -83,6 +83,10 @@
  *     before a batch, too, so a batch creates a missing index only if it was deleted in between.
  *     Where the uuid differs, the copy begins again from its place, and checks the target's indices
  *     as at a start.
+ * 15. A source that was restored from a backup has lost changes that the target has, while its
+ *     timestamps soon exceed the place. So the place says which change of the feed was the newest
+ *     that the copy had seen. If the source does not have it, everything is compared, at a start
+ *     and after each new connection to the feed. Until that is done the place says so, too.
  */
 #ifndef TL_CLI_REPLICA_H
 #define TL_CLI_REPLICA_H
@@ -129,8 +133,13 @@ enum {
 /* Returns: whether SIGTERM, SIGINT or replica_stop() has asked the program to stop. */
 bool replica_stopping(void);
 /*
- * Returns: whether that was some seconds ago, so that pending requests are given up. For
- * client.gives_up.
+ * Returns: whether no further request of a client is sent: the program was asked to stop, or
+ * client.cancelled is true.
+ */
+bool replica_ends(const struct client *client);
+/*
+ * Returns: whether a pending request of a client is given up: client.cancelled is true, or the
+ * program was asked to stop some seconds ago. For client.gives_up.
  */
 bool replica_gives_up(const struct client *client);
 void replica_stop(void);
@@ -216,6 +225,7 @@ struct replica_key {
     struct slice routing; /* of that version; data NULL: none */
     bool placed;          /* `routing` is known; with data NULL: it has no routing */
     bool vacates;         /* only deletes the version under `routing`, if that is not the present one */
+    tl_ts sent_as;        /* of vacates: the document itself was sent with this version at least; 0: its commit's */
 };
 
 /* --- Suspects (replica_suspects.c), from any thread; invariant 6 -------------------------------------------------- */
@@ -289,6 +299,8 @@ struct place {
     tl_ts suspects;            /* the feed after it names all suspects; equal to `ts`: no suspects */
     bool whole;                /* all documents are suspects */
     uint64_t suspects_left_us; /* until the last one is due */
+    tl_ts seen;                /* the newest change of the feed that was read, invariant 15; 0: none */
+    bool restored;             /* the source had lost that, and the comparison is not complete */
 };
 /*
  * `source`: its uuid. Requires: *ret_place is zero, or was read before. Owns: the caller;
@@ -345,7 +357,7 @@ void target_name(const struct target *target, const char *index, const char *typ
 int replica_disbelieve(const char *whom, const char *what, const char *name);
 /*
  * As client_request(), repeated while the target does not answer or asks for patience.
- * Returns: the status; 0: the program is to stop, or client_is_too_large().
+ * Returns: the status; 0: replica_ends(), or client_is_too_large().
  */
 long target_ask(struct target *target, const char *method, const char *path, struct slice body);
 /* As target_ask(), for any server. `whom`: "source", "target". */
@@ -481,7 +493,10 @@ struct replica {
     bool superseding;     /* documents go with the timestamp of the read as version, invariant 1 */
     struct place before;  /* the place of the previous run */
     tl_ts reached;        /* the place; 0: unknown */
+    tl_ts seen;           /* the newest change of the feed that was read, invariant 15; 0: none */
+    bool restored;        /* the source has lost that: everything is to be compared */
     uint64_t index_begun; /* number of documents read before the current index */
+    tl_ts index_sent_as;  /* version with which the documents of the current index were sent; 0: their commits' */
     uint64_t mended;      /* suspects that differed and were repaired */
     bool unequal;         /* a comparison of all documents was ended: too many remain different */
     uint64_t newer;       /* documents that the target has kept in place of copied ones, see copy_first() */
@@ -527,6 +542,13 @@ bool source_shows_commit(yyjson_val *hit);
 uint64_t replica_number(yyjson_val *object, const char *name);
 /* Returns: whether two routings are the same; data NULL: none. */
 bool replica_same_routing(struct slice a, struct slice b);
+
+/*
+ * Sets replica->restored if the source no longer has the change replica->seen (replica_lineage.c,
+ * invariant 15). Requires: the copy has not reported its place to the source since it has connected
+ * to it. Returns: 0; the result that ends the program, reported.
+ */
+int lineage_check(struct replica *replica);
 
 /* --- Indices (replica_copy.c) --- */
 

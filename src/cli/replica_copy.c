@@ -202,7 +202,7 @@ static int walk_once(struct walk *walk, int size, enum walked *ret_how)
             return replica_disbelieve(walk->whom, "the next documents", walk->index);
         last = page_hash(hits);
         next_page(client_json(walk->client), &body);
-        int r = replica_stopping() ? REPLICA_STOPPED : walk->visit(walk->context, hits, version);
+        int r = replica_ends(walk->client) ? REPLICA_STOPPED : walk->visit(walk->context, hits, version);
         if (r != 0)
             return r;
     }
@@ -228,7 +228,7 @@ int copy_walk(struct walk *walk)
         if (tries == 0)
             replica_print("reading %s was cut off by the %s; it begins again", escape_terminal(walk->index),
                           walk->whom);
-        if (replica_stopping())
+        if (replica_ends(walk->client))
             return REPLICA_STOPPED;
         replica_pause(tries + 1);
     }
@@ -250,6 +250,8 @@ static int copy_hits(void *context, yyjson_val *hits, tl_ts version)
             return replica_disbelieve("source", "documents", "");
         source_put(replica, hit, true, NULL, version);
     }
+    if (replica->superseding)
+        replica->index_sent_as = version;
     progress_set(&replica->progress, replica->progress.done + count);
     tell_source(replica, "copying", replica->before.ts);
     return lanes_state(replica->lanes);
@@ -268,6 +270,7 @@ static int copy_index(struct replica *replica, const char *name, bool supersedes
                         .context = replica};
     suspects_set_place(replica->suspects, 0); /* the feed does not name these documents */
     replica->index_begun = replica->progress.done;
+    replica->index_sent_as = 0;
     replica->superseding = supersedes;
     int r = copy_walk(&walk);
     replica->superseding = false;
@@ -327,13 +330,18 @@ static int sweep_hits(void *context, yyjson_val *hits, tl_ts version)
         yyjson_val *id = yyjson_obj_get(hit, "_id"), *routing = yyjson_obj_get(hit, "_routing");
         const char *there = yyjson_get_str(yyjson_obj_get(hit, "_type"));
         bool typed = sweep->replica->target.major == 5 && there != NULL && strcmp(there, "doc") != 0;
+        /*
+         * Another program's version under another routing may be above the commit of the document,
+         * which was sent with a version above that.
+         */
         keys[some++] = (struct replica_key){
-            slice_from(sweep->index),
-            slice_from(typed ? there : sweep->type),
-            slice_make(yyjson_get_str(id), yyjson_get_len(id)),
-            routing == NULL ? SLICE_NONE : slice_make(yyjson_get_str(routing), yyjson_get_len(routing)),
-            true,
-            true};
+            .index = slice_from(sweep->index),
+            .type = slice_from(typed ? there : sweep->type),
+            .id = slice_make(yyjson_get_str(id), yyjson_get_len(id)),
+            .routing = routing == NULL ? SLICE_NONE : slice_make(yyjson_get_str(routing), yyjson_get_len(routing)),
+            .placed = true,
+            .vacates = true,
+            .sent_as = sweep->replica->index_sent_as};
     }
     int r = report_newer(sweep, hits);
     return r == 0 ? source_send(sweep->replica, keys, some, NULL) : r;

@@ -39,6 +39,7 @@ struct page {
     const struct sent *sent;
     yyjson_doc **lines;
     size_t line_count;
+    tl_ts newest;         /* of the changes */
     struct map documents; /* by index, type and id: one more than the number of the key */
     struct map places;    /* by the same and the routing: those that have a key that vacates */
     struct map indices;
@@ -165,8 +166,11 @@ static void read_page(struct page *page, struct slice text)
         size_t len = slice_find_byte(text, '\n'), i, count;
         yyjson_val *change;
         yyjson_doc *line = yyjson_read(text.data, len, 0);
+        tl_ts ts = yyjson_get_uint(yyjson_obj_get(yyjson_doc_get_root(line), "timestamp"));
         json_arr_foreach (yyjson_obj_get(yyjson_doc_get_root(line), "changes"), i, count, change)
-            add_change(page, change, yyjson_get_uint(yyjson_obj_get(yyjson_doc_get_root(line), "timestamp")));
+            add_change(page, change, ts);
+        if (count > 0)
+            page->newest = ts;
         page->lines[page->line_count++] = line;
         text = slice_from_offset(text, len + 1);
     }
@@ -270,6 +274,8 @@ static int write_place(struct replica *replica, tl_ts ts, bool clean)
         &(struct place){.ts = ts,
                         .clean = clean && !replica->inheriting,
                         .suspects = since < ts ? since : ts,
+                        .seen = replica->seen,
+                        .restored = replica->restored,
                         .whole = suspects.whole,
                         .suspects_left_us = inheriting ? replica->options->suspect_us : suspects.left_us});
 }
@@ -379,16 +385,22 @@ static int begin_anew(struct replica *replica, struct progress_of_place *place, 
         r = copy_drop_gone(replica);
     if (r == 0) {
         *since = now;
+        replica->seen = 0;
+        replica->restored = false;
         lanes_mark(replica->lanes, now);
     }
     return r == 0 ? keep_place(replica, place, true, false) : r;
 }
+
+static const char restored_reason[] = "the source was restored, and lacks changes that the copy has seen";
 
 static int take_page(struct replica *replica, struct sent *sent, struct progress_of_place *place, tl_ts goal,
                      tl_ts *since)
 {
     struct page page = {.sent = sent, .documents = MAP_INIT, .places = MAP_INIT, .indices = MAP_INIT};
     read_page(&page, buf_as_slice(&replica->feed.body));
+    if (page.newest > 0)
+        replica->seen = page.newest;
     int r = send_page(replica, sent, &page);
     *since = replica->feed.timestamp;
     if (page.unplaced) /* where the target has them is found by comparing */
@@ -412,6 +424,16 @@ static int take_page(struct replica *replica, struct sent *sent, struct progress
     return r == 0 ? look_at_suspects(replica) : r;
 }
 
+/*
+ * Checks whether the source was restored before it sent the last page of the feed, and makes the
+ * place say so.
+ */
+static int check_lineage(struct replica *replica, const struct progress_of_place *place)
+{
+    int r = replica->feed.connected ? lineage_check(replica) : 0;
+    return r == 0 && replica->restored ? write_place(replica, place->reached, false) : r;
+}
+
 int follow(struct replica *replica, tl_ts since)
 {
     struct sent sent = {.times = MAP_INIT};
@@ -428,6 +450,8 @@ int follow(struct replica *replica, tl_ts since)
         inherit(replica, &place, &since, goal);
     if (r == 0 && replica->before.ts > 0 && replica->before.other_index != NULL)
         r = begin_anew(replica, &place, "the copy was made with another --index", &since);
+    if (r == 0 && replica->restored)
+        r = begin_anew(replica, &place, restored_reason, &since);
     suspects_set_place(replica->suspects, place.reached);
     while (r == 0 && !replica_stopping() && (!replica->options->once || since < goal)) {
         r = end_overlap(replica, &place);
@@ -441,9 +465,10 @@ int follow(struct replica *replica, tl_ts since)
         else if (status == 410)
             r = begin_anew(replica, &place,
                            "the source's feed does not reach back to the place (`tidelock serve --feed`)", &since);
-        else if (status == 200)
-            r = take_page(replica, &sent, &place, goal, &since);
-        else
+        else if (status == 200 && (r = check_lineage(replica, &place)) == 0)
+            r = replica->restored ? begin_anew(replica, &place, restored_reason, &since)
+                                  : take_page(replica, &sent, &place, goal, &since);
+        else if (status != 200)
             r = source_complain(&replica->feed, "cannot follow the source", "", status);
     }
     if (r == 0)

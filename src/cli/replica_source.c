@@ -33,7 +33,7 @@ bool source_leave_lagging(struct client *client, unsigned tries)
 {
     if (tries == 1)
         replica_print("%s lags behind what was read before; trying again", url_without_password(client->url));
-    if (replica_stopping())
+    if (replica_ends(client))
         return false;
     source_hosts_leave(client->context, client->url);
     replica_pause(tries);
@@ -142,6 +142,8 @@ void source_put(struct replica *replica, yyjson_val *hit, bool found, const stru
     /* If the place is only vacated, the document is not sent now: its own version must be above the deletion's. */
     bool by_commit = found && (vacates || !replica->superseding);
     tl_ts version = by_commit ? replica_number(hit, "_commit_timestamp") : read;
+    if (found && vacates && version < key->sent_as)
+        version = key->sent_as;
     struct replica_key at = {.index = text_of(hit, "_index"),
                              .type = slice_from(type == NULL ? "_doc" : type),
                              .id = text_of(hit, "_id"),

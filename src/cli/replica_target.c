@@ -47,7 +47,7 @@ long replica_ask(struct client *client, const char *whom, const char *method, co
             return status;
         if (tries == 1)
             replica_print("%s; waiting for the %s", client_error(client, status), whom);
-        if (replica_stopping())
+        if (replica_ends(client))
             return 0;
         replica_pause(tries);
     }
@@ -213,6 +213,8 @@ int target_read_place(struct target *target, const char *source, struct place *r
     }
     ret_place->ts = ret_place->suspects = ts;
     ret_place->clean = yyjson_get_bool(yyjson_obj_get(place, "clean"));
+    ret_place->seen = yyjson_get_uint(yyjson_obj_get(place, "seen"));
+    ret_place->restored = yyjson_get_bool(yyjson_obj_get(place, "restored"));
     read_suspects(yyjson_obj_get(place, "suspects"), ret_place);
     return 0;
 }
@@ -227,6 +229,10 @@ static void write_place(const struct target *target, const char *source, const s
     buf_json_string(to, slice_from(target->options->prefix));
     if (place->clean)
         buf_lit(to, ",\"clean\":true");
+    if (place->seen > 0)
+        buf_printf(to, ",\"seen\":%llu", (unsigned long long)place->seen);
+    if (place->restored)
+        buf_lit(to, ",\"restored\":true");
     if (target->options->tombstones)
         buf_lit(to, ",\"tombstones\":true");
     if (place->suspects < place->ts || place->whole)

@@ -574,19 +574,27 @@ static void sum_side(void *context)
         atomic_store(&side->verification->failed, true);
 }
 
+/* Sums both sides at the same time. When one has failed, the other one waits for no more replies. */
+static void sum_at_once(struct verification *v)
+{
+    struct thread thread = {0};
+    v->here.client->cancelled = v->there.client->cancelled = &v->failed;
+    if (thread_start(&thread, "verify", sum_side, &v->there) != 0)
+        abort();
+    sum_side(&v->here);
+    thread_join(&thread);
+    v->here.client->cancelled = v->there.client->cancelled = NULL;
+}
+
 /* Returns: 0; the result of the side that failed first. */
 static int sum_both(struct verification *v)
 {
-    struct thread thread = {0};
-    if (v->slow) {
+    if (!v->slow) {
+        sum_at_once(v);
+    } else {
         sum_side(&v->here);
         if (v->here.result == 0)
             sum_side(&v->there);
-    } else {
-        if (thread_start(&thread, "verify", sum_side, &v->there) != 0)
-            abort();
-        sum_side(&v->here);
-        thread_join(&thread);
     }
     bool follows = v->here.result == REPLICA_STOPPED; /* since the other one has failed, or by a signal */
     return v->here.result == 0 || (follows && v->there.result != 0) ? v->there.result : v->here.result;

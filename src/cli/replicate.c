@@ -141,12 +141,16 @@ bool replica_stopping(void)
     return atomic_load(&stopping);
 }
 
+bool replica_ends(const struct client *client)
+{
+    return replica_stopping() || (client->cancelled != NULL && atomic_load(client->cancelled));
+}
+
 bool replica_gives_up(const struct client *client)
 {
     uint64_t since = 0, now = clock_boot_us();
-    (void)client;
     if (!replica_stopping())
-        return false;
+        return replica_ends(client);
     return !atomic_compare_exchange_strong(&stopped_us, &since, now) && now - since > LAST_ANSWERS_US;
 }
 
@@ -252,10 +256,28 @@ static int write_place_again(struct replica *replica, bool clean)
     if (place.ts == 0)
         return 0;
     place.clean = place.clean && clean;
+    place.restored = place.restored || replica->restored;
     place.whole = place.whole || suspects.whole;
     if (suspects.left_us > place.suspects_left_us)
         place.suspects_left_us = suspects.left_us;
     return target_write_place(&replica->target, replica->source_uuid, &place);
+}
+
+/*
+ * Reads the place of the previous run, and whether the source still has the changes from before it.
+ * If it has not, the place says so before this run reports anything to the source.
+ */
+static int read_place(struct replica *replica)
+{
+    struct place *before = &replica->before;
+    int r = target_read_place(&replica->target, replica->source_uuid, before);
+    replica->reached = before->ts;
+    replica->seen = before->seen;
+    replica->restored = before->restored;
+    r = r == 0 ? lineage_check(replica) : r;
+    if (r == 0 && replica->restored && !before->restored)
+        r = write_place_again(replica, false);
+    return r;
 }
 
 /*
@@ -265,10 +287,9 @@ static int write_place_again(struct replica *replica, bool clean)
 static int copy_and_follow(struct replica *replica, struct audit **audit)
 {
     struct place *before = &replica->before;
-    int r = target_read_place(&replica->target, replica->source_uuid, before);
+    int r = read_place(replica);
     bool first = before->ts == 0;
     tl_ts since = before->ts;
-    replica->reached = before->ts;
     if (r == 0)
         tell_source(replica, "copying", before->ts);
     if (r == 0 && before->clean && !first)

@@ -267,6 +267,20 @@ class Routings(replicate_test.Copy):
         self.once("--take-over")
         self.assert_same()
 
+    def test_copy_over_versions_above_the_commit(self):
+        """Another program's versions of a document under other routings are above its commit, and below the source's timestamp: they are deleted, too."""
+        self.put("d", "a")
+        self.put("e", None)
+        between = self.source.must("GET", "/fs/_doc/d?routing=a&version_history=true")["versions"][0]["from"] + 1
+        self.put("f", None)  # now the source's timestamp is above that
+        name = "fs-copy" if self.TOMBSTONES else "fs"
+        self.target.must("PUT", "/" + name, {"settings": {"number_of_shards": self.SHARDS}})
+        for id in "de":
+            for routing in "abcdefg":
+                self.target.must("PUT", "/%s/_doc/%s?routing=%s&version_type=external_gte&version=%d" % (name, id, routing, between), {"n": 7})
+        self.once("--take-over")
+        self.assert_same()
+
     def test_found_and_mended(self):
         """--verify reports a document under another routing as extra, once, and one that only has another routing as different."""
         shards = self.target.indices

@@ -1554,6 +1554,33 @@ class Verify(Copy):
         self.once()
         self.assert_equal()
 
+    def test_one_side_fails_while_the_other_one_hangs(self):
+        """The comparison ends with the reason of the side that failed: it does not wait for the other one's replies."""
+        self.fill(20)
+        self.once()
+        for fails, hangs in ((self.source, self.target), (self.target, self.source)):
+            reached, ends = threading.Event(), threading.Event()
+
+            def judge(method, path, body, reached=reached, ends=ends):
+                if path.startswith("/fs/_search"):
+                    reached.set()
+                    ends.wait()
+                return "pass"
+
+            def refuse(method, path, answer, reached=reached):
+                if not path.startswith("/fs/_search"):
+                    return answer
+                reached.wait()
+                return 403, "application/json", b'{"error":{"reason":"not for you"},"status":403}'
+            with self.subTest(fails.url), Meddler(fails.port) as failing, Meddler(hangs.port, judge) as hanging:
+                self.addCleanup(ends.set)
+                failing.spoil = refuse
+                urls = (failing.url, hanging.url) if fails is self.source else (hanging.url, failing.url)
+                run = subprocess.run([PROGRAM, "replicate", "--from", urls[0], "--to", urls[1], "--quiet", "--verify"], capture_output=True, text=True)
+                ends.set()
+                self.assertEqual((run.returncode, run.stdout), (1, ""), run.stderr)
+                self.assertIn("cannot read fs: not for you", run.stderr)
+
     def test_nothing_there(self):
         self.fill(20)
         self.assertIn("of 20 documents 20 are missing", self.verify("--verify", expect=1))

@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A source that was restored from a backup: `tidelock replicate` finds that the source lacks changes that it has copied, and compares everything."""
+import os
+import shutil
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import replicate_test  # noqa: E402
+from replicate_standin_test import Target  # noqa: E402
+from server import Server  # noqa: E402
+
+SAID = "the source was restored, and lacks changes that the copy has seen: everything is compared"
+
+
+class Restored(replicate_test.Copy):
+    """Each test has a source of its own."""
+    new_target = Target
+
+    @classmethod
+    def setUpClass(cls):
+        cls.target = cls.new_target().start()
+        cls.addClassCleanup(cls.target.close)
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.source = Server("--history", "1h", "--backups", self.folder, replay=False).start()  # its log begins with the backup
+        self.addCleanup(self.source.close)
+        super().setUp()
+
+    def write(self, n):
+        """Changes one document, deletes one, and makes one."""
+        self.source.must("PUT", "/fs/_doc/changed", {"n": n})
+        self.source.must("DELETE", "/fs/_doc/%d" % n)
+        self.source.must("PUT", "/fs/_doc/new-%d" % n, {"n": n})
+
+    def back_up(self):
+        self.source.must("POST", "/_backup/early")
+
+    def restore(self):
+        """The backup, in which another document is written then."""
+        self.source.kill()
+        shutil.rmtree(self.source.data)
+        shutil.copytree(os.path.join(self.folder, "early"), self.source.data)
+        self.source.start()
+        self.source.end_owners()
+        self.source.must("PUT", "/fs/_doc/after", {"n": 1})
+
+    def test_copied_again(self):
+        """Documents that the backup has in an earlier state, has not, or still has, are repaired; later runs compare nothing."""
+        self.fill(20)
+        self.once()
+        self.write(1)
+        self.back_up()
+        self.write(2)
+        self.once()
+        self.restore()
+        self.assertIn(SAID, self.once())
+        self.assert_equal()
+        self.write(3)
+        self.assertNotIn("compared", self.once())
+        self.assert_equal()
+
+    def test_killed_while_it_compares(self):
+        """The next run compares everything, although the one before it has reported its place to the restored source."""
+        self.fill(20)
+        self.once()
+        self.back_up()
+        self.write(2)
+        self.once()
+        self.restore()
+        with replicate_test.Meddler(self.target.port, lambda method, path, body: "drop" if path.startswith("/_bulk") else "pass") as meddler:
+            process = self.follow(to=meddler.url)
+            replicate_test.until(lambda: "trying again" in self.told(process) or process.poll() is not None, "it repairs")
+            self.assertIn(SAID, self.told(process))
+            self.kill_copy(process)
+        self.assertIn(SAID, self.once())
+        self.assert_equal()
+
+    def test_while_it_follows(self):
+        """The backup has the session of the copy, which continues with it."""
+        self.fill(20)
+        process = self.follow()
+        self.await_equal()
+        self.back_up()
+        self.write(2)
+        self.await_equal()
+        self.source.kill()
+        shutil.rmtree(self.source.data)
+        shutil.copytree(os.path.join(self.folder, "early"), self.source.data)
+        self.source.start()
+        self.source.must("PUT", "/fs/_doc/after", {"n": 1})
+        self.await_equal()
+        self.assertIn(SAID, self.told(process))
+
+    def test_not_restored(self):
+        """A source that was killed, and one whose feed does not reach back to the last change any more, have lost nothing."""
+        self.fill(20)
+        self.once()
+        self.write(1)
+        self.assertNotIn("compared", self.once())
+        self.source.kill()
+        self.source.start()
+        self.assertNotIn("compared", self.once())
+        seen = self.target.must("GET", "/.tidelock-replicate/_doc/default")["_source"]["seen"]
+        self.restart_source("--feed", "1s")
+
+        def is_cut():
+            self.source.must("PUT", "/_scripts/later", {"script": {"lang": "painless", "source": "1"}})
+            return self.source.ask("GET", "/_changes?since=%d" % (seen - 1))[0] == 410
+        replicate_test.until(is_cut, "the feed is cut")
+        self.source.must("PUT", "/fs/_doc/later", {"n": 1})
+        self.once()
+        self.assert_equal()
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
