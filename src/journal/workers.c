@@ -264,12 +264,14 @@ static bool has_no_update(const struct write_command *write)
 }
 
 /*
- * Returns: whether the size of a command says how much its step does. An update, the end of a
- * session or of a transaction, and DDL may do as much as a step may. So may a release, which
- * executes requests that wait for the locks, or releases all that its owner has. Requires:
- * core_lock.
+ * Returns: whether the work of a command is known before its step, from its size or the core's state; if so, adds it
+ * to *expected, which has what follows from its size. An update, the end of a session, and DDL may do as much as a
+ * step may. So may a release, which executes requests that wait for the locks. `added`: the work of the commands that
+ * precede it in its entry and may give its owner more to release or to commit.
+ * Requires: core_lock.
  */
-static bool size_determines_work(const struct journal *journal, const struct command *command)
+static bool work_is_known(const struct journal *journal, const struct command *command, uint64_t added,
+                          uint64_t *expected)
 {
     REQUIRE(journal__holds(&journal->core_lock));
     switch (command->type) {
@@ -278,31 +280,49 @@ static bool size_determines_work(const struct journal *journal, const struct com
     case COMMAND_SESSION_OPEN:
     case COMMAND_SESSION_KEEPALIVE:
     case COMMAND_SESSION_ATTACH: return true;
-    case COMMAND_UNLOCK: return command->lock.target_count > 0 && core_next_wait_end(journal->core) == TL_TS_MAX;
     case COMMAND_TXN_LOCK: return names_are_single(&command->txn_lock);
     case COMMAND_WRITE: return has_no_update(&command->write);
+    case COMMAND_UNLOCK:
+        if (command->lock.target_count > 0)
+            return core_next_wait_end(journal->core) == TL_TS_MAX;
+        break;
+    case COMMAND_TXN_COMMIT:
+    case COMMAND_TXN_ROLLBACK: break;
     default: return false;
     }
+    uint64_t work = core_end_work(journal->core, command);
+    if (work > GROUP_WORK)
+        return false;
+    *expected += work + added;
+    return true;
+}
+
+/* Returns: whether a command may give its owner more to release or to commit. */
+static bool adds_to_owner(const struct command *command)
+{
+    return command->type == COMMAND_LOCK || command->type == COMMAND_TXN_LOCK ||
+           (command->type == COMMAND_WRITE && command->owner.transaction.len > 0);
 }
 
 /*
  * Takes the commands of the next entry of a group that has `*count` commands, which have done `work`:
- * those whose size determines their work, or one other.
+ * those whose work is known, or one other.
  */
 static void take_entry(struct journal *journal, size_t *count, uint64_t work, struct list *taken)
 {
     REQUIRE(list_empty(taken));
     struct command *command;
-    uint64_t expected;
-    bool determined = true;
-    while (determined && (command = take_next(journal, *count, work, &expected)) != NULL) {
-        determined = size_determines_work(journal, command);
-        if (!determined && !list_empty(taken)) {
+    uint64_t expected, added = 0;
+    bool known = true;
+    while (known && (command = take_next(journal, *count, work, &expected)) != NULL) {
+        known = work_is_known(journal, command, added, &expected);
+        if (!list_empty(taken) && (!known || work + expected > GROUP_WORK)) {
             put_back(journal, command);
             return;
         }
         list_append(taken, &command->link);
         work += expected;
+        added += adds_to_owner(command) ? expected : 0;
         ++*count;
     }
 }

@@ -206,6 +206,15 @@ int core_find_session(struct store *store, struct slice session, struct arena *a
  */
 size_t core_bytes_to_write(const struct core *core, const struct command *command);
 
+#define CORE_WORK_UNKNOWN UINT64_MAX
+
+/*
+ * Returns: a bound of the work of a command that releases what its owner has: UNLOCK of all locks,
+ *   TXN_COMMIT, TXN_ROLLBACK. CORE_WORK_UNKNOWN: only the step knows it, which may execute requests
+ *   that wait for the locks, or it is another command. Called between steps.
+ */
+uint64_t core_end_work(const struct core *core, const struct command *command);
+
 /*
  * Callbacks around each cleanup action of an ended session, on the thread of the step. They allow
  * the host to record which action was running when the process died, and to submit it as TRIED

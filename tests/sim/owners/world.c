@@ -2,6 +2,7 @@
 #include "world.h"
 
 #include <ftw.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +18,7 @@
 #include "core/cleanup/deferred.h"
 #include "core/session/owners.h"
 #include "core/session/txn.h"
+#include "core/unit/work.h"
 #include "core/wait/wait.h"
 #include "core/step/command_group.h"
 #include "core/step/save.h"
@@ -348,8 +350,12 @@ static void step_core(struct world *world, struct command *command)
     command->ts = world->now;
     log_command(world, command);
     follower_add(world, command);
+    uint64_t end_work = core_end_work(world->core, command);
     if (core_step(world->core, command, &world->effects) != 0)
         world_fail(world, "the step failed");
+    if (end_work != CORE_WORK_UNKNOWN && core_step_work(world->core) > WORK_UNIT + end_work)
+        world_fail(world, "it did %" PRIu64 " units of work, its bound was %" PRIu64, core_step_work(world->core),
+                   WORK_UNIT + end_work);
     char excess[200];
     if (!bounded(world->core, excess, sizeof excess))
         world_fail(world, "%s", excess);

@@ -14,6 +14,7 @@
 #include "lib/cmdlog_fixture.h"
 #include "lib/unit.h"
 
+#include "core/unit/work.h"
 #include "journal/journal.h"
 #include "journal/journal_internal.h"
 #include "store/store.h"
@@ -107,7 +108,9 @@ int __wrap_core_step(struct core *core, struct command *command, struct effects 
         seen.steps[seen.step_count++] = step;
     pthread_cond_broadcast(&seen.changed);
     pthread_mutex_unlock(&seen.lock);
+    uint64_t bound = core_end_work(core, command);
     int r = __real_core_step(core, command, effects);
+    INSIST(bound == CORE_WORK_UNKNOWN || core_step_work(core) <= WORK_UNIT + bound);
     pthread_mutex_lock(&seen.lock);
     seen.ticks += type == COMMAND_TICK;
     pthread_cond_broadcast(&seen.changed);
@@ -299,6 +302,30 @@ static struct command *open_command(const char *session)
     return command;
 }
 
+static struct command *txn_command(enum command_type type, const char *id)
+{
+    struct command *command = command_new(type, DIALECT_7);
+    command->txn.id = slice_from(id);
+    command->txn.mode = TXN_UPDATE;
+    command->txn.idle_us = 60 * TL_SECOND;
+    return command;
+}
+
+/* A write in a transaction of `count` documents, named by it and a number. */
+static struct command *txn_write(const char *txn, size_t count)
+{
+    struct command *command = write_command(txn);
+    const struct write_item item = *command->write.items;
+    command->owner.transaction = slice_from(txn);
+    command->write.items = arena_zalloc(&command->arena, count * sizeof item);
+    command->write.item_count = count;
+    for (size_t i = 0; i < count; i++) {
+        command->write.items[i] = item;
+        command->write.items[i].id = arena_printf(&command->arena, "%s%zu", txn, i);
+    }
+    return command;
+}
+
 static struct command *session_command(enum command_type type)
 {
     enum { ACTIONS = 8 };
@@ -356,10 +383,11 @@ static void test_group_ends_with_much_work(void **state)
 static void run_queued(struct group_box *box, struct command **commands, size_t count, struct step *ret_steps)
 {
     uint64_t numbers[STEPS_MAX];
+    pthread_mutex_lock(&box->journal->core_lock);
     pthread_mutex_lock(&seen.lock);
     unsigned before = seen.done;
+    seen.step_count = 0;
     pthread_mutex_unlock(&seen.lock);
-    pthread_mutex_lock(&box->journal->core_lock);
     for (size_t i = 0; i < count; i++)
         numbers[i] = submit(box, commands[i], false);
     pthread_mutex_unlock(&box->journal->core_lock);
@@ -389,37 +417,110 @@ static void test_locks_count_in_group(void **state)
 }
 
 /*
- * A release does what waits for the locks, and one of all locks as much as its owner has: both have
- * an entry of their own. So has an update, whose work is that of the stored document.
+ * A release has an entry of its own if requests wait, since it does what waits for the locks, and if it is of so many
+ * locks that it is a group's work. So has an update, whose work is that of the stored document.
  */
 static void test_releases_and_updates_have_own_entry(void **state)
 {
-    enum { COMMANDS = 6 };
+    enum { COMMANDS = 6, MANY = 8000 };
     struct group_box box;
     struct step steps[COMMANDS];
+    unsigned done_before = 4;
     (void)state;
     open_box(&box);
     submit(&box, open_command("holder"), false);
     submit(&box, open_command("waiter"), false);
     submit(&box, lock_command(COMMAND_LOCK, "holder", "a", 3), false);
     submit(&box, write_command("s"), false);
-    await(&seen.done, 4);
-    struct command *alone[] = {write_command("1"), lock_command(COMMAND_UNLOCK, "holder", "a", 1),
-                               write_command("2"), lock_command(COMMAND_UNLOCK, "holder", "a", 0),
-                               write_command("3"), partial_update("s")};
-    run_queued(&box, alone, COMMANDS, steps);
-    assert_int_equal(steps[0].entry, steps[2].entry);
-    for (size_t i = 3; i < COMMANDS; i++)
-        assert_true(steps[i - 1].entry < steps[i].entry);
-    assert_int_equal(steps[0].hold, steps[COMMANDS - 1].hold);
+    await(&seen.done, done_before);
+    struct command *shared[] = {write_command("1"), lock_command(COMMAND_UNLOCK, "holder", "a", 1),
+                                write_command("2"), lock_command(COMMAND_UNLOCK, "holder", "a", 0),
+                                write_command("3"), partial_update("s")};
+    run_queued(&box, shared, COMMANDS, steps);
+    assert_int_equal(steps[0].entry, steps[4].entry);
+    assert_true(steps[4].entry < steps[5].entry);
+    assert_int_equal(steps[0].hold, steps[5].hold);
+    done_before += COMMANDS;
 
-    submit(&box, lock_command(COMMAND_LOCK, "holder", "b", 1), false);
-    await(&seen.done, 4 + COMMANDS + 1);
-    await_step(submit(&box, lock_command(COMMAND_LOCK, "waiter", "b", 1), false));
-    struct command *contended[] = {write_command("1"), lock_command(COMMAND_UNLOCK, "holder", "b", 1)};
+    submit(&box, lock_command(COMMAND_LOCK, "holder", "m", MANY), false);
+    await(&seen.done, ++done_before);
+    struct command *many[] = {write_command("1"), lock_command(COMMAND_UNLOCK, "holder", "m", 0), write_command("2")};
+    run_queued(&box, many, 3, steps);
+    assert_true(steps[0].entry < steps[1].entry && steps[1].entry < steps[2].entry);
+    done_before += 3;
+
+    submit(&box, lock_command(COMMAND_LOCK, "holder", "n", MANY / 2), false);
+    submit(&box, lock_command(COMMAND_LOCK, "waiter", "o", MANY / 2), false);
+    await(&seen.done, done_before += 2);
+    struct command *halves[] = {lock_command(COMMAND_UNLOCK, "holder", "n", 0),
+                                lock_command(COMMAND_UNLOCK, "waiter", "o", 0)};
+    run_queued(&box, halves, 2, steps);
+    assert_true(steps[0].entry < steps[1].entry);
+    done_before += 2;
+
+    for (size_t targets = 0; targets < 2; targets++) { /* all of its locks, then this one */
+        submit(&box, lock_command(COMMAND_LOCK, "holder", "b", 1), false);
+        await(&seen.done, ++done_before);
+        await_step(submit(&box, lock_command(COMMAND_LOCK, "waiter", "b", 1), false));
+        struct command *contended[] = {write_command("1"), lock_command(COMMAND_UNLOCK, "holder", "b", targets)};
+        run_queued(&box, contended, 2, steps);
+        assert_true(steps[0].entry < steps[1].entry);
+        done_before += 3;
+        await(&seen.done, done_before);
+        submit(&box, lock_command(COMMAND_UNLOCK, "waiter", "b", 0), false);
+        await(&seen.done, ++done_before);
+    }
+    close_box(&box);
+}
+
+/*
+ * The end of a transaction shares an entry, unless it is a group's work, or requests wait for its locks. Commands that
+ * precede it in its entry count with what they may add to it.
+ */
+static void test_ends_of_transactions_share_entry(void **state)
+{
+    enum { MANY = 1000, COMMANDS = 5, QUEUED = 8, QUEUED_BYTES = 100000 };
+    static const char *const ids[] = {"small", "large", "contended", "back", "queued"};
+    struct group_box box;
+    struct step steps[COMMANDS];
+    unsigned done_before = 0;
+    (void)state;
+    open_box(&box);
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
+        submit(&box, txn_command(COMMAND_TXN_BEGIN, ids[i]), false);
+        submit(&box, txn_write(ids[i], i == 1 ? MANY : 1), false);
+        await(&seen.done, done_before += 2);
+    }
+    struct command *commands[] = {write_command("1"), txn_command(COMMAND_TXN_COMMIT, "small"), write_command("2"),
+                                  txn_command(COMMAND_TXN_COMMIT, "large"), write_command("3")};
+    run_queued(&box, commands, COMMANDS, steps);
+    assert_int_equal(steps[0].entry, steps[2].entry);
+    assert_true(steps[2].entry < steps[3].entry && steps[3].entry < steps[4].entry);
+    done_before += COMMANDS;
+
+    struct command *back[] = {write_command("1"), txn_command(COMMAND_TXN_ROLLBACK, "back"), write_command("2")};
+    run_queued(&box, back, 3, steps);
+    assert_int_equal(steps[0].entry, steps[2].entry);
+    done_before += 3;
+
+    /* Half of a group's work is written, and then committed. */
+    struct command *queued[QUEUED + 1];
+    struct step queued_steps[QUEUED + 1];
+    for (size_t i = 0; i < QUEUED; i++) {
+        queued[i] = txn_write("queued", 1);
+        queued[i]->write.items->source = arena_printf(&queued[i]->arena, "{\"v\":1%*s}", QUEUED_BYTES, "");
+    }
+    queued[QUEUED] = txn_command(COMMAND_TXN_COMMIT, "queued");
+    run_queued(&box, queued, QUEUED + 1, queued_steps);
+    assert_int_equal(queued_steps[0].entry, queued_steps[QUEUED - 1].entry);
+    assert_true(queued_steps[QUEUED - 1].entry < queued_steps[QUEUED].entry);
+    done_before += QUEUED + 1;
+
+    await_step(submit(&box, write_command("contended0"), false));
+    struct command *contended[] = {write_command("1"), txn_command(COMMAND_TXN_COMMIT, "contended")};
     run_queued(&box, contended, 2, steps);
     assert_true(steps[0].entry < steps[1].entry);
-    await(&seen.done, 4 + COMMANDS + 4);
+    await(&seen.done, done_before + 3);
     close_box(&box);
 }
 
@@ -537,6 +638,7 @@ int main(void)
         cmocka_unit_test(test_group_ends_with_much_work),
         cmocka_unit_test(test_locks_count_in_group),
         cmocka_unit_test(test_releases_and_updates_have_own_entry),
+        cmocka_unit_test(test_ends_of_transactions_share_entry),
         cmocka_unit_test(test_no_group_waits_for_tick),
         cmocka_unit_test(test_caller_is_not_ahead_of_due_tick),
         cmocka_unit_test(test_pause_holds_no_applied_command),
