@@ -714,11 +714,12 @@ static int settle_creation(const struct member_options *o, struct identity *iden
 static int check_prefix(const struct member_options *o, char **ret_reason)
 {
     struct slice part = cmdlog_etcd_reserved_part(o->log.url);
-    return part.len == 0 ? 0
-                         : refuse(TL_ERR_BUSY, ret_reason,
-                                  "no cluster can be made at %.*s: its keys would be among those of a cluster whose "
-                                  "prefix ends before [/%.*s]; give --cluster a prefix without that part",
-                                  SLICE_ARG(o->log.url), SLICE_ARG(part));
+    if (part.len == 0)
+        return 0;
+    return refuse_data(TL_ERR_BUSY, ret_reason,
+                       "no cluster can be made at %.*s: its keys would be among those of a cluster whose prefix ends "
+                       "before [/%.*s]; give --cluster a prefix without that part",
+                       SLICE_ARG(o->log.url), SLICE_ARG(part));
 }
 
 static int become(const struct member_options *o, struct cluster_member *member, char **ret_reason)

@@ -74,7 +74,7 @@ struct side {
     size_t doubted;    /* when it began */
     const char *index; /* of the source */
     const char *type;  /* of the source, for hits of the target */
-    uint64_t page_us;  /* when it went on last, by clock_boot_us() */
+    uint64_t page_us;  /* when its current page began, by clock_boot_us() */
     int result;        /* of sum_side() */
 };
 
@@ -163,7 +163,7 @@ static void rest(struct side *side)
 {
     if (!side->verification->slow)
         return;
-    uint64_t now = clock_boot_us(), wanted = side->page_us == 0 ? 0 : (SLOWER - 1) * (now - side->page_us);
+    uint64_t now = clock_boot_us(), wanted = (SLOWER - 1) * (now - side->page_us);
     uint64_t until = now + (wanted < REST_US_MAX ? wanted : REST_US_MAX);
     for (; now < until && !replica_stopping(); now = clock_boot_us())
         usleep((useconds_t)(until - now < STEP_US ? until - now : STEP_US));
@@ -561,6 +561,7 @@ static int walk_side(struct side *side, int (*visit)(void *, yyjson_val *, tl_ts
 {
     char **names = side->verification->names;
     int r = 0;
+    side->page_us = clock_boot_us(); /* what the other side took meanwhile is no page of this one */
     for (; r == 0 && names != NULL && *names != NULL; names++)
         r = walk_index(side, *names, visit);
     return r;

@@ -529,7 +529,6 @@ class Wait(unittest.TestCase):
                 self.assertEqual(server.stop(), 0)
                 reply = connection.getresponse()
                 self.assertEqual((reply.status, reply.read()), (200, b""))
-            server.start()
 
     def test_killed_while_followed(self):
         """Every change that was acknowledged is seen, in order, and none twice, over kill -9 and orderly restarts."""
@@ -680,7 +679,6 @@ class Continuous(unittest.TestCase):
                 reply.readline()
                 self.assertEqual(server.stop(), 0)
                 reply.read()  # it ends in good order
-            server.start()
 
 
 class Command(unittest.TestCase):

@@ -448,8 +448,8 @@ class Late(Bounds):
 
 
 class Stopping(unittest.TestCase):
-    def serve(self, *options):
-        server = Server("--script-steps", str(STEPS), *options, replay=False).start()
+    def serve(self, *options, steps=STEPS):
+        server = Server("--script-steps", str(steps), *options, replay=False).start()
         self.addCleanup(server.close)
         server.must("PUT", "/few/_doc/1", {"n": 1})
         return server
@@ -470,10 +470,10 @@ class Stopping(unittest.TestCase):
         self.assertEqual(server.stop(), 0, "in order")
 
     def test_a_script_of_the_writer(self):
-        """Its only limit are steps, so the stop does not wait for it; acknowledged writes are kept."""
-        server = self.serve("--grace=100ms", "--stop-time=1s")
+        """Its only limit are steps, so the stop does not wait for it; acknowledged writes are kept. The next start executes what the log has of them."""
+        server = self.serve("--grace=100ms", "--stop-time=1s", steps=STEPS // 4)
         lines = '{"update":{"_index":"few","_id":"1"}}\n%s\n' % json.dumps({"script": {"source": ENDLESS + "ctx._source.n = s"}})
-        for _ in range(8):  # one after the other, and each takes far longer than --stop-time
+        for _ in range(16):  # one after the other, and together they take far longer than --stop-time
             self.begin(server, "/_bulk", lines)
         until(lambda: in_flight(server) > 4, "most of them are at work")
         self.assertEqual(server.stop(), 1)

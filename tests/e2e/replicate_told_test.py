@@ -145,31 +145,23 @@ class Told(unittest.TestCase):
             self.assertEqual(subprocess.run([*command, "--verify"], capture_output=True).returncode, 0)
             self.assertEqual(self.copies()["default"]["verified_differences"], 0)
 
-    def compare_by_itself(self, foreign, *options):
-        """`foreign` changes fs/8 in the target."""
+    def test_compares_contents_by_itself(self):
+        """Foreign changes of the target are found and repaired, while the feed is followed; with --content also one that has left the version as it was."""
         self.put(50)  # it compares at a hundredth of its speed
         with Server() as target:
-            with self.comparing_copy(target, *options) as unequal:
+            with self.comparing_copy(target, "--content") as unequal:
                 until(lambda: self.copies().get("default", {}).get("verified_differences") == 0, "it has compared once")
+                version = target.must("GET", "/fs/_doc/9")["_version"]
                 target.must("DELETE", "/fs/_doc/7")
                 target.must("PUT", "/fs/_doc/stray", {"n": 1})
-                foreign(target)
+                target.must("PUT", "/fs/_doc/8", {"n": 8000})
+                target.must("PUT", "/fs/_doc/9?version_type=external_gte&version=%d" % version, {"n": 9000})
                 self.source.must("PUT", "/fs/_doc/came", {"n": 1})
                 until(lambda: target.ask("GET", "/fs/_doc/came")[0] == 200, "it follows all the while")
                 until(lambda: target.ask("GET", "/fs/_doc/7")[0] == 200 and target.ask("GET", "/fs/_doc/stray")[0] == 404
-                      and target.must("GET", "/fs/_doc/8")["_source"] == {"n": 8}, "all is mended")
+                      and all(target.must("GET", "/fs/_doc/%d" % id)["_source"] == {"n": id} for id in (8, 9)), "all is repaired")
                 until(lambda: self.copies()["default"]["verified_differences"] == 0, "it was compared again")
-            self.assertEqual(sorted(set(unequal)), ["tidelock replicate: fs/%s is not equal" % id for id in ("7", "8", "stray")])
-
-    def test_compares_by_itself(self):
-        """Foreign changes of the target are found and repaired, while the feed is followed."""
-        self.compare_by_itself(lambda target: target.must("PUT", "/fs/_doc/8", {"n": 8000}))
-
-    def test_compares_contents_by_itself(self):
-        """With --content, also one that has left the version as it was."""
-        def foreign(target):
-            target.must("PUT", "/fs/_doc/8?version_type=external_gte&version=%d" % target.must("GET", "/fs/_doc/8")["_version"], {"n": 8000})
-        self.compare_by_itself(foreign, "--content")
+            self.assertEqual(sorted(set(unequal)), ["tidelock replicate: fs/%s is not equal" % id for id in ("7", "8", "9", "stray")])
 
     def test_newer_document_is_reported_once(self):
         """Several comparisons find it; it is not counted as repaired. Another one is reported besides."""

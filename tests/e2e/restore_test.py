@@ -209,7 +209,6 @@ class WrongLog(Case):
             shutil.copytree(log, os.path.join(older, "log"))
             with Server(data=older) as restored:
                 self.assertEqual(restored.must("GET", "/a/_doc/7")["_source"], {"of": "the original"})
-            server.start()
 
     def test_the_log_of_another_server(self):
         with self.server() as server, Server("--backups", self.path("backups")) as other:
@@ -221,7 +220,6 @@ class WrongLog(Case):
             log = os.path.join(other.data, "log")
             self.assertIn("does not belong to the log", self.restore("--from", self.path("backups", "b"), "--log", log, "--data", self.path("x"), status=1))
             self.assertEqual([name for name in os.listdir(self.folder) if name.startswith("x")], [])
-            other.start()
 
     def test_a_backup_of_a_backup(self):
         """A served backup continues from its state, and its own log has the later changes."""
@@ -236,7 +234,6 @@ class WrongLog(Case):
             self.restore("--from", self.path("more", "second"), "--log", os.path.join(served.data, "log"), "--data", self.path("x"))
             with Server(data=self.path("x")) as restored:
                 self.assertEqual(restored.must("GET", "/a/_count")["count"], 3)
-            served.start()
 
 
 class Replay(Case):
@@ -295,7 +292,6 @@ class Replay(Case):
             status, told = self.check(other, "--replay-all", "--log", self.archive, "--log", log)
             self.assertEqual((status, "differ" in told), (1, True), told)
             self.assertEqual(os.path.exists(server.data + ".replayed"), False)
-            server.start()
 
     def test_directory_that_is_no_backup(self):
         """The error names the directory that was given, not a copy of it, and nothing is left."""
@@ -311,7 +307,6 @@ class Replay(Case):
                 done = subprocess.run([PROGRAM, "restore", "--from", backup, "--log", log, "--data", self.path("made")], stderr=subprocess.PIPE, text=True, check=False)
                 self.assertEqual((done.returncode, "tidelock: %s is not a backup" % backup in done.stderr), (1, True), done.stderr)
                 self.assertFalse(os.path.exists(self.path("made")))
-            server.start()
 
     def test_log_of_another_build(self):
         """A data directory that build 0.1.0-core2 left, which did not name itself in its log: its writes are not compared, its state is."""
@@ -353,7 +348,6 @@ class Archive(Case):
                 self.restore("--from", self.path("backups", "b"), "--log", self.archive, "--log", os.path.join(server.data, "log"), "--data", self.path("data"))
                 with Server(data=self.path("data")) as restored:
                     self.assertEqual(documents(restored), end)
-                server.start()
 
     def test_refused(self):
         def start(*options, status=1):

@@ -23,7 +23,7 @@ import unittest
 from urllib.parse import quote
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from server import PROGRAM, Server, check  # noqa: E402
+from server import PROGRAM, Server, check_sound  # noqa: E402
 
 OPTIONS = None
 NAMES = ["bin", "doc", "a", "b", "new dir", "\u00e4\"\\"]
@@ -292,7 +292,7 @@ class RealTree(unittest.TestCase):
             self.settle(judge, unknown)
             self.model.update(judge)
         self.server.stop()
-        self.assertEqual(check(self.server.data)[0], 0, check(self.server.data)[1])
+        check_sound(self.server.data)
         self.server.start()
         self.assertEqual(self.paths(), judge)
 

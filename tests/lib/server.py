@@ -290,3 +290,9 @@ def check(data):
     """Runs tidelock check. Returns: (exit status, its output)."""
     run = subprocess.run([PROGRAM, "check", "--data", data], capture_output=True, text=True, timeout=600)
     return run.returncode, run.stdout + run.stderr
+
+
+def check_sound(data):
+    """Fails if tidelock check finds an error in the data directory."""
+    status, told = check(data)
+    assert status == 0, "tidelock check: status %d: %s" % (status, told)

@@ -9,6 +9,7 @@ import threading
 import time
 
 REPORT_SECONDS = 20
+POLL_SECONDS = 0.01, 0.1  # between two polls of a condition, at the begin of a wait and later
 
 
 class Waiting(threading.Thread):
@@ -33,14 +34,15 @@ class Waiting(threading.Thread):
 
 def until(condition, what):
     """Waits until the condition holds, without a limit but the test's timeout. A long wait is reported on standard error, so that
-    the output of a test that timed out names the condition."""
+    the output of a test that timed out names the condition. It polls the less often the longer it waits: a poll is mostly a request,
+    which under a sanitizer takes some milliseconds of processor time."""
     begin = time.monotonic()
     report = begin + REPORT_SECONDS
     while not condition():
         if time.monotonic() > report:
             print("still waiting after %.0f s until %s" % (time.monotonic() - begin, what), file=sys.stderr, flush=True)
             report += REPORT_SECONDS
-        time.sleep(0.01)
+        time.sleep(min(max((time.monotonic() - begin) / 20, POLL_SECONDS[0]), POLL_SECONDS[1]))
 
 
 def stop_process(process):
