@@ -315,8 +315,6 @@ static void name_key(const struct query_parser *parser, struct sort_key *key, st
         key->by = SORT_DOC;
     } else if (slice_is(field, "_id") || (slice_is(field, "_uid") && parser->dialect == DIALECT_5)) {
         key->by = SORT_ID;
-    } else if (slice_is(field, "_script")) {
-        key->by = SORT_SCRIPT;
     }
 }
 
@@ -466,6 +464,8 @@ static int take_sort_object(struct query_parser *parser, yyjson_val *value, stru
     json_obj_foreach (value, index, count, name, options) {
         struct sort_key *key = &request->sort[request->sort_count];
         name_key(parser, key, json_slice(name));
+        if (slice_is(json_slice(name), "_script")) /* the name alone is a field's: there is no script */
+            key->by = SORT_SCRIPT;
         int r = 0;
         if (yyjson_is_str(options))
             r = take_order(parser, json_slice(options), options, key);
