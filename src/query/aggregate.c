@@ -106,6 +106,29 @@ bool aggregation__is_of_dates(const struct aggregation *aggregation, const struc
     return field == NULL ? aggregation->kind == AGGREGATION_DATE_RANGE : field->type == FIELD_DATE;
 }
 
+/* Parses a date in the aggregation's or the field's format. */
+static int bind_date(struct binder *binder, const struct aggregation *aggregation, const struct mapping_field *field,
+                     struct slice text, int64_t *ret_millis)
+{
+    const struct date_format *format = aggregation->format;
+    if (format == NULL)
+        format = field != NULL && field->format != NULL ? field->format : date_format_default(DATE_RULES_7_10);
+    if (date_parse_math(format, text, binder->context->now_ms, false, aggregation->rounding.zone, ret_millis) != 0)
+        return unwrap(binder, bind__refuse_date(binder, text, date_format_text(format)));
+    return 0;
+}
+
+/* Parses the value of documents that have none: a date by the aggregation's format, if it has one, and in its zone. */
+static int bind_missing(struct binder *binder, const struct aggregation *aggregation, const struct mapping_field *field,
+                        struct field_value *ret_value)
+{
+    if (field == NULL || field->type != FIELD_DATE)
+        return bind_value(binder, aggregation, field, aggregation->missing, ret_value);
+    *ret_value = (struct field_value){.field = field->number, .kind = FIELD_VALUE_I64};
+    return bind_date(binder, aggregation, field, query__scalar_text(binder->arena, aggregation->missing),
+                     &ret_value->i64);
+}
+
 /*
  * Parses the end of a range or a bound: a number, or a date in the aggregation's or the field's
  * format. NULL: `otherwise`.
@@ -113,9 +136,8 @@ bool aggregation__is_of_dates(const struct aggregation *aggregation, const struc
 static int bind_limit(struct binder *binder, const struct aggregation *aggregation, const struct mapping_field *field,
                       yyjson_val *json, bool dates, double otherwise, double *ret_limit)
 {
-    const struct date_format *format = aggregation->format;
     struct slice text = json == NULL ? SLICE_LIT("") : query__scalar_text(binder->arena, json);
-    int64_t millis;
+    int64_t millis = 0;
     *ret_limit = otherwise;
     if (json == NULL)
         return 0;
@@ -125,12 +147,9 @@ static int bind_limit(struct binder *binder, const struct aggregation *aggregati
             return refuse_aggregation(binder, PROBLEM_NUMBER_FORMAT, "For input string: \"%.*s\"", SLICE_ARG(text));
         return 0;
     }
-    if (format == NULL)
-        format = field != NULL && field->format != NULL ? field->format : date_format_default(DATE_RULES_7_10);
-    if (date_parse_math(format, text, binder->context->now_ms, false, aggregation->rounding.zone, &millis) != 0)
-        return unwrap(binder, bind__refuse_date(binder, text, date_format_text(format)));
+    int r = bind_date(binder, aggregation, field, text, &millis);
     *ret_limit = (double)millis;
-    return 0;
+    return r;
 }
 
 static int bind_bounds(struct binder *binder, const struct aggregation *aggregation, const struct mapping_field *field,
@@ -310,7 +329,7 @@ static int bind_field(struct binder *binder, struct aggregation *aggregation, st
     if (r == 0 && !aggregation->limits_bound)
         r = bind_limits(binder, aggregation, bound->field);
     if (r == 0 && aggregation->missing != NULL) {
-        r = bind_value(binder, aggregation, bound->field, aggregation->missing, &bound->missing);
+        r = bind_missing(binder, aggregation, bound->field, &bound->missing);
         bound->has_missing = true;
     }
     if (r == 0 && aggregation->include.given)

@@ -315,8 +315,6 @@ static void name_key(const struct query_parser *parser, struct sort_key *key, st
         key->by = SORT_DOC;
     } else if (slice_is(field, "_id") || (slice_is(field, "_uid") && parser->dialect == DIALECT_5)) {
         key->by = SORT_ID;
-    } else if (slice_is(field, "_script")) {
-        key->by = SORT_SCRIPT;
     }
 }
 
@@ -466,6 +464,8 @@ static int take_sort_object(struct query_parser *parser, yyjson_val *value, stru
     json_obj_foreach (value, index, count, name, options) {
         struct sort_key *key = &request->sort[request->sort_count];
         name_key(parser, key, json_slice(name));
+        if (slice_is(json_slice(name), "_script")) /* the name alone is a field's: there is no script */
+            key->by = SORT_SCRIPT;
         int r = 0;
         if (yyjson_is_str(options))
             r = take_order(parser, json_slice(options), options, key);
@@ -579,43 +579,56 @@ static int take_search_after(struct query_parser *parser, yyjson_val *value, str
     return 0;
 }
 
-static int check_slice_members(struct query_parser *parser, yyjson_val *value)
+static int check_slice_field(struct query_parser *parser, yyjson_val *value)
 {
-    static const char *const known[] = {"field", "id", "max"};
-    size_t i, count;
-    yyjson_val *key, *member;
-    json_obj_foreach (value, i, count, key, member) {
-        bool is_field = slice_is(json_slice(key), "field");
-        if (!is_field && !slice_is(json_slice(key), "id") && !slice_is(json_slice(key), "max"))
-            return query__refuse_unknown_of(parser, SLICE_LIT("slice"), key, known, sizeof known / sizeof *known);
-        if (!is_field || yyjson_is_str(member))
-            continue;
-        query_location(parser->doc, member, false, &parser->line, &parser->column);
-        return query__refuse(parser, NULL, false, PROBLEM_X_CONTENT_PARSE,
-                             "[%zu:%zu] [slice] field doesn't support values of type: %s", parser->line, parser->column,
-                             json_token(member));
-    }
-    return 0;
+    if (yyjson_is_str(value))
+        return 0;
+    query_location(parser->doc, value, false, &parser->line, &parser->column);
+    return query__refuse(parser, NULL, false, PROBLEM_X_CONTENT_PARSE,
+                         "[%zu:%zu] [slice] field doesn't support values of type: %s", parser->line, parser->column,
+                         json_token(value));
+}
+
+/* Takes `id` or `max` of a slice, and checks it against the other one if that was before it; -1: it was not. */
+static int take_slice_number(struct query_parser *parser, struct slice name, yyjson_val *value, int32_t *id,
+                             int32_t *max)
+{
+    bool is_id = slice_is(name, "id");
+    int r = take_int(parser, value, is_id ? id : max);
+    if (r != 0)
+        return r;
+    const char *why = is_id && *id < 0            ? "id must be greater than or equal to 0"
+                      : !is_id && *max <= 1       ? "max must be greater than 1"
+                      : *max != -1 && *id >= *max ? "max must be greater than id"
+                                                  : NULL;
+    if (why == NULL)
+        return 0;
+    r = query__refuse(parser, value, false, PROBLEM_ILLEGAL_ARGUMENT, "%s", why);
+    return parser->dialect == DIALECT_7 ? query__wrap_refusal(parser, "slice", name) : r;
 }
 
 static int take_slice(struct query_parser *parser, yyjson_val *value, struct search_request *request)
 {
+    static const char *const known[] = {"field", "id", "max"};
     int32_t id = -1, max = -1;
-    yyjson_val *field = json_get_lit(value, "field"), *id_value = json_get_lit(value, "id"),
-               *max_value = json_get_lit(value, "max");
-    int r = check_slice_members(parser, value);
-    if (r == 0 && id_value != NULL)
-        r = take_int(parser, id_value, &id);
-    if (r == 0 && max_value != NULL)
-        r = take_int(parser, max_value, &max);
-    if (r != 0)
-        return r;
+    size_t i, count;
+    yyjson_val *key, *member, *field = json_get_lit(value, "field");
+    json_obj_foreach (value, i, count, key, member) {
+        struct slice name = json_slice(key);
+        int r;
+        if (slice_is(name, "field"))
+            r = check_slice_field(parser, member);
+        else if (slice_is(name, "id") || slice_is(name, "max"))
+            r = take_slice_number(parser, name, member, &id, &max);
+        else
+            r = query__refuse_unknown_of(parser, SLICE_LIT("slice"), key, known, sizeof known / sizeof *known);
+        if (r != 0)
+            return r;
+    }
     if (id < 0)
         return query__refuse(parser, value, true, PROBLEM_ILLEGAL_ARGUMENT, "id must be greater than or equal to 0");
     if (max <= 1)
         return query__refuse(parser, value, true, PROBLEM_ILLEGAL_ARGUMENT, "max must be greater than 1");
-    if (id >= max)
-        return query__refuse(parser, value, true, PROBLEM_ILLEGAL_ARGUMENT, "max must be greater than id");
     if (max > 1024)
         return query__refuse(parser, value, true, PROBLEM_ILLEGAL_ARGUMENT,
                              "The number of slices [%d] is too large. It must be less than [1024]. "

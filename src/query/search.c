@@ -893,6 +893,12 @@ static bool wants_best(const struct search *search)
     return search->request->track_scores && search->request->sort_count > 0;
 }
 
+/* Returns: whether the reply has the maximum score. */
+static bool shows_max_score(const struct search_request *request)
+{
+    return (request->sort_count == 0 || request->track_scores) && request->collapse.data == NULL;
+}
+
 static int run_collecting(struct search *search, size_t from, size_t size)
 {
     struct hit_queue queue;
@@ -961,7 +967,8 @@ static size_t page_size(const struct search_request *request)
 }
 
 /*
- * Adds all documents visible to the caller to the global aggregations, independently of the query.
+ * Adds all documents of the slice that are visible to the caller to the global aggregations, independently of the
+ * query.
  */
 static int add_visible(struct search *search, struct search_part *part)
 {
@@ -985,7 +992,7 @@ static int add_visible(struct search *search, struct search_part *part)
         match_doc_set(match_doc, type, id, doc);
         charge(search, match_doc);
         bool taken = (part->index->shards == NULL || part->index->shards[shard_number(part)]) &&
-                     bound_query_match(part->visible, match_doc, &ignored);
+                     in_slice(search->request, part) && bound_query_match(part->visible, match_doc, &ignored);
         match_doc->score = 1;
         if (taken)
             aggregator_add_global(search->aggregator, match_doc);
@@ -1073,12 +1080,7 @@ int search_run(const struct search_context *context, const struct search_request
     else if (r == 0)
         r = can_stream(&search) && !wants_best(&search) ? run_streaming(&search, from, size)
                                                         : run_collecting(&search, from, size);
-    if (request->sort_count > 0 && !request->track_scores)
-        ret_result->has_max_score = false;
-    for (size_t i = 0; i < request->sort_count && request->sort_count == 1; i++)
-        ret_result->has_max_score =
-            ret_result->has_max_score || (request->sort[i].by == SORT_SCORE && ret_result->total > 0);
-    ret_result->has_max_score = ret_result->has_max_score && request->collapse.data == NULL;
+    ret_result->has_max_score = ret_result->has_max_score && shows_max_score(request);
     return finish(&search, r);
 }
 
@@ -1329,14 +1331,14 @@ static int next_page(const struct search_context *context, const struct search_r
     if (r == 0)
         r = search_begin(&search);
     if (r == 0 && !cursor->begun) /* a stream would count the documents for terminate_after anew on each page */
-        cursor->streaming = can_stream(&search) && request->terminate_after == 0;
+        cursor->streaming = can_stream(&search) && !wants_best(&search) && request->terminate_after == 0;
     if (r == 0 && !cursor->ended)
         r = cursor->streaming ? next_streaming(&search, cursor, emit, user)
                               : next_collecting(&search, cursor, emit, user);
     if (r == 0 && !cursor->begun) {
         cursor->begun = true;
         cursor->total = result->total;
-        cursor->has_max_score = result->has_max_score && request->sort_count == 0;
+        cursor->has_max_score = result->has_max_score && shows_max_score(request);
         cursor->max_score = result->max_score;
     }
     result->total = cursor->total;

@@ -38,6 +38,7 @@ WITH_QUERY = {"df", "analyzer", "analyze_wildcard", "default_operator", "lenient
 # Names of these calls or parameters are refused, and why.
 REFUSED = {
     ("get_source", "version"): "so does 7.10", ("get_source", "version_type"): "so does 7.10",
+    ("update_by_query", "version_type"): "so does 7.10",
     ("update", "lang"): "so does 7.10",
     ("*", "suggest_field"): "suggesters are not supported", ("*", "suggest_mode"): "suggesters are not supported",
     ("*", "suggest_size"): "suggesters are not supported", ("*", "suggest_text"): "suggesters are not supported",

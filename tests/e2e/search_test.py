@@ -173,6 +173,17 @@ class Search(unittest.TestCase):
             status, reply = self.server.ask("POST", "/s/_search?sort=" + ",".join(query), body)
             self.assertEqual((status, reply["error"]["reason"]), (400, "more than 64 sort keys"))
 
+    def test_script_sort_without_script(self):
+        """The name alone is that of a field, which has no mapping."""
+        self.fill("s", 3)
+        for query, body in (("?sort=_script", {}), ("?sort=_script:desc", {}), ("", {"sort": ["_script"]}), ("", {"sort": "_script"}),
+                            ("", {"aggs": {"a": {"top_hits": {"sort": ["_script"]}}}})):
+            status, reply = self.server.ask("POST", "/s/_search" + query, body)
+            self.assertEqual((status, reply["error"]["root_cause"][0]["reason"]),
+                             (400, "No mapping found for [_script] in order to sort on"))
+        status, reply = self.server.ask("POST", "/s/_search", {"sort": [{"_script": "asc"}]})
+        self.assertEqual(status, 400, reply)
+
     def test_scroll_is_cleared(self):
         self.fill("s", 3)
         scroll = self.ok("POST", "/s/_search?scroll=1m", {"size": 1})["_scroll_id"]

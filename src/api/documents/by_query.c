@@ -28,7 +28,7 @@ static void write_rate(struct json_writer *writer, double rate)
     buf_deinit(&text);
 }
 
-/* Writes the status as Elasticsearch shows it: inside braces of the caller's. */
+/* Writes the status as Elasticsearch shows it: inside braces of the caller's. `slice`: its number, -1: the whole. */
 static void write_status(struct json_writer *writer, const struct by_query *by, const struct by_query_status *status,
                          int slice, double rate)
 {
@@ -54,6 +54,13 @@ static void write_status(struct json_writer *writer, const struct by_query *by, 
     number(writer, "throttled_until_millis", 0);
 }
 
+/* Writes the status of the whole call, which may be one slice of several calls: that of `slice` in its body. */
+static void write_sum(struct json_writer *writer, const struct by_query *by, double rate)
+{
+    bool slice = by->slices == 1 && by->call.search.slice_max > 0;
+    write_status(writer, by, &by->sum, slice ? (int)by->call.search.slice_id : -1, rate);
+}
+
 static void write_slices(struct json_writer *writer, const struct by_query *by, double rate)
 {
     if (by->part_count <= 1)
@@ -75,7 +82,7 @@ static void write_response(struct json_writer *writer, const struct by_query *by
     number(writer, "took", (uint64_t)(search_clock_us() - by->task->begun_us) / 1000);
     json_key(writer, "timed_out");
     json_bool(writer, by->timed_out);
-    write_status(writer, by, &by->sum, -1, rate);
+    write_sum(writer, by, rate);
     if (by->rolled_back) {
         json_key(writer, "rolled_back");
         json_bool(writer, true);
@@ -113,7 +120,7 @@ static void publish_status(struct by_query *by)
     double rate = task_requests_per_second(by->task);
     json_writer_init(&writer, &text);
     json_begin(&writer, '{');
-    write_status(&writer, by, &by->sum, -1, rate);
+    write_sum(&writer, by, rate);
     write_slices(&writer, by, rate);
     json_end(&writer, '}');
     task_set_status(by->task, buf_as_slice(&text));

@@ -386,7 +386,8 @@ static int read_slices(struct request *request, struct by_query *by)
     }
     if (!slice_to_u64(text, &number) || number < 1)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
-                              "[slices] must be a positive integer or the string \"auto\"");
+                              "[slices] must be a positive integer or the string \"auto\", but was [%.*s]",
+                              SLICE_ARG(text));
     if (number > BY_QUERY_SLICES_MAX)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
                               "The number of slices [%.*s] is too large. It must be less than [%d]. This "
@@ -526,7 +527,8 @@ int by_query_read(struct request *request, struct by_query *by)
     if (r == 0)
         r = validate(request, by);
     by->call.search.size = by->batch;
-    by->call.search.aggregations = NULL; /* the reply has none */
+    by->call.search.aggregations = NULL; /* the reply has none, and no scores */
+    by->call.search.track_scores = false;
     by->session = keep(by, request->session);
     by->transaction = keep(by, request->transaction);
     by->fencing_token = request->fencing_token;

@@ -7,6 +7,7 @@
 #include "api/request/index_set.h"
 #include "api/request/location.h"
 #include "api/request/name_list.h"
+#include "core/catalog/index_settings.h"
 
 /* Defaults that ?include_defaults shows where an index says nothing else. */
 static const struct {
@@ -99,6 +100,31 @@ static struct command *make_change(struct request *request, struct slice index, 
     return command;
 }
 
+/*
+ * Refuses settings that only a closed index, or none, takes. The core checks that too, but passes over those that
+ * preserve_existing keeps as they are.
+ */
+static int check_preserved(struct request *request, const struct index_set *set, yyjson_val *json)
+{
+    struct settings settings = {NULL, 0};
+    if (settings_parse(json, SLICE_LIT("index."), request->arena, &settings, &request->problem) != 0 ||
+        index_settings__check(&settings, true, request->arena, &request->problem) != 0)
+        return REQUEST_REFUSED;
+    struct slice key = index_settings__static(&settings);
+    for (size_t i = 0; key.data != NULL && i < set->count; i++) {
+        const struct catalog_index *index = set->targets[i].index;
+        if (!index->closed)
+            return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                                  "Can't update non dynamic settings [[%.*s]] for open indices [[%.*s/%.*s]]",
+                                  SLICE_ARG(key), SLICE_ARG(index->name), SLICE_ARG(index->uuid));
+        if (settings_find(&settings, SLICE_LIT("index.number_of_shards")) != NULL)
+            return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                                  "final %.*s setting [index.number_of_shards], not updateable",
+                                  SLICE_ARG(index->name));
+    }
+    return 0;
+}
+
 /* Returns: whether an object has a member that is no object, at any level. */
 static bool has_setting(yyjson_val *object)
 {
@@ -129,9 +155,13 @@ int handle_settings_put(struct request *request)
     if (!blank && doc.root == NULL)
         return request_refuse(request, PROBLEM_PARSE, "request body is required");
     yyjson_val *settings = blank ? NULL : json_get_lit(doc.root, "settings");
-    if (blank || !has_setting(yyjson_is_obj(settings) ? settings : doc.root))
+    if (!blank && !yyjson_is_obj(settings))
+        settings = doc.root;
+    if (blank || !has_setting(settings))
         return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION,
                               "Validation Failed: 1: no settings to update;");
+    if (change->preserve_existing && (r = check_preserved(request, &set, settings)) != 0)
+        return r;
     change->body = request_body(request);
     return index_set_submit(request, &set, make_change, change, reply_acknowledged);
 }
