@@ -23,7 +23,6 @@
 #include "core/session/owners.h"
 #include "core/session/txn.h"
 #include "core/step/core.h"
-#include "core/step/core.h"
 #include "core/transaction/txn_end.h"
 #include "core/unit/handler.h"
 #include "core/unit/unit.h"
