@@ -413,6 +413,21 @@ static bool holds_locks(const struct lock_owner *owner)
     return owner->lock_count + owner->auxiliary_count > 0;
 }
 
+/*
+ * Returns: the locks of the transaction when it has those of the command. Without auxiliary locks for a write in
+ * pieces, which may change as many documents as one in a single step, whose locks are not counted at all.
+ */
+static size_t lock_count_after(const struct acquisition *at)
+{
+    const struct lock_owner *owner = &at->txn->owner.locks;
+    size_t count = owner->lock_count + (at->in_pieces ? 0 : owner->auxiliary_count);
+    for (size_t i = 0; i < at->specs.count; i++) {
+        const struct lock_spec *spec = &at->specs.items[i];
+        count += !spec->insert_intention && !(at->in_pieces && spec->auxiliary);
+    }
+    return count;
+}
+
 static int acquire_in_txn(struct acquisition *at, uint64_t deadline)
 {
     REQUIRE(at->txn != NULL);
@@ -420,8 +435,7 @@ static int acquire_in_txn(struct acquisition *at, uint64_t deadline)
     if (at->targets.count == 0)
         return finish(at, deadline);
     acquisition__collect_specs(at, NULL);
-    if (at->txn->owner.locks.lock_count + at->txn->owner.locks.auxiliary_count + lock_specs__lock_count(&at->specs) >
-        core->limits.locks_per_session_max) {
+    if (lock_count_after(at) > core->limits.locks_per_session_max) {
         acquisition__refuse_too_many_locks(at);
         return leave_refused(at);
     }

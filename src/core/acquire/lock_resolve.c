@@ -24,26 +24,9 @@
 #include "json/references.h"
 #include "mapping/mapping.h"
 
-struct session;
-
-struct txn;
-
-struct lock_owner;
-
-struct lock_spec;
-
-struct lock_spec_list;
 #define LOCK_TARGETS_MAX 100000
 #define LOCK_PATH_BYTES_MAX 65536
 #define LOCK_NAME_BYTES_MAX 512
-
-size_t lock_specs__lock_count(const struct lock_spec_list *specs)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < specs->count; i++)
-        count += !specs->items[i].insert_intention;
-    return count;
-}
 
 /* --- Memory estimates --------------------------------------------------------------------------------------------- */
 

@@ -27,8 +27,6 @@ struct lock_spec_list {
  * Requires: an open unit; the spec has a mode.
  */
 void lock_specs__add(struct core *core, struct lock_spec_list *specs, const struct lock_spec *spec);
-/* Returns: how many of the specs are locks; insert intentions do not count. */
-size_t lock_specs__lock_count(const struct lock_spec_list *specs);
 /*
  * Returns: an estimate of the bytes that these locks take, with each directory above them. Shared
  *          directories are counted once only if the sum would exceed `most` otherwise.

@@ -967,7 +967,7 @@ static void test_build_follows_another_after_kill_of_all_hosts(void **state)
     struct host hosts[HOSTS] = {0};
     struct options options = plain();
     struct killed_hosts killed = {.medium = medium, .waiting = &hosts[1]};
-    struct thread thread;
+    struct thread thread = {0};
     (void)state;
     begin_all(hosts, medium);
     must(run(&hosts[0], write_command(WRITE_INDEX, "1")));
