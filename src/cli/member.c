@@ -400,7 +400,7 @@ static int copy_files(struct client *client, yyjson_val *reply, const char *into
     char path[128];
     snprintf(path, sizeof path, "/_cluster/_checkpoint/%s", checkpoint);
     if (client_request(client, "DELETE", path, SLICE_NONE, ATTEMPT_US) == 0)
-        log_warning("a copied checkpoint is left on the other host until that starts again");
+        log_warning("a copied checkpoint is left on the other host, which deletes it after ten minutes");
     yyjson_doc_free(kept);
     return r;
 }
@@ -595,6 +595,14 @@ static int check_identity(const struct member_options *o, const struct identity 
                                                    "the directory has data that is not the cluster's; a new host of a "
                                                    "cluster starts with an empty directory")
                                      : 0;
+    /* Its cluster does not exist: another host's genesis was first, and that one's data is the cluster's. */
+    if (identity->state == STATE_FOUNDING && strcmp(identity->cluster, cluster) != 0)
+        return refuse_data(TL_ERR_BUSY, ret_reason,
+                           "another host has made the cluster at %.*s of its data, before this one could: start this "
+                           "host with an empty directory to join that; or, for the data in this directory, give "
+                           "--cluster a prefix at which there is no cluster, or remove its file [cluster] and start "
+                           "it without --cluster",
+                           SLICE_ARG(o->log.url));
     return check_cluster(identity, o->log.url, cluster, ret_reason);
 }
 
@@ -710,6 +718,20 @@ static int settle_creation(const struct member_options *o, struct identity *iden
     return r == 0 ? write_identity(o->data, identity, ret_reason) : r;
 }
 
+/* Warns of keys that a trim harms, and that take of the quota. One attempt: nothing depends on the answer. */
+static void warn_of_foreign_keys(struct cmdlog *log)
+{
+    tl_cleanup(buf_deinit) struct buf key = BUF_INIT(BUF_UNLIMITED), text = BUF_INIT(BUF_UNLIMITED);
+    if (cmdlog_etcd_find_foreign_key(log, clock_boot_us() + ATTEMPT_US, &key) != 0)
+        return;
+    buf_escape_line(&text, buf_as_slice(&key));
+    log_warning(
+        "etcd has keys that are not of this cluster, such as [%.*s]: a trim of the log compacts all of etcd, so "
+        "its revisions are lost to other programs and other clusters, and all keys share its quota. Give each "
+        "cluster an etcd of its own",
+        SLICE_ARG(buf_as_slice(&text)));
+}
+
 /* Of the prefix of a cluster that this host would make. */
 static int check_prefix(const struct member_options *o, char **ret_reason)
 {
@@ -739,6 +761,8 @@ static int become(const struct member_options *o, struct cluster_member *member,
     if (r == CMDLOG_NOT_FOUND && (r = check_prefix(o, ret_reason)) == 0 &&
         (r = found(o, member->log, &identity, ret_reason)) == 0)
         r = read_genesis(o, member->log, &genesis, ret_reason);
+    if (r == 0)
+        warn_of_foreign_keys(member->log);
     if (r == 0 && identity.state == STATE_CREATING)
         r = settle_creation(o, &identity, &genesis, ret_reason);
     if (r == 0)

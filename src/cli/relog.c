@@ -156,19 +156,30 @@ static int read_backup(const char *path, struct recovered *ret_store, tl_ts *ret
     return r == 0 ? 0 : complain(path, r, reason);
 }
 
-/* Reads the timestamp at which an entry was proposed. Returns: 0; fatal codes. */
-static int read_ts(struct slice bytes, tl_ts *ret_ts)
+/*
+ * Reads the timestamp at which an entry was proposed, and the length of its part with the commands that may have
+ * timestamps up to `until`. Each command has at least one timestamp, so those that certainly follow are cut off. A
+ * command may have more (a LOCK has one for each lock): how many, only its step knows.
+ * Returns: 0; fatal codes.
+ */
+static int read_entry(struct slice bytes, tl_ts until, tl_ts *ret_ts, size_t *ret_len)
 {
     struct list commands = LIST_INIT(commands);
     struct command_group_header head;
+    struct slice rest, command;
     int r = command_group_decode(bytes, &head, &commands);
     while (!list_empty(&commands)) {
-        struct command *command = list_entry(commands.next, struct command, link);
-        list_remove(&command->link);
-        command_free(command);
+        struct command *decoded = list_entry(commands.next, struct command, link);
+        list_remove(&decoded->link);
+        command_free(decoded);
     }
-    *ret_ts = r == 0 ? head.ts : 0;
-    return r;
+    if (r != 0 || (r = command_group_open(bytes, &rest)) != 0)
+        return r;
+    for (tl_ts ts = head.ts; ts <= until && command_group_take(&rest, &command); ts++)
+        ;
+    *ret_ts = head.ts;
+    *ret_len = bytes.len - rest.len;
+    return 0;
 }
 
 /* Appends the entries after the backup, up to the timestamp or the position. */
@@ -183,12 +194,16 @@ static int append_entries(const struct relog_options *o, struct cmdlog *from, st
         return r;
     while ((r = cmdlog_next(cursor, &entry)) == 0) {
         tl_ts ts;
-        if (entry.position > o->last || (r = read_ts(entry.bytes, &ts)) != 0 || ts > o->until)
+        size_t len;
+        if (entry.position > o->last || (r = read_entry(entry.bytes, o->until, &ts, &len)) != 0 || ts > o->until)
             break;
-        if ((r = cmdlog_append(to, &entry.bytes, 1, &position)) != 0)
+        struct slice kept = slice_make(entry.bytes.data, len);
+        if ((r = cmdlog_append(to, &kept, 1, &position)) != 0)
             break;
         restored->entries++;
         restored->newest = ts > restored->newest ? ts : restored->newest;
+        if (len < entry.bytes.len)
+            break;
     }
     cmdlog_unfollow(cursor);
     if (r == 0 || r == CMDLOG_END)

@@ -21,18 +21,19 @@ struct relog_options {
     const char
         *logs[RELOG_LOGS_MAX]; /* folders with segments of the log; those of a running server may change meanwhile */
     int log_count;
-    tl_ts until;          /* timestamp of the last entry to apply; TL_TS_MAX: all */
+    tl_ts until;          /* timestamp of the last command to apply; TL_TS_MAX: all */
     cmdlog_position last; /* position of the last entry to apply; UINT64_MAX: all */
 };
 
 struct relogged {
     cmdlog_position first; /* entry after the backup */
     uint64_t entries;      /* number of appended entries */
-    tl_ts newest;          /* timestamp of the last entry */
+    tl_ts newest;          /* timestamp at which the last entry was proposed */
 };
 
 /*
- * Creates a data directory from the backup and the entries after it; without a backup it has a log
+ * Creates a data directory from the backup and the entries after it, the last one without its commands that
+ * certainly have timestamps above `until`; without a backup it has a log
  * and no store. Writes nothing else, except DIRECTORY.log temporarily.
  * Requires: `directory` does not exist.
  * Returns: 0; -1, with the reason on standard error, and no files remain.

@@ -34,6 +34,13 @@ int cmdlog_etcd_open(const struct cmdlog_etcd_options *options, struct cmdlog **
  */
 struct slice cmdlog_etcd_reserved_part(struct slice url);
 
+/*
+ * Finds a key in etcd that does not begin with this cluster's prefix, and appends it to `key`.
+ * Returns: 0; CMDLOG_NOT_FOUND: all do; CMDLOG_UNREACHABLE; TL_ERR_IO: etcd refuses it, as to a user
+ *   whose role has this cluster's keys only; TL_ERR_CORRUPT.
+ */
+int cmdlog_etcd_find_foreign_key(struct cmdlog *log, uint64_t until, struct buf *key) TL_MUST_USE;
+
 /* Statistics since the opening. */
 struct cmdlog_etcd_counts {
     uint64_t appends;     /* puts that are in the log */

@@ -734,7 +734,7 @@ int journal_forget_host(struct journal *journal, struct slice name, struct comma
     int r = JOURNAL_HOST_UNKNOWN;
     for (size_t i = 0; i < count; i++)
         if (slice_equal(hosts[i].name, name))
-            r = hosts[i].live ? JOURNAL_HOST_LIVES : 0;
+            r = hosts[i].live || hosts[i].self ? JOURNAL_HOST_LIVES : 0;
     mem_free(hosts);
     if (r != 0)
         return r;

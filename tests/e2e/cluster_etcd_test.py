@@ -90,6 +90,19 @@ class LostEntries(unittest.TestCase):
         self.assertEqual(self.must(a, "GET", "/w/_doc/1")["_source"], {"v": 1})
         self.assertEqual(a.errors().count("etcd has lost entries"), 1)
 
+    def test_host_warns_of_keys_that_are_not_of_its_cluster(self):
+        """A trim compacts all of etcd. Keys before and after those of the cluster; none at the first start."""
+        a = self.host("a")
+        a.start().stop()
+        self.assertNotIn("keys that are not of this cluster", a.errors())
+        for key, shown in ((b"tidelock", "tidelock"), (b"tidelock0\n", r"tidelock0\n")):
+            name = base64.b64encode(key).decode()
+            self.etcd.ask("kv/put", key=name, value=name)
+            again = self.host("a", data=a.data)
+            again.start().stop()
+            self.assertIn("etcd has keys that are not of this cluster, such as [%s]" % shown, again.errors())
+            self.etcd.ask("kv/deleterange", key=name)
+
     def test_keys_that_are_deleted_end_hosts(self):
         a = self.host("a")
         a.start()

@@ -316,8 +316,13 @@ class Creation(Hosts):
             host = self.host(name, data=self.directory_of_killed_host(number, "creating", has_store))
             until(lambda host=host: host.ask("GET", "/w/_doc/1")[0] == 200, "the document")
         self.await_live(first)
-        with self.assertRaisesRegex(RuntimeError, "the directory is of cluster 0*4,"):
-            self.host("d", data=self.directory_of_killed_host(4, "founding", True))
+        data = self.directory_of_killed_host(4, "founding", True)
+        with self.assertRaisesRegex(RuntimeError, "another host has made the cluster at .* of its data, .* empty directory .* a prefix at which there is no cluster, or remove its file "):
+            self.host("d", data=data)
+        other = Server("--cluster", self.cluster + "-other", "--node-name", "d", data=data, port=free_port())  # as the refusal says
+        self.addCleanup(other.close)
+        other.start()
+        self.must(other, "GET", "/_cluster/health")
 
 
 @unittest.skipUnless(shutil.which("etcd"), "there is no etcd")

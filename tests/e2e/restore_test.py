@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import threading
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
@@ -68,6 +69,42 @@ def documents(server, ts=None):
 
 
 class Restore(Case):
+    def test_concurrent_later_changes_are_left_out(self):
+        """An entry of the log may have the commands of several clients: those after the timestamp are not restored, although their entry begins before it."""
+        clients, found = 24, {}
+
+        def write(connection, name):
+            for i in range(20):
+                server.request("PUT", "/c/_doc/%s-%d" % (name, i), {"v": i}, connection=connection)
+
+        def longest_run():
+            """Returns: the most consecutive timestamps: a clock does not tick once for each entry."""
+            times, runs = sorted(found.values()), [[]]
+            for at in times:
+                runs.append([]) if runs[-1] and at != runs[-1][-1] + 1 else None
+                runs[-1].append(at)
+            return max(runs, key=len)
+
+        with self.server() as server:
+            server.must("PUT", "/c/_doc/first", {"v": 0})
+            server.must("POST", "/_backup/b")
+            rounds = 0
+            while len(longest_run()) < 3:
+                threads = [threading.Thread(target=write, args=(server.connect(), "%d-%d" % (rounds, i))) for i in range(clients)]
+                for thread in threads:
+                    thread.start()
+                for thread in threads:
+                    thread.join()
+                rounds += 1
+                hits = server.must("POST", "/c/_search?commit_timestamp=true", {"size": 10000})["hits"]["hits"]
+                found = {hit["_id"]: hit["_commit_timestamp"] for hit in hits}
+            server.stop()
+            last = longest_run()[0]
+            self.restore("--from", self.path("backups", "b"), "--log", self.archive, "--log", os.path.join(server.data, "log"), "--until", str(last), "--data", self.path("data"))
+            with Server(data=self.path("data")) as restored:
+                hits = restored.must("POST", "/c/_search", {"size": 10000})["hits"]["hits"]
+                self.assertEqual({hit["_id"] for hit in hits}, {name for name, at in found.items() if at <= last})
+
     def step(self, server, rng, number):
         index, key = rng.choice("ab"), str(rng.randrange(20))
         kind = rng.randrange(10)

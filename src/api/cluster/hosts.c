@@ -251,12 +251,12 @@ static int make_run(struct request *request)
     }
     const char *name = strrchr(folder, '/') + 2;
     snprintf(made, sizeof made, "%.*s/copies/%s", SLICE_ARG(data), name);
+    note_use(folder); /* before it has a name by which it could be deleted as unused */
     if (rename(folder, made) != 0) {
         r = request_refuse(request, PROBLEM_ILLEGAL_STATE, "no checkpoint was made: %s", strerror(errno));
         file_remove_tree(folder);
         return r;
     }
-    note_use(made);
     reply_begin(request, 200, &writer);
     json_begin(&writer, '{');
     json_key(&writer, "checkpoint");

@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/types.h"
+#include "cmdlog/cmdlog_etcd.h"
 #include "cmdlog/etcd/cmdlog_etcd_internal.h"
 
 enum { TIMEOUT_US = 5 * TL_SECOND /* of calls that have no `until` */ };
@@ -50,6 +51,33 @@ int metadata__read_head(struct cmdlog *base, uint64_t until, cmdlog_position *re
         *ret_position = position;
     }
     return r;
+}
+
+/* Appends the first key of a range to `key`. Returns: as cmdlog_etcd_find_foreign_key(). */
+static int first_key(struct cmdlog_etcd *log, struct slice from, struct slice end, uint64_t until, struct buf *key)
+{
+    struct etcd_range first = {.key = from, .end = end, .keys_only = true, .serializable = true, .limit = 1};
+    tl_cleanup(buf_deinit) struct buf reply = BUF_INIT(BUF_UNLIMITED);
+    struct etcd_kv kv;
+    int r = range(log, &first, until, &reply);
+    struct slice rest = buf_as_slice(&reply);
+    if (r != 0 || (r = etcd_take_kv(&rest, &kv)) < 0)
+        return r;
+    if (r == 1)
+        buf_slice(key, kv.key);
+    return r == 1 ? 0 : CMDLOG_NOT_FOUND;
+}
+
+int cmdlog_etcd_find_foreign_key(struct cmdlog *base, uint64_t until, struct buf *key)
+{
+    static const struct slice lowest = {"", 1}; /* as an end: that of all keys */
+    struct cmdlog_etcd *log = cmdlog_etcd_of(base);
+    tl_cleanup(buf_deinit) struct buf own = BUF_INIT(BUF_UNLIMITED), end = BUF_INIT(BUF_UNLIMITED);
+    buf_slice(&own, log->prefix);
+    buf_byte(&own, '/');
+    etcd_prefix_end(buf_as_slice(&own), &end);
+    int r = first_key(log, lowest, buf_as_slice(&own), until, key);
+    return r == CMDLOG_NOT_FOUND ? first_key(log, buf_as_slice(&end), lowest, until, key) : r;
 }
 
 /* --- Genesis ------------------------------------------------------------------------------------------------------ */

@@ -1502,6 +1502,27 @@ static void test_host_is_forgotten_while_log_is_scarce(void **state)
     double_medium_free(medium);
 }
 
+/* A host that is out is asked to forget itself, before its JOIN is in the log: it runs, and keeps its checkpoint. */
+static void test_host_that_is_out_does_not_forget_itself(void **state)
+{
+    struct double_medium *medium = double_medium_new();
+    struct host hosts[2] = {0};
+    struct command *command = NULL;
+    (void)state;
+    begin(&hosts[0], medium, "a");
+    begin(&hosts[1], medium, "b");
+    cmdlog_double_hold(hosts[1].log, true);
+    double_medium_end_life(medium, "b");
+    while (is_live(&hosts[1], "b"))
+        usleep(1000);
+    int r = journal_forget_host(hosts[1].journal, SLICE_LIT("b"), &command);
+    cmdlog_double_hold(hosts[1].log, false);
+    assert_int_equal(r, JOURNAL_HOST_LIVES);
+    must(run(&hosts[1], write_command(WRITE_INDEX, "1")));
+    compare_and_end(hosts, 2);
+    double_medium_free(medium);
+}
+
 /* If the log has no space for any entry, the request is refused; its client may repeat it. */
 static void test_forgetting_a_host_is_refused_while_log_takes_nothing(void **state)
 {
@@ -2147,6 +2168,7 @@ int main(void)
         cmocka_unit_test(test_join_that_log_refuses_later_is_repeated),
         cmocka_unit_test(test_scarce_log_has_heartbeats_only),
         cmocka_unit_test(test_host_is_forgotten_while_log_is_scarce),
+        cmocka_unit_test(test_host_that_is_out_does_not_forget_itself),
         cmocka_unit_test(test_forgetting_a_host_is_refused_while_log_takes_nothing),
         cmocka_unit_test(test_ends_of_waits_outlast_lack_of_space),
         cmocka_unit_test(test_end_of_wait_that_log_refuses_later_is_repeated),
