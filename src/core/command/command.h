@@ -671,7 +671,11 @@ enum {
     /* An atomic write, and what a transaction commits, are limited by their work: CORE_ATOMIC_WORK. */
     COMMAND_SINCE_WHOLE_WORK = 11,
     /* An atomic write that takes more than a step may is carried out in pieces: acquire_pieces.c. */
-    COMMAND_SINCE_ATOMIC_PIECES = 12
+    COMMAND_SINCE_ATOMIC_PIECES = 12,
+    /* Requests that its step grants count by the resources that they lock: LOCK_GRANT_PLACES. */
+    COMMAND_SINCE_GRANTED_PLACES = 12,
+    /* A write is charged to the step before the commands that resume in it: core_step(). */
+    COMMAND_SINCE_WRITE_CHARGED = 12
 };
 
 struct command {

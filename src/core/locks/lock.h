@@ -173,6 +173,7 @@ struct lock_table {
     size_t cleanup_quota; /* cleanup requests that may still be granted */
     size_t grant_quota;   /* cost of other waiting requests that may still be granted */
     bool precedes_undo;   /* the step's command is of a version before 8: its grants are not unconfirmed */
+    bool grants_by_specs; /* the step's command is of a version before 12 */
     /* calls of lock_table_suspend_grants() without their _resume_grants() */
     unsigned grants_suspended;
     uint64_t suspensions; /* since lock_table_init(), nested ones not counted */
@@ -336,12 +337,13 @@ void lock_table_set_cleanup_quota(struct lock_table *table, size_t max);
 bool lock_table_has_ready_cleanup(const struct lock_table *table);
 /*
  * Begins a step in which waiting requests of at most `max` cost may be granted, and the last one of
- * them whatever it costs: one for each request, one for LOCK_GRANT_SPECS of its locks, and one for
- * LOCK_GRANT_PASSED requests that wait where it does. The remaining ones continue to wait, in their
- * order; those that follow in a queue do not overtake them. Unlimited in a new table.
+ * them whatever it costs: one for each request, one for LOCK_GRANT_PLACES of the resources that it
+ * locks or sets an intention lock on (with `grants_by_specs`, for LOCK_GRANT_SPECS of its locks), and one
+ * for LOCK_GRANT_PASSED requests that wait where it does. The remaining ones continue to wait, in
+ * their order; those that follow in a queue do not overtake them. Unlimited in a new table.
  */
 void lock_table_set_grant_quota(struct lock_table *table, size_t max);
-enum { LOCK_GRANT_SPECS = 50, LOCK_GRANT_PASSED = 400 };
+enum { LOCK_GRANT_PLACES = 8, LOCK_GRANT_SPECS = 50, LOCK_GRANT_PASSED = 400 };
 /* Returns: whether a request waits only because of that quota. */
 bool lock_table_has_pending_grants(struct lock_table *table);
 /* Grants what waits only because of the quota, as far as that allows now. */

@@ -471,7 +471,9 @@ static size_t grant_cost(const struct lock_request *request)
             if ((lock__conflicts[waiter->bit] & lock__mask((enum lock_bit)bit)) != 0)
                 passed += waiter->resource->queue->counts[bit];
     }
-    return 1 + request->spec_count / LOCK_GRANT_SPECS + passed / LOCK_GRANT_PASSED;
+    size_t places = request->table->grants_by_specs ? request->spec_count / LOCK_GRANT_SPECS
+                                                    : request->waiter_count / LOCK_GRANT_PLACES;
+    return 1 + places + passed / LOCK_GRANT_PASSED;
 }
 
 void lock__queue_process_wakeups(struct lock_table *table)

@@ -246,6 +246,7 @@ void owners__begin_step(struct core *core, enum command_type type)
     REQUIRE(!core->open && core->owners->locks.grants_suspended == 0);
     struct owners *owners = core->owners;
     owners->locks.precedes_undo = core->command_version < COMMAND_SINCE_UNDO;
+    owners->locks.grants_by_specs = core->command_version < COMMAND_SINCE_GRANTED_PLACES;
     bool cleans = type == COMMAND_TICK || core->command_version < COMMAND_SINCE_TICK_CLEANUP ||
                   !lock_table_has_ready_cleanup(&owners->locks);
     bool no_cleanup = type == COMMAND_TRIED || type == COMMAND_SKIP;

@@ -24,6 +24,8 @@
 #include "core/maintenance/maintain.h"
 #include "core/maintenance/sweep.h"
 #include "core/owners/owners_step.h"
+#include "core/session/cost.h"
+#include "core/session/owners.h"
 #include "core/tree/empty_paths.h"
 #include "core/unit/handler.h"
 #include "core/unit/unit.h"
@@ -196,9 +198,10 @@ void core_close(struct core *core)
 
 /* --- Steps -------------------------------------------------------------------------------------------------------- */
 
-/* Runs the command in its unit. */
+/* Runs the command in its unit. A write is charged to the step before the commands that resume after it. */
 static int run_command(struct core *core, struct command *command)
 {
+    size_t items = command->type == COMMAND_WRITE ? command->write.item_count : 0;
     int r, written;
 
     core__begin(core, command->ts);
@@ -208,6 +211,8 @@ static int run_command(struct core *core, struct command *command)
     if (r >= 0)
         r = grants__settle(core);
     written = core__commit(core);
+    if (items > 0 && core->command_version >= COMMAND_SINCE_WRITE_CHARGED)
+        cost_charge(&core->owners->cost_left, cost_since(core, &(struct cost_counters){0}, items));
     return r < 0 ? r : written;
 }
 

@@ -898,6 +898,8 @@ void om_apply(struct om *model, const struct om_op *op, uint64_t ts, struct om_s
     run(model, step, op);
     om_settle(model, step);
     om_end_unit(model);
+    if (op->kind == OP_WRITE)
+        om_charge(&model->cost_left, op->count);
     resume(model, step);
     if (step->cycles_met < step->cycle_count)
         om_wrong(step, "a cycle was reported where there was none");

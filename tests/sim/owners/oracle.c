@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "dirs.h"
+#include "parts.h"
 
 void om_wrong(struct om_step *step, const char *what)
 {
@@ -480,6 +481,43 @@ static struct om_wait *first_grantable(struct om *model)
     return best;
 }
 
+/* Whether a spec locks a thing itself, or something below it. */
+static bool locks_at(const struct om *model, const struct om_spec *spec, struct om_thing thing, bool below)
+{
+    bool itself = om_same(spec->on, thing);
+
+    return below ? is_within(model, spec->on, thing) && (!itself || spec->insert_intention)
+                 : itself && !spec->insert_intention;
+}
+
+/* Whether the first `count` specs of a request have a place: a thing, the mode, and whether it is below. */
+static bool is_placed(const struct om *model, const struct om_wait *request, int count, struct om_thing thing,
+                      uint8_t mode, bool below)
+{
+    for (int i = 0; i < count; i++)
+        if (request->specs[i].mode == mode && locks_at(model, &request->specs[i], thing, below))
+            return true;
+    return false;
+}
+
+/* Rule 14: what a request counts when it is granted: one, and one for each 8 places. */
+static int grant_cost(const struct om *model, const struct om_wait *request)
+{
+    int places = 0;
+
+    for (int i = 0; i < request->spec_count; i++) {
+        const struct om_spec *spec = &request->specs[i];
+        struct om_thing thing = spec->on;
+        for (bool below = spec->insert_intention;; below = true) {
+            places += !is_placed(model, request, i, thing, spec->mode, below);
+            if (thing.kind == OM_ALL)
+                break;
+            thing = above(model, thing);
+        }
+    }
+    return 1 + places / 8;
+}
+
 static void settle(struct om *model, struct om_step *step)
 {
     while (step->wrong == NULL && model->grants_suspended == 0) {
@@ -490,7 +528,7 @@ static void settle(struct om *model, struct om_step *step)
             if (request->deferred != 0)
                 model->cleanup_quota--;
             else
-                model->grant_quota--;
+                om_charge(&model->grant_quota, grant_cost(model, request));
             grant(model, step, request);
             request->event = ++model->last_event;
         } else {

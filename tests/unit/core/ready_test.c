@@ -21,10 +21,8 @@
 
 static uint64_t last_request;
 
-static void give_as(struct core_fixture *box, struct command *command, uint64_t us)
+static void step_as(struct core_fixture *box, struct command *command, uint64_t us)
 {
-    char text[200];
-
     if (box->now <= core_last_ts(box->core))
         box->now = core_last_ts(box->core);
     command->request = ++last_request;
@@ -33,6 +31,13 @@ static void give_as(struct core_fixture *box, struct command *command, uint64_t 
     if (command->type == COMMAND_TICK)
         command->tick.barrier_clock = command->clock;
     assert_int_equal(core_step(box->core, command, &box->effects), 0);
+}
+
+static void give_as(struct core_fixture *box, struct command *command, uint64_t us)
+{
+    char text[200];
+
+    step_as(box, command, us);
     if (!bounded(box->core, text, sizeof text))
         fail_msg("%s", text);
 }
@@ -759,6 +764,91 @@ static uint64_t work_of_grants(size_t count)
     return work > later ? work : later;
 }
 
+/* Requests locks on `count` documents, of the form `path`/number and with numbers from `first`. */
+/* An index with directories. */
+static const char paths_index[] =
+    "{\"settings\":{\"analysis\":{\"analyzer\":{\"paths\":{\"tokenizer\":\"path_hierarchy\"}}}},"
+    "\"mappings\":{\"properties\":{\"path\":{\"type\":\"text\",\"analyzer\":\"paths\"}}}}";
+
+static void lock_many(struct core_fixture *box, const char *session, const char *path, size_t first, size_t count)
+{
+    struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
+
+    command->owner.session = slice_from(session);
+    command->owner.timeout_us = 600 * TL_SECOND;
+    command->lock.targets = arena_zalloc(&command->arena, count * sizeof(struct lock_target));
+    command->lock.target_count = count;
+    for (size_t i = 0; i < count; i++)
+        command->lock.targets[i] =
+            (struct lock_target){.mode = LOCK_X,
+                                 .index = SLICE_LIT("dirs"),
+                                 .path = arena_printf(&command->arena, "%s/%zu", path, first + i)};
+    give(box, command);
+}
+
+/*
+ * `count` LOCKs of `each` documents in a directory wait for one lock, and are granted: by a command of an
+ * `older` version all of them in its step.
+ */
+static void check_grants_of_locks(const char *path, size_t count, size_t each, bool older)
+{
+    enum { SESSIONS = 4 };
+    struct core_fixture box;
+    size_t granted = 0;
+
+    begin(&box, core_limits_default().ephemeral_batch);
+    fixture_index_command(&box, COMMAND_INDEX_CREATE, "dirs", paths_index);
+    session(&box, COMMAND_SESSION_OPEN, "holder");
+    struct command *all = command_new(COMMAND_LOCK, DIALECT_7);
+    all->owner.session = SLICE_LIT("holder");
+    all->lock.targets = arena_zalloc(&all->arena, sizeof(struct lock_target));
+    all->lock.targets[0] = (struct lock_target){.mode = LOCK_X, .index = SLICE_LIT("dirs")};
+    all->lock.target_count = 1;
+    give(&box, all);
+    for (size_t i = 0; i < SESSIONS; i++) {
+        char id[8];
+        snprintf(id, sizeof id, "s%zu", i);
+        session(&box, COMMAND_SESSION_OPEN, id);
+        for (size_t j = 0; j < count / SESSIONS; j++)
+            lock_many(&box, id, path, (i * count + j) * each, each);
+    }
+    free_completed(&box);
+    struct command *unlock = command_new(COMMAND_UNLOCK, DIALECT_7);
+    unlock->owner.session = SLICE_LIT("holder");
+    unlock->version = COMMAND_SINCE_GRANTED_PLACES - older;
+    if (older)
+        step_as(&box, unlock, 10);
+    else
+        give(&box, unlock);
+    assert_int_equal(waiting_count(&box) == 0, older);
+    core_reset_metrics(box.core);
+    while (core_next_deadline(box.core) == 0)
+        tick(&box);
+    for (struct command *command; (command = completed(&box)) != NULL; command_free(command)) {
+        if (command->type != COMMAND_LOCK)
+            continue;
+        assert_int_equal(command->problem.type, PROBLEM_NONE);
+        granted++;
+    }
+    assert_int_equal(granted, count);
+    end(&box);
+}
+
+/* Requests that are granted together count by the places that each locks, also below deep directories. */
+static void test_grants_of_many_locks_are_divided_into_steps(void **state)
+{
+    enum { LEVELS = 100 };
+    char deep[2 * LEVELS + 1];
+    (void)state;
+
+    for (size_t i = 0; i < LEVELS; i++)
+        memcpy(deep + 2 * i, "/d", 3);
+    check_grants_of_locks("/a", 3000, 4, false);
+    check_grants_of_locks("/a", 1500, 49, false);
+    check_grants_of_locks(deep, 1500, 1, false);
+    check_grants_of_locks("/a", 1500, 49, true);
+}
+
 /*
  * Very many requests that are granted together are granted in bounded steps; a step only wakes the
  * others, which takes a few looks.
@@ -770,6 +860,61 @@ static void test_grants_are_divided_into_steps(void **state)
 
     uint64_t work = work_of_grants(FEW);
     assert_in_range(work_of_grants(2 * FEW), 1, work + LOOKS * FEW);
+}
+
+/*
+ * The items of a write count in its step before the commands that resume after it. Before version 12
+ * they did not.
+ */
+static void test_write_leaves_rest_of_step_to_resumed_commands(void **state)
+{
+    enum { MOVED = 20, BATCH = 25 };
+    (void)state;
+
+    for (unsigned older = 0; older < 2; older++) {
+        struct core_fixture box;
+        begin(&box, BATCH);
+        fixture_index_command(&box, COMMAND_INDEX_CREATE, "dirs", paths_index);
+        session(&box, COMMAND_SESSION_OPEN, "holder");
+        struct command *bulk = NULL;
+        for (int moved = 0; moved < 2; moved++) {
+            bulk = fixture_write_command(&box, MOVED);
+            for (size_t i = 0; i < MOVED; i++) {
+                bulk->write.items[i] = fixture_item(WRITE_INDEX, "dirs", "", "", "");
+                bulk->write.items[i].id = arena_printf(&bulk->arena, "%zu", i);
+                bulk->write.items[i].source =
+                    arena_printf(&bulk->arena, "{\"path\":\"/%s/%zu\"}", moved ? "b" : "a", i);
+            }
+            bulk->version = COMMAND_SINCE_WRITE_CHARGED - older;
+            bulk->owner.session = SLICE_LIT("holder");
+            if (moved)
+                break;
+            give(&box, bulk);
+            struct command *all = command_new(COMMAND_LOCK, DIALECT_7);
+            all->owner.session = SLICE_LIT("holder");
+            all->lock.targets = arena_zalloc(&all->arena, sizeof(struct lock_target));
+            all->lock.targets[0] =
+                (struct lock_target){.mode = LOCK_X, .index = SLICE_LIT("dirs"), .path = SLICE_LIT("/a")};
+            all->lock.target_count = 1;
+            give(&box, all);
+            for (size_t i = 0; i < MOVED; i++) {
+                struct command *command = fixture_write_command(&box, 1);
+                command->write.items[0] = fixture_item(WRITE_DELETE, "dirs", "", "", NULL);
+                command->write.items[0].id = arena_printf(&command->arena, "%zu", i);
+                command->owner.timeout_us = 60 * TL_SECOND;
+                give(&box, command);
+            }
+            assert_int_equal(waiting_count(&box), MOVED);
+        }
+        give(&box, bulk);
+        assert_int_equal(waiting_count(&box), 0);
+        assert_int_equal(ready_count(&box), older ? 0 : MOVED - (BATCH - MOVED));
+        while (core_next_deadline(box.core) == 0)
+            tick(&box);
+        assert_int_equal(ready_count(&box), 0);
+        assert_int_equal(fixture_count(&box, "dirs"), 0);
+        end(&box);
+    }
 }
 
 /* --- Ready writes ------------------------------------------------------------------------------------------------- */
@@ -1628,6 +1773,8 @@ int main(void)
         cmocka_unit_test(test_cancel_of_older_version_ends_all_waits),
         cmocka_unit_test(test_timed_out_bulks_retry_in_bounded_steps),
         cmocka_unit_test(test_grants_are_divided_into_steps),
+        cmocka_unit_test(test_grants_of_many_locks_are_divided_into_steps),
+        cmocka_unit_test(test_write_leaves_rest_of_step_to_resumed_commands),
         cmocka_unit_test(test_ready_write_is_not_overtaken),
         cmocka_unit_test(test_ready_write_ends_on_cancel),
         cmocka_unit_test(test_ready_write_ends_with_its_session),
