@@ -8,6 +8,7 @@
 #include "cli/client.h"
 #include "cli/command.h"
 #include "cli/escape.h"
+#include "json/each.h"
 
 enum { OPTION_URL = 256, OPTION_JSON };
 

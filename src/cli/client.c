@@ -8,6 +8,7 @@
 
 #include "base/types.h"
 #include "cli/escape.h"
+#include "json/each.h"
 
 enum { REPLY_BYTES_MAX = 1 << 30 };
 

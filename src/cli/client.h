@@ -7,10 +7,10 @@
 
 #include <argp.h>
 #include <curl/curl.h>
-#include <yyjson.h>
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "json/value.h"
 
 struct client {
     char *url; /* without a slash at its end */

@@ -29,6 +29,7 @@
 #include "cli/file_doc.h"
 #include "cli/loader.h"
 #include "cli/progress.h"
+#include "json/each.h"
 #include "json/json.h"
 
 struct import_options {

@@ -10,9 +10,9 @@
 #define TL_CLI_LOCK_TABLE_H
 
 #include <stdbool.h>
-#include <yyjson.h>
 
 #include "base/buf.h"
+#include "json/value.h"
 
 /* Printed in place of an empty table. */
 #define LOCK_TABLE_EMPTY "no locks are held or requested\n"

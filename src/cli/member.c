@@ -22,6 +22,7 @@
 #include "cli/client.h"
 #include "core/step/core.h"
 #include "journal/at_work.h"
+#include "json/each.h"
 
 enum { ID_BYTES = 33, SECRET_BYTES = 65, TEXT_BYTES_MAX = 512, STALL_US = 1000 };
 

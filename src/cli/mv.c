@@ -8,6 +8,7 @@
 #include "cli/arguments.h"
 #include "cli/client.h"
 #include "cli/command.h"
+#include "json/each.h"
 
 enum { OPTION_URL = 256, OPTION_WAIT, EXIT_LOCKED = 75 };
 

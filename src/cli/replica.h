@@ -96,6 +96,7 @@
 #include "base/types.h"
 #include "cli/client.h"
 #include "cli/progress.h"
+#include "json/value.h"
 
 struct replica_options {
     const char *from; /* URLs of hosts, separated by commas */

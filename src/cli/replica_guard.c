@@ -11,6 +11,7 @@
 #include "base/thread.h"
 #include "cli/attach_stream.h"
 #include "cli/replica.h"
+#include "json/each.h"
 
 enum {
     LEASE_PARTS_ASK = 4,   /* of the lease are left: the server is asked */

@@ -9,6 +9,7 @@
 
 #include "cli/escape.h"
 #include "cli/replica.h"
+#include "json/each.h"
 
 struct source_host {
     char *url;

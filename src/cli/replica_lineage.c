@@ -9,6 +9,7 @@
 
 #include "cli/escape.h"
 #include "cli/replica.h"
+#include "json/each.h"
 
 /* Of the last answer of a feed: the timestamp of its first line; 0: none. */
 static tl_ts first_timestamp(const struct client *client)

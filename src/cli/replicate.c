@@ -12,6 +12,7 @@
 #include "cli/command.h"
 #include "cli/escape.h"
 #include "cli/replica.h"
+#include "json/each.h"
 
 enum {
     OPTION_FROM = 256,

@@ -17,6 +17,7 @@
 #include "cli/command.h"
 #include "cli/directory.h"
 #include "cli/escape.h"
+#include "json/each.h"
 
 enum { OPTION_URL = 256, OPTION_AS_OF, OPTION_JSON };
 

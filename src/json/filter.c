@@ -5,6 +5,7 @@
 #include "base/account.h"
 #include "base/budget.h"
 #include "base/check.h"
+#include "json/each.h"
 #include "json/name_set.h"
 #include "json/write.h"
 

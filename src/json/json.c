@@ -4,6 +4,7 @@
 
 #include "base/budget.h"
 #include "base/check.h"
+#include "json/each.h"
 #include "json/name_set.h"
 #include "json/scan.h"
 

@@ -20,9 +20,7 @@
 #include "base/slice.h"
 #include "base/stack.h"
 #include "json/dialect.h"
-#include "json/each.h"
-
-#include <yyjson.h>
+#include "json/value.h"
 
 /* Maximum nesting of arrays and objects; the outermost counts as 1. */
 #define JSON_DEPTH_MAX 1000
@@ -80,14 +78,6 @@ int json_parse(struct arena *arena, struct slice text, enum dialect dialect, uns
  */
 int json_parse_stored(struct arena *arena, struct slice text, struct json_doc *ret_doc) TL_MUST_USE;
 
-/* Returns: the text of a string or a raw number, valid with its document; else SLICE_NONE. */
-static inline struct slice json_slice(yyjson_val *value)
-{
-    if (!yyjson_is_str(value) && !yyjson_is_raw(value))
-        return SLICE_NONE;
-    return (struct slice){unsafe_yyjson_get_str(value), unsafe_yyjson_get_len(value)};
-}
-
 /*
  * Returns: the value of the member `key`, the last one if the name repeats; NULL if it is
  *          missing, or `object` is NULL or not an object. Linear in the number of members.
@@ -100,11 +90,6 @@ yyjson_val *json_get(yyjson_val *object, struct slice key);
  * Requires: `value` is a string of `doc`.
  */
 struct slice json_string_raw(const struct json_doc *doc, yyjson_val *value);
-/* Returns: the offset in doc->source of the byte after the opening quote. Requires: as above. */
-static inline size_t json_offset(const struct json_doc *doc, yyjson_val *value)
-{
-    return (size_t)(unsafe_yyjson_get_str(value) - doc->pool);
-}
 
 /*
  * Finds the offsets in doc->source at which a value begins and ends; an object or array is located

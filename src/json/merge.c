@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/map.h"
+#include "json/each.h"
 #include "json/hash_order.h"
 #include "json/name_set.h"
 #include "json/write.h"

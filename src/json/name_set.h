@@ -7,8 +7,7 @@
 #define TL_JSON_NAME_SET_H
 
 #include "base/slice.h"
-
-#include <yyjson.h>
+#include "json/value.h"
 
 /* A set of (object, name) pairs; the caller numbers the objects. */
 struct json_name_set {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lookup of values by dotted path; see path.h. */
 #include "json/path.h"
+#include "json/each.h"
 
 struct visit {
     json_path_visit *function;

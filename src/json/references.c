@@ -2,6 +2,7 @@
 /* References in queries; see references.h. */
 #include "json/references.h"
 
+#include "json/each.h"
 #include "json/json.h"
 #include "json/write.h"
 

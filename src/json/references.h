@@ -10,9 +10,8 @@
 #ifndef TL_JSON_REFERENCES_H
 #define TL_JSON_REFERENCES_H
 
-#include <yyjson.h>
-
 #include "base/arena.h"
+#include "json/value.h"
 
 struct json_reference {
     bool script;        /* true: a stored script, of which only `id` is set; false: a document */

@@ -9,6 +9,7 @@
 #include "json/scan.h"
 
 #include "base/check.h"
+#include "json/each.h"
 #include "json/name_set.h"
 
 #include <stdarg.h>

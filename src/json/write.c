@@ -6,6 +6,7 @@
 #include "base/budget.h"
 #include "base/check.h"
 #include "base/dtoa.h"
+#include "json/each.h"
 
 #include <math.h>
 #include <stdio.h>

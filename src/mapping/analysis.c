@@ -2,6 +2,7 @@
 /* Analyzers: the built-in ones, and those defined by index settings; see analysis.h. */
 #include "mapping/analysis.h"
 
+#include "json/each.h"
 #include "mapping/analysis_internal.h"
 
 #include <stdarg.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Changes of a mapping: from a client's request to the next immutable mapping; see mapping.h. */
 #include "mapping/mapping_internal.h"
+#include "json/each.h"
 #include "json/write.h"
 
 #include <stdarg.h>

@@ -10,6 +10,7 @@
 #include "mapping/document.h"
 
 #include "base/check.h"
+#include "json/each.h"
 #include "mapping/mapping_internal.h"
 #include "json/path.h"
 

@@ -6,6 +6,7 @@
  * tried as dates and, with numeric_detection, as numbers.
  */
 #include "base/check.h"
+#include "json/each.h"
 #include "mapping/mapping_internal.h"
 #include "json/filter.h"
 #include "json/write.h"

@@ -7,6 +7,7 @@
  * refuse the value; Jackson's have a position.
  */
 #include "base/buf.h"
+#include "json/each.h"
 #include "mapping/mapping_internal.h"
 #include "json/scan.h"
 #include "json/write.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* JSON values in the form in which Java prints maps and lists, which many error texts contain. */
 #include "base/buf.h"
+#include "json/each.h"
 #include "mapping/mapping_internal.h"
 #include "json/write.h"
 

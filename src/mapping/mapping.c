@@ -3,6 +3,7 @@
 #include "mapping/mapping.h"
 
 #include "base/check.h"
+#include "json/each.h"
 #include "mapping/mapping_internal.h"
 #include "json/filter.h"
 #include "json/write.h"

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "json/each.h"
 #include "json/filter.h"
 #include "json/write.h"
 

@@ -6,6 +6,7 @@
  * order of the table is the order in rendering and in lists of conflicts.
  */
 #include "base/buf.h"
+#include "json/each.h"
 #include "mapping/mapping_internal.h"
 #include "json/write.h"
 

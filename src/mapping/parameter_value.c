@@ -5,6 +5,7 @@
  * not rely on them. Stored mappings are not checked.
  */
 #include "base/buf.h"
+#include "json/each.h"
 #include "json/write.h"
 #include "mapping/mapping_internal.h"
 

@@ -10,6 +10,7 @@
  * "dates" is absent for DATE_RULES_FIRST.
  */
 #include "mapping/mapping_internal.h"
+#include "json/each.h"
 #include "json/write.h"
 
 static void render_field(struct json_writer *w, const struct mapping_field *field);

@@ -5,6 +5,7 @@
  * the members `analysis` and `mapping`.
  */
 #include "base/buf.h"
+#include "json/each.h"
 #include "mapping/mapping_internal.h"
 #include "json/write.h"
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/budget.h"
+#include "json/each.h"
 #include "mapping/date.h"
 #include "mapping/number_format.h"
 #include "query/aggregate_internal.h"

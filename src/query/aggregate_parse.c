@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "json/each.h"
 #include "json/write.h"
 #include "mapping/date.h"
 #include "query/aggregate_internal.h"

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "base/check.h"
+#include "json/each.h"
 #include "json/filter.h"
 #include "query/metadata.h"
 

@@ -6,6 +6,7 @@
 #include "query/bound_query.h"
 
 #include "base/check.h"
+#include "json/each.h"
 #include "mapping/analysis.h"
 #include "mapping/date.h"
 

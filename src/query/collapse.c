@@ -2,6 +2,7 @@
 /* Collapsing; see collapse.h. */
 #include "query/collapse.h"
 
+#include "json/each.h"
 #include "mapping/mapping.h"
 #include "query/metadata.h"
 #include "query/node.h"

@@ -5,6 +5,7 @@
  */
 #include "query/fetch.h"
 
+#include "json/each.h"
 #include "mapping/date.h"
 #include "mapping/document.h"
 #include "mapping/number_format.h"

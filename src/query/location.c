@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Locates a parsed value in the text of its request, for error messages only. */
 #include "query/query.h"
+#include "json/each.h"
 
 /* Returns: the offset of the bracket that closes the one at `at`. */
 static size_t closing_bracket(struct slice text, size_t at)

@@ -6,6 +6,7 @@
  * in a script is recorded in the match_doc; the search then does not count the document.
  */
 #include "query/bound_query.h"
+#include "json/each.h"
 #include "query/metadata.h"
 
 #include "base/check.h"

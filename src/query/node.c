@@ -2,6 +2,7 @@
 /* Creates and combines nodes of a parsed query. */
 #include "query/node.h"
 
+#include "json/each.h"
 #include "json/path.h"
 #include "json/write.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Options without effect; see noop_option.h. */
 #include "query/noop_option.h"
+#include "json/each.h"
 
 /* Queries that take an option. */
 enum {

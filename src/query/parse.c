@@ -12,6 +12,7 @@
 
 #include "base/budget.h"
 #include "base/zone.h"
+#include "json/each.h"
 #include "query/parse_leaf.h"
 
 /* --- Errors ------------------------------------------------------------------------------------------------------- */

@@ -4,6 +4,7 @@
  * filter.
  */
 #include "query/node.h"
+#include "json/each.h"
 
 #include <math.h>
 

@@ -2,6 +2,7 @@
 /* Parses the leaf queries on values: term, terms, range, patterns, exists, ids. */
 #include "query/parse_leaf.h"
 
+#include "json/each.h"
 #include "query/noop_option.h"
 
 #include "json/write.h"

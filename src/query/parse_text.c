@@ -4,6 +4,7 @@
  * simple_query_string.
  */
 #include "query/noop_option.h"
+#include "json/each.h"
 #include "query/parse_leaf.h"
 
 #include <math.h>

@@ -2,6 +2,7 @@
 /* Parses the body of _search. Two tables define its members and the JSON type of each. */
 #include "query/request.h"
 
+#include "json/each.h"
 #include "json/time_value.h"
 #include "query/aggregate.h"
 #include "query/collapse.h"

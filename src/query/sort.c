@@ -5,6 +5,7 @@
  */
 #include "query/sort.h"
 
+#include "json/each.h"
 #include "query/metadata.h"
 #include "mapping/analysis.h"
 #include "mapping/date.h"

@@ -10,6 +10,7 @@
 
 #include <stdarg.h>
 
+#include "json/each.h"
 #include "json/write.h"
 #include "mapping/entry.h"
 #include "query/failure.h"

@@ -9,6 +9,7 @@
 #include "fuzz.h"
 
 #include "base/stack.h"
+#include "json/each.h"
 #include "json/json.h"
 #include "mapping/analysis.h"
 

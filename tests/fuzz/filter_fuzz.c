@@ -8,6 +8,7 @@
 #include "fuzz.h"
 
 #include "base/alloc.h"
+#include "json/each.h"
 #include "json/filter.h"
 #include "json/write.h"
 

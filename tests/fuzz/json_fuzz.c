@@ -7,6 +7,7 @@
  */
 #include "fuzz.h"
 
+#include "json/each.h"
 #include "json/filter.h"
 #include "json/merge.h"
 #include "json/path.h"

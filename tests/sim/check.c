@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Comparing what the product shows with what the model knows. */
+#include <stdio.h>
+
 #include "base/alloc.h"
 #include "base/omap.h"
 #include "core/catalog/catalog.h"

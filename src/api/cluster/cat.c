@@ -11,6 +11,7 @@
 #include "api/request/name_list.h"
 #include "base/clock.h"
 #include "core/documents/doc.h"
+#include "json/each.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 

@@ -15,6 +15,7 @@
 #include "api/search/searches.h"
 #include "base/clock.h"
 #include "core/catalog/settings.h"
+#include "json/each.h"
 
 /* --- Health ------------------------------------------------------------------------------------------------------- */
 

@@ -19,6 +19,7 @@
 #include "core/catalog/catalog.h"
 #include "core/feed/feed.h"
 #include "core/feed/feed_read.h"
+#include "json/each.h"
 #include "json/json.h"
 
 enum {

@@ -14,6 +14,7 @@
 #include "api/request/forward.h"
 #include "api/request/handlers.h"
 #include "api/request/name_list.h"
+#include "json/each.h"
 
 static void write_indices(struct request *request, struct json_writer *writer)
 {

@@ -4,6 +4,9 @@
  * made up: what only a cluster of Elasticsearch has is left out.
  */
 #include "api/request/api_internal.h"
+
+#include <stdio.h>
+
 #include "api/cluster/cluster_state.h"
 #include "api/request/handlers.h"
 #include "api/request/index_set.h"

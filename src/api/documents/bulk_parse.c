@@ -12,6 +12,7 @@
 #include "api/request/location.h"
 #include "api/request/request_budget.h"
 #include "base/clock.h"
+#include "json/each.h"
 
 /* The state of the parser. */
 struct bulk_parser {

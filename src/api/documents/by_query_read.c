@@ -11,6 +11,7 @@
 #include "api/request/source_filter.h"
 #include "api/documents/update_body.h"
 #include "core/catalog/cluster_settings.h"
+#include "json/each.h"
 #include "json/time_value.h"
 
 /* --- Refusals ----------------------------------------------------------------------------------------------------- */

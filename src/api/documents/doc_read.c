@@ -14,6 +14,7 @@
 #include "api/request/handlers.h"
 #include "api/request/preference.h"
 #include "api/request/request_budget.h"
+#include "json/each.h"
 #include "json/path.h"
 #include "mapping/shard.h"
 

@@ -9,6 +9,7 @@
 #include "api/request/location.h"
 #include "api/request/problem_reply.h"
 #include "api/request/request_budget.h"
+#include "json/each.h"
 
 /* Documents of one request. */
 #define MGET_ITEMS_MAX 100000

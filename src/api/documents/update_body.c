@@ -10,6 +10,7 @@
 #include "api/request/location.h"
 #include "api/request/reply.h"
 #include "base/suggest.h"
+#include "json/each.h"
 
 /* --- Texts of 7.10's ObjectParser --------------------------------------------------------------------------------- */
 

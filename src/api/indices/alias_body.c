@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "api/request/location.h"
+#include "json/each.h"
 #include "query/query.h"
 
 /* A member that an action may have. */

@@ -4,6 +4,7 @@
 
 #include "api/request/api_internal.h"
 #include "base/clock.h"
+#include "json/each.h"
 #include "json/write.h"
 #include "mapping/mapping.h"
 #include "query/node.h"

@@ -9,6 +9,7 @@
 #include "api/request/handlers.h"
 #include "api/request/index_set.h"
 #include "api/request/name_list.h"
+#include "json/each.h"
 #include "json/filter.h"
 #include "query/node.h"
 

@@ -13,6 +13,7 @@
 #include "api/request/request_budget.h"
 #include "core/catalog/catalog.h"
 #include "core/catalog/settings.h"
+#include "json/each.h"
 #include "json/write.h"
 #include "mapping/analysis.h"
 #include "mapping/mapping.h"

@@ -12,6 +12,7 @@
 #include "api/request/name_list.h"
 #include "core/catalog/catalog.h"
 #include "core/command/command.h"
+#include "json/each.h"
 #include "json/filter.h"
 
 enum { TEXT = 1, NUMBER = 2, LIST = 4, OBJECT = 8 };

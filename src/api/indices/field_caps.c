@@ -14,6 +14,7 @@
 #include "api/request/location.h"
 #include "api/request/request_budget.h"
 #include "base/map.h"
+#include "json/each.h"
 #include "json/filter.h"
 #include "mapping/mapping.h"
 #include "query/query.h"

@@ -7,6 +7,7 @@
 #include "api/request/index_set.h"
 #include "api/request/location.h"
 #include "api/request/name_list.h"
+#include "json/each.h"
 #include "json/filter.h"
 #include "mapping/mapping.h"
 

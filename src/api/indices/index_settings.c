@@ -8,6 +8,7 @@
 #include "api/request/location.h"
 #include "api/request/name_list.h"
 #include "core/catalog/index_settings.h"
+#include "json/each.h"
 
 /* Defaults that ?include_defaults shows where an index says nothing else. */
 static const struct {

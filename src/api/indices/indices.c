@@ -9,6 +9,7 @@
 #include "api/request/index_set.h"
 #include "api/request/instant.h"
 #include "core/catalog/cluster_settings.h"
+#include "json/each.h"
 #include "mapping/mapping.h"
 
 /* --- Create ------------------------------------------------------------------------------------------------------- */

@@ -6,6 +6,9 @@
  * time of writes: docs/compatibility.md lists them.
  */
 #include "api/request/api_internal.h"
+
+#include <stdio.h>
+
 #include "api/cluster/cluster_state.h"
 #include "api/request/handlers.h"
 #include "api/request/index_set.h"

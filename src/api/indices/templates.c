@@ -7,6 +7,7 @@
 #include "api/request/name_list.h"
 #include "core/catalog/catalog.h"
 #include "core/command/command.h"
+#include "json/each.h"
 
 #include <inttypes.h>
 

@@ -7,6 +7,7 @@
 
 #include "api/request/api_internal.h"
 #include "api/request/request_budget.h"
+#include "json/each.h"
 
 struct lock_list {
     lock_list_taker *then;

@@ -12,6 +12,7 @@
 #include "api/request/native_body.h"
 #include "api/owners/lock_list.h"
 #include "api/owners/status.h"
+#include "json/each.h"
 
 enum { USUAL_BYTES = 192 }; /* of a command's arena: what one lock of a document takes */
 

@@ -10,6 +10,7 @@
 #include "api/request/native_body.h"
 #include "api/owners/status.h"
 #include "api/owners/status_list.h"
+#include "json/each.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 #define TTL_DEFAULT_US (30 * TL_SECOND)

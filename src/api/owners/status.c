@@ -5,6 +5,7 @@
 #include "api/owners/status.h"
 
 #include "api/request/instant.h"
+#include "json/each.h"
 
 int status_reply(struct request *request, struct command *command)
 {

@@ -7,6 +7,7 @@
 #include "api/request/reply.h"
 #include "api/request/request_budget.h"
 #include "base/buf.h"
+#include "json/each.h"
 
 struct status_list {
     status_taker *then;

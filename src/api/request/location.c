@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "json/each.h"
+
 static size_t skip_blank(struct slice text, size_t at)
 {
     while (at < text.len && strchr(" \t\r\n", text.data[at]) != NULL && text.data[at] != '\0')

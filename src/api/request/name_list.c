@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "json/each.h"
 #include "json/filter.h"
 #include "json/json.h"
 

@@ -5,9 +5,8 @@
 #ifndef TL_API_NAME_LIST_H
 #define TL_API_NAME_LIST_H
 
-#include <yyjson.h>
-
 #include "base/arena.h"
+#include "json/value.h"
 
 /* Returns: whether a pattern of the list matches the name. */
 bool name_list_has(struct slice list, struct slice name);

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "base/suggest.h"
+#include "json/each.h"
 #include "json/time_value.h"
 
 /* Locks of one request. */

@@ -5,6 +5,7 @@
 #include "api/request/source_filter.h"
 
 #include "api/request/reply.h"
+#include "json/each.h"
 
 /* "a,b" as patterns. */
 static int patterns_of_text(struct request *request, struct slice text, const struct slice **ret_items,

@@ -6,6 +6,7 @@
 
 #include "base/account.h"
 #include "base/budget.h"
+#include "json/each.h"
 #include "json/write.h"
 
 /* Keys that need no quotes: letters, digits and a few signs. */

@@ -7,6 +7,7 @@
 #include "api/request/handlers.h"
 #include "core/catalog/catalog.h"
 #include "core/command/command.h"
+#include "json/each.h"
 #include "script/script.h"
 
 /* --- Stored scripts ----------------------------------------------------------------------------------------------- */

@@ -13,6 +13,7 @@
 #include "api/search/searches.h"
 #include "api/search/task.h"
 #include "api/search/slow.h"
+#include "json/each.h"
 
 #define MSEARCH_ITEMS_MAX 10000
 

@@ -15,6 +15,7 @@
 #include "api/search/searches.h"
 #include "api/search/task.h"
 #include "api/search/slow.h"
+#include "json/each.h"
 #include "query/failure.h"
 
 struct scroll_job {

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "core/documents/doc.h"
 #include "core/catalog/settings.h"
+#include "json/each.h"
 #include "mapping/mapping.h"
 #include "mapping/shard.h"
 #include "query/aggregate.h"

@@ -3,6 +3,8 @@
 #include "api/search/searches.h"
 
 #include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 #include "api/request/api_internal.h"
 #include "api/request/forward.h"

@@ -16,6 +16,7 @@
 #include "base/thread.h"
 #include "core/catalog/catalog.h"
 #include "core/documents/doc.h"
+#include "json/each.h"
 #include "mapping/mapping.h"
 
 struct tasks {

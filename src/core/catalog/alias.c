@@ -10,6 +10,7 @@
 #include "core/command/command.h"
 #include "core/unit/handler.h"
 #include "core/unit/unit.h"
+#include "json/each.h"
 #include "json/filter.h"
 #include "json/write.h"
 

@@ -25,6 +25,7 @@
 #include "core/unit/handler.h"
 #include "core/unit/unit.h"
 #include "core/unit/work.h"
+#include "json/each.h"
 #include "json/filter.h"
 #include "json/write.h"
 

@@ -22,6 +22,7 @@
 #include "core/unit/handler.h"
 #include "core/unit/unit.h"
 #include "core/unit/work.h"
+#include "json/each.h"
 #include "json/merge.h"
 #include "json/write.h"
 #include "mapping/mapping.h"

@@ -14,6 +14,7 @@
 #include "core/command/command.h"
 #include "core/unit/handler.h"
 #include "core/unit/unit.h"
+#include "json/each.h"
 #include "json/json.h"
 #include "json/write.h"
 

@@ -3,9 +3,8 @@
 #ifndef TL_CORE_CATALOG_OBJECT_H
 #define TL_CORE_CATALOG_OBJECT_H
 
-#include <yyjson.h>
-
 #include "base/slice.h"
+#include "json/value.h"
 
 struct core;
 

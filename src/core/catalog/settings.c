@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/check.h"
+#include "json/each.h"
 #include "json/write.h"
 
 /* State of the walk over nested JSON. */

@@ -5,6 +5,7 @@
 #include "core/documents/doc.h"
 #include "core/tree/tree.h"
 #include "core/tree/tree_record.h"
+#include "json/each.h"
 #include "json/json.h"
 
 /*

@@ -20,6 +20,7 @@
 #include "core/command/command.h"
 #include "core/unit/unit.h"
 #include "core/unit/work.h"
+#include "json/each.h"
 
 /* The state of write__targets(). */
 struct target_finder {

@@ -3,6 +3,7 @@
 #include "script/value/document.h"
 
 #include "base/dtoa.h"
+#include "json/each.h"
 #include "script/value/base64.h"
 #include "script/value/builder.h"
 #include "script/value/function.h"
@@ -11,7 +12,6 @@
 #include "script/value/number.h"
 
 #include <math.h>
-#include <yyjson.h>
 
 /* Reading */
 

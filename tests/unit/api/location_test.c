@@ -5,6 +5,7 @@
 #include "../../lib/unit.h"
 
 #include "api/request/location.h"
+#include "json/each.h"
 
 static struct arena arena;
 

@@ -4,6 +4,8 @@
 #include "../../lib/unit.h"
 #include "../../lib/zone_sample.h"
 
+#include <stdio.h>
+
 #include "core/catalog/catalog.h"
 #include "core/catalog/catalog_internal.h"
 #include "mapping/mapping.h"

@@ -7,6 +7,7 @@
 #include "../../lib/core_fixture.h"
 #include "../../lib/unit.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "core/session/owners.h"

@@ -8,6 +8,8 @@
 #include "../../lib/core_fixture.h"
 #include "../../lib/unit.h"
 
+#include <stdio.h>
+
 #include "base/rand.h"
 #include "core/catalog/catalog.h"
 #include "core/documents/prefetch.h"

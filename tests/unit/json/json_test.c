@@ -4,6 +4,7 @@
 
 #include "base/buf.h"
 #include "base/budget.h"
+#include "json/each.h"
 #include "json/json.h"
 #include "json/write.h"
 

@@ -6,6 +6,7 @@
  */
 #include "../../lib/unit.h"
 
+#include "json/each.h"
 #include "query/bound_query.h"
 #include "query/node.h"
 
