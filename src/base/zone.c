@@ -625,10 +625,11 @@ static bool write_zone(struct buf *buf, const struct tzif *file)
         times[count++] = tzif_time(file, i);
         offsets[count] = offset;
     }
-    while (count >= 2 && times[count - 1] - times[count - 2] < YEAR_SECONDS &&
-           rule_covers(&rule, times[count - 1], offsets[count], offsets[count - 1]) &&
-           rule_covers(&rule, times[count - 2], offsets[count - 1], offsets[count - 2]))
-        count--;
+    /* the last one is covered at each step: at first by this, then by the step before */
+    if (count >= 2 && rule_covers(&rule, times[count - 1], offsets[count], offsets[count - 1]))
+        while (count >= 2 && times[count - 1] - times[count - 2] < YEAR_SECONDS &&
+               rule_covers(&rule, times[count - 2], offsets[count - 1], offsets[count - 2]))
+            count--;
     store32(buf, (uint32_t)offsets[0]);
     store32(buf, (uint32_t)count);
     store32(buf, (uint32_t)file->rule.len);
@@ -664,6 +665,15 @@ static size_t share(struct buf *buf, size_t begin, const uint32_t *starts, const
     return begin;
 }
 
+/* Returns: the index of a file with equal bytes among the first `count`; otherwise `count`. */
+static size_t find_copy(const struct zone_file *files, size_t count, struct slice bytes)
+{
+    size_t i = 0;
+    while (i < count && !slice_equal(files[i].bytes, bytes))
+        i++;
+    return i;
+}
+
 void zones_write(struct buf *buf, struct slice version, struct zone_file *files, size_t count)
 {
     uint32_t *starts = mem_alloc((count + 1) * sizeof *starts), *lengths = mem_alloc((count + 1) * sizeof *lengths);
@@ -674,6 +684,13 @@ void zones_write(struct buf *buf, struct slice version, struct zone_file *files,
     for (size_t i = 0; i < count; i++) {
         size_t begin = zones.len;
         bool duplicate = kept > 0 && slice_equal(files[kept - 1].name, files[i].name);
+        size_t copy = duplicate ? kept : find_copy(files, kept, files[i].bytes);
+        if (copy < kept) { /* half of the names are links, and reading a zone takes longer than finding it */
+            lengths[kept] = lengths[copy];
+            starts[kept] = starts[copy];
+            files[kept++] = files[i];
+            continue;
+        }
         if (duplicate || !read_tzif(files[i].bytes, &file) || !write_zone(&zones, &file)) {
             buf_truncate(&zones, begin);
             continue;

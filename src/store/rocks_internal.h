@@ -33,6 +33,7 @@ struct rocks_store {
     struct rocks_dir dir;
     struct rocks_options options;
     rocksdb_t *db;
+    bool created; /* by this opening, with its families but the default one never full */
     /* The feed's is NULL in an older store opened read-only. */
     rocksdb_column_family_handle_t *families[SPACE_COUNT];
     /* NULL: the family does not exist, as in a store being converted; so also `records`. */
@@ -76,7 +77,8 @@ int rocks__put(struct rocks_store *rocks, rocksdb_writebatch_t *batch) TL_MUST_U
 int rocks__open_database(struct rocks_store *rocks, bool read_only, char **ret_reason) TL_MUST_USE;
 void rocks__close_database(struct rocks_store *rocks);
 /*
- * Sets the memtables' sizes such that only a checkpoint fills one (README.md, "Checkpoints").
+ * Sets the memtables' sizes such that only a checkpoint fills one (README.md, "Checkpoints"), and
+ * permits compactions.
  * Requires: the database is open.
  */
 int rocks__never_full(struct rocks_store *rocks) TL_MUST_USE;

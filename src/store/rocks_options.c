@@ -207,7 +207,7 @@ static void set_background(rocksdb_options_t *options)
     rocksdb_options_set_bytes_per_sync(options, 1 * MIB);
     /* there is one writer, so no memtable with concurrent inserts */
     rocksdb_options_set_allow_concurrent_memtable_write(options, 0);
-    /* until rocks__never_full() */
+    /* until rocks__never_full(); but see add_checkpoints() */
     rocksdb_options_set_disable_auto_compactions(options, 1);
 }
 
@@ -249,7 +249,9 @@ static void add_checkpoints(struct rocks_options *options)
         options->families[i] = rocksdb_options_create_copy(options->database);
         rocksdb_options_set_compression(options->families[i], rocksdb_no_compression);
     }
+    /* This family's memtable keeps its size, so its compactions need not wait. */
     rocksdb_options_set_write_buffer_size(options->families[ROCKS_CHECKPOINTS], ROCKS_CHECKPOINT_TABLE_BYTES);
+    rocksdb_options_set_disable_auto_compactions(options->families[ROCKS_CHECKPOINTS], 0);
     options->family_names[ROCKS_CHECKPOINTS] = "checkpoints";
     options->family_names[ROCKS_RECORDS] = "records";
     options->family_count = ROCKS_FAMILIES_MAX;
@@ -282,6 +284,18 @@ void rocks_options_init(struct rocks_options *ret_options, const struct store_op
      */
     ret_options->memtable_filter = FILTER_PART * (double)table_bytes(settings) / (double)ROCKS_NEVER_FULL_BYTES;
     add_checkpoints(ret_options);
+}
+
+rocksdb_options_t *rocks_options_never_full(const struct rocks_options *options, int family)
+{
+    REQUIRE(family >= 0 && family < options->family_count);
+    rocksdb_options_t *wide = rocksdb_options_create_copy(options->families[family]);
+    if (family != ROCKS_CHECKPOINTS)
+        rocksdb_options_set_write_buffer_size(wide, ROCKS_NEVER_FULL_BYTES);
+    rocksdb_options_set_disable_auto_compactions(wide, 0);
+    if (family < SPACE_COUNT && profiles[family].filter)
+        rocksdb_options_set_memtable_prefix_bloom_size_ratio(wide, options->memtable_filter);
+    return wide;
 }
 
 bool rocks_options_space_is_filtered(enum store_space space)

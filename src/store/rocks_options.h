@@ -57,6 +57,11 @@ struct rocks_options {
  * Owns: the caller; rocks_options_deinit(), which ignores zeroed options.
  */
 void rocks_options_init(struct rocks_options *ret_options, const struct store_options *settings);
+/*
+ * Returns: a family's options with a memtable that only a checkpoint fills, and with compactions, for
+ *          a family that is created in an open database. Owns: the caller; rocksdb_options_destroy().
+ */
+rocksdb_options_t *rocks_options_never_full(const struct rocks_options *options, int family);
 /* Returns: whether single reads of a space use filters. */
 bool rocks_options_space_is_filtered(enum store_space space);
 /* Turns off compression, for a RocksDB built without LZ4 or ZSTD (Debian's has both). */

@@ -172,42 +172,88 @@ static size_t count_keys(struct store *store, enum store_space space)
     return count;
 }
 
+enum { NOISE_BYTES = 1 << 20 };
+
+static void make_noise(char ret_bytes[static NOISE_BYTES])
+{
+    static uint64_t noise = 88172645463325252u;
+    for (size_t i = 0; i < NOISE_BYTES; i++)
+        ret_bytes[i] = (char)((noise = noise * 6364136223846793005u + 1442695040888963407u) >> 56);
+}
+
+/* Writes values that do not compress, one in a batch. */
+static void write_noise(struct store *store, enum store_space space, tl_ts first, unsigned count)
+{
+    char *value = mem_alloc(NOISE_BYTES);
+    struct store_batch *batch = store_batch_new(store);
+    for (unsigned i = 0; i < count; i++) {
+        char key[16];
+        make_noise(value);
+        snprintf(key, sizeof key, "%u", i);
+        store_batch_clear(batch);
+        store_batch_begin(batch, first + i);
+        store_batch_put(batch, space, slice_from(key), slice_make(value, NOISE_BYTES));
+        assert_int_equal(store_write(store, batch), 0);
+    }
+    store_batch_free(batch);
+    mem_free(value);
+}
+
+static void assert_nothing_flushed(struct fixture *f, const struct store_stats *before)
+{
+    struct store_stats after;
+    await_disk(f->store); /* no flush is in progress */
+    store_stats(f->store, &after);
+    assert_int_equal(after.flushes, before->flushes);
+    assert_int_equal(after.table_bytes, before->table_bytes);
+}
+
 /*
  * Nothing is flushed between opening and the first checkpoint, even after as many bytes as a start
- * may replay. The values do not compress, and are written to each space, since the memtables of
- * RocksDB differ.
+ * may replay. They are written to each space, since the memtables of RocksDB differ.
  */
 static void test_nothing_is_flushed_before_first_checkpoint(void **state)
 {
-    enum { VALUE = 1 << 20, VALUES = 40 };
+    enum { VALUES = 40 };
     struct fixture *f = *state;
     for (int space = 0; space < SPACE_COUNT; space++) {
-        char *value = mem_alloc(VALUE);
-        uint64_t noise = 88172645463325252u;
-        struct store_stats before, after;
+        struct store_stats before;
         must_open(f, false);
         store_stats(f->store, &before);
-        struct store_batch *batch = store_batch_new(f->store);
-        for (tl_ts ts = 1; ts <= VALUES; ts++) {
-            char key[16];
-            for (size_t i = 0; i < VALUE; i++)
-                value[i] = (char)((noise = noise * 6364136223846793005u + 1442695040888963407u) >> 56);
-            snprintf(key, sizeof key, "%d", (int)ts);
-            store_batch_clear(batch);
-            store_batch_begin(batch, ts);
-            store_batch_put(batch, (enum store_space)space, slice_from(key), slice_make(value, VALUE));
-            assert_int_equal(store_write(f->store, batch), 0);
-        }
-        store_batch_free(batch);
-        mem_free(value);
-        await_disk(f->store); /* no flush is in progress */
-        store_stats(f->store, &after);
-        assert_int_equal(after.flushes, before.flushes);
-        assert_int_equal(after.table_bytes, before.table_bytes);
+        write_noise(f->store, (enum store_space)space, 1, VALUES);
+        assert_nothing_flushed(f, &before);
         must_open(f, false);
         assert_record(f->store, NULL);
         assert_int_equal(count_keys(f->store, (enum store_space)space), 0);
     }
+}
+
+/*
+ * As before, in all families of a store that has just been created: their memtables are as large as
+ * those of a store that is opened again, which get their size in another way.
+ */
+static void test_nothing_is_flushed_in_created_store(void **state)
+{
+    enum { VALUES = ROCKS_OPENING_TABLE_BYTES / NOISE_BYTES + 4 };
+    struct fixture *f = *state;
+    struct store_stats before;
+    size_t pieces;
+    must_open(f, false);
+    store_stats(f->store, &before);
+    for (int space = 0; space < SPACE_COUNT; space++)
+        write_noise(f->store, (enum store_space)space, 1 + (tl_ts)space * VALUES, VALUES);
+    char *piece = mem_alloc(NOISE_BYTES);
+    for (uint32_t i = 0; i < VALUES; i++) {
+        make_noise(piece);
+        assert_int_equal(store_put_piece(f->store, (struct store_piece){1, i}, slice_make(piece, NOISE_BYTES)), 0);
+    }
+    mem_free(piece);
+    assert_nothing_flushed(f, &before);
+    must_open(f, false);
+    for (int space = 0; space < SPACE_COUNT; space++)
+        assert_int_equal(count_keys(f->store, (enum store_space)space), 0);
+    assert_int_equal(store_count_pieces(f->store, &pieces), 0);
+    assert_int_equal(pieces, 0);
 }
 
 /* A record of several parts, followed by a shorter one. */
@@ -453,6 +499,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_reopened_store_is_as_of_last_checkpoint, setup, teardown),
         cmocka_unit_test_setup_teardown(test_nothing_is_flushed_before_first_checkpoint, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_nothing_is_flushed_in_created_store, setup, teardown),
         cmocka_unit_test_setup_teardown(test_compaction_from_opening_does_not_limit_memtable, setup, teardown),
         cmocka_unit_test_setup_teardown(test_checkpoint_records_of_any_length, setup, teardown),
         cmocka_unit_test_setup_teardown(test_pieces_are_as_of_last_checkpoint, setup, teardown),

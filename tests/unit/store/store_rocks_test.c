@@ -372,12 +372,48 @@ static void test_rocks_converts_stores_without_feed(void **state)
     }
 }
 
+/* A creation that was interrupted after RocksDB had made some of the families is completed. */
+static void test_rocks_completes_interrupted_creation(void **state)
+{
+    struct fixture *f = *state;
+    const struct store_options settings = {.directory = slice_from(f->directory)};
+    for (int made = 0; made < 3; made++) {
+        struct rocks_options options = {0};
+        rocksdb_column_family_handle_t *opened[3] = {0};
+        const rocksdb_options_t *families[3];
+        const char *names[3];
+        char path[128], *error = NULL;
+        rocks_options_init(&options, &settings);
+        for (int i = 0; i <= made; i++) {
+            families[i] = options.families[i == 0 ? SPACE_SYSTEM : i - 1];
+            names[i] = options.family_names[i == 0 ? SPACE_SYSTEM : i - 1];
+        }
+        remove_tree(f->directory);
+        assert_int_equal(mkdir(f->directory, 0700), 0);
+        snprintf(path, sizeof path, "%s/rocks", f->directory);
+        rocksdb_t *db = rocksdb_open_column_families(options.database, path, made + 1, names, families, opened, &error);
+        assert_null(error);
+        for (int i = 0; i <= made; i++)
+            rocksdb_column_family_handle_destroy(opened[i]);
+        rocksdb_close(db);
+        rocks_options_deinit(&options);
+        must_open(f, false);
+        write_large(f, 100, 'a');
+        settle(f->store);
+        must_open(f, false);
+        assert_int_equal(store_verify(f->store, NULL), 0);
+        store_close(f->store);
+        f->store = NULL;
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_rocks_directory_is_locked_exclusively, setup, teardown),
         cmocka_unit_test_setup_teardown(test_rocks_refuses_foreign_directories, setup, teardown),
         cmocka_unit_test_setup_teardown(test_rocks_converts_stores_without_feed, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_rocks_completes_interrupted_creation, setup, teardown),
         cmocka_unit_test_setup_teardown(test_rocks_reopening_keeps_checkpoint, setup, teardown),
         cmocka_unit_test_setup_teardown(test_rocks_reports_damaged_data, setup, teardown),
         cmocka_unit_test_setup_teardown(test_rocks_values_outlive_later_reads, setup, teardown),
