@@ -129,6 +129,12 @@ static struct slice search_part(struct by_query *by, yyjson_val *body)
     return kept;
 }
 
+/* A search takes it as its default; here it is refused as any negative size of a batch. */
+static bool is_minus_one(yyjson_val *value)
+{
+    return (yyjson_is_sint(value) && yyjson_get_sint(value) == -1) || slice_is(json_slice(value), "-1");
+}
+
 static int read_body(struct request *request, struct by_query *by)
 {
     struct json_doc *doc = arena_zalloc(by->call.arena, sizeof *doc);
@@ -144,6 +150,8 @@ static int read_body(struct request *request, struct by_query *by)
     if (r != 0)
         return r > 0 ? REQUEST_REFUSED : tl_trace(r);
     json_obj_foreach (doc->root, index, count, key, value) {
+        if (by->call.dialect == DIALECT_7 && slice_is(json_slice(key), "size") && is_minus_one(value))
+            return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[size] parameter cannot be negative, found [-1]");
         if (!is_own_member(by, json_slice(key)))
             continue;
         own = true;
@@ -372,23 +380,32 @@ static int read_docs_param(struct request *request, struct by_query *by, const c
     if (request_param(request, name).data == NULL)
         return 0;
     int r = request_int(request, name, &number);
+    if (r == 0 && number == -1 && by->call.dialect == DIALECT_7 && strcmp(name, "size") == 0)
+        return 0; /* all documents */
     return r == 0 ? set_docs_max(request, by, number) : r;
 }
 
 static int read_slices(struct request *request, struct by_query *by)
 {
     struct slice text = request_param(request, "slices");
-    uint64_t number = 1;
+    int64_t number = 1;
     if (text.data == NULL)
         return 0;
     if (slice_is(text, "auto")) {
         by->slices = 0;
         return 0;
     }
-    if (!slice_to_u64(text, &number) || number < 1)
-        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
-                              "[slices] must be a positive integer or the string \"auto\", but was [%.*s]",
-                              SLICE_ARG(text));
+    bool is_int = slice_to_i64(text, &number) && number >= INT32_MIN && number <= INT32_MAX;
+    if (!is_int || number < 1) {
+        int r = request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                               "[slices] must be a positive integer or the string \"auto\", but was [%.*s]",
+                               SLICE_ARG(text));
+        if (!is_int && by->call.dialect == DIALECT_7) {
+            struct problem *cause = request->problem.caused_by = arena_alloc(request->arena, sizeof *cause);
+            problem_set(cause, request->arena, PROBLEM_NUMBER_FORMAT, "For input string: \"%.*s\"", SLICE_ARG(text));
+        }
+        return r;
+    }
     if (number > BY_QUERY_SLICES_MAX)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
                               "The number of slices [%.*s] is too large. It must be less than [%d]. This "
@@ -413,6 +430,8 @@ static int read_search_params(struct request *request, struct by_query *by)
     if (pipeline.data != NULL)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "pipeline with id [%.*s] does not exist",
                               SLICE_ARG(pipeline));
+    if (slice_is(request_param(request, "search_type"), "count"))
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "No search type for [count]");
     if (search->query != NULL && request_param(request, "q").data != NULL)
         return request_refuse(
             request, PROBLEM_ILLEGAL_ARGUMENT,
@@ -428,7 +447,7 @@ static int read_params(struct request *request, struct by_query *by)
 {
     struct search_request *search = &by->call.search;
     struct slice conflicts = request_param(request, "conflicts");
-    int64_t search_timeout = 0;
+    int64_t search_timeout = 0, keep_alive = 0; /* a call has no scroll that ends */
     int r;
     if (by->kind != BY_QUERY_REINDEX && by->call.dialect == DIALECT_5 && search->size >= 0) {
         if ((r = set_docs_max(request, by, search->size)) != 0)
@@ -438,7 +457,8 @@ static int read_params(struct request *request, struct by_query *by)
     by->batch = search->size > 0 ? search->size : BY_QUERY_BATCH;
     if ((r = read_docs_param(request, by, "size")) != 0 || (r = read_docs_param(request, by, "max_docs")) != 0 ||
         (by->kind != BY_QUERY_REINDEX && (r = read_search_params(request, by)) != 0) ||
-        (r = request_int(request, "scroll_size", &by->batch)) != 0 || (r = read_slices(request, by)) != 0 ||
+        (by->kind != BY_QUERY_REINDEX && (r = request_int(request, "scroll_size", &by->batch)) != 0) ||
+        (r = request_time(request, "scroll", &keep_alive)) != 0 || (r = read_slices(request, by)) != 0 ||
         (r = task_read_rate(request, &by->rate)) != 0 ||
         (r = request_bool(request, "wait_for_completion", &by->wait)) != 0 ||
         (r = request_bool(request, "atomic", &by->atomic)) != 0 ||
@@ -447,7 +467,10 @@ static int read_params(struct request *request, struct by_query *by)
         return r;
     if (conflicts.data != NULL && (r = read_conflicts(request, by, conflicts)) != 0)
         return r;
-    if (by->batch < 1 || by->batch > SEARCH_WINDOW_MAX)
+    if (by->batch < 0)
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[size] parameter cannot be negative, found [%d]",
+                              by->batch);
+    if (by->batch > SEARCH_WINDOW_MAX)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[scroll_size] must be between 1 and %d, was [%d]",
                               SEARCH_WINDOW_MAX, by->batch);
     if (request_param(request, "search_timeout").data != NULL || search->timeout_us < 0)
@@ -489,6 +512,8 @@ static int validate(struct request *request, struct by_query *by)
         validation_add(&validation, "`search_after` cannot be used in a scroll context.");
     if (by->kind == BY_QUERY_REINDEX && by->call.index.data == NULL)
         validation_add(&validation, "use _all if you really want to copy from all existing indexes");
+    if (by->batch == 0)
+        validation_add(&validation, "[size] cannot be [0] in a scroll context");
     if (search->from >= 0)
         validation_add(&validation, "from is not supported in this context");
     if (search->stored_field_count > 0)

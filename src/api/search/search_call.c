@@ -371,17 +371,20 @@ static int read_fields(struct request *request, struct search_call *call)
 /* Numbers for parts of Elasticsearch that do not exist here; read so that invalid ones are refused. */
 static int read_idle(struct request *request)
 {
-    static const char *const names[] = {"batched_reduce_size", "pre_filter_shard_size",
-                                        "max_concurrent_shard_requests"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        int32_t number = 2;
-        int r = request_int(request, names[i], &number);
+    static const struct {
+        const char *name;
+        const char *refusal; /* names it as Elasticsearch does */
+        int32_t min;
+    } numbers[] = {{"batched_reduce_size", "batchedReduceSize must be >= 2", 2},
+                   {"pre_filter_shard_size", "preFilterShardSize must be >= 1", 1},
+                   {"max_concurrent_shard_requests", "maxConcurrentShardRequests must be >= 1", 1}};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        int32_t number = numbers[i].min;
+        int r = request_int(request, numbers[i].name, &number);
         if (r != 0)
             return r;
-        if (number < 2 && i == 0)
-            return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "batchedReduceSize must be >= 2");
-        if (number < 1)
-            return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "%s must be >= 1", names[i]);
+        if (number < numbers[i].min)
+            return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "%s", numbers[i].refusal);
     }
     return preference_check(request, request->dialect, NULL, PREFERENCE_ANY_SHARD, SLICE_NONE, SLICE_NONE, SLICE_NONE,
                             &request->problem);
