@@ -261,7 +261,6 @@ long client_request(struct client *client, const char *method, const char *path,
     CURLcode result = curl_easy_perform(curl);
     long connections = 0;
     curl_easy_getinfo(curl, CURLINFO_NUM_CONNECTS, &connections);
-    client->connected = connections > 0;
     if (result == CURLE_OK)
         curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
     else if (client_is_too_large(client))
@@ -269,6 +268,7 @@ long client_request(struct client *client, const char *method, const char *path,
     else
         client_add_advice(result, strncmp(client->url, "https:", 6) == 0, client->option_prefix, client->absent_advice,
                           client->error, sizeof client->error);
+    client->interrupted = client->interrupted || connections > 0 || status == 0 || (status >= 502 && status <= 504);
     mem_free(url);
     if (headers != client->headers) {
         curl_easy_setopt(curl, CURLOPT_HTTPHEADER, client->headers);

@@ -546,10 +546,10 @@ bool replica_same_routing(struct slice a, struct slice b);
 
 /*
  * Sets replica->restored if the source no longer has the change replica->seen (replica_lineage.c,
- * invariant 15). Requires: the copy has not reported its place to the source since it has connected
- * to it. Returns: 0; the result that ends the program, reported.
+ * invariant 15). `unreported`: this run has not reported a place to the source yet. Returns: 0; the
+ * result that ends the program, reported.
  */
-int lineage_check(struct replica *replica);
+int lineage_check(struct replica *replica, bool unreported);
 
 /* --- Indices (replica_copy.c) --- */
 

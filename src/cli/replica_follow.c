@@ -426,11 +426,15 @@ static int take_page(struct replica *replica, struct sent *sent, struct progress
 
 /*
  * Checks whether the source was restored before it sent the last page of the feed, and makes the
- * place say so.
+ * place say so. The request for that page may have been repeated, on a connection that was new for
+ * the first attempt: a restored source is behind at first.
  */
 static int check_lineage(struct replica *replica, const struct progress_of_place *place)
 {
-    int r = replica->feed.connected ? lineage_check(replica) : 0;
+    if (!replica->feed.interrupted)
+        return 0;
+    replica->feed.interrupted = false;
+    int r = lineage_check(replica, false);
     return r == 0 && replica->restored ? write_place(replica, place->reached, false) : r;
 }
 

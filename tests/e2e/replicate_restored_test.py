@@ -10,6 +10,7 @@ import unittest
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import replicate_test  # noqa: E402
 from replicate_standin_test import Target  # noqa: E402
+from replicate_test import until  # noqa: E402
 from server import Server  # noqa: E402
 
 SAID = "the source was restored, and lacks changes that the copy has seen: everything is compared"
@@ -74,24 +75,28 @@ class Restored(replicate_test.Copy):
         self.restore()
         with replicate_test.Meddler(self.target.port, lambda method, path, body: "drop" if path.startswith("/_bulk") else "pass") as meddler:
             process = self.follow(to=meddler.url)
-            replicate_test.until(lambda: "trying again" in self.told(process) or process.poll() is not None, "it repairs")
+            until(lambda: "trying again" in self.told(process) or process.poll() is not None, "it repairs")
             self.assertIn(SAID, self.told(process))
             self.kill_copy(process)
         self.assertIn(SAID, self.once())
         self.assert_equal()
 
+    def put_back(self):
+        """The backup is there again, with the session of the copy, which continues with it."""
+        self.source.kill()
+        shutil.rmtree(self.source.data)
+        shutil.copytree(os.path.join(self.folder, "early"), self.source.data)
+        self.source.start()
+
     def test_while_it_follows(self):
-        """The backup has the session of the copy, which continues with it."""
+        """The backup has the session of the copy."""
         self.fill(20)
         process = self.follow()
         self.await_equal()
         self.back_up()
         self.write(2)
         self.await_equal()
-        self.source.kill()
-        shutil.rmtree(self.source.data)
-        shutil.copytree(os.path.join(self.folder, "early"), self.source.data)
-        self.source.start()
+        self.put_back()
         self.source.must("PUT", "/fs/_doc/after", {"n": 1})
         self.await_equal()
         self.assertIn(SAID, self.told(process))
@@ -111,9 +116,34 @@ class Restored(replicate_test.Copy):
         def is_cut():
             self.source.must("PUT", "/_scripts/later", {"script": {"lang": "painless", "source": "1"}})
             return self.source.ask("GET", "/_changes?since=%d" % (seen - 1))[0] == 410
-        replicate_test.until(is_cut, "the feed is cut")
+        until(is_cut, "the feed is cut")
         self.source.must("PUT", "/fs/_doc/later", {"n": 1})
+        self.assertNotIn(SAID, self.once())
+        self.assert_equal()
+
+    def test_index_deleted_meanwhile(self):
+        """The feed does not show the changes of a deleted index any more, the newest one of the copy among them: nothing is lost."""
+        self.fill(20)
         self.once()
+        self.write(1)
+        self.once()
+        self.source.must("DELETE", "/fs")
+        self.source.must("PUT", "/other/_doc/1", {"n": 1})
+        self.assertNotIn("compared", self.once("--delete-indices"))
+        self.assert_equal()
+
+    def test_index_of_lost_changes_deleted(self):
+        """A restored source whose index was deleted is not taken for one that has lost nothing."""
+        self.source.must("PUT", "/kept/_doc/1", {"n": 1})
+        self.fill(20)
+        self.once()
+        self.back_up()
+        self.source.must("PUT", "/kept/_doc/2", {"n": 1})
+        self.write(1)
+        self.once()
+        self.restore()
+        self.source.must("DELETE", "/fs")
+        self.assertIn(SAID, self.once("--delete-indices"))
         self.assert_equal()
 
 
