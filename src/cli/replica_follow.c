@@ -427,7 +427,7 @@ static int take_page(struct replica *replica, struct sent *sent, struct progress
 /*
  * Checks whether the source was restored before it sent the last page of the feed, and makes the
  * place say so. The request for that page may have been repeated, on a connection that was new for
- * the first attempt: a restored source is behind at first.
+ * the first attempt: a restored source lags at first.
  */
 static int check_lineage(struct replica *replica, const struct progress_of_place *place)
 {
