@@ -414,8 +414,8 @@ static bool holds_locks(const struct lock_owner *owner)
 }
 
 /*
- * Returns: the locks of the transaction when it has those of the command. Without auxiliary locks for a write in
- * pieces, which may change as many documents as one in a single step, whose locks are not counted at all.
+ * Returns: the locks of the transaction when it has those of the command, as the limit counts them: without auxiliary
+ * ones for a write in pieces, since those of a write in one step are not counted at all (README-locks.md, "Names").
  */
 static size_t lock_count_after(const struct acquisition *at)
 {
@@ -445,8 +445,7 @@ static int acquire_in_txn(struct acquisition *at, uint64_t deadline)
     }
     if (at->wait == NULL)
         at->wait = wait__new(core, at->command, &at->txn->owner.locks, NULL, at->txn);
-    /* A write in pieces never waits while it holds a lock. */
-    bool may_wait = !at->in_pieces || !holds_locks(&at->txn->owner.locks);
+    bool may_wait = !at->in_pieces || !holds_locks(&at->txn->owner.locks) || acquisition__is_last_attempt(at);
     switch (ask__locks(core, at->wait, at->specs.items, at->specs.count, may_wait ? deadline : 0)) {
     case ASK_GRANTED: return finish(at, deadline);
     case ASK_PARKED: at->wait = NULL; return CORE_WAITS;

@@ -83,6 +83,8 @@ void acquisition__free_wait(struct acquisition *at);
 int acquisition__begin_pieces(struct acquisition *at, uint64_t deadline) TL_MUST_USE;
 /* Releases all locks, and waits for those of the piece alone: acquire_pieces.c. Returns: as begin. */
 int acquisition__start_over(struct acquisition *at, uint64_t deadline) TL_MUST_USE;
+/* Whether it may start over no more: it keeps its locks while it waits for others. */
+bool acquisition__is_last_attempt(const struct acquisition *at);
 /* Runs one piece, or commits if all have run. Returns: 0, done; CORE_WAITS; fatal codes. */
 int acquisition__run_piece(struct acquisition *at) TL_MUST_USE;
 /*

@@ -7,9 +7,10 @@
  * the last one commits it, or rolls it back if an item failed. The command is the transaction's only
  * one, and under way until its end.
  *
- * 1. It never waits while it holds a lock, so it is in no cycle that it would not be in as one step.
- *    If a piece is blocked, all is rolled back, and the write waits for the locks of that piece
- *    alone; when they are granted, it starts again with its first item.
+ * 1. Before its last attempt it never waits while it holds a lock, so it is in no cycle that it would
+ *    not be in as one step. If a piece is blocked, all is rolled back, and the write waits for the
+ *    locks of that piece alone; when they are granted, it starts again with its first item. In its
+ *    last attempt it waits as any transaction does, so that its cost is bounded, whatever others lock.
  * 2. Whatever ends its wait ends the transaction, and the reverse.
  * 3. No client has the transaction's id, and the store gets no outcome of it.
  */
@@ -29,6 +30,12 @@
 #include "core/unit/work.h"
 #include "core/wait/wait.h"
 
+/*
+ * How often a write starts over before it keeps its locks while it waits. Each time it repeats all pieces done before.
+ * Two writes of the same documents in opposite orders need one.
+ */
+enum { PIECES_RESTARTS_MAX = 4 };
+
 /* --- Beginning ---------------------------------------------------------------------------------------------------- */
 
 /* Resets the results of earlier attempts, of which nothing is in the store. */
@@ -44,8 +51,12 @@ static void reset(struct acquisition *at)
     at->steps_before = 0;
 }
 
-/* Makes the wait of a write that begins, in a new transaction: all of its items are still to run. */
-static void make_wait(struct acquisition *at, struct session *session, uint64_t deadline)
+/*
+ * Makes the wait of a write that begins, in a new transaction: all of its items are still to run. Each attempt has an
+ * id of its own, by which maintenance finds the provisional entries of one that was rolled back. `pending_items`: the
+ * memory of the attempt before, or NULL.
+ */
+static void make_wait(struct acquisition *at, bool *pending_items, struct session *session, uint64_t deadline)
 {
     struct core *core = at->core;
     struct command *command = at->command;
@@ -60,7 +71,8 @@ static void make_wait(struct acquisition *at, struct session *session, uint64_t 
     if (deadline < TL_TS_MAX) /* the rest of it, from now on */
         command->owner.timeout_us = deadline > core->clock ? deadline - core->clock : 0;
     at->wait = wait__new(core, command, &at->txn->owner.locks, NULL, at->txn);
-    at->wait->pending_items = arena_alloc(&command->arena, acquisition__write(at)->item_count + 1);
+    at->wait->pending_items =
+        pending_items != NULL ? pending_items : arena_alloc(&command->arena, acquisition__write(at)->item_count + 1);
     memset(at->wait->pending_items, true, acquisition__write(at)->item_count);
 }
 
@@ -83,7 +95,7 @@ int acquisition__begin_pieces(struct acquisition *at, uint64_t deadline)
                     "[%zu] transactions are open already", core->limits.transactions_max);
         return 0;
     }
-    make_wait(at, at->session, deadline);
+    make_wait(at, NULL, at->session, deadline);
     return begin_later(at);
 }
 
@@ -103,14 +115,24 @@ void acquisition__end_pieces(struct acquisition *at)
     txn__free(at->core, txn);
 }
 
+bool acquisition__is_last_attempt(const struct acquisition *at)
+{
+    REQUIRE(at->in_pieces);
+    return acquisition__write(at)->restarts >= PIECES_RESTARTS_MAX;
+}
+
 int acquisition__start_over(struct acquisition *at, uint64_t deadline)
 {
-    REQUIRE(at->in_pieces && at->txn != NULL && deadline > at->core->clock);
+    REQUIRE(at->in_pieces && at->txn != NULL && at->wait != NULL && deadline > at->core->clock);
     struct core *core = at->core;
+    bool *pending_items = at->wait->pending_items;
     struct session *session = at->txn->owner.session;
+    if (core->command_version >= COMMAND_SINCE_LAST_ATTEMPT)
+        acquisition__write(at)->restarts++;
+    ENSURE(acquisition__write(at)->restarts <= PIECES_RESTARTS_MAX);
     acquisition__end_pieces(at);
     reset(at);
-    make_wait(at, session, deadline);
+    make_wait(at, pending_items, session, deadline);
     switch (ask__locks(core, at->wait, at->specs.items, at->specs.count, deadline)) {
     case ASK_GRANTED: return begin_later(at);
     case ASK_PARKED: at->wait = NULL; return CORE_WAITS;

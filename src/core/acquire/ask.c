@@ -5,8 +5,10 @@
 #include "base/check.h"
 #include "core/command/command.h"
 #include "core/locks/lock.h"
+#include "core/session/txn.h"
 #include "core/transaction/txn_end.h"
 #include "core/unit/unit.h"
+#include "core/unit/work.h"
 #include "core/wait/wait.h"
 
 enum ask_outcome ask__locks(struct core *core, struct wait *wait, const struct lock_spec *specs, size_t count,
@@ -33,13 +35,30 @@ void ask__explain(const struct core *core, struct wait *wait, enum ask_outcome o
         wait__explain(wait, type, HOLDERS_REPORTED_MAX, &command->arena, &command->problem);
 }
 
+/* Rolls back the transaction of a victim. No client knows that of an atomic write in pieces: it has no outcome. */
+static void end_victim(struct core *core, struct txn *txn, struct command *command, bool in_pieces)
+{
+    if (in_pieces && core->command_version >= COMMAND_SINCE_LAST_ATTEMPT) {
+        command->owner.transaction = SLICE_NONE;
+        core__work(core, txn->overlay == NULL ? 0 : overlay_count(txn->overlay) * WORK_LOCK);
+        txn__free(core, txn);
+    } else {
+        txn__abort(core, txn, "%.*s", SLICE_ARG(command->problem.reason));
+    }
+}
+
 void ask__fail_victim(struct core *core, struct wait *wait)
 {
     REQUIRE(wait->cause != NULL && wait->cause->type != PROBLEM_NONE);
     struct command *command = wait->command;
     struct txn *txn = wait->txn;
+    bool in_pieces = wait__is_in_pieces(wait);
     command->problem = *wait__cause(wait);
+    if (txn != NULL && txn->wait == wait) { /* it is parked */
+        txn__end_wait(txn);
+        wait->txn = NULL;
+    }
     wait__free(core, wait);
     if (txn != NULL)
-        txn__abort(core, txn, "%.*s", SLICE_ARG(command->problem.reason));
+        end_victim(core, txn, command, in_pieces);
 }

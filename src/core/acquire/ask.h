@@ -43,7 +43,8 @@ enum ask_outcome ask__locks(struct core *core, struct wait *wait, const struct l
  */
 void ask__explain(const struct core *core, struct wait *wait, enum ask_outcome outcome, enum problem_type type);
 /*
- * Fails the command of a wait with ASK_VICTIM, frees the wait and rolls its transaction back.
+ * Fails the command of a victim of a deadlock, frees its wait and rolls its transaction back; the
+ * caller completes the command.
  * Requires: `wait->cause` says why.
  */
 void ask__fail_victim(struct core *core, struct wait *wait);

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/magic.h"
+#include "core/acquire/ask.h"
 #include "core/command/command.h"
 #include "core/locks/lock.h"
 #include "core/session/cost.h"
@@ -11,10 +12,10 @@
 #include "core/session/session.h"
 #include "core/session/txn.h"
 #include "core/transaction/txn_end.h"
-#include "core/wait/wait.h"
 #include "core/unit/handler.h"
 #include "core/unit/unit.h"
 #include "core/unit/work.h"
+#include "core/wait/wait.h"
 
 /* --- Cancelled waits ---------------------------------------------------------------------------------------------- */
 
@@ -130,16 +131,8 @@ void grants__on_deadlock(struct core *core, struct wait *wait)
 {
     REQUIRE(wait->cause != NULL && wait->cause->type != PROBLEM_NONE);
     struct command *command = wait->command;
-    struct txn *txn = wait->txn;
-    command->problem = *wait__cause(wait);
-    if (txn != NULL) {
-        txn__end_wait(txn);
-        wait->txn = NULL;
-    }
-    wait__free(core, wait);
+    ask__fail_victim(core, wait);
     core__complete(core, command);
-    if (txn != NULL)
-        txn__abort(core, txn, "%.*s", SLICE_ARG(command->problem.reason));
 }
 
 /* --- Resuming ----------------------------------------------------------------------------------------------------- */

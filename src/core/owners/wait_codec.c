@@ -46,6 +46,18 @@ static bool pending_is_valid(const struct wait *wait)
     return pending[write->item_count - 1] || write->atomic; /* else its commit is left */
 }
 
+/* Codes what an atomic write in pieces counts. */
+static void codec_progress(struct codec *codec, struct write_command *write)
+{
+    uint64_t restarts = write->restarts;
+
+    codec_number(codec, &write->script_steps);
+    if (codec->version >= 15)
+        codec_number(codec, &restarts);
+    codec_require(codec, restarts <= UINT32_MAX);
+    write->restarts = (uint32_t)restarts;
+}
+
 /* Codes which items are still to run, and all results, in the command's arena. */
 static void codec_results(struct codec *codec, struct wait *wait)
 {
@@ -59,7 +71,7 @@ static void codec_results(struct codec *codec, struct wait *wait)
                                       (!write->atomic || (codec->version >= 14 && wait->txn != NULL)) &&
                                       write->item_count > 1));
     if (partial && write->atomic)
-        codec_number(codec, &write->script_steps);
+        codec_progress(codec, write);
     if (codec_reads(codec)) {
         write->results = arena_zalloc(arena, (write->item_count + 1) * sizeof *write->results);
         wait->pending_items = partial ? arena_zalloc(arena, write->item_count + 1) : NULL;

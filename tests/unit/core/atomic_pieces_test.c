@@ -11,7 +11,9 @@
 #include "../../lib/bounded.h"
 #include "core/locks/lock.h"
 #include "core/session/owners.h"
+#include "core/session/txn.h"
 #include "core/unit/unit.h"
+#include "core/wait/wait.h"
 
 enum { ITEMS = 40, STEP_WORK = 1500 };
 
@@ -373,6 +375,164 @@ static void test_opposite_orders_are_no_deadlock(void **state)
     end(&box);
 }
 
+/* Runs due steps until the command waits for a lock. */
+static void run_until_blocked(struct core_fixture *box)
+{
+    for (int steps = 0; core_next_deadline(box->core) == 0; steps++) {
+        assert_true(steps < 1000);
+        tick(box);
+    }
+    assert_int_equal(box->core->owners->locks.waiting_count, 1);
+}
+
+/*
+ * Begins an atomic write while another session has the last document. Whenever the write waits, another session locks
+ * the document at the other end of it, and the one that blocks it lets go, so that it must start over, until it keeps its locks.
+ * Returns: its request; *ret_blocker: the session for which it waits then.
+ */
+static uint64_t make_start_over(struct core_fixture *box, bool reopens, const char **ret_blocker)
+{
+    static const char *const sessions[] = {"a", "b"}, *const documents[] = {"39", "0"};
+    session(box, COMMAND_SESSION_OPEN, "a");
+    session(box, COMMAND_SESSION_OPEN, "b");
+    assert_true(lock(box, "a", "39"));
+    uint64_t request = give_atomic(box, atomic_write(box, ITEMS, 1, false));
+    run_until_blocked(box);
+    int rounds = 0;
+    for (; lock(box, sessions[(rounds + 1) % 2], documents[(rounds + 1) % 2]); rounds++) {
+        assert_true(rounds < 20);
+        unlock_all(box, sessions[rounds % 2]);
+        run_until_blocked(box);
+        if (reopens)
+            reopen(box);
+    }
+    assert_int_equal(rounds, 4);
+    *ret_blocker = sessions[rounds % 2];
+    return request;
+}
+
+/* A client that locks and unlocks documents makes it start over a few times only: then it keeps its locks while it waits. */
+static void test_starts_over_are_bounded(void **state)
+{
+    (void)state;
+
+    for (int reopens = 0; reopens < 2; reopens++) {
+        struct core_fixture box;
+        const char *blocker;
+        begin(&box);
+        uint64_t request = make_start_over(&box, reopens > 0, &blocker);
+        unlock_all(&box, blocker);
+        struct command *command = finish(&box, request);
+        assert_int_equal(command->problem.type, PROBLEM_NONE);
+        assert_false(command->write.rolled_back);
+        command_free(command);
+        assert_int_equal(fixture_find(&box, "fs", "v", 1), ITEMS);
+        assert_true(lock_table_is_idle(&box.core->owners->locks));
+        end(&box);
+    }
+}
+
+/* While it keeps its locks it may be the victim of a deadlock: all of it is undone, and the store has no outcome. */
+static void test_victim_with_locks_is_rolled_back(void **state)
+{
+    struct core_fixture box;
+    const char *blocker;
+    (void)state;
+
+    begin(&box);
+    uint64_t request = make_start_over(&box, false, &blocker);
+    char id[60];
+    snprintf(id, sizeof id, "%.*s", SLICE_ARG(wait__by_request(box.core, request)->command->owner.transaction));
+    struct command *wanted = command_new(COMMAND_LOCK, DIALECT_7);
+    wanted->owner.session = slice_from(blocker);
+    wanted->owner.timeout_us = 60 * TL_SECOND;
+    wanted->lock.targets = arena_zalloc(&wanted->arena, sizeof(struct lock_target));
+    wanted->lock.targets[0] = (struct lock_target){.mode = LOCK_X, .index = SLICE_LIT("fs"), .id = SLICE_LIT("0")};
+    wanted->lock.target_count = 1;
+    give(&box, wanted);
+    uint64_t asked = last_request;
+    struct command *done[2] = {NULL, NULL}, *command;
+    for (int steps = 0; done[0] == NULL || done[1] == NULL; steps++) {
+        assert_true(steps < 100);
+        while ((command = completed(&box)) != NULL)
+            if (command->request == request || command->request == asked)
+                done[command->request == asked] = command;
+            else
+                command_free(command);
+        tick(&box);
+    }
+    assert_int_equal(done[0]->problem.type, PROBLEM_DEADLOCK_DETECTED); /* it is younger than the session */
+    assert_int_equal(done[1]->problem.type, PROBLEM_NONE);
+    assert_int_equal(done[0]->owner.transaction.len, 0);
+    struct txn_outcome outcome;
+    assert_int_equal(txn__get_outcome(box.core, slice_from(id), &done[0]->arena, &outcome), 1);
+    for (int i = 0; i < 2; i++)
+        command_free(done[i]);
+    assert_int_equal(fixture_count(&box, "fs"), 1);
+    end(&box);
+}
+
+/* A client that guesses the id of its transaction cannot read, write, commit or roll back in it. */
+static void test_transaction_of_pieces_is_out_of_reach(void **state)
+{
+    static const enum command_type types[] = {COMMAND_WRITE, COMMAND_TXN_LOCK, COMMAND_TXN_COMMIT,
+                                              COMMAND_TXN_ROLLBACK};
+    (void)state;
+
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        struct core_fixture box;
+        begin(&box);
+        uint64_t request = give_atomic(&box, atomic_write(&box, ITEMS, 1, false));
+        tick(&box);
+        struct slice id = wait__by_request(box.core, request)->command->owner.transaction;
+        struct command *command =
+            types[i] == COMMAND_WRITE ? fixture_write_command(&box, 1) : command_new(types[i], DIALECT_7);
+        if (types[i] == COMMAND_WRITE)
+            command->write.items[0] = fixture_item(WRITE_INDEX, "fs", "", "x", "{\"v\":1}");
+        if (types[i] == COMMAND_TXN_COMMIT || types[i] == COMMAND_TXN_ROLLBACK)
+            command->txn.id = arena_copy(&command->arena, id);
+        else
+            command->owner.transaction = arena_copy(&command->arena, id);
+        give(&box, command);
+        command = completed_as(&box, last_request);
+        assert_non_null(command);
+        assert_int_not_equal(command->problem.type, PROBLEM_NONE);
+        command_free(command);
+        command = finish(&box, request);
+        assert_int_equal(command->problem.type, PROBLEM_NONE);
+        assert_false(command->write.rolled_back);
+        command_free(command);
+        assert_int_equal(fixture_count(&box, "fs"), ITEMS + 1);
+        end(&box);
+    }
+}
+
+/* The deletion of its index between two pieces waits for its end. */
+static void test_index_is_deleted_after_pieces(void **state)
+{
+    struct core_fixture box;
+    (void)state;
+
+    begin(&box);
+    uint64_t request = give_atomic(&box, atomic_write(&box, ITEMS, 1, false));
+    tick(&box);
+    tick(&box);
+    struct command *command = command_new(COMMAND_INDEX_DELETE, DIALECT_7);
+    command->index.name = SLICE_LIT("fs");
+    command->owner.timeout_us = 60 * TL_SECOND;
+    give(&box, command);
+    assert_null(completed_as(&box, last_request));
+    command = finish(&box, request);
+    assert_int_equal(command->problem.type, PROBLEM_NONE);
+    assert_false(command->write.rolled_back);
+    command_free(command);
+    while (core_next_deadline(box.core) == 0)
+        tick(&box);
+    assert_null(catalog_index(box.core->catalog, SLICE_LIT("fs")));
+    assert_true(lock_table_is_idle(&box.core->owners->locks));
+    end(&box);
+}
+
 /* A repetition, later or while the first one is under way, is answered with its results. */
 static void test_repetition_of_pieces_runs_once(void **state)
 {
@@ -465,6 +625,10 @@ int main(void)
         cmocka_unit_test(test_blocked_piece_waits_without_locks),
         cmocka_unit_test(test_blocked_piece_times_out),
         cmocka_unit_test(test_opposite_orders_are_no_deadlock),
+        cmocka_unit_test(test_starts_over_are_bounded),
+        cmocka_unit_test(test_victim_with_locks_is_rolled_back),
+        cmocka_unit_test(test_transaction_of_pieces_is_out_of_reach),
+        cmocka_unit_test(test_index_is_deleted_after_pieces),
         cmocka_unit_test(test_repetition_of_pieces_runs_once),
         cmocka_unit_test(test_limits_of_a_transaction_refuse_pieces),
         cmocka_unit_test(test_older_command_runs_in_one_step),
