@@ -32,6 +32,7 @@ void core_watch(struct core *core, const struct core_watch *watch)
 
 void cleanup_attempt__begin(const struct core *core, struct slice session, uint64_t deferred, uint64_t action)
 {
+    REQUIRE(deferred == 0 || action == 0); /* a deferred cleanup is one action */
     if (core->watch != NULL)
         core->watch->begin(core->watch->context, session, deferred, action);
 }
@@ -107,11 +108,13 @@ unsigned cleanup_attempt__add(struct core *core, struct slice session, uint64_t 
         attempt->count++;
         core__note_change(core, digest_one(attempt));
     }
+    ENSURE(attempt->count > 0 && attempt->count <= CLEANUP_ATTEMPTS_MAX); /* as a checkpoint must have it */
     return (unsigned)attempt->count;
 }
 
 static void drop(struct core *core, struct cleanup_attempt *attempt)
 {
+    REQUIRE(core->open); /* a change of the state is of a unit */
     core__note_change(core, digest_one(attempt));
     forget(attempt);
 }
@@ -139,6 +142,7 @@ void cleanup_attempt__forget_deferred(struct core *core, uint64_t deferred)
 void cleanup_attempt__restore(struct core *core, struct slice session, uint64_t deferred, uint64_t action,
                               uint64_t count)
 {
+    REQUIRE(count > 0 && count <= CLEANUP_ATTEMPTS_MAX);
     make(core, session, deferred, action)->count = count;
 }
 

@@ -87,6 +87,7 @@ static void encode(struct buf *value, const struct deferred *deferred)
 
 void deferred__find_unrequested(struct core *core)
 {
+    REQUIRE(list_empty(&core->owners->unrequested)); /* else an action is linked twice */
     list_for_each(link, &core->owners->deferred)
     {
         struct deferred *deferred = list_entry(link, struct deferred, of_all);
@@ -167,6 +168,8 @@ static void note_change(struct core *core, const struct deferred *deferred)
 static struct deferred *add(struct core *core, const struct session *session, const struct write_item *item,
                             bool removal, bool is_set_aside)
 {
+    REQUIRE(core->open && session->terminating);
+    REQUIRE(!removal || item->op == WRITE_DELETE);
     struct buf action = BUF_INIT(BUF_UNLIMITED);
     action_encode_all(&action, item, 1);
     struct deferred like = {.number = core->owners->last_deferred + 1,
@@ -189,6 +192,7 @@ int deferred__add(struct core *core, const struct session *session, const struct
 
 static void report_run(struct core *core, const struct deferred *deferred, const struct write_command *write)
 {
+    REQUIRE(write->item_count == 1 && write->results != NULL);
     const struct write_item *item = &write->items[0];
     const struct write_result *result = &write->results[0];
     struct buf report = BUF_INIT(BUF_UNLIMITED);
@@ -217,6 +221,7 @@ void deferred__drop(struct core *core, struct deferred *deferred)
 
 static void report_set_aside(struct core *core, const struct deferred *deferred, enum set_aside_reason reason)
 {
+    REQUIRE(deferred->set_aside && deferred->wait == NULL);
     struct buf report = BUF_INIT(BUF_UNLIMITED);
     buf_lit(&report, "what ");
     describe_deferred(deferred, &report);
@@ -245,6 +250,7 @@ static void mark_set_aside(struct core *core, struct deferred *deferred, enum se
 
 static int resume(struct core *core, struct wait *wait)
 {
+    REQUIRE(wait->deferred != NULL && wait->deferred->wait == wait && !wait->deferred->set_aside);
     struct deferred *deferred = wait->deferred;
     struct command *command;
     struct cost_counters before = cost_counters_of(core);
