@@ -74,7 +74,7 @@ static struct cleanup_attempt *make(struct core *core, struct slice session, uin
         before = before->next;
     attempt->deferred = deferred;
     attempt->action = action;
-    attempt->session = slice_make(mem_strdup(session.data, session.len), session.len);
+    attempt->session = mem_dup_slice(session);
     list_insert_before(before, &attempt->of_all);
     return attempt;
 }

@@ -24,11 +24,6 @@
 #include "core/unit/unit.h"
 #include "core/unit/work.h"
 
-static struct slice duplicate(struct slice text)
-{
-    return slice_make(mem_strdup(text.data, text.len), text.len);
-}
-
 static struct slice number_key(uint64_t number, char *bytes)
 {
     for (int i = 0; i < 8; i++)
@@ -45,9 +40,9 @@ struct deferred *deferred__make(struct core *core, const struct deferred *like)
     deferred->removal = like->removal;
     deferred->set_aside = like->set_aside;
     deferred->ended = like->ended;
-    deferred->session = duplicate(like->session);
-    deferred->name = duplicate(like->name);
-    deferred->action = duplicate(like->action);
+    deferred->session = mem_dup_slice(like->session);
+    deferred->name = mem_dup_slice(like->name);
+    deferred->action = mem_dup_slice(like->action);
     char key[8];
     list_append(&core->owners->deferred, &deferred->of_all);
     map_put(&core->owners->deferred_by_number, number_key(deferred->number, key), deferred);
