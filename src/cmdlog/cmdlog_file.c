@@ -1007,9 +1007,7 @@ static int file_put_checkpoint(struct cmdlog *base, const struct cmdlog_checkpoi
         forget_checkpoint(&log->checkpoints[again ? 0 : 1]);
         if (!again)
             log->checkpoints[1] = log->checkpoints[0];
-        log->checkpoints[0] = (struct cmdlog_checkpoint){
-            checkpoint->position,
-            mem_dup_slice(checkpoint->locator)};
+        log->checkpoints[0] = (struct cmdlog_checkpoint){checkpoint->position, mem_dup_slice(checkpoint->locator)};
         pthread_mutex_unlock(&log->lock);
     }
     pthread_mutex_unlock(&log->sync_lock);

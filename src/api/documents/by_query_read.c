@@ -408,9 +408,9 @@ static int read_slices(struct request *request, struct by_query *by)
     }
     if (number > BY_QUERY_SLICES_MAX)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
-                              "The number of slices [%.*s] is too large. It must be less than [%d]. This "
-                              "limit can be set by changing the "
-                              "[index.max_slices_per_scroll] index level setting.",
+                              "The number of slices [%.*s] is too large. It must be less than [%d]. "
+                              "This limit can be set by changing the [index.max_slices_per_scroll] index level "
+                              "setting.",
                               SLICE_ARG(text), BY_QUERY_SLICES_MAX);
     by->slices = (uint32_t)number;
     return 0;

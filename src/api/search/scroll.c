@@ -106,8 +106,7 @@ static int refuse_too_many(struct request *request)
 {
     return request_refuse(request, PROBLEM_LIMIT_EXCEEDED,
                           "Trying to create too many scroll contexts. Must be less than or equal to: [%d]. "
-                          "This limit can be set by "
-                          "changing the [search.max_open_scroll_context] setting.",
+                          "This limit can be set by changing the [search.max_open_scroll_context] setting.",
                           CONTEXTS_SCROLL_MAX);
 }
 

@@ -54,7 +54,8 @@ static int compare(const struct cleanup_attempt *attempt, uint64_t deferred, uin
     return slice_compare(attempt->session, session);
 }
 
-static struct cleanup_attempt *find(const struct core *core, struct slice session, uint64_t deferred, uint64_t action)
+static struct cleanup_attempt *find_attempt(const struct core *core, struct slice session, uint64_t deferred,
+                                            uint64_t action)
 {
     list_for_each(link, &core->owners->cleanup_attempts)
     {
@@ -88,7 +89,7 @@ static void forget(struct cleanup_attempt *attempt)
 
 unsigned cleanup_attempt__count(const struct core *core, struct slice session, uint64_t deferred, uint64_t action)
 {
-    const struct cleanup_attempt *attempt = find(core, session, deferred, action);
+    const struct cleanup_attempt *attempt = find_attempt(core, session, deferred, action);
     return attempt == NULL ? 0 : (unsigned)attempt->count;
 }
 
@@ -101,7 +102,7 @@ static uint64_t digest_one(const struct cleanup_attempt *attempt)
 unsigned cleanup_attempt__add(struct core *core, struct slice session, uint64_t deferred, uint64_t action)
 {
     REQUIRE(core->open);
-    struct cleanup_attempt *attempt = find(core, session, deferred, action);
+    struct cleanup_attempt *attempt = find_attempt(core, session, deferred, action);
     if (attempt == NULL)
         attempt = make(core, session, deferred, action);
     if (attempt->count < CLEANUP_ATTEMPTS_MAX) {

@@ -243,7 +243,7 @@ static void mark_set_aside(struct core *core, struct deferred *deferred, enum se
     report_set_aside(core, deferred, reason);
 }
 
-static int resume(struct core *core, struct wait *wait)
+static int run_granted(struct core *core, struct wait *wait)
 {
     REQUIRE(wait->deferred != NULL && wait->deferred->wait == wait && !wait->deferred->set_aside);
     struct deferred *deferred = wait->deferred;
@@ -271,7 +271,7 @@ static int resume(struct core *core, struct wait *wait)
 }
 
 /* It has no timeout, and is never the deadlock victim. */
-const struct wait_ops deferred__wait_ops = {wait__on_grant, resume, NULL, NULL, NULL};
+const struct wait_ops deferred__wait_ops = {wait__on_grant, run_granted, NULL, NULL, NULL};
 
 int deferred__restart(struct core *core, size_t *left)
 {

@@ -604,8 +604,8 @@ static void update_version_high(struct write_executor *exec, const struct write_
 }
 
 /* Replaces the previous version by a parsed source. */
-static int put(struct write_executor *exec, struct write_item_state *at, const struct document *document,
-               struct slice source, struct slice lease)
+static int put_document(struct write_executor *exec, struct write_item_state *at, const struct document *document,
+                        struct slice source, struct slice lease)
 {
     REQUIRE(at->type != NULL && at->key.len > 0);
     struct doc doc = {.routing = at->routing, .lease = lease, .source = source};
@@ -658,7 +658,7 @@ static int run_index(struct write_executor *exec, struct write_item_state *at)
     if (r == 0)
         r = write_executor__check_version(exec, at, item->op == WRITE_CREATE);
     if (r == 0)
-        r = put(exec, at, &document, item->source, item->lease.len > 0 ? item->lease : SLICE_NONE);
+        r = put_document(exec, at, &document, item->source, item->lease.len > 0 ? item->lease : SLICE_NONE);
     document_release(&document);
     return r;
 }
@@ -786,7 +786,7 @@ static int put_updated(struct write_executor *exec, struct write_item_state *at,
     if (r == 0)
         r = parse(exec, at, update->source, NULL, &document);
     if (r == 0)
-        r = put(exec, at, &document, update->source, lease);
+        r = put_document(exec, at, &document, update->source, lease);
     document_release(&document);
     return r;
 }
