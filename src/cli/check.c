@@ -125,7 +125,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
 
 static int complain(const char *what, int code, char *reason)
 {
-    printf("%s: %s\n", escape_terminal(what), reason != NULL ? reason : error_text(code));
+    printf("%s: %s\n", escape_terminal(what), reason != NULL ? escape_terminal(reason) : error_text(code));
     mem_free(reason);
     return 1;
 }

@@ -219,7 +219,7 @@ static void end_sums(struct side *side)
 
 static struct slice copy_text(struct slice text)
 {
-    return text.data == NULL ? SLICE_NONE : slice_make(mem_strdup(text.data, text.len), text.len);
+    return text.data == NULL ? SLICE_NONE : mem_dup_slice(text);
 }
 
 static struct doubt make_doubt(const struct replica_key *key)

@@ -924,7 +924,7 @@ static bool decode_checkpoint(struct slice *bytes, struct cmdlog_checkpoint *ret
     *bytes = slice_from_offset(*bytes, 16);
     if (len > CMDLOG_LOCATOR_MAX || !slice_take(bytes, (size_t)len, &place))
         return false;
-    *ret_checkpoint = (struct cmdlog_checkpoint){position, slice_make(mem_strdup(place.data, place.len), place.len)};
+    *ret_checkpoint = (struct cmdlog_checkpoint){position, mem_dup_slice(place)};
     return true;
 }
 
@@ -1007,9 +1007,7 @@ static int file_put_checkpoint(struct cmdlog *base, const struct cmdlog_checkpoi
         forget_checkpoint(&log->checkpoints[again ? 0 : 1]);
         if (!again)
             log->checkpoints[1] = log->checkpoints[0];
-        log->checkpoints[0] = (struct cmdlog_checkpoint){
-            checkpoint->position,
-            slice_make(mem_strdup(checkpoint->locator.data, checkpoint->locator.len), checkpoint->locator.len)};
+        log->checkpoints[0] = (struct cmdlog_checkpoint){checkpoint->position, mem_dup_slice(checkpoint->locator)};
         pthread_mutex_unlock(&log->lock);
     }
     pthread_mutex_unlock(&log->sync_lock);

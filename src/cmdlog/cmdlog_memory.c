@@ -346,11 +346,6 @@ static struct cmdlog_checkpoint *checkpoints_of(struct cmdlog *log)
     return host != NULL ? host->checkpoints : medium_of(log)->checkpoints;
 }
 
-static struct slice copy_bytes(struct slice bytes)
-{
-    return slice_make(mem_strdup(bytes.data == NULL ? "" : bytes.data, bytes.len), bytes.len);
-}
-
 static bool is_partitioned(const struct cmdlog *log)
 {
     const struct medium_host *host = ((const struct cmdlog_memory *)log)->host;
@@ -371,7 +366,7 @@ static int memory_put_checkpoint(struct cmdlog *log, const struct cmdlog_checkpo
         if (!again)
             checkpoints[1] = checkpoints[0];
         checkpoints[0] =
-            (struct cmdlog_checkpoint){checkpoint->position, copy_bytes(checkpoint->locator), checkpoint->log_bytes};
+            (struct cmdlog_checkpoint){checkpoint->position, mem_dup_slice(checkpoint->locator), checkpoint->log_bytes};
     }
     pthread_mutex_unlock(&medium->lock);
     return away ? CMDLOG_UNREACHABLE : 0;
@@ -468,7 +463,7 @@ static struct medium_host *host_of(struct cmdlog_medium *medium, struct slice na
     if (host != NULL)
         return host;
     host = mem_zalloc(sizeof *host);
-    host->name = copy_bytes(name);
+    host->name = mem_dup_slice(name);
     while (before != &medium->hosts && slice_compare(list_entry(before, struct medium_host, link)->name, name) < 0)
         before = before->next;
     list_insert_before(before, &host->link);
@@ -545,7 +540,7 @@ static int shared_join(struct cmdlog *base, struct slice about, uint64_t until, 
         r = CMDLOG_EXISTS;
     if (r == 0) {
         free_bytes(host->about);
-        host->about = copy_bytes(about);
+        host->about = mem_dup_slice(about);
         host->life = log->life = ++log->medium->life_count;
         *ret_life = host->life;
         hosts_changed(log->medium);
@@ -743,7 +738,7 @@ static int shared_create_genesis(struct cmdlog *base, struct slice bytes, uint64
     if (r == 0 && medium->genesis.data != NULL)
         r = CMDLOG_EXISTS;
     if (r == 0)
-        medium->genesis = copy_bytes(bytes);
+        medium->genesis = mem_dup_slice(bytes);
     pthread_mutex_unlock(&medium->lock);
     return r;
 }

@@ -288,8 +288,7 @@ static int refuse_entry(const struct poison *poison, char **ret_reason)
                    position);
     else
         buf_lit(&text, "Other entries follow it, so it has been applied before, and cannot be left out: start the "
-                       "version of the server that "
-                       "applied it, or restore a backup; ");
+                       "version of the server that applied it, or restore a backup; ");
     buf_printf(
         &text,
         "--retry-entry %" PRIu64

@@ -406,12 +406,6 @@ static int read_slices(struct request *request, struct by_query *by)
         }
         return r;
     }
-    if (number > BY_QUERY_SLICES_MAX)
-        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
-                              "The number of slices [%.*s] is too large. It must be less than [%d]. This "
-                              "limit can be set by changing the "
-                              "[index.max_slices_per_scroll] index level setting.",
-                              SLICE_ARG(text), BY_QUERY_SLICES_MAX);
     by->slices = (uint32_t)number;
     return 0;
 }
@@ -470,9 +464,6 @@ static int read_params(struct request *request, struct by_query *by)
     if (by->batch < 0)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[size] parameter cannot be negative, found [%d]",
                               by->batch);
-    if (by->batch > SEARCH_WINDOW_MAX)
-        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[scroll_size] must be between 1 and %d, was [%d]",
-                              SEARCH_WINDOW_MAX, by->batch);
     if (request_param(request, "search_timeout").data != NULL || search->timeout_us < 0)
         search->timeout_us = search_timeout > 0 ? search_timeout : 0;
     bool none = by->docs_max == 0 && by->call.dialect == DIALECT_7; /* without slices there is one */

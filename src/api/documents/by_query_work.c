@@ -15,6 +15,7 @@
 #include "api/search/searches.h"
 #include "base/clock.h"
 #include "mapping/mapping.h"
+#include "query/failure.h"
 #include "script/script.h"
 
 /*
@@ -598,12 +599,34 @@ static int run_slices(struct by_query *by)
     return r;
 }
 
+/* Checks what Elasticsearch bounds in each shard's search; the failure is one of the search. */
+static int check_bounds(struct by_query *by)
+{
+    const struct search_context *context = &by->call.context;
+    struct problem problem = {0}, wrapped;
+    if (context->index_count == 0)
+        return 0;
+    if (scroll_check_size(by->call.dialect, by->batch, by->call.arena, &problem) == 0 &&
+        by->slices > BY_QUERY_SLICES_MAX)
+        problem_set(&problem, by->call.arena,
+                    by->call.dialect == DIALECT_5 ? PROBLEM_QUERY_PHASE_EXECUTION : PROBLEM_ILLEGAL_ARGUMENT,
+                    "The number of slices [%u] is too large. It must be less than [%d]. This limit can be set by "
+                    "changing the [index.max_slices_per_scroll] index level setting.",
+                    (unsigned)by->slices, BY_QUERY_SLICES_MAX);
+    if (problem.type == PROBLEM_NONE)
+        return 0;
+    failure_wrap(context, &context->indices[0], false, &problem, &wrapped);
+    return refuse_call(by, &wrapped);
+}
+
 void by_query_work(struct by_query *by)
 {
     struct problem problem = {0};
     int r = search_call_open(&by->call, &problem);
     if (r == SEARCH_REFUSED)
         refuse_call(by, &problem);
+    if (r == 0)
+        r = check_bounds(by);
     if (r == 0)
         r = compile_script(by);
     if (r == 0)

@@ -41,8 +41,7 @@
 
 static struct slice keep_option(struct slice given, const char *otherwise)
 {
-    struct slice text = given.len > 0 ? given : slice_from(otherwise);
-    return slice_make(mem_strdup(text.data, text.len), text.len);
+    return mem_dup_slice(given.len > 0 ? given : slice_from(otherwise));
 }
 
 static void options_init(struct api_options *options, const struct api_options *given)

@@ -106,12 +106,23 @@ static int refuse_too_many(struct request *request)
 {
     return request_refuse(request, PROBLEM_LIMIT_EXCEEDED,
                           "Trying to create too many scroll contexts. Must be less than or equal to: [%d]. "
-                          "This limit can be set by "
-                          "changing the [search.max_open_scroll_context] setting.",
+                          "This limit can be set by changing the [search.max_open_scroll_context] setting.",
                           CONTEXTS_SCROLL_MAX);
 }
 
 /* What shards have against a scroll, found once it is known which they are. */
+int scroll_check_size(enum dialect dialect, int32_t size, struct arena *arena, struct problem *ret_problem)
+{
+    if (size <= SEARCH_WINDOW_MAX)
+        return 0;
+    problem_set(ret_problem, arena, dialect == DIALECT_5 ? PROBLEM_QUERY_PHASE_EXECUTION : PROBLEM_ILLEGAL_ARGUMENT,
+                "Batch size is too large, size must be less than or equal to: [%d] but was [%d]. Scroll batch sizes "
+                "cost as much memory as result windows so they are controlled by the [index.max_result_window] index "
+                "level setting.",
+                SEARCH_WINDOW_MAX, size);
+    return SEARCH_REFUSED;
+}
+
 static int check_page(struct request *request, const struct scroll_job *job)
 {
     const struct search_call *call = &job->keep->call;
@@ -123,16 +134,10 @@ static int check_page(struct request *request, const struct scroll_job *job)
                     "`search_after` cannot be used in a scroll context.");
         problem.name =
             call->dialect == DIALECT_5 ? SLICE_LIT("search_context_exception") : SLICE_LIT("search_exception");
-    } else if (call->search.size > SEARCH_WINDOW_MAX) {
-        problem_set(
-            &problem, request->arena,
-            call->dialect == DIALECT_5 ? PROBLEM_QUERY_PHASE_EXECUTION : PROBLEM_ILLEGAL_ARGUMENT,
-            "Batch size is too large, size must be less than or equal to: [%d] but was [%d]. Scroll batch sizes "
-            "cost as much memory as result windows so they are controlled by the [index.max_result_window] index "
-            "level setting.",
-            SEARCH_WINDOW_MAX, call->search.size);
+    } else if (scroll_check_size(call->dialect, call->search.size, request->arena, &problem) == 0) {
+        return 0;
     }
-    if (problem.type == PROBLEM_NONE || call->context.index_count == 0)
+    if (call->context.index_count == 0)
         return 0;
     failure_wrap(&call->context, &call->context.indices[0], false, &problem, &request->problem);
     return SEARCH_REFUSED;

@@ -129,6 +129,8 @@ void search_keep_problem(struct request *request);
 
 /* _search with ?scroll=. */
 int scroll_begin(struct request *request);
+/* Checks the size of a scroll's pages. Returns: 0; SEARCH_REFUSED with *ret_problem, for failure_wrap(). */
+int scroll_check_size(enum dialect dialect, int32_t size, struct arena *arena, struct problem *ret_problem) TL_MUST_USE;
 
 /* Fills the error that a missing context makes. */
 void search_keep_missing(struct request *request, enum context_kind kind, struct slice id, uint64_t number);

@@ -244,7 +244,7 @@ static struct host_stream *stream_of(struct etcd_cursor *cursor, struct slice na
             return stream;
     }
     struct host_stream *stream = mem_zalloc(sizeof *stream);
-    stream->name = slice_make(mem_strdup(name.data, name.len), name.len);
+    stream->name = mem_dup_slice(name);
     stream->bytes = BUF_INIT(BUF_UNLIMITED);
     list_append(&cursor->streams, &stream->link);
     return stream;

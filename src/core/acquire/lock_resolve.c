@@ -299,9 +299,8 @@ static int check_directory(const struct lock_target *target, const struct catalo
         return 0;
     problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
                 "a lock on [%.*s] would guard nothing: no document lies in a directory of [%.*s], since its mapping "
-                "has no path "
-                "field. Missing is a field such as [path] of type [path], or of type [text] with an analyzer whose "
-                "tokenizer is [path_hierarchy]; without it lock documents by their [id], or the index",
+                "has no path field. Missing is a field such as [path] of type [path], or of type [text] with an "
+                "analyzer whose tokenizer is [path_hierarchy]; without it lock documents by their [id], or the index",
                 SLICE_ARG(target->path), SLICE_ARG(index->name));
     return 1;
 }

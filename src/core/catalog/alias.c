@@ -104,6 +104,7 @@ static int parse_alias(struct slice name, yyjson_val *body, struct arena *arena,
 static void put_alias(struct alias_set *set, struct map *positions, struct arena *arena,
                       const struct catalog_alias *alias)
 {
+    REQUIRE(set->count == positions->count); /* the map has each alias of the set */
     uintptr_t position = (uintptr_t)map_get(positions, alias->name);
 
     if (position != 0) {
@@ -118,6 +119,7 @@ static void put_alias(struct alias_set *set, struct map *positions, struct arena
 /* Removes an alias; the last one takes its position. Returns: whether it was in the set. */
 static bool remove_alias(struct alias_set *set, struct map *positions, struct slice name)
 {
+    REQUIRE(set->count == positions->count);
     uintptr_t position = (uintptr_t)map_remove(positions, name);
 
     if (position == 0)
@@ -147,6 +149,7 @@ static int parse_members(const struct catalog *catalog, yyjson_val *members, enu
 int alias__parse_all(const struct catalog *catalog, yyjson_val *json, enum dialect dialect, struct arena *arena,
                      struct alias_set *set, struct problem *ret_problem)
 {
+    REQUIRE(set->count == 0 || set->items != NULL);
     struct map positions = MAP_INIT;
 
     for (size_t i = 0; i < set->count; i++)
@@ -179,6 +182,7 @@ static void list_hidden(const struct catalog *catalog, const struct alias_use *u
 static int refuse_hidden(const struct catalog *catalog, const struct alias_use *uses, size_t count, struct arena *arena,
                          struct problem *ret_problem)
 {
+    REQUIRE(count > 1); /* with one index there is nothing to differ from */
     tl_cleanup(buf_deinit) struct buf hidden = BUF_INIT(BUF_UNLIMITED);
     tl_cleanup(buf_deinit) struct buf shown = BUF_INIT(BUF_UNLIMITED);
 
@@ -313,6 +317,7 @@ static void changes_deinit(struct changes *changes)
 
 static struct change *change_new(struct changes *changes, const struct catalog_index *index, struct arena *arena)
 {
+    REQUIRE(map_get(&changes->by_index, index->name) == NULL); /* its aliases are changed in one place */
     struct change *change = arena_zalloc(arena, sizeof(*change));
 
     change->index = arena_copy(arena, index->name);
@@ -324,6 +329,7 @@ static struct change *change_new(struct changes *changes, const struct catalog_i
 
 static int add(struct core *core, const struct alias_action *action, struct change *change, struct command *command)
 {
+    REQUIRE(action->op == ALIAS_ADD);
     struct json_doc body = {0};
     struct catalog_alias alias;
 

@@ -32,6 +32,7 @@ void catalog_problem_missing(struct arena *arena, struct slice name, bool alias_
 void catalog_problem_closed(struct arena *arena, const struct catalog_index *index, enum dialect dialect,
                             struct problem *ret_problem)
 {
+    REQUIRE(index->closed);
     struct buf quoted = BUF_INIT(BUF_UNLIMITED);
 
     problem_set(ret_problem, arena, PROBLEM_INDEX_CLOSED, "closed");
@@ -48,6 +49,7 @@ void catalog_problem_closed(struct arena *arena, const struct catalog_index *ind
 static void problem_many(const struct alias_use *uses, size_t count, struct slice alias, enum dialect dialect,
                          struct arena *arena, struct problem *ret_problem)
 {
+    REQUIRE(count > 0); /* indices that the alias has */
     struct buf names = BUF_INIT(BUF_UNLIMITED);
 
     for (size_t i = 0; i < count; i++)
@@ -348,6 +350,7 @@ static int refuse_reserved(struct name_resolver *work, struct slice part)
 
 static int resolve_part(struct name_resolver *work, struct slice part)
 {
+    REQUIRE(part.len > 0); /* empty names are skipped */
     if (work->options->names_only && (slice_is(part, "_all") || has_wildcard(part)))
         return skip_missing(work, part);
     if (slice_is(part, "_all") || slice_is(part, "*")) {
@@ -387,6 +390,7 @@ static int resolve_parts(struct name_resolver *work, struct slice expression)
 static int gather(struct name_resolver *work, struct slice expression, struct catalog_target **ret_targets,
                   size_t *ret_count)
 {
+    REQUIRE(work->reaches != NULL);
     size_t count = 0;
 
     for (size_t i = 0; i < work->catalog->count; i++)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Settings of the cluster. */
 #include "core/catalog/cluster_settings.h"
+#include "base/check.h"
 
 #include <stdlib.h>
 #include <strings.h>
@@ -186,6 +187,7 @@ static int check_rate(const struct setting *setting, enum dialect dialect, struc
 static int check_kind(const struct known *known, const struct setting *setting, enum dialect dialect,
                       struct arena *arena, struct problem *ret_problem)
 {
+    REQUIRE(setting->list || setting->value_count > 0); /* a removal has no value to check */
     int64_t us;
     if (slice_is(setting->key, "action.auto_create_index"))
         return check_patterns(setting, arena, ret_problem);
@@ -263,6 +265,7 @@ static struct slice joined(const struct setting *setting, struct arena *arena)
 
 struct slice cluster_setting(const struct catalog *catalog, const char *key, struct arena *arena)
 {
+    REQUIRE(key != NULL && arena != NULL);
     static const char *const sections[] = {"transient", "persistent"};
     const struct catalog_object *object = catalog_object(catalog, CATALOG_CLUSTER, SLICE_LIT("settings"));
     struct json_doc doc;

@@ -45,6 +45,7 @@ static int refuse_invalid(struct command *command, struct slice why)
 /* Replaces a problem by one that names the template, with the original reason. */
 static int wrap(struct command *command, struct slice reason)
 {
+    REQUIRE(command->problem.type != PROBLEM_NONE); /* the cause */
     struct problem *cause = arena_alloc(&command->arena, sizeof(*cause));
 
     *cause = command->problem;
@@ -295,6 +296,7 @@ static int check_names(struct command *command, yyjson_val *patterns, const stru
 static int check_can_put(struct core *core, struct command *command, enum catalog_kind kind, const char *what,
                          size_t limit)
 {
+    REQUIRE(kind == CATALOG_COMPONENTS || kind == CATALOG_INDEX_TEMPLATES);
     const struct object_command *object = &command->object;
     bool exists = catalog_object(core->catalog, kind, object->name) != NULL;
 
@@ -437,6 +439,7 @@ static int read_parts(struct core *core, struct command *command, yyjson_val *te
 
 static void keep(struct core *core, struct command *command, enum catalog_kind kind, struct buf *rendered)
 {
+    REQUIRE(core->open && rendered->len > 0);
     catalog_change__put_object(core, kind,
                                &(struct catalog_object){.name = command->object.name, .body = buf_as_slice(rendered)});
 }

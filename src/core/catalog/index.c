@@ -264,6 +264,7 @@ static void set_default(struct settings *settings, struct arena *arena, struct s
 
 static void complete_settings(struct index_draft *draft, uint64_t created_ms, struct arena *arena)
 {
+    REQUIRE(draft->uuid.len > 0);
     bool five = draft->dialect == DIALECT_5;
     struct settings *settings = &draft->settings;
 
@@ -371,6 +372,7 @@ int index__auto_create(struct core *core, struct slice name, struct slice type, 
 int index__auto_mapping(struct core *core, struct slice name, struct slice type, enum dialect dialect,
                         struct arena *arena, struct mapping **ret_mapping, struct problem *ret_problem)
 {
+    REQUIRE(*ret_mapping == NULL); /* else a reference is lost */
     struct index_draft draft = {.name = name, .dialect = dialect, .typed = dialect == DIALECT_5, .document_type = type};
 
     if (template__apply(core, &draft, arena, ret_problem) != 0)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Settings of an index: the known ones and their validation. */
 #include "core/catalog/index_settings.h"
+#include "base/check.h"
 
 #include <strings.h>
 
@@ -42,6 +43,7 @@ static const struct known *find_known(struct slice key)
  */
 static int refuse_because(struct problem *cause, struct arena *arena, struct problem *ret_problem)
 {
+    REQUIRE(cause->type != PROBLEM_NONE && cause->reason.data != NULL);
     if (ret_problem->reason.data == NULL)
         problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "%.*s", SLICE_ARG(cause->reason));
     ret_problem->caused_by = cause;
@@ -90,6 +92,7 @@ static int refuse_short_time(const struct setting *setting, int64_t least, struc
 static int refuse_odd_time(const struct setting *setting, struct slice unit, struct arena *arena,
                            struct problem *ret_problem)
 {
+    REQUIRE(setting->value_count > 0 && setting->values[0].len >= unit.len);
     struct slice text = setting->values[0];
     if (text.len == unit.len) {
         problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "failed to parse [%.*s]", SLICE_ARG(text));

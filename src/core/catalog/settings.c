@@ -24,6 +24,7 @@ static int compare_keys(const void *a, const void *b)
 
 static struct setting *append_setting(struct settings *settings, struct arena *arena, size_t *capacity)
 {
+    REQUIRE(settings->count <= *capacity);
     settings->items = arena_grow(arena, settings->items, settings->count, capacity, sizeof(*settings->items));
     struct setting *added = &settings->items[settings->count++];
     *added = (struct setting){0};

@@ -32,6 +32,7 @@ void core_watch(struct core *core, const struct core_watch *watch)
 
 void cleanup_attempt__begin(const struct core *core, struct slice session, uint64_t deferred, uint64_t action)
 {
+    REQUIRE(deferred == 0 || action == 0); /* a deferred cleanup is one action */
     if (core->watch != NULL)
         core->watch->begin(core->watch->context, session, deferred, action);
 }
@@ -53,7 +54,8 @@ static int compare(const struct cleanup_attempt *attempt, uint64_t deferred, uin
     return slice_compare(attempt->session, session);
 }
 
-static struct cleanup_attempt *find(const struct core *core, struct slice session, uint64_t deferred, uint64_t action)
+static struct cleanup_attempt *find_attempt(const struct core *core, struct slice session, uint64_t deferred,
+                                            uint64_t action)
 {
     list_for_each(link, &core->owners->cleanup_attempts)
     {
@@ -73,7 +75,7 @@ static struct cleanup_attempt *make(struct core *core, struct slice session, uin
         before = before->next;
     attempt->deferred = deferred;
     attempt->action = action;
-    attempt->session = slice_make(mem_strdup(session.data, session.len), session.len);
+    attempt->session = mem_dup_slice(session);
     list_insert_before(before, &attempt->of_all);
     return attempt;
 }
@@ -87,7 +89,7 @@ static void forget(struct cleanup_attempt *attempt)
 
 unsigned cleanup_attempt__count(const struct core *core, struct slice session, uint64_t deferred, uint64_t action)
 {
-    const struct cleanup_attempt *attempt = find(core, session, deferred, action);
+    const struct cleanup_attempt *attempt = find_attempt(core, session, deferred, action);
     return attempt == NULL ? 0 : (unsigned)attempt->count;
 }
 
@@ -100,18 +102,20 @@ static uint64_t digest_one(const struct cleanup_attempt *attempt)
 unsigned cleanup_attempt__add(struct core *core, struct slice session, uint64_t deferred, uint64_t action)
 {
     REQUIRE(core->open);
-    struct cleanup_attempt *attempt = find(core, session, deferred, action);
+    struct cleanup_attempt *attempt = find_attempt(core, session, deferred, action);
     if (attempt == NULL)
         attempt = make(core, session, deferred, action);
     if (attempt->count < CLEANUP_ATTEMPTS_MAX) {
         attempt->count++;
         core__note_change(core, digest_one(attempt));
     }
+    ENSURE(attempt->count > 0 && attempt->count <= CLEANUP_ATTEMPTS_MAX); /* as a checkpoint must have it */
     return (unsigned)attempt->count;
 }
 
 static void drop(struct core *core, struct cleanup_attempt *attempt)
 {
+    REQUIRE(core->open); /* a change of the state is of a unit */
     core__note_change(core, digest_one(attempt));
     forget(attempt);
 }
@@ -139,6 +143,7 @@ void cleanup_attempt__forget_deferred(struct core *core, uint64_t deferred)
 void cleanup_attempt__restore(struct core *core, struct slice session, uint64_t deferred, uint64_t action,
                               uint64_t count)
 {
+    REQUIRE(count > 0 && count <= CLEANUP_ATTEMPTS_MAX);
     make(core, session, deferred, action)->count = count;
 }
 

@@ -24,11 +24,6 @@
 #include "core/unit/unit.h"
 #include "core/unit/work.h"
 
-static struct slice duplicate(struct slice text)
-{
-    return slice_make(mem_strdup(text.data, text.len), text.len);
-}
-
 static struct slice number_key(uint64_t number, char *bytes)
 {
     for (int i = 0; i < 8; i++)
@@ -45,9 +40,9 @@ struct deferred *deferred__make(struct core *core, const struct deferred *like)
     deferred->removal = like->removal;
     deferred->set_aside = like->set_aside;
     deferred->ended = like->ended;
-    deferred->session = duplicate(like->session);
-    deferred->name = duplicate(like->name);
-    deferred->action = duplicate(like->action);
+    deferred->session = mem_dup_slice(like->session);
+    deferred->name = mem_dup_slice(like->name);
+    deferred->action = mem_dup_slice(like->action);
     char key[8];
     list_append(&core->owners->deferred, &deferred->of_all);
     map_put(&core->owners->deferred_by_number, number_key(deferred->number, key), deferred);
@@ -87,6 +82,7 @@ static void encode(struct buf *value, const struct deferred *deferred)
 
 void deferred__find_unrequested(struct core *core)
 {
+    REQUIRE(list_empty(&core->owners->unrequested)); /* else an action is linked twice */
     list_for_each(link, &core->owners->deferred)
     {
         struct deferred *deferred = list_entry(link, struct deferred, of_all);
@@ -167,6 +163,8 @@ static void note_change(struct core *core, const struct deferred *deferred)
 static struct deferred *add(struct core *core, const struct session *session, const struct write_item *item,
                             bool removal, bool is_set_aside)
 {
+    REQUIRE(core->open && session->terminating);
+    REQUIRE(!removal || item->op == WRITE_DELETE);
     struct buf action = BUF_INIT(BUF_UNLIMITED);
     action_encode_all(&action, item, 1);
     struct deferred like = {.number = core->owners->last_deferred + 1,
@@ -189,6 +187,7 @@ int deferred__add(struct core *core, const struct session *session, const struct
 
 static void report_run(struct core *core, const struct deferred *deferred, const struct write_command *write)
 {
+    REQUIRE(write->item_count == 1 && write->results != NULL);
     const struct write_item *item = &write->items[0];
     const struct write_result *result = &write->results[0];
     struct buf report = BUF_INIT(BUF_UNLIMITED);
@@ -217,6 +216,7 @@ void deferred__drop(struct core *core, struct deferred *deferred)
 
 static void report_set_aside(struct core *core, const struct deferred *deferred, enum set_aside_reason reason)
 {
+    REQUIRE(deferred->set_aside && deferred->wait == NULL);
     struct buf report = BUF_INIT(BUF_UNLIMITED);
     buf_lit(&report, "what ");
     describe_deferred(deferred, &report);
@@ -243,8 +243,9 @@ static void mark_set_aside(struct core *core, struct deferred *deferred, enum se
     report_set_aside(core, deferred, reason);
 }
 
-static int resume(struct core *core, struct wait *wait)
+static int run_granted(struct core *core, struct wait *wait)
 {
+    REQUIRE(wait->deferred != NULL && wait->deferred->wait == wait && !wait->deferred->set_aside);
     struct deferred *deferred = wait->deferred;
     struct command *command;
     struct cost_counters before = cost_counters_of(core);
@@ -270,7 +271,7 @@ static int resume(struct core *core, struct wait *wait)
 }
 
 /* It has no timeout, and is never the deadlock victim. */
-const struct wait_ops deferred__wait_ops = {wait__on_grant, resume, NULL, NULL, NULL};
+const struct wait_ops deferred__wait_ops = {wait__on_grant, run_granted, NULL, NULL, NULL};
 
 int deferred__restart(struct core *core, size_t *left)
 {

@@ -45,6 +45,7 @@ static bool item_is_rare(const struct write_item *item)
 
 static void codec_rare(struct codec *codec, struct write_item *item)
 {
+    REQUIRE(codec_reads(codec) || item_is_rare(item));
     codec_slice(codec, &item->routing);
     codec_slice(codec, &item->lease);
     codec_signed(codec, &item->version);
@@ -88,6 +89,7 @@ static void codec_items(struct codec *codec, struct write_item **items, size_t *
 
 static void codec_request(struct codec *codec, struct write_request *request)
 {
+    REQUIRE(codec_reads(codec) || request->id.len > 0); /* `named` says so */
     codec_bytes(codec, &request->id);
     codec_require(codec, codec->bad || request->id.len > 0);
     codec_number(codec, &request->hash);
@@ -183,6 +185,7 @@ static void codec_options(struct codec *codec, const struct catalog_options **re
 
 static void codec_target(struct codec *codec, struct lock_target *target)
 {
+    REQUIRE(codec_reads(codec) || target->mode != LOCK_NONE);
     bool expression = target->expression != NULL;
     bool *const flags[] = {&target->script, &expression};
 
@@ -233,6 +236,7 @@ static void codec_txn(struct codec *codec, struct txn_command *txn)
 /* Commands of versions before `since` do everything in one step. */
 static void codec_single_step(struct codec *codec, bool *single_step, unsigned since)
 {
+    REQUIRE(codec_reads(codec) || codec->version >= since); /* else it would be lost */
     if (codec->version >= since)
         codec_bool(codec, single_step);
     else
@@ -269,6 +273,7 @@ static void codec_cancel(struct codec *codec, struct cancel_command *cancel)
 /* Not logged: code 0. */
 static void codec_status(struct codec *codec, struct status_command *status)
 {
+    REQUIRE(codec_reads(codec)); /* command_encode() refuses it */
     (void)status;
     codec_require(codec, false);
 }
@@ -399,6 +404,7 @@ static void codec_owner(struct codec *codec, struct command_owner *terms)
 
 static void codec_inputs(struct codec *codec, struct command *command)
 {
+    REQUIRE(command->type < COMMAND_TYPE_COUNT);
     codec_number(codec, &command->request);
     if (command_is(command->type, COMMAND_OWNED))
         codec_owner(codec, &command->owner);

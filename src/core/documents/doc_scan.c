@@ -87,6 +87,7 @@ static void step(struct doc_scan *scan)
 
 static int scan_end(const struct doc_scan *scan)
 {
+    REQUIRE(!view_iter_valid(scan->iter));
     int r = view_iter_status(scan->iter);
 
     return r == 0 ? DOC_SCAN_END : r == STORE_TOO_OLD ? DOC_TOO_OLD : r;
@@ -113,6 +114,7 @@ int doc_scan_next(struct doc_scan *scan, uint16_t *ret_type, struct slice *ret_i
         return hidden < 0 ? tl_trace(hidden) : hidden;
     if (!doc_key_parse(view_iter_key(scan->iter), &index, ret_type, ret_id))
         return tl_trace(TL_ERR_CORRUPT);
+    INSIST(index == scan->index); /* the iterator's bounds are of this index */
     int r = doc_apply_renames(scan->view, NULL, scan->index, &doc);
     scan->rewritten = doc.value;
     doc.value = (struct store_value){0};

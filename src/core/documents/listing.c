@@ -121,6 +121,7 @@ static void end_scan(struct listing *l)
 
 static void set_candidate(struct listing *l, struct slice key, struct slice document_key, uint64_t batch)
 {
+    REQUIRE(!l->has_candidate); /* else a name is lost */
     buf_clear(&l->candidate_key);
     buf_slice(&l->candidate_key, key);
     buf_clear(&l->candidate_document);
@@ -200,6 +201,7 @@ static void push_back(struct listing *l, const struct entry_hit *hit)
 
 static int next_entry(struct listing *l, struct entry_hit *ret_hit)
 {
+    REQUIRE(l->has_pushed_back || l->scan != NULL);
     *ret_hit = l->pushed_back;
     int r = l->has_pushed_back ? 0 : entry_scan_next(l->scan, ret_hit);
     l->has_pushed_back = false;
@@ -379,6 +381,7 @@ static int next_at(struct listing *l)
 /* Finds whether the last key's name belongs to an unmoved origin. Returns: 0; fatal codes. */
 static int is_unmoved(const struct listing *l, bool *ret_unmoved)
 {
+    REQUIRE(l->has_last);
     tl_cleanup(arena_deinit) struct arena arena = ARENA_INIT;
     struct slice dirent = tree__join(&arena, l->prefix, name_of(l, buf_as_slice(&l->last))), origin;
     int r = tree__origin_at(&l->lookup.tree, dirent, &arena, &origin);

@@ -33,6 +33,7 @@ struct script_text {
 
 static int find_stored(struct update *update, struct script_text *ret_text, struct problem *ret_problem)
 {
+    REQUIRE(update->item->update->script_id.data != NULL);
     struct slice id = update->item->update->script_id;
     const struct catalog_object *script = catalog_object(update->catalog, CATALOG_SCRIPTS, id);
     struct problem cause;
@@ -54,6 +55,7 @@ static int find_stored(struct update *update, struct script_text *ret_text, stru
 
 static int find_file(struct update *update, struct script_text *ret_text, struct problem *ret_problem)
 {
+    REQUIRE(update->item->update->script_file.data != NULL);
     const struct write_update *params = update->item->update;
     struct slice lang = params->script_lang.data == NULL ? SLICE_LIT("painless") : params->script_lang;
     const struct catalog_object *script;
@@ -142,6 +144,7 @@ static void report_steps(struct update *update, const struct script_limits *limi
 
 static int run_script(struct update *update, struct slice source, struct problem *ret_problem)
 {
+    REQUIRE(source.data != NULL); /* the script's ctx._source */
     tl_cleanup(script_unrefp) struct script *script = NULL;
     const struct write_update *params = update->item->update;
     const struct doc *old = update->old;
@@ -215,6 +218,7 @@ static int merge(struct update *update, struct problem *ret_problem)
 
 static int make_new(struct update *update, struct problem *ret_problem)
 {
+    REQUIRE(update->old == NULL);
     const struct write_update *params = update->item->update;
     struct slice source = params->upsert;
 
@@ -232,6 +236,7 @@ static int make_new(struct update *update, struct problem *ret_problem)
 /* Without a stored source an update is impossible. */
 static int refuse_source_missing(struct update *update, struct problem *ret_problem)
 {
+    REQUIRE(update->old != NULL && update->visible_source.data == NULL);
     problem_set(ret_problem, update->arena, PROBLEM_DOCUMENT_SOURCE_MISSING, "[%.*s][%.*s]: document source missing",
                 SLICE_ARG(update->type), SLICE_ARG(update->item->id));
     return UPDATE_REFUSED;

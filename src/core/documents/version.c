@@ -7,6 +7,7 @@
 
 static enum conflict_kind check_seq_no(const struct write_item *item, const struct version_state *state)
 {
+    REQUIRE(item->if_seq_no != SEQ_NO_ANY);
     if (!state->live)
         return CONFLICT_MISSING;
     return item->if_seq_no != state->seq_no || item->if_primary_term != 1 ? CONFLICT_SEQ_NO : CONFLICT_NONE;
@@ -14,6 +15,7 @@ static enum conflict_kind check_seq_no(const struct write_item *item, const stru
 
 static enum conflict_kind check_internal(const struct write_item *item, const struct version_state *state)
 {
+    REQUIRE(item->version_type == VERSION_INTERNAL);
     if (item->version == VERSION_ANY)
         return CONFLICT_NONE;
     return state->version != item->version ? CONFLICT_VERSION : CONFLICT_NONE;

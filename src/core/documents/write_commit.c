@@ -43,6 +43,7 @@ static bool index_exists(struct commit_state *state, struct slice key)
 /* Sets a record's timestamp and puts it: in place in the overlay's memory, or as a copy. */
 static void put_with_ts(struct commit_state *state, struct slice key, struct slice record)
 {
+    REQUIRE(state->core->open && record.data != NULL);
     struct core *core = state->core;
 
     if (!state->shared) {
@@ -78,6 +79,7 @@ static void record_change(const struct commit_state *state, struct slice key, st
     const struct catalog_index *index = catalog_index_by_number(state->core->catalog, state->index);
     struct doc doc;
 
+    INSIST(index != NULL); /* changes of deleted indices are dropped before */
     if (doc_decode(record, &doc) != 0)
         return;
     invalidate_path(state, &doc);
@@ -201,5 +203,6 @@ int write__commit_overlay(struct core *core, struct overlay *overlay, uint64_t *
 
 uint64_t write__overlay_changes(const struct overlay *overlay)
 {
+    REQUIRE(overlay != NULL);
     return overlay_count_in(overlay, SPACE_DOCUMENTS) + overlay_count_in(overlay, SPACE_FEED);
 }

@@ -59,6 +59,7 @@ static void put_provisional(void *context, struct slice key, struct slice value)
 
 void write_executor__flush_entries(struct write_executor *exec)
 {
+    REQUIRE(exec->core->open && exec->run != NULL);
     struct entry_sink sink = {put_entry, remove_entry, &exec->sink};
     struct entry_sink provisional = {put_provisional, NULL, exec->run->provisional};
 
@@ -124,6 +125,7 @@ static struct values by_field(const struct document *document, struct arena *are
 /* Returns: the end of the values of the field at `from`. */
 static size_t field_end(const struct values *values, size_t from)
 {
+    REQUIRE(from < values->count);
     size_t end = from;
 
     while (end < values->count && values->items[end].field == values->items[from].field)
@@ -155,6 +157,7 @@ static void append(struct values *to, const struct values *from, size_t first, s
 static bool range_equal(const struct values *a, size_t a_from, size_t a_end, const struct values *b, size_t b_from,
                         size_t b_end)
 {
+    REQUIRE(a_from <= a_end && a_end <= a->count && b_from <= b_end && b_end <= b->count);
     if (a_end - a_from != b_end - b_from)
         return false;
     for (size_t i = 0; i < a_end - a_from; i++)
@@ -175,6 +178,7 @@ static void compare_fields(const struct values *now, const struct values *before
             field = before->items[b].field;
         size_t n_end = n < now->count && now->items[n].field == field ? field_end(now, n) : n;
         size_t b_end = b < before->count && before->items[b].field == field ? field_end(before, b) : b;
+        INSIST(n_end > n || b_end > b); /* each turn takes a field of one version at least */
         bool was_single = doc_has_single_entries(old, field);
         bool changed = !range_equal(now, n, n_end, before, b, b_end);
         if (was_single && (changed || all))
@@ -194,6 +198,7 @@ static void compare_fields(const struct values *now, const struct values *before
  */
 static void keep_single_fields(const struct doc *old, struct field_changes *changes)
 {
+    REQUIRE(old->single_fields.len % 2 == 0); /* doc_decode() refuses others */
     for (size_t i = 0; i < old->single_fields.len; i += 2) {
         uint16_t field =
             (uint16_t)((unsigned char)old->single_fields.data[i] << 8 | (unsigned char)old->single_fields.data[i + 1]);
@@ -213,6 +218,7 @@ static struct slice encode_single_fields(const struct field_changes *changes, st
     char *bytes = arena_alloc(arena, changes->field_count * 2 + 1);
 
     for (size_t i = 0; i < changes->field_count; i++) {
+        INSIST(i == 0 || changes->fields[i - 1] < changes->fields[i]);
         bytes[2 * i] = (char)(changes->fields[i] >> 8);
         bytes[2 * i + 1] = (char)changes->fields[i];
     }
@@ -231,6 +237,7 @@ static struct field_changes make_changes(const struct values *now, const struct 
 
     compare_fields(now, before, old, all, &changes);
     keep_single_fields(old, &changes);
+    ENSURE(changes.field_count <= fields); /* the array has room for each */
     return changes;
 }
 
@@ -238,12 +245,14 @@ static struct field_changes make_changes(const struct values *now, const struct 
 
 static struct slice document_key(const struct write_item_state *at)
 {
+    REQUIRE(at->key.len >= DOC_KEY_PREFIX_BYTES);
     return slice_from_offset(at->key, DOC_KEY_PREFIX_BYTES - sizeof(uint16_t));
 }
 
 /* Parses the values of the previous version. */
 static int old_values(struct write_executor *exec, struct write_item_state *at, struct values *ret_values)
 {
+    REQUIRE(at->has_old && at->state.live); /* a tombstone has no values */
     struct document document;
     int r = document_parse_stored(at->index->mapping, at->type, at->old.stored, &exec->core->scratch, &document);
 
@@ -283,6 +292,7 @@ static int old_single_values(struct write_executor *exec, struct write_item_stat
 static int change_posting_lists(struct write_executor *exec, struct write_item_state *at,
                                 const struct document *document, struct doc *doc)
 {
+    REQUIRE(at->state.live && at->old.batch != 0);
     struct arena *scratch = &exec->core->scratch;
     struct values now = by_field(document, scratch), before;
     int r = old_values(exec, at, &before);

@@ -59,6 +59,7 @@ static int create_index(struct write_executor *exec, const struct write_item *it
 /* The request requires an alias, but the name is not one. */
 static int fail_no_alias(struct write_executor *exec, struct write_item_state *at)
 {
+    REQUIRE(at->item->require_alias);
     struct slice name = at->item->index;
     struct buf quoted = BUF_INIT(BUF_UNLIMITED);
 
@@ -101,6 +102,7 @@ static int find_index(struct write_executor *exec, struct write_item_state *at)
 
 static int find_routing(struct write_executor *exec, struct write_item_state *at)
 {
+    REQUIRE(at->index != NULL);
     struct slice own = at->item->routing;
     struct slice aliased = at->alias == NULL ? SLICE_NONE : at->alias->index_routing;
 
@@ -172,6 +174,7 @@ int write_executor__find(struct write_executor *exec, struct write_item_state *a
 static void refind_index(struct write_executor *exec, struct write_item_state *at, uint32_t number)
 {
     at->index = catalog_index_by_number(exec->core->catalog, number);
+    INSIST(at->index != NULL); /* its mapping was replaced, nothing removed */
     if (at->alias != NULL)
         at->alias = catalog_index_alias(at->index, at->item->index);
     at->type = mapping_type(at->index->mapping, requested_type(at));
@@ -180,6 +183,7 @@ static void refind_index(struct write_executor *exec, struct write_item_state *a
 /* An index of 7.x has one type. Returns: 0; WRITE_ITEM_FAILED. */
 static int refuse_second_type(const struct write_executor *exec, struct write_item_state *at)
 {
+    REQUIRE(at->type == NULL);
     if (at->index->dialect == DIALECT_7 && requested_type(at).data[0] == '_' && !slice_is(requested_type(at), "_doc")) {
         problem_set(&at->result->problem, exec->run->arena, PROBLEM_INVALID_TYPE_NAME,
                     "mapping type name [%.*s] can't start with '_' unless it is called [_doc]",
@@ -309,6 +313,7 @@ static int apply_renames(struct write_executor *exec, struct write_item_state *a
 
 static int read_old(struct write_executor *exec, struct write_item_state *at)
 {
+    REQUIRE(at->type != NULL && at->key.len > 0);
     const struct doc *pending = find_pending(exec, at);
 
     if (pending != NULL) {
@@ -365,6 +370,7 @@ int write_executor__load(struct write_executor *exec, struct write_item_state *a
         at->state = (struct version_state){!at->old.deleted && r == 0, at->old.version, at->old.seq_no};
     else
         doc_release(&at->old);
+    ENSURE(at->has_old || !at->state.live);
     return 0;
 }
 
@@ -433,6 +439,7 @@ static int parse_by(enum document_dates dates, const struct write_item_state *at
 /* Returns: whether the old document would be refused today. */
 static bool old_is_refused(const struct write_item_state *at, struct arena *arena)
 {
+    REQUIRE(at->state.live);
     struct document document = {0};
     struct problem ignored;
     int r = parse_by(DOCUMENT_DATES_STRICT, at, at->old.source, NULL, arena, &document, &ignored);
@@ -484,6 +491,7 @@ static int parse(struct write_executor *exec, struct write_item_state *at, struc
 /* Sets what each change reports. */
 static void set_result(struct write_item_state *at, enum write_outcome outcome, const struct doc *doc)
 {
+    REQUIRE(doc->version >= 0); /* take_version() refuses others */
     at->result->outcome = outcome;
     at->result->version = doc->version;
     at->result->seq_no = doc->seq_no;
@@ -508,6 +516,7 @@ static int take_version(struct write_executor *exec, struct write_item_state *at
 /* Checks that locks allow the document at its new path. */
 static int check_path(struct write_executor *exec, struct write_item_state *at, const struct document *document)
 {
+    REQUIRE(at->index != NULL && at->type != NULL); /* the lock's name has both */
     const struct write_path_check *path_check = exec->run->path_check;
     struct write_target to = {
         .index = at->index->name, .type = at->type->name, .id = at->item->id, .new_path = document->lock_path};
@@ -569,6 +578,7 @@ static int assign_origin(struct write_executor *exec, struct write_item_state *a
     doc->path_tracked = true;
     doc->path_offset = (size_t)(document->path_raw.data - document->json.source.data);
     doc->path_len = document->path_raw.len;
+    ENSURE(doc->path_offset <= doc->source.len && doc->path_len <= doc->source.len - doc->path_offset);
     if (doc->origin.data != document->path.data)
         return 0;
     /* the path may be freed when entries are flushed */
@@ -594,8 +604,8 @@ static void update_version_high(struct write_executor *exec, const struct write_
 }
 
 /* Replaces the previous version by a parsed source. */
-static int put(struct write_executor *exec, struct write_item_state *at, const struct document *document,
-               struct slice source, struct slice lease)
+static int put_document(struct write_executor *exec, struct write_item_state *at, const struct document *document,
+                        struct slice source, struct slice lease)
 {
     REQUIRE(at->type != NULL && at->key.len > 0);
     struct doc doc = {.routing = at->routing, .lease = lease, .source = source};
@@ -648,7 +658,7 @@ static int run_index(struct write_executor *exec, struct write_item_state *at)
     if (r == 0)
         r = write_executor__check_version(exec, at, item->op == WRITE_CREATE);
     if (r == 0)
-        r = put(exec, at, &document, item->source, item->lease.len > 0 ? item->lease : SLICE_NONE);
+        r = put_document(exec, at, &document, item->source, item->lease.len > 0 ? item->lease : SLICE_NONE);
     document_release(&document);
     return r;
 }
@@ -745,6 +755,7 @@ static int fail_missing(struct write_executor *exec, struct write_item_state *at
  */
 static struct slice updated_routing(const struct write_executor *exec, const struct write_item_state *at)
 {
+    REQUIRE(at->has_old && at->item->update != NULL);
     const struct write_update *params = at->item->update;
 
     if (params->single && params->doc.data != NULL && at->item->routing.len > 0)
@@ -756,6 +767,8 @@ static struct slice updated_routing(const struct write_executor *exec, const str
 
 static int put_updated(struct write_executor *exec, struct write_item_state *at, const struct update *update)
 {
+    REQUIRE(update->op == UPDATE_INDEX || update->op == UPDATE_CREATE);
+    REQUIRE(update->source.data != NULL);
     struct slice lease = at->state.live ? at->old.lease : SLICE_NONE;
     struct document document = {0};
     int r = write_executor__ensure_type(exec, at);
@@ -773,7 +786,7 @@ static int put_updated(struct write_executor *exec, struct write_item_state *at,
     if (r == 0)
         r = parse(exec, at, update->source, NULL, &document);
     if (r == 0)
-        r = put(exec, at, &document, update->source, lease);
+        r = put_document(exec, at, &document, update->source, lease);
     document_release(&document);
     return r;
 }
@@ -793,6 +806,7 @@ static void set_noop(struct write_executor *exec, struct write_item_state *at)
  */
 static int check_upsert(struct write_executor *exec, struct write_item_state *at)
 {
+    REQUIRE(at->item->op == WRITE_UPDATE && at->item->update != NULL);
     const struct write_item *item = at->item;
 
     if (item->version == VERSION_ANY || !item->update->single || at->item->dialect != DIALECT_5)
@@ -806,6 +820,7 @@ static int check_upsert(struct write_executor *exec, struct write_item_state *at
 
 static int apply_update(struct write_executor *exec, struct write_item_state *at, const struct update *update)
 {
+    REQUIRE(update->op != UPDATE_DELETE || update->old != NULL); /* only an existing document */
     bool shown = at->item->update->want_source && update->source.data != NULL;
     int r = update->op == UPDATE_CREATE ? check_upsert(exec, at) : 0;
 

@@ -58,6 +58,7 @@ static struct slice keep_path(struct core *core, struct slice path, struct slice
 /* Returns: the current path of a document that renames can move, loaded by write_executor__load(). */
 static struct slice tracked_path(struct core *core, const struct write_item_state *at)
 {
+    REQUIRE(at->old.path_tracked);
     const struct doc *doc = &at->old;
     if (at->old_path.data != NULL)
         return at->old_path;
@@ -81,6 +82,7 @@ static uint64_t untracked_path_work(const struct write_item_state *at)
 /* Returns: the path of a document that renames cannot move, in the scratch arena; data NULL: none. */
 static struct slice untracked_path(struct core *core, const struct write_item_state *at)
 {
+    REQUIRE(!at->old.path_tracked);
     struct document document = {0};
     struct slice path = SLICE_NONE;
 
@@ -97,6 +99,7 @@ static struct slice untracked_path(struct core *core, const struct write_item_st
  */
 static struct slice stored_path(struct core *core, const struct write_item_state *at, struct slice before)
 {
+    REQUIRE(at->has_old && at->state.live);
     struct arena_mark mark = arena_mark(&core->scratch);
     struct slice path = at->old.path_tracked ? tracked_path(core, at) : untracked_path(core, at);
 
@@ -112,6 +115,7 @@ static struct slice stored_path(struct core *core, const struct write_item_state
 static void save_parsed(struct target_finder *finder, const struct write_item_state *at,
                         const struct document *document)
 {
+    REQUIRE(at->item >= finder->run.items && (size_t)(at->item - finder->run.items) < finder->run.count);
     struct core *core = finder->exec.core;
     const struct write_run *run = &finder->run;
 
@@ -140,6 +144,7 @@ static bool may_save_parsed(const struct target_finder *finder, const struct wri
 static struct slice path_after(struct target_finder *finder, const struct write_item_state *at, struct slice source,
                                bool keep, struct slice before)
 {
+    REQUIRE(at->type != NULL && source.data != NULL);
     struct core *core = finder->exec.core;
     struct arena *arena = keep ? &core->arena : &core->scratch;
     const struct json_doc *parsed = at->item->op == WRITE_UPDATE ? NULL : at->item->parsed;
@@ -196,6 +201,7 @@ static int find_committed_path(struct target_finder *finder, struct write_target
 static int find_paths(struct target_finder *finder, struct write_item_state *at, const struct write_target *before,
                       struct write_target *target)
 {
+    REQUIRE(at->type != NULL && at->key.len > 0);
     static const struct write_target nothing = {0};
     struct slice after;
     at->load = at->item->op == WRITE_UPDATE ? WRITE_LOAD_SOURCE : WRITE_LOAD_PATH;
@@ -223,6 +229,7 @@ static int find_paths(struct target_finder *finder, struct write_item_state *at,
  */
 static int find_first_path(struct target_finder *finder, struct write_item_state *at, struct write_target *target)
 {
+    REQUIRE(at->type == NULL); /* else the document may exist, with a path of its own */
     struct core *core = finder->exec.core;
     enum dialect dialect = at->item->dialect;
     struct slice wanted = at->item->type.len > 0 ? at->item->type : SLICE_LIT("_doc");
@@ -261,6 +268,7 @@ static struct slice stable_name(struct core *core, struct slice name, struct sli
 /* Returns: 0, the target; WRITE_ITEM_FAILED: the item will fail; fatal codes. */
 static int find_target(struct target_finder *finder, const struct write_item *item, struct write_target *target)
 {
+    REQUIRE(target->old_path.data == NULL && target->new_path.data == NULL); /* not of an item before */
     const struct write_target *before = previous_target(finder, finder->begin + (size_t)(item - finder->run.items));
     struct core *core = finder->exec.core;
     struct problem problem;
@@ -362,6 +370,7 @@ int write__targets(struct core *core, struct command *command, const struct writ
     core->write_work += finder.exec.work;
     if (r < 0)
         return tl_trace(r);
+    ENSURE(targets.count <= range.end - range.begin);
     targets.parsed = finder.parsed;
     targets.work = finder.exec.work;
     *io_targets = targets;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/check.h"
+#include "base/magic.h"
 #include "core/documents/write.h"
 #include "core/locks/lock.h"
 #include "core/locks/resource.h"
@@ -72,6 +73,7 @@ struct page {
 /* Begins a page of the command's listing. */
 static struct page page_begin(struct core *core, struct command *command)
 {
+    REQUIRE(command->type == COMMAND_STATUS);
     command->status.work = 0;
     return (struct page){.core = core, .status = &command->status};
 }
@@ -142,6 +144,7 @@ static size_t length_of(const struct list *head)
 static size_t queries_of(const struct status_command *status, const struct session *session,
                          const struct status_query **ret_first)
 {
+    REQUIRE(status->query_count == 0 || status->queries != NULL);
     uint64_t number = session_number(session);
     size_t low = 0, high = status->query_count, count = 0;
     while (low < high) {
@@ -203,6 +206,7 @@ static void write_number(const char *name, struct slice id, uint64_t number, boo
 static void write_session(struct core *core, const struct status_command *status, const struct session *session,
                           bool by_id, struct buf *buf)
 {
+    REQUIRE(MAGIC_VALID(session, SESSION_MAGIC));
     const struct status_query *queries;
     buf_byte(buf, '{');
     write_number("session", session->id, session_number(session), by_id, buf);
@@ -347,6 +351,7 @@ static void write_txn_head(struct buf *buf, enum txn_mode mode, const char *stat
 
 static void write_txn(struct core *core, const struct txn *txn, bool by_id, struct buf *buf)
 {
+    REQUIRE(MAGIC_VALID(txn, TXN_MAGIC));
     buf_byte(buf, '{');
     write_number("transaction", txn->id, txn->owner.locks.number, by_id, buf);
     write_txn_head(buf, TXN_UPDATE, "active", txn__session_text(txn, &core->arena), txn->created);
@@ -376,6 +381,7 @@ static void write_outcome(struct slice id, const struct txn_outcome *outcome, st
 
 static int write_one_txn(struct core *core, struct command *command, struct buf *buf)
 {
+    REQUIRE(command->status.id.len > 0); /* else all are listed */
     struct slice id = command->status.id;
     struct txn *txn = map_get(&core->owners->txns, id);
     struct txn_outcome outcome;

@@ -116,6 +116,7 @@ static int compare_numbers(const void *a, const void *b)
  */
 static void add_sessions(struct loader *loader)
 {
+    REQUIRE(loader->core->owners->sessions.count == 0);
     struct owners *owners = loader->core->owners;
     if (loader->count > 1)
         qsort(loader->sessions, loader->count, sizeof *loader->sessions, compare_numbers);
@@ -275,6 +276,7 @@ int owners__load_old(struct core *core)
 /* Gives a transaction that was open its outcome. */
 static int end_lost(void *context, struct slice key, struct slice value)
 {
+    REQUIRE(((struct loader *)context)->core->open);
     struct core *core = ((struct loader *)context)->core;
     struct txn_outcome outcome = {.ended = core->ts, .cause = SLICE_LIT("the server was restarted")};
     struct slice mode;
@@ -289,6 +291,7 @@ static int end_lost(void *context, struct slice key, struct slice value)
 /* Gives the records of sessions the form of this format: terminating sessions have none. */
 static void convert_sessions(struct core *core)
 {
+    REQUIRE(core->open);
     size_t position = 0;
     struct slice id;
     void *value;

@@ -135,6 +135,7 @@ static void write_one(void *context, struct slice key, struct slice value)
 
 static void read_one(struct codec *codec, struct overlay *overlay, enum store_space space, struct slice *before)
 {
+    REQUIRE(codec_reads(codec));
     struct slice key = SLICE_NONE, value = SLICE_NONE;
 
     codec_bytes(codec, &key);
@@ -190,6 +191,7 @@ static void codec_host(struct codec *codec, struct core *core, struct txn *txn)
  */
 static enum txn_mode read_mode(struct codec *codec, struct txn *txn, bool *ret_has_overlay)
 {
+    REQUIRE(codec_reads(codec) && codec->version < 7); /* later ones have no query transactions */
     enum txn_mode mode = (enum txn_mode)codec_enum(codec, 0, TXN_MODE_COUNT);
     bool unrecorded = false;
     bool *const flags[] = {&txn->retry, &unrecorded, ret_has_overlay};
@@ -235,6 +237,7 @@ static enum txn_mode codec_txn_fields(struct codec *codec, struct core *core, st
 
 static struct txn *make_txn(struct codec *codec, struct core *core)
 {
+    REQUIRE(codec_reads(codec));
     struct slice id = SLICE_NONE, session_id = SLICE_NONE;
     struct session *session = NULL;
 
@@ -389,6 +392,7 @@ static bool has_request(const struct wait *wait, struct lock_request *request)
 /* Gives each wait the request that was read for it. */
 static void assign_requests(struct codec *codec, struct owners *owners, const struct lock_codec_refs *refs)
 {
+    REQUIRE(codec_reads(codec));
     size_t next = 0;
 
     for (int pass = 0; pass < 2 && !codec->bad; pass++) { /* the first pass only checks */
@@ -422,6 +426,7 @@ static int compare_ready(const void *a, const void *b)
 /* Rebuilds owners->ready in order of ready_number. */
 static void rebuild_ready(struct sections *sections, struct owners *owners)
 {
+    REQUIRE(sections_are_read(sections) && list_empty(&owners->ready));
     struct wait **ready = arena_alloc(sections->arena, (length_of(&owners->waits) + 1) * sizeof *ready);
     size_t count = 0;
 
@@ -453,6 +458,7 @@ static int compare_cancelled(const void *a, const void *b)
 /* Rebuilds owners->cancelled in order of cancel_number. */
 static void rebuild_cancelled(struct sections *sections, struct owners *owners)
 {
+    REQUIRE(sections_are_read(sections) && list_empty(&owners->cancelled));
     struct wait **waits = arena_alloc(sections->arena, (length_of(&owners->waits) + 1) * sizeof *waits);
     uint64_t before = 0;
     size_t count = 0;
@@ -589,6 +595,7 @@ static void write_waits(struct core *core, struct sections *sections)
 
 static void write_all(struct core *core, struct sections *sections, const struct counts *counts)
 {
+    REQUIRE(!sections_are_read(sections));
     struct owners *owners = core->owners;
 
     if (counts->in_pieces)
@@ -644,6 +651,7 @@ static void read_waits(struct core *core, struct sections *sections, const struc
 static void read_all(struct core *core, struct sections *sections, const struct counts *counts,
                      struct piece_reader *reader, struct dropped *dropped)
 {
+    REQUIRE(sections_are_read(sections) && core->owners->sessions.count == 0);
     struct owners *owners = core->owners;
 
     read_sessions(core, sections, counts, reader);
@@ -692,6 +700,7 @@ void owners__codec(struct core *core, struct sections *sections)
 
 void owners__discard_loaded(struct core *core)
 {
+    REQUIRE(!core->open);
     struct owners *owners = core->owners;
     size_t position = 0;
     struct slice id;

@@ -4,6 +4,7 @@
  * command; the progress of a bulk is in its results.
  */
 #include "base/check.h"
+#include "base/magic.h"
 #include "core/command/codec.h"
 #include "core/command/command.h"
 #include "core/command/command_codec.h"
@@ -26,6 +27,7 @@
 /* Copies the rest of the input to the command, so that slices read from here on live with it. */
 static void retain_texts(struct codec *codec, struct command *command)
 {
+    REQUIRE(codec_reads(codec));
     codec->in = arena_copy(&command->arena, codec->in);
     codec->arena = &command->arena;
 }
@@ -127,6 +129,7 @@ static void codec_ready(struct codec *codec, struct wait *wait)
 static bool find_owner(const struct core *core, const struct command *command, bool cancelled, struct session **session,
                        struct txn **txn)
 {
+    REQUIRE(*session == NULL && *txn == NULL);
     const struct command_owner *owner = &command->owner;
 
     if (owners__wait_ops(command) == NULL)
@@ -163,6 +166,7 @@ static struct wait *make_wait(struct core *core, struct command *command, bool e
 
 static struct wait *read_command(struct codec *codec, struct core *core, bool ended, bool cancelled)
 {
+    REQUIRE(codec_reads(codec));
     struct command *command;
 
     codec_command(codec, &command);
@@ -191,6 +195,7 @@ static struct deferred *find_deferred(const struct deferred_array *all, uint64_t
 
 static struct wait *read_deferred(struct codec *codec, struct core *core, const struct deferred_array *all)
 {
+    REQUIRE(codec_reads(codec));
     uint64_t number = 0;
 
     codec_number(codec, &number);
@@ -277,6 +282,7 @@ void codec_wait(struct sections *sections, struct core *core, struct wait **wait
 
 static void write_in_piece(struct codec *codec, struct core *core, struct wait *wait)
 {
+    REQUIRE(!codec_reads(codec) && MAGIC_VALID(wait, WAIT_MAGIC));
     struct buf bytes = BUF_INIT(BUF_UNLIMITED);
     struct codec part = codec_to(&bytes, codec->version);
     struct slice fields, specs = SLICE_NONE;

@@ -25,7 +25,9 @@ size_t tree_parent_length(struct slice path, char delimiter)
 size_t tree__next_end(struct slice path, size_t from, char delimiter)
 {
     REQUIRE(from < path.len);
-    return from + 1 + slice_find_byte(slice_from_offset(path, from + 1), delimiter);
+    size_t end = from + 1 + slice_find_byte(slice_from_offset(path, from + 1), delimiter);
+    ENSURE(from < end && end <= path.len); /* a caller's loop over the names ends */
+    return end;
 }
 
 struct slice tree__join(struct arena *arena, struct slice origin, struct slice rest)

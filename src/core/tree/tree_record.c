@@ -72,6 +72,7 @@ struct slice tree_longest_key(struct buf *buf, uint32_t index)
 
 struct slice tree_high_key(struct buf *buf, uint32_t index, struct slice document)
 {
+    REQUIRE(document.len > 0); /* else it is a bound: tree_high_bounds() */
     begin_key(buf, index, LETTER_HIGH);
     buf_slice(buf, document);
     return buf_as_slice(buf);

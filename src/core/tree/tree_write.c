@@ -62,7 +62,8 @@ static int save_history(struct tree_writer *writer, struct slice origin, const s
 
     if (writer->history_from == 0 || before->ts == ts) /* the state before this timestamp is saved */
         return 0;
-    REQUIRE(before->ts < ts); /* newest items are first */
+    if (before->ts > ts) /* newest items are first; only a damaged record is of later */
+        return tl_trace(TL_ERR_CORRUPT);
     int r = tree__read_history(&writer->tree, origin, arena, &history);
     tree_history_encode(&value, ts, before);
     while (r == 0 && history.len > 0) {

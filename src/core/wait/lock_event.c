@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "base/magic.h"
 #include "core/locks/resource.h"
 #include "core/session/owner.h"
 #include "core/session/session.h"
@@ -82,6 +83,7 @@ void lock_events_json(const struct lock_events *events, struct buf *buf)
 
 static void session_text(const struct session *session, struct buf *buf)
 {
+    REQUIRE(MAGIC_VALID(session, SESSION_MAGIC));
     if (session->name.len == 0) {
         buf_printf(buf, "session #%" PRIu64, session_number(session));
         return;
@@ -287,6 +289,7 @@ static void resource_text_json(const struct resource *resource, struct buf *buf)
 
 void describe_lock_json(const struct lock_hold *hold, struct buf *buf)
 {
+    REQUIRE(hold->mode != LOCK_NONE); /* a hold of an ancestor alone is no lock */
     describe_resource_json(hold->resource, buf);
     if (hold->resource->kind != RESOURCE_ALL)
         buf_byte(buf, ',');

@@ -425,16 +425,13 @@ static struct node *parse_expression_statement(struct groovy_parser *parser, boo
             parser, token,
             after_newline
                 ? "Ambiguous expression could be a parameterless closure expression, an isolated open code block, or "
-                  "it may "
-                  "continue a previous statement;\n   solution: Add an explicit parameter list, e.g. {it -> ...}, or "
-                  "force it "
-                  "to be treated as an open block by giving it a label, e.g. L:{...}, and also either remove the "
-                  "previous "
-                  "newline, or add an explicit semicolon ';'"
+                  "it may continue a previous statement;\n   solution: Add an explicit parameter list, e.g. {it -> "
+                  "...}, "
+                  "or force it to be treated as an open block by giving it a label, e.g. L:{...}, and also either "
+                  "remove the previous newline, or add an explicit semicolon ';'"
                 : "Ambiguous expression could be either a parameterless closure expression or an isolated open code "
                   "block;\n   solution: Add an explicit closure parameter list, e.g. {it -> ...}, or force it to be "
-                  "treated as "
-                  "an open block by giving it a label, e.g. L:{...}");
+                  "treated as an open block by giving it a label, e.g. L:{...}");
     if (several_ahead(parser)) {
         parser->at++;
         return parse_several(parser, token, false);

@@ -401,6 +401,27 @@ static void test_locate_as_of_uses_history(void **state)
     tree_fixture_close(&box);
 }
 
+/* A relocation of a later timestamp than the rename's cannot be written: the store is damaged. */
+static void test_rename_reports_damaged_relocation(void **state)
+{
+    struct tree_relocation later = {.state = TREE_UNMOVED, .renames = 1, .seq_no = 0};
+    struct buf key = BUF_INIT(64), value = BUF_INIT(64);
+    struct tree_fixture box;
+    (void)state;
+
+    tree_fixture_open(&box);
+    assert_int_equal(rename_now(&box, "/a", "/b"), 0);
+    later.ts = box.now + 1000;
+    tree_relocation_encode(&value, &later);
+    store_batch_put(box.batch, SPACE_TREE, tree_relocation_key(&key, INDEX, SLICE_LIT("/c")), buf_as_slice(&value));
+    next_unit(&box);
+    box.history_from = 1;
+    assert_int_equal(rename_in(&box, &box.view, "/c", "/d"), TL_ERR_CORRUPT);
+    buf_deinit(&key);
+    buf_deinit(&value);
+    tree_fixture_close(&box);
+}
+
 static void test_transaction_renames_are_private(void **state)
 {
     struct overlay *overlay = overlay_new();
@@ -524,6 +545,7 @@ int main(void)
         cmocka_unit_test(test_rename_rejects_invalid_paths_without_changes),
         cmocka_unit_test(test_tree_past_views_are_unchanged),
         cmocka_unit_test(test_locate_as_of_uses_history),
+        cmocka_unit_test(test_rename_reports_damaged_relocation),
         cmocka_unit_test(test_transaction_renames_are_private),
         cmocka_unit_test(test_vacated_entry_gets_synthetic_origin_before_commit),
         cmocka_unit_test(test_synthetic_origin_survives_commit),
