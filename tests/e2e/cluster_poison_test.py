@@ -27,6 +27,7 @@ REFUSED = 1  # exit status
 @unittest.skipUnless(shutil.which("etcd"), "there is no etcd")
 class ClusterPoison(unittest.TestCase):
     def setUp(self):
+        assert os.path.exists(SHIM), SHIM + " is not built"  # else no host would end, and the test would wait for it
         descriptor, self.switch = tempfile.mkstemp(prefix="tidelock-poison-")
         os.close(descriptor)
         self.addCleanup(os.unlink, self.switch)
