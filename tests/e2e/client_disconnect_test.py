@@ -73,6 +73,7 @@ class Chosen:
     """The connection whose writes are counted: one at a time."""
 
     def __init__(self):
+        assert os.path.exists(SHIM), SHIM + " is not built"
         descriptor, self.name = tempfile.mkstemp(prefix="tidelock-sends-")
         os.write(descriptor, bytes(24))
         os.close(descriptor)

@@ -16,6 +16,7 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from cluster_test import NAMES, Etcd, free_port  # noqa: E402
 from server import PROGRAM, Server  # noqa: E402
+import skips  # noqa: E402
 from waiting import until  # noqa: E402
 
 DIFFERS = 71  # exit status
@@ -128,4 +129,4 @@ class BitFlip(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    skips.main(verbosity=2)

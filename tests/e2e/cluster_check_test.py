@@ -18,6 +18,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from cluster_bit_flip_test import TEXT, flip  # noqa: E402
 from cluster_test import NAMES, Etcd, free_port  # noqa: E402
 from server import PROGRAM, Server  # noqa: E402
+import skips  # noqa: E402
 from waiting import until  # noqa: E402
 
 
@@ -164,4 +165,4 @@ class Check(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    skips.main(verbosity=2)

@@ -13,6 +13,7 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from cluster_test import NAMES, Etcd, free_port  # noqa: E402
 from server import PROGRAM, Server  # noqa: E402
+import skips  # noqa: E402
 from waiting import Waiting, stop_process, until  # noqa: E402
 
 NODE_ID_BYTES = 22
@@ -316,4 +317,4 @@ class Nodes(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    skips.main()

@@ -17,6 +17,7 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from cluster_test import NAMES, Etcd, free_port  # noqa: E402
 from server import BUILD, PROGRAM, Server, check  # noqa: E402
+import skips  # noqa: E402
 from waiting import until  # noqa: E402
 
 SHIM = os.path.join(BUILD, "tests", "e2e", "poison_shim.so")
@@ -26,6 +27,7 @@ REFUSED = 1  # exit status
 @unittest.skipUnless(shutil.which("etcd"), "there is no etcd")
 class ClusterPoison(unittest.TestCase):
     def setUp(self):
+        assert os.path.exists(SHIM), SHIM + " is not built"  # else no host would end, and the test would wait for it
         descriptor, self.switch = tempfile.mkstemp(prefix="tidelock-poison-")
         os.close(descriptor)
         self.addCleanup(os.unlink, self.switch)
@@ -158,4 +160,4 @@ class ClusterPoison(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    skips.main(verbosity=2)

@@ -14,6 +14,7 @@ import urllib.request
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from cluster_test import Etcd, free_port  # noqa: E402
 from server import Server  # noqa: E402
+import skips  # noqa: E402
 from waiting import until  # noqa: E402
 
 MIB = 1 << 20
@@ -94,4 +95,4 @@ class Space(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    skips.main(verbosity=2)

@@ -21,6 +21,7 @@ import urllib.request
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from proxy import Proxy  # noqa: E402
 from server import HANGS, PROGRAM, Server  # noqa: E402
+import skips  # noqa: E402
 from small_disk import SmallDisk  # noqa: E402
 from waiting import Waiting, stop_process, until  # noqa: E402
 
@@ -493,4 +494,4 @@ class Cluster(Hosts):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    skips.main()

@@ -19,6 +19,7 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import cluster_test  # noqa: E402
 from server import PROGRAM, Server  # noqa: E402
+import skips  # noqa: E402
 from waiting import until  # noqa: E402
 
 
@@ -289,4 +290,4 @@ class Transport(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    skips.main()

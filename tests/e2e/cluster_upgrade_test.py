@@ -14,6 +14,7 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import server  # noqa: E402
 from cluster_test import NAMES, Hosts  # noqa: E402
+import skips  # noqa: E402
 
 BUILD = re.compile(rb"(\d+\.\d+\.\d+-cor)e(\d+\0)")
 
@@ -85,4 +86,4 @@ class Upgrade(Hosts):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    skips.main()

@@ -24,6 +24,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import clock  # noqa: E402
 from proxy import Meddler, Proxy  # noqa: E402
 from server import BUILD, PROGRAM, Server  # noqa: E402
+import skips  # noqa: E402
 from terminal import open_terminal  # noqa: E402
 from waiting import stop_process, until  # noqa: E402
 
@@ -1915,7 +1916,7 @@ def main():
     options, rest = parser.parse_known_args()
     if options.seed is not None or options.stories is not None:
         os.environ["TIDELOCK_SEEDS"] = "%d,%d" % (options.seed or 1, options.stories or 1)
-    unittest.main(module="__main__", argv=sys.argv[:1] + rest, verbosity=2)
+    skips.main(argv=sys.argv[:1] + rest, verbosity=2)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from cluster_test import Etcd, free_port  # noqa: E402
 from server import ROOT, Server  # noqa: E402
+import skips  # noqa: E402
 from waiting import until  # noqa: E402
 
 DELAY_MAX = 0.05  # seconds
@@ -191,4 +192,4 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--runs", type=int, default=TenCycles.runs)
     TenCycles.runs = parser.parse_args().runs
-    unittest.main(argv=sys.argv[:1], verbosity=2)
+    skips.main(argv=sys.argv[:1], verbosity=2)

@@ -16,6 +16,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import browser  # noqa: E402
 from owners_case import OwnersCase, exclusive  # noqa: E402
 from server import ROOT  # noqa: E402
+import skips  # noqa: E402
 from waiting import until  # noqa: E402
 
 HOSTILE = "<img src=x onerror=\"document.title='hit'\">"
@@ -237,4 +238,4 @@ class Page(OwnersCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    skips.main(verbosity=2)

@@ -28,6 +28,16 @@ TESTS = {
 # Writes a report as a sanitizer does.
 REPORT = "open(os.environ['ASAN_OPTIONS'].rpartition('log_path=')[2] + '.1', 'w').write('==1==ERROR: AddressSanitizer: leak\\n')"
 
+# A test of two cases, of which one is skipped, and the other as `%s` says.
+SKIPS = """sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), 'tests', 'lib'))
+import skips, unittest
+class Case(unittest.TestCase):
+    @unittest.skipUnless(False, 'there is no target')
+    def test_absent(self): pass
+    @unittest.%s
+    def test_other(self): pass
+skips.main()"""
+
 one_by_one = unittest.skipUnless(os.environ.get("TIDELOCK_TEST_LONG"), "each case is a run of its own; make test-long")
 
 MESON = """project('small', 'c')
@@ -43,7 +53,7 @@ class Gate(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = tempfile.mkdtemp(prefix="tidelock-gate-")
         cls.addClassCleanup(shutil.rmtree, cls.folder)
-        for name in ("tools/run-tests", "tools/run-measured", "tests/lib/process_guard.py"):
+        for name in ("tools/run-tests", "tools/run-measured", "tests/lib/process_guard.py", "tests/lib/skips.py"):
             os.makedirs(os.path.dirname(os.path.join(cls.folder, name)), exist_ok=True)
             shutil.copy(os.path.join(ROOT, name), os.path.join(cls.folder, name))
         os.makedirs(os.path.join(cls.folder, "src", "cli"))
@@ -103,17 +113,18 @@ class Gate(unittest.TestCase):
             self.assertGreaterEqual(float(seconds.group(1)), 0.6, output)
 
     def test_together(self):
-        """Each kind of failure once, in one run: the other cases have them one by one. Undefined behaviour in the program is reported with
+        """Each kind of failure once, in one run: the other cases have them one by one. A test whose cases are all skipped counts as skipped. Undefined behaviour in the program is reported with
         function and line, although the test that runs into it looks at nothing."""
         output = self.gate(
             odd=("'e2e'", "sys.exit('too late' if first else 0)"), wrong=("'e2e'", "sys.exit('wrong')"), unit=("'unit'", "sys.exit(first)"),
             judge=("'e2e', 'judge'", "sys.exit(first)"), crash=("'e2e'", "if first: sys.exit('the server ended with status -6: ')"),
+            absent=("'e2e'", SKIPS % "skipUnless(False, 'there is no target')"), part=("'e2e'", SKIPS % "skipIf(False, '')"),
             told=("'e2e'", "print('INSIST(x) failed at src/a.c:1')"), leaky=("'unit'", REPORT),
             overflow=("'e2e'", "import subprocess\nsubprocess.run([os.environ['TIDELOCK_BUILD'] + '/src/cli/tidelock', 'x'], stderr=subprocess.DEVNULL)"), without=["race"])[1]
         for text in ("FLAKY odd: too late", "FAILED e2e: small:e2e / wrong", "FAILED quick: small:unit / unit", "FAILED e2e: small:e2e+judge / judge",
-                     "FAILED e2e: small:e2e / crash", "FAILED e2e: small:e2e / told", "== SANITIZER quick:", "== SANITIZER e2e:", "main.c:5 in main", "these tests of threads did not run: all"):
+                     "FAILED e2e: small:e2e / crash", "FAILED e2e: small:e2e / told", "== SANITIZER quick:", "== SANITIZER e2e:", "main.c:5 in main", "skipped e2e: small:e2e / absent: skipped: there is no target\n", "these tests of threads did not run: all"):
             self.assertIn(text, output)
-        self.assertEqual(output.splitlines()[-1], "9 passed, 8 failed, 0 skipped", output)
+        self.assertEqual(output.splitlines()[-1], "10 passed, 8 failed, 1 skipped", output)
 
     @one_by_one
     def test_accident(self):
