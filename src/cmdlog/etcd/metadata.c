@@ -351,7 +351,7 @@ static bool is_known(const struct cmdlog_known_hosts *known, struct slice name)
     return false;
 }
 
-/* Deletes a host's record of a halt if it is still the one that was read, and the host is neither known nor a member. */
+/* Deletes the record of a halt if it is the one that was read, and its host is neither known nor a member. */
 static int drop_halt(struct cmdlog_etcd *log, struct slice name, uint64_t revision, uint64_t until)
 {
     REQUIRE(revision > 0);
