@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""All members of etcd are replaced, one after another, under hosts that run (docs/cluster.md, "Replacing members of etcd"). Writes go on while a
-host knows a member by a URL that it was started with; without one it serves nothing, and goes on when it is started with the new URLs. Skipped
+"""All members of etcd are replaced, one after another, under hosts that run (docs/cluster.md, "Replacing members of etcd"). Writes continue while a
+host knows a member by a URL that it was started with; without one it serves nothing, and serves again when it is started with the new URLs. Skipped
 without etcd.
 """
 import json
@@ -144,7 +144,7 @@ class Members(unittest.TestCase):
         self.assertIn(status, (200, 201), reply)
         return reply
 
-    def test_writes_go_on_while_members_are_replaced(self):
+    def test_writes_continue_while_members_are_replaced(self):
         a, b = self.hosts
         self.must(a, "PUT", "/w", {})
         writers = [Writer(a, "first")]
