@@ -782,7 +782,9 @@ static int shared_forget_host(struct cmdlog *base, struct slice name, uint64_t u
     struct cmdlog_medium *medium = medium_of(base);
     int r = lock_reachable(base, until);
     struct medium_host *host = r == 0 ? find_host(medium, name) : NULL;
-    for (int i = 0; host != NULL && i < 2; i++) {
+    if (host != NULL && host->life != 0)
+        r = CMDLOG_EXISTS;
+    for (int i = 0; r == 0 && host != NULL && i < 2; i++) {
         free_bytes(host->checkpoints[i].locator);
         host->checkpoints[i] = (struct cmdlog_checkpoint){0};
     }

@@ -178,7 +178,7 @@ int cmdlog_list_checkpoints(struct cmdlog *log, uint64_t until, struct cmdlog_kn
 
 /*
  * Deletes a host's checkpoints, so that the log is no longer retained for it. Returns: 0, also if
- * it has none; CMDLOG_UNREACHABLE.
+ * it has none; CMDLOG_EXISTS: it is a member, and keeps them; CMDLOG_UNREACHABLE.
  */
 int cmdlog_forget_host(struct cmdlog *log, struct slice name, uint64_t until) TL_MUST_USE;
 

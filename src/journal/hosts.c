@@ -738,8 +738,10 @@ int journal_forget_host(struct journal *journal, struct slice name, struct comma
     mem_free(hosts);
     if (r != 0)
         return r;
-    if (cmdlog_forget_host(journal->cluster->log, name, clock_boot_us() + JOIN_US) != 0)
-        return JOURNAL_LOG_UNREACHABLE;
+    /* The core has its JOIN a little later than the log has its life. */
+    r = cmdlog_forget_host(journal->cluster->log, name, clock_boot_us() + JOIN_US);
+    if (r != 0)
+        return r == CMDLOG_EXISTS ? JOURNAL_HOST_LIVES : JOURNAL_LOG_UNREACHABLE;
     struct command *command = command_new(COMMAND_HOST_GONE, DIALECT_7);
     command->gone = (struct gone_command){.name = arena_copy(&command->arena, name), .forget = true};
     *ret_command = command;

@@ -192,8 +192,8 @@ bool journal_is_self(struct journal *journal, struct slice name, uint64_t life);
  * Ends the retention of the log for a host that is out of the cluster. *ret_command, which the caller
  * submits, removes the host from the cluster's state; where that is refused, as when the log has no
  * space for any entry, the whole may be repeated.
- * Returns: 0; JOURNAL_HOST_UNKNOWN; JOURNAL_HOST_LIVES, also if it is this host, which may be out for now;
- *          JOURNAL_LOG_UNREACHABLE: the log cannot be reached.
+ * Returns: 0; JOURNAL_HOST_UNKNOWN; JOURNAL_HOST_LIVES, also if it is this host, which may be out for now, or one
+ *          that is about to join; JOURNAL_LOG_UNREACHABLE: the log cannot be reached.
  */
 enum { JOURNAL_HOST_UNKNOWN = 1, JOURNAL_HOST_LIVES, JOURNAL_LOG_UNREACHABLE };
 int journal_forget_host(struct journal *journal, struct slice name, struct command **ret_command) TL_MUST_USE;

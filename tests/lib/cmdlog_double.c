@@ -660,10 +660,15 @@ static int double_read_head(struct cmdlog *base, uint64_t until, cmdlog_position
 
 static int double_forget(struct cmdlog *base, struct slice name, uint64_t until)
 {
-    (void)base;
-    (void)name;
+    struct double_medium *medium = of(base)->medium;
+    int r = 0;
     (void)until;
-    return 0;
+    pthread_mutex_lock(&medium->lock);
+    for (int i = 0; i < medium->host_count; i++)
+        if (slice_is(name, medium->hosts[i].name) && medium->hosts[i].life != 0)
+            r = CMDLOG_EXISTS;
+    pthread_mutex_unlock(&medium->lock);
+    return r;
 }
 
 static int double_list_skips(struct cmdlog *base, uint64_t until, struct cmdlog_skips **ret_skips)

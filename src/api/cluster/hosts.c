@@ -182,10 +182,17 @@ void hosts_clear_checkpoints(struct slice data)
     file_remove_tree(path);
 }
 
-/* The time of a folder's last change is that of the last read of its checkpoint. */
+/*
+ * The time of a folder's last change is that of the last read of its checkpoint, by the clock of this boot: one that
+ * is set neither deletes a checkpoint that is being read nor keeps an unused one. No folder is older than this process
+ * (hosts_clear_checkpoints()).
+ */
 static void note_use(const char *folder)
 {
-    (void)utimensat(AT_FDCWD, folder, NULL, 0);
+    uint64_t now = clock_boot_us();
+    struct timespec use = {.tv_sec = (time_t)(now / TL_SECOND), .tv_nsec = (long)(now % TL_SECOND * 1000)};
+    struct timespec times[2] = {use, use};
+    (void)utimensat(AT_FDCWD, folder, times, 0);
 }
 
 void hosts_drop_unused_checkpoints(struct slice data)
@@ -193,7 +200,7 @@ void hosts_drop_unused_checkpoints(struct slice data)
     char path[PATH_MAX];
     snprintf(path, sizeof path, "%.*s/copies", SLICE_ARG(data));
     DIR *copies = data.len > 0 ? opendir(path) : NULL;
-    time_t now = (time_t)(clock_wall_us() / TL_SECOND);
+    time_t now = (time_t)(clock_boot_us() / TL_SECOND);
     for (struct dirent *entry; copies != NULL && (entry = readdir(copies)) != NULL;) {
         struct stat status;
         snprintf(path, sizeof path, "%.*s/copies/%s", SLICE_ARG(data), entry->d_name);

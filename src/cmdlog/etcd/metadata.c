@@ -237,20 +237,27 @@ int metadata__list_checkpoints(struct cmdlog *base, uint64_t until, struct cmdlo
     return r;
 }
 
+/*
+ * One transaction: if the host is no member, its checkpoints are deleted. A caller's list of members may be older
+ * than a life that has just begun.
+ */
 int metadata__forget_host(struct cmdlog *base, struct slice name, uint64_t until)
 {
     REQUIRE(name.len > 0);
     struct cmdlog_etcd *log = cmdlog_etcd_of(base);
-    struct buf request = BUF_INIT(BUF_UNLIMITED), reply = BUF_INIT(BUF_UNLIMITED), key = BUF_INIT(BUF_UNLIMITED);
-    cmdlog_etcd__key(&key, log, "checkpoint", name);
+    tl_cleanup(buf_deinit) struct buf request = BUF_INIT(BUF_UNLIMITED), reply = BUF_INIT(BUF_UNLIMITED);
+    tl_cleanup(buf_deinit) struct buf host = BUF_INIT(BUF_UNLIMITED), checkpoint = BUF_INIT(BUF_UNLIMITED);
+    struct etcd_txn_reply txn = {0};
+    cmdlog_etcd__key(&host, log, "host", name);
+    cmdlog_etcd__key(&checkpoint, log, "checkpoint", name);
     grpc_frame_begin(&request);
-    etcd_branch_delete(&request, ETCD_THEN, buf_as_slice(&key));
+    etcd_compare_created(&request, buf_as_slice(&host), 0);
+    etcd_branch_delete(&request, ETCD_THEN, buf_as_slice(&checkpoint));
     grpc_frame_end(&request);
     int r = etcd_client_request(log->client, LANE_CONTROL, ETCD_TXN, buf_as_slice(&request), until, &reply, NULL);
-    buf_deinit(&request);
-    buf_deinit(&reply);
-    buf_deinit(&key);
-    return r;
+    if (r == 0)
+        r = etcd_read_txn(buf_as_slice(&reply), &txn);
+    return r != 0 ? r : txn.succeeded ? 0 : CMDLOG_EXISTS;
 }
 
 /* --- Trimming ----------------------------------------------------------------------------------------------------- */
@@ -336,6 +343,54 @@ static int compact(struct cmdlog_etcd *log, cmdlog_position up_to, uint64_t unti
     return r == TL_ERR_IO && status == GRPC_OUT_OF_RANGE ? 0 : r; /* it has been trimmed already */
 }
 
+static bool is_known(const struct cmdlog_known_hosts *known, struct slice name)
+{
+    for (size_t i = 0; i < known->count; i++)
+        if (slice_equal(known->hosts[i].name, name))
+            return true;
+    return false;
+}
+
+/* Deletes the record of a halt if it is the one that was read, and its host is neither known nor a member. */
+static int drop_halt(struct cmdlog_etcd *log, struct slice name, uint64_t revision, uint64_t until)
+{
+    REQUIRE(revision > 0);
+    tl_cleanup(buf_deinit) struct buf request = BUF_INIT(BUF_UNLIMITED), reply = BUF_INIT(BUF_UNLIMITED);
+    tl_cleanup(buf_deinit) struct buf host = BUF_INIT(BUF_UNLIMITED), checkpoint = BUF_INIT(BUF_UNLIMITED);
+    tl_cleanup(buf_deinit) struct buf halted = BUF_INIT(BUF_UNLIMITED), end = BUF_INIT(BUF_UNLIMITED);
+    cmdlog_etcd__key(&host, log, "host", name);
+    cmdlog_etcd__key(&checkpoint, log, "checkpoint", name);
+    cmdlog_etcd__key(&halted, log, "halted", name);
+    etcd_key_end(buf_as_slice(&halted), &end);
+    grpc_frame_begin(&request);
+    etcd_compare_created(&request, buf_as_slice(&host), 0);
+    etcd_compare_created(&request, buf_as_slice(&checkpoint), 0);
+    etcd_compare_unmodified(&request, buf_as_slice(&halted), buf_as_slice(&end), revision);
+    etcd_branch_delete(&request, ETCD_THEN, buf_as_slice(&halted));
+    grpc_frame_end(&request);
+    return etcd_client_request(log->client, LANE_CONTROL, ETCD_TXN, buf_as_slice(&request), until, &reply, NULL);
+}
+
+/*
+ * Deletes the records of halts of forgotten hosts, once the log is trimmed beyond them. An attempt to halt that etcd
+ * executes after that concerns an entry before the record, so one that is trimmed, too: no host can apply or skip it.
+ */
+static int drop_halts(struct cmdlog_etcd *log, const struct cmdlog_known_hosts *known, cmdlog_position bound,
+                      uint64_t until)
+{
+    REQUIRE(bound > 0);
+    tl_cleanup(buf_deinit) struct buf reply = BUF_INIT(BUF_UNLIMITED);
+    struct etcd_kv kv;
+    int r =
+        range(log, &(struct etcd_range){.key = log->halted, .end = log->halted_end, .keys_only = true}, until, &reply);
+    struct slice rest = buf_as_slice(&reply);
+    while (r == 0 && (r = etcd_take_kv(&rest, &kv)) == 1) {
+        struct slice name = slice_from_offset(kv.key, log->halted.len);
+        r = kv.modified > bound || is_known(known, name) ? 0 : drop_halt(log, name, kv.modified, until);
+    }
+    return r;
+}
+
 int metadata__trim(struct cmdlog *base, cmdlog_position before)
 {
     struct cmdlog_etcd *log = cmdlog_etcd_of(base);
@@ -348,20 +403,19 @@ int metadata__trim(struct cmdlog *base, cmdlog_position before)
     if (r != 0)
         return r;
     cmdlog_position bound = cmdlog_trim_bound(known, log->catch_up, tight);
-    mem_free(known);
     if (before == 0 || bound > before - 1)
         bound = before == 0 ? 0 : before - 1;
-    if (bound == 0)
-        return 0;
-    r = retain_all_parts(log, until, &bound);
-    if (r == CMDLOG_TRIMMED)
-        return 0; /* another host has trimmed beyond it */
-    if (r == 0 && bound > 0)
+    r = bound == 0 ? 0 : retain_all_parts(log, until, &bound);
+    bool trims = r == 0 && bound > 0; /* else another host may have trimmed beyond it: CMDLOG_TRIMMED */
+    if (trims)
         r = compact(log, bound, until);
     if (r == 0) {
         pthread_mutex_lock(&log->lock);
         log->oldest = bound + 1 > log->oldest ? bound + 1 : log->oldest;
         pthread_mutex_unlock(&log->lock);
     }
-    return r;
+    if (trims && r == 0)
+        r = drop_halts(log, known, bound, until);
+    mem_free(known);
+    return r == CMDLOG_TRIMMED ? 0 : r;
 }

@@ -1523,6 +1523,31 @@ static void test_host_that_is_out_does_not_forget_itself(void **state)
     double_medium_free(medium);
 }
 
+/* A host is a member of the log before its JOIN is applied: it is not forgotten, and keeps its checkpoint. */
+static void test_host_that_joins_is_not_forgotten(void **state)
+{
+    struct double_medium *medium = double_medium_new();
+    struct host hosts[2] = {0};
+    struct command *command = NULL;
+    struct cmdlog_lease before, lease;
+    (void)state;
+    begin(&hosts[0], medium, "a");
+    begin(&hosts[1], medium, "b");
+    cmdlog_lease(hosts[1].log, &before);
+    cmdlog_double_hold(hosts[1].log, true);
+    double_medium_end_life(medium, "b");
+    do {
+        usleep(1000);
+        cmdlog_lease(hosts[1].log, &lease);
+    } while (is_live(&hosts[0], "b") || lease.life == 0 || lease.life == before.life);
+    int r = journal_forget_host(hosts[0].journal, SLICE_LIT("b"), &command);
+    cmdlog_double_hold(hosts[1].log, false);
+    assert_int_equal(r, JOURNAL_HOST_LIVES);
+    must(run(&hosts[1], write_command(WRITE_INDEX, "1")));
+    compare_and_end(hosts, 2);
+    double_medium_free(medium);
+}
+
 /* If the log has no space for any entry, the request is refused; its client may repeat it. */
 static void test_forgetting_a_host_is_refused_while_log_takes_nothing(void **state)
 {
@@ -2169,6 +2194,7 @@ int main(void)
         cmocka_unit_test(test_scarce_log_has_heartbeats_only),
         cmocka_unit_test(test_host_is_forgotten_while_log_is_scarce),
         cmocka_unit_test(test_host_that_is_out_does_not_forget_itself),
+        cmocka_unit_test(test_host_that_joins_is_not_forgotten),
         cmocka_unit_test(test_forgetting_a_host_is_refused_while_log_takes_nothing),
         cmocka_unit_test(test_ends_of_waits_outlast_lack_of_space),
         cmocka_unit_test(test_end_of_wait_that_log_refuses_later_is_repeated),
