@@ -370,6 +370,14 @@ bool replica_is_passing(long status);
  * made read-only.
  */
 bool replica_is_blocked(yyjson_val *error);
+/* Returns: whether the last answer is a proxy's page, whose status says nothing of the server. */
+bool replica_is_page(const struct client *client, long status);
+/*
+ * Returns: whether a status that is not replica_is_blocked() says that the user of the request is
+ * unknown, or lacks a privilege.
+ */
+bool replica_is_forbidden(long status);
+#define FORBIDDEN_ADVICE "; correct the user and password of --to, or its privileges, and start the copy again"
 /* Sleeps, longer with each try. */
 void replica_pause(unsigned tries);
 
