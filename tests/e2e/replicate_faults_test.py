@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A copy whose target, or what is between, fails in a way of its own: credentials that are no longer valid, pages of a proxy, names that are taken; and a copy that is killed between a request and its place."""
+"""A copy whose target, or a proxy before it, fails in a way of its own: credentials that are no longer valid, pages of a proxy, names that are taken; and a copy that is killed between a request and its place."""
 import json
 import os
 import subprocess
@@ -42,7 +42,7 @@ class Meddled(replicate_test.Copy):
 
 class Credentials(Meddled):
     def assert_ends(self, spoil, change, reason):
-        """Follows until replies are spoiled. The copy ends with a message, and the next one, whose credentials are valid, sends what is missing."""
+        """Follows until replies are spoiled. The copy ends with a message, and the next one, whose credentials are valid, sends the missing changes."""
         self.fill(20)
         process = self.through()
         self.meddler.spoil = spoil
