@@ -268,7 +268,7 @@ long client_request(struct client *client, const char *method, const char *path,
     else
         client_add_advice(result, strncmp(client->url, "https:", 6) == 0, client->option_prefix, client->absent_advice,
                           client->error, sizeof client->error);
-    client->interrupted = client->interrupted || connections > 0 || status == 0 || (status >= 502 && status <= 504);
+    client->connected = client->connected || connections > 0;
     mem_free(url);
     if (headers != client->headers) {
         curl_easy_setopt(curl, CURLOPT_HTTPHEADER, client->headers);

@@ -20,7 +20,7 @@ struct client {
     yyjson_doc *json;   /* of the last reply; NULL: it was none */
     bool raw_numbers;   /* numbers of replies stay as they are written */
     uint64_t timestamp; /* Tidelock-Timestamp of the last reply; 0: it had none */
-    bool interrupted;   /* a new connection was made, or a proxy had no answer, since the caller cleared it */
+    bool connected;     /* a new connection was made since the caller cleared it */
     unsigned attempts;  /* to send the last request: each may have come about, though only the last one has a reply */
     uint64_t after;     /* Tidelock-After of further requests; 0: none */
     bool in_transaction; /* client_set_transaction() has named one */

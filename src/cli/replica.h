@@ -86,7 +86,8 @@
  * 15. A source that was restored from a backup has lost changes that the target has, while its
  *     timestamps soon exceed the place. So the place says which change of the feed was the newest
  *     that the copy had seen. If the source does not have it, everything is compared, at a start
- *     and after each new connection to the feed. Until that is done the place says so, too.
+ *     and after each new connection to the feed or absence of the source. Until that is done the place
+ *     says so, too.
  */
 #ifndef TL_CLI_REPLICA_H
 #define TL_CLI_REPLICA_H
@@ -363,6 +364,11 @@ int replica_disbelieve(const char *whom, const char *what, const char *name);
 long target_ask(struct target *target, const char *method, const char *path, struct slice body);
 /* As target_ask(), for any server. `whom`: "source", "target". */
 long replica_ask(struct client *client, const char *whom, const char *method, const char *path, struct slice body);
+/*
+ * Returns: the number of requests that the source has not answered: also where a proxy has answered
+ * in its place, on a connection that it keeps.
+ */
+uint64_t source_hosts_absences(const struct source_hosts *hosts);
 /* Returns: whether a request with this status is to be repeated. */
 bool replica_is_passing(long status);
 /*
@@ -370,6 +376,14 @@ bool replica_is_passing(long status);
  * made read-only.
  */
 bool replica_is_blocked(yyjson_val *error);
+/* Returns: whether the last answer is a proxy's page, whose status says nothing of the server. */
+bool replica_is_page(const struct client *client, long status);
+/*
+ * Returns: whether a status that is not replica_is_blocked() says that the user of the request is
+ * unknown, or lacks a privilege.
+ */
+bool replica_is_forbidden(long status);
+#define FORBIDDEN_ADVICE "; correct the user and password of --to, or its privileges, and start the copy again"
 /* Sleeps, longer with each try. */
 void replica_pause(unsigned tries);
 
@@ -480,6 +494,7 @@ struct replica {
     struct client source; /* numbers stay as they are written */
     char *snapshot;       /* the query transaction in which a first copy reads; NULL: reads are of the present */
     struct client feed;
+    uint64_t absences; /* source_hosts_absences() at the last check of the source's lineage */
     struct client teller;
     struct told told;
     uint64_t tombstones_us; /* time of the last deletion of expired tombstones, by clock_boot_us() */

@@ -431,9 +431,11 @@ static int take_page(struct replica *replica, struct sent *sent, struct progress
  */
 static int check_lineage(struct replica *replica, const struct progress_of_place *place)
 {
-    if (!replica->feed.interrupted)
+    uint64_t absences = source_hosts_absences(replica->hosts);
+    if (!replica->feed.connected && absences == replica->absences)
         return 0;
-    replica->feed.interrupted = false;
+    replica->feed.connected = false;
+    replica->absences = absences;
     int r = lineage_check(replica, false);
     return r == 0 && replica->restored ? write_place(replica, place->reached, false) : r;
 }

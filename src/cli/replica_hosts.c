@@ -25,6 +25,7 @@ struct source_hosts {
     _Atomic size_t current;  /* the number of the host that is asked */
     _Atomic size_t answered; /* the number of the host that answered last */
     _Atomic uint64_t newest; /* timestamp that any host has named */
+    _Atomic uint64_t absences; /* requests without an answer of the source */
 };
 
 struct source_hosts *source_hosts_new(const char *urls)
@@ -75,6 +76,11 @@ void source_hosts_set_uuid(struct source_hosts *hosts, const char *uuid)
 tl_ts source_hosts_newest(const struct source_hosts *hosts)
 {
     return atomic_load(&hosts->newest);
+}
+
+uint64_t source_hosts_absences(const struct source_hosts *hosts)
+{
+    return atomic_load(&hosts->absences);
 }
 
 static void note_timestamp(struct source_hosts *hosts, tl_ts ts)
@@ -177,6 +183,8 @@ long source_request(struct client *client, const char *method, const char *path,
         return 0;
     client->after = atomic_load(&hosts->newest);
     long status = client_request(client, method, path, body, timeout_us);
+    if (status == 0 || (status >= 502 && status <= 504))
+        atomic_fetch_add(&hosts->absences, 1);
     if (is_away(client, status))
         source_hosts_leave(hosts, client->url);
     else if (status != 0)

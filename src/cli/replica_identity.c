@@ -90,6 +90,13 @@ static int report(struct identities *identities, const struct client *client, co
     return REPLICA_REPLACED;
 }
 
+static int deny(const struct client *client, const char *what, const char *name, long status)
+{
+    replica_print("the target does not show %s%s%s: %s" FORBIDDEN_ADVICE, what, *name == '\0' ? "" : " ",
+                  escape_terminal(name), client_error(client, status));
+    return REPLICA_FAILED;
+}
+
 int identities_learn(struct identities *identities, struct client *client, const char *name)
 {
     tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
@@ -107,6 +114,8 @@ int identities_learn(struct identities *identities, struct client *client, const
         pthread_mutex_unlock(&identities->lock);
         return r;
     }
+    if (replica_is_forbidden(status))
+        return deny(client, "the uuid of", name, status);
     const char *uuid = uuid_in(client, name);
     if (status != 200 || uuid == NULL || strlen(uuid) >= sizeof identity->uuid)
         return replica_disbelieve("target", "the uuid", name);
@@ -179,6 +188,8 @@ int identities_check(struct identities *identities, struct client *client, const
     else if (status == 404)
         r = report(identities, client,
                    yyjson_get_str(yyjson_obj_get(yyjson_obj_get(client_json(client), "error"), "index")));
+    else if (replica_is_forbidden(status))
+        r = deny(client, "the uuids of indices", "", status);
     else if (asked.count > 0 && (status != 200 || !yyjson_is_obj(client_json(client))))
         r = replica_disbelieve("target", "the uuids of indices", "");
     else if (asked.count > 0)

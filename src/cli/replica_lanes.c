@@ -165,7 +165,7 @@ static void batch_add(struct batch *batch, const struct lanes_document *document
 
 /* --- Outcomes ----------------------------------------------------------------------------------------------------- */
 
-enum outcome { DONE, AGAIN, REFUSED };
+enum outcome { DONE, AGAIN, REFUSED, FORBIDDEN };
 
 static yyjson_val *result_of(yyjson_val *item)
 {
@@ -216,7 +216,9 @@ static enum outcome outcome_of(const struct item *item, yyjson_val *result)
     yyjson_val *type = yyjson_obj_get(error, "type");
     if (yyjson_equals_str(type, "index_not_found_exception") || yyjson_equals_str(type, "index_closed_exception"))
         return AGAIN;
-    return replica_is_passing(status) || replica_is_blocked(error) ? AGAIN : REFUSED;
+    if (replica_is_passing(status) || replica_is_blocked(error))
+        return AGAIN;
+    return replica_is_forbidden(status) ? FORBIDDEN : REFUSED;
 }
 
 /*
@@ -285,7 +287,29 @@ static bool is_answered(const struct lane *lane, size_t sent)
 }
 
 /*
- * Requires: is_answered(). Keeps in the batch the items to be sent again. Returns: the numbers of
+ * Requires: is_answered(). Whether the target denies a document for lack of a privilege, which is
+ * no property of the document: it is to be sent when the user of --to has the privilege again.
+ */
+static bool is_denied(const struct lane *lane)
+{
+    size_t i, count;
+    yyjson_val *item;
+    json_arr_foreach (yyjson_obj_get(client_json(&lane->client), "items"), i, count, item) {
+        yyjson_val *result = result_of(item);
+        if (outcome_of(&lane->sending.items[i], result) != FORBIDDEN)
+            continue;
+        const char *index = yyjson_get_str(yyjson_obj_get(result, "_index"));
+        const char *reason = yyjson_get_str(yyjson_obj_get(yyjson_obj_get(result, "error"), "reason"));
+        replica_print("the target does not let the copy write to %s: %s" FORBIDDEN_ADVICE,
+                      escape_terminal(index == NULL ? "" : index),
+                      escape_terminal(reason == NULL ? "it gives no reason" : reason));
+        return true;
+    }
+    return false;
+}
+
+/*
+ * Requires: is_answered(), not is_denied(). Keeps in the batch the items to be sent again. Returns: the numbers of
  * documents that the target has permanently refused, and of which it has kept its own version.
  */
 static struct lanes_figures take_reply(struct lane *lane)
@@ -405,7 +429,10 @@ static bool send_batch(struct lane *lane)
         bool answered = status == 200 && is_answered(lane, count);
         if (lane->client.attempts > (is_unknown(status) || (status == 200 && !answered) ? 0 : 1))
             suspect(lane, lane->sending.items, count);
-        if (answered) {
+        if (answered && is_denied(lane)) {
+            fail(lanes, REPLICA_FAILED);
+            return false;
+        } else if (answered) {
             lane->sending.count = count;
             struct item *rest = lane->sending.items + count;
             taken = take_reply(lane);
@@ -417,9 +444,10 @@ static bool send_batch(struct lane *lane)
                 continue;
             refuse_first(lane, status);
             taken.refused = 1;
-        } else if (status != 200 && !replica_is_passing(status) &&
+        } else if (status != 200 && !replica_is_passing(status) && !replica_is_page(&lane->client, status) &&
                    !replica_is_blocked(yyjson_obj_get(client_json(&lane->client), "error"))) {
-            replica_print("the target refuses a batch: %s", client_error(&lane->client, status));
+            replica_print("the target refuses a batch: %s%s", client_error(&lane->client, status),
+                          replica_is_forbidden(status) ? FORBIDDEN_ADVICE : "");
             fail(lanes, REPLICA_FAILED);
             return false;
         }

@@ -31,6 +31,20 @@ bool replica_is_blocked(yyjson_val *error)
             strcmp(type, "es_rejected_execution_exception") == 0 || strcmp(type, "disk_full_exception") == 0);
 }
 
+/*
+ * A server says in JSON that a thing does not exist. Another 404 is the page of a proxy that finds
+ * no server.
+ */
+bool replica_is_page(const struct client *client, long status)
+{
+    return status == 404 && client_json(client) == NULL;
+}
+
+bool replica_is_forbidden(long status)
+{
+    return status == 401 || status == 403;
+}
+
 void replica_pause(unsigned tries)
 {
     unsigned doublings = tries - 1 < PAUSE_DOUBLINGS ? tries - 1 : PAUSE_DOUBLINGS;
@@ -43,7 +57,8 @@ long replica_ask(struct client *client, const char *whom, const char *method, co
         long status = client->context != NULL ? source_request(client, method, path, body, ANSWER_US)
                                               : client_request(client, method, path, body, ANSWER_US);
         bool blocked = replica_is_blocked(yyjson_obj_get(client_json(client), "error"));
-        if ((!replica_is_passing(status) && !blocked) || client_is_too_large(client))
+        bool passing = replica_is_passing(status) || replica_is_page(client, status) || blocked;
+        if (!passing || client_is_too_large(client))
             return status;
         if (tries == 1)
             replica_print("%s; waiting for the %s", client_error(client, status), whom);
@@ -77,8 +92,8 @@ static int complain(struct target *target, const char *what, const char *name, l
 {
     if (status == 0 && !client_is_too_large(&target->client))
         return REPLICA_STOPPED;
-    replica_print("%s%s%s: %s", what, *name == '\0' ? "" : " ", escape_terminal(name),
-                  client_error(&target->client, status));
+    replica_print("%s%s%s: %s%s", what, *name == '\0' ? "" : " ", escape_terminal(name),
+                  client_error(&target->client, status), replica_is_forbidden(status) ? FORBIDDEN_ADVICE : "");
     return REPLICA_FAILED;
 }
 
@@ -545,7 +560,7 @@ static int make_index(struct target *target, const struct portion *portion)
     return r;
 }
 
-/* Frees `doc`. A refusal of the target is reported only. */
+/* Frees `doc`. A refusal of the target is reported only, except for lack of a privilege. */
 static int put_mapping(struct target *target, const struct portion *portion, const char *type, yyjson_mut_doc *doc)
 {
     tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
@@ -558,6 +573,8 @@ static int put_mapping(struct target *target, const struct portion *portion, con
     buf_byte(&path, '\0');
     int r = send_json(target, "PUT", path.data, doc, &status);
     yyjson_mut_doc_free(doc);
+    if (r == 0 && replica_is_forbidden(status))
+        return complain(target, "the target does not take the mapping of", portion->name, status);
     if (r == 0 && status != 200)
         replica_print("the target does not take the mapping of %s: %s", escape_terminal(portion->name),
                       client_error(&target->client, status));
@@ -759,6 +776,8 @@ static int update_index(struct target *target, const struct portion *portion, co
     if (r == 0 && yyjson_mut_arr_size(actions) > 0)
         r = send_json(target, "POST", "/_aliases", doc, &status);
     yyjson_mut_doc_free(doc);
+    if (r == 0 && replica_is_forbidden(status))
+        return complain(target, "the target does not take the aliases of", portion->name, status);
     if (r == 0 && status != 200)
         replica_print("the target does not take the aliases of %s: %s", escape_terminal(portion->name),
                       client_error(&target->client, status));

@@ -273,7 +273,8 @@ static int read_place(struct replica *replica)
     replica->reached = before->ts;
     replica->seen = before->seen;
     replica->restored = before->restored;
-    replica->feed.interrupted = false; /* what comes is compared with the place */
+    replica->absences = source_hosts_absences(replica->hosts);
+    replica->feed.connected = false; /* what comes is compared with the place */
     r = r == 0 ? lineage_check(replica, true) : r;
     if (r == 0 && replica->restored && !before->restored)
         r = write_place_again(replica, false);

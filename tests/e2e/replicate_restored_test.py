@@ -2,18 +2,50 @@
 # SPDX-License-Identifier: Apache-2.0
 """A source that was restored from a backup: `tidelock replicate` finds that the source lacks changes that it has copied, and compares everything."""
 import os
+import re
 import shutil
+import socket
 import sys
 import tempfile
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import replicate_test  # noqa: E402
+from replicate_hosts_test import Host  # noqa: E402
 from replicate_standin_test import Target  # noqa: E402
 from replicate_test import until  # noqa: E402
 from server import Server  # noqa: E402
 
 SAID = "the source was restored, and lacks changes that the copy has seen: everything is compared"
+
+
+class Gateway(Host):
+    """Keeps its connections while the source is away, and answers 504 there."""
+    unanswered = 0  # requests for the feed
+
+    def serve(self, near):
+        for request in self.requests(near):
+            path, reply = request.split(b" ", 2)[1], b""
+            streams = b"attach" in path  # its reply has no end
+            try:
+                with socket.create_connection(("127.0.0.1", self.target)) as far:
+                    far.sendall(request if streams else request.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n", 1))
+                    for data in iter(lambda: far.recv(1 << 16), b""):
+                        reply += data
+                        if streams:
+                            near.sendall(data)
+            except OSError:
+                pass
+            if streams:
+                near.close()
+                return
+            if not reply:
+                self.unanswered += path.startswith(b"/_changes?since")
+                reply = b"HTTP/1.1 504 Gateway Timeout\r\nContent-Length: 0\r\n\r\n"
+            try:
+                near.sendall(re.sub(rb"(?i)connection: close\r\n", b"", reply, count=1))
+            except OSError:
+                return
 
 
 class Restored(replicate_test.Copy):
@@ -100,6 +132,24 @@ class Restored(replicate_test.Copy):
         self.source.must("PUT", "/fs/_doc/after", {"n": 1})
         self.await_equal()
         self.assertIn(SAID, self.told(process))
+
+    def test_behind_a_proxy_that_keeps_its_connections(self):
+        """While the source is away a proxy answers 504, on the connection that the copy has: so that is never new."""
+        self.fill(20)
+        with Gateway(self.source.port) as gateway:
+            process = self.follow("--from", gateway.url)
+            self.await_equal()
+            self.back_up()
+            self.write(2)
+            self.await_equal()
+            self.source.kill()
+            until(lambda: gateway.unanswered or process.poll() is not None, "the feed is answered by the proxy")
+            shutil.rmtree(self.source.data)
+            shutil.copytree(os.path.join(self.folder, "early"), self.source.data)
+            self.source.start()
+            self.source.must("PUT", "/fs/_doc/after", {"n": 1})
+            self.await_equal()
+            self.assertIn(SAID, self.told(process))
 
     def test_not_restored(self):
         """A source that was killed, and one whose feed does not reach back to the last change any more, have lost nothing."""

@@ -251,6 +251,10 @@ class Standin:
             return 200, {"acknowledged": True, "shards_acknowledged": True, "indices": {index.name: {"closed": True}}}
         if method == "PUT" and action == "_mapping":
             changed = json.loads(body)
+            for field, mapping in changed.get("properties", {}).items():
+                known = index.mappings.get("properties", {}).get(field, mapping)
+                if known.get("type") != mapping.get("type"):
+                    raise Refused(400, "illegal_argument_exception", "mapper [%s] cannot be changed from type [%s] to [%s]" % (field, known.get("type"), mapping.get("type")))
             index.mappings = {**index.mappings, **changed, "properties": {**index.mappings.get("properties", {}), **changed.get("properties", {})}}
             if not index.mappings["properties"]:
                 del index.mappings["properties"]
