@@ -10,8 +10,12 @@ import sys
 import time
 
 
+class NotBuilt(Exception):
+    """A program that a measurement needs is not in the build folder."""
+
+
 def load_command(bench, port, scenario, clients, *more, seconds=None):
-    return [os.path.join(bench.build, "bench", "load"), "--port", str(port), "--clients", str(clients), "--seconds",
+    return [bench.program("load"), "--port", str(port), "--clients", str(clients), "--seconds",
             str(seconds or bench.seconds), "--keys", "k%d" % time.time_ns(), scenario, *map(str, more)]
 
 
@@ -88,6 +92,13 @@ class Bench:
     def file(self, name):
         """Returns: the path of a file of the data set."""
         return os.path.join(self.data, name)
+
+    def program(self, name):
+        """Returns: the path of a program of this folder. Raises: NotBuilt, with the target to build."""
+        path = os.path.join(self.build, "bench", name)
+        if not os.access(path, os.X_OK):
+            raise NotBuilt("%s is not there: build it with `ninja -C %s bench/%s`" % (path, self.build, name))
+        return path
 
     def peer(self, kind):
         """Returns: a running server of this kind, or None where it is not installed."""

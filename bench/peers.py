@@ -297,7 +297,7 @@ class Hello:
     def __init__(self, bench, threads=2):
         self.bench = bench
         self.port = free_port()
-        self.process = subprocess.Popen([os.path.join(bench.build, "bench", "hello"), str(self.port), str(threads)],
+        self.process = subprocess.Popen([bench.program("hello"), str(self.port), str(threads)],
                                         stdout=subprocess.PIPE)
         wait_port(self.port, self.process)
 

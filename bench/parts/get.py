@@ -4,6 +4,8 @@ from loads import MAPPING, bulk_load, postgres_table
 from measure import rate_of
 from peers import Elasticsearch, Hello, Postgres, Redis, Tidelock
 
+PROGRAMS = ["hello"]
+
 
 def run(bench):
     n = ("-n", bench.count)

@@ -3,6 +3,8 @@
 from measure import rate_of
 from peers import Hello, Tidelock
 
+PROGRAMS = ["hello"]
+
 
 def run(bench):
     with bench.servers(Tidelock, Hello) as (t, hello):

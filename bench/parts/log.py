@@ -13,6 +13,7 @@ from measure import rate_of
 from parts import transactions, transactions_large
 from peers import Http, Postgres, Redis, Tidelock
 
+PROGRAMS = ["load", "save_bench"]
 BATCH = 2000  # documents of a bulk, as loads.Source hands them out
 KILLED_AFTER = 2  # seconds of load
 
@@ -104,7 +105,7 @@ def kill_under(bench, t, scenario):
         load = Bulk(t)
     else:
         load = threading.Thread(target=lambda: subprocess.run(
-            [os.path.join(bench.build, "bench", "load"), "--port", str(t.port), "--clients", "64", "--seconds",
+            [bench.program("load"), "--port", str(t.port), "--clients", "64", "--seconds",
              str(10 * KILLED_AFTER), "-n", str(bench.count), scenario], capture_output=True, check=False))
     load.start()
     time.sleep(KILLED_AFTER)
@@ -176,7 +177,7 @@ def saves(bench):
     """Measures how long a checkpoint stops the writer, in a separate process."""
     locks_held = min(1000000, bench.count)
     with bench.alone():
-        run = subprocess.run([os.path.join(bench.build, "bench", "save_bench"), "--dir", os.path.join(bench.work, "save"),
+        run = subprocess.run([bench.program("save_bench"), "--dir", os.path.join(bench.work, "save"),
                               "--locks", str(locks_held), "--overlays", "4" if bench.count >= 1000000 else "1"],
                              capture_output=True, text=True, check=True)
     for what, part, encoded, handed in re.findall(
