@@ -29,21 +29,6 @@ enum {
  */
 enum { STEPS_OF_DOCUMENT = 500, STEPS_OF_RANGE = 1000, STEPS_OF_ENTRY = 200, STEPS_OF_VALUE = 20 };
 
-struct field_count;
-
-/* A term of a bound query, with the statistics that its weight needs. */
-struct scored_term {
-    struct bound_query *matcher;
-    const struct mapping_field *field;
-    struct field_value value;
-    struct term_weight *weight;
-    float boost;
-    bool found;                       /* entries name the documents that have the term */
-    bool moves;                       /* renames affect the field: a document with an entry may not have the term now */
-    const struct field_count *counts; /* statistics of its field in the sample */
-    const struct value_count *count;  /* statistics of its value in the sample */
-};
-
 /* Statistics of a value of one or more terms in a sample. */
 struct value_count {
     struct field_value value;
@@ -59,6 +44,19 @@ struct field_count {
     uint64_t length;            /* sum of its lengths in these documents, in values */
     struct value_count *values; /* sorted, no duplicates */
     size_t value_count;
+};
+
+/* A term of a bound query, with the statistics that its weight needs. */
+struct scored_term {
+    struct bound_query *matcher;
+    const struct mapping_field *field;
+    struct field_value value;
+    struct term_weight *weight;
+    float boost;
+    bool found;                       /* entries name the documents that have the term */
+    bool moves;                       /* renames affect the field: a document with an entry may not have the term now */
+    const struct field_count *counts; /* statistics of its field in the sample */
+    const struct value_count *count;  /* statistics of its value in the sample */
 };
 
 /*

@@ -34,7 +34,6 @@
 #include "core/command/command.h"
 #include "core/unit/unit.h"
 
-struct wait;
 enum {
     PAGE_WORK_MAX = 10000,    /* work of one page: some milliseconds; exceeded by its last row only */
     OWNER_WORK = 4,           /* to write one holder or waiter */

@@ -10,8 +10,6 @@
 
 #include "base/check.h"
 
-struct activation;
-
 struct caller {
     uint16_t state; /* after the call */
     struct activation *activation;
