@@ -596,12 +596,12 @@ static int refuse_immense(struct document_walk *walk)
         shown = arena_append(walk->arena, shown, "%s%d", i == 0 ? "" : ", ", (int8_t)walk->immense_term.data[i]);
     problem_set(cause, walk->arena, PROBLEM_MAX_BYTES_LENGTH_EXCEEDED, "bytes can be at most %d in length; got %zu",
                 DOCUMENT_TERM_MAX, walk->immense_term.len);
-    int r = refuse_document(
-        walk, PROBLEM_ILLEGAL_ARGUMENT,
-        "Document contains at least one immense term in field=\"%.*s\" (whose UTF8 encoding is longer than "
-        "the max length %d), all of which were skipped.  Please correct the analyzer to not produce such "
-        "terms.  The prefix of the first immense term is: '[%.*s]...', original message: %.*s",
-        SLICE_ARG(path), DOCUMENT_TERM_MAX, SLICE_ARG(shown), SLICE_ARG(cause->reason));
+    int r = refuse_document(walk, PROBLEM_ILLEGAL_ARGUMENT,
+                            "Document contains at least one immense term in field=\"%.*s\" "
+                            "(whose UTF8 encoding is longer than the max length %d), all of which were skipped.  "
+                            "Please correct the analyzer to not produce such terms.  "
+                            "The prefix of the first immense term is: '[%.*s]...', original message: %.*s",
+                            SLICE_ARG(path), DOCUMENT_TERM_MAX, SLICE_ARG(shown), SLICE_ARG(cause->reason));
     walk->problem->caused_by = cause;
     return r;
 }

@@ -7,7 +7,8 @@
 In ```console blocks a line that begins with "$ " is a command (lines that end in a backslash, or in an open quote, continue),
 the lines after it are its output. "…" matches anything within a line, a line "…" matches any lines. All blocks of a page
 run in one shell, in a folder of its own, with a fresh server that the page calls localhost:9200; the line that starts a
-server is therefore not run. On a page that starts a server with --tls-cert the rest runs with another server with TLS.
+server is therefore not run. A page that names localhost:9201 has a second server there. On a page that starts a server with
+--tls-cert the rest runs with another server with TLS.
 """
 import os
 import re
@@ -20,6 +21,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from server import BUILD, ROOT, Server
 
 WITH_TLS = re.compile(r"^tidelock serve .*--tls-cert")
+SECOND = "localhost:9201"
 NOT_RUN = re.compile(r"^(build/)?tidelock serve\b|^kill\b|^make\b|^git clone\b|^cd tidelock\b|^sudo\b")
 
 
@@ -112,8 +114,13 @@ def run_page(path):
     """Returns: (commands run, failures)."""
     folder = tempfile.mkdtemp(prefix="tidelock-docs-")
     count, failures, others = 0, 0, []
+    with open(path, encoding="utf-8") as page:
+        has_second = SECOND in page.read()
     with Server("--backups", os.path.join(folder, "backups")) as server:
-        place = "localhost:%d" % server.port
+        place, second = "localhost:%d" % server.port, SECOND
+        if has_second:
+            others.append(Server().start())
+            second = "localhost:%d" % others[-1].port
         programs = os.path.join(folder, ".bin")
         os.mkdir(programs)
         os.symlink(os.path.join(BUILD, "src", "cli", "tidelock"), os.path.join(programs, "tidelock"))
@@ -130,7 +137,8 @@ def run_page(path):
                     place = "localhost:%d" % others[-1].port
                 if NOT_RUN.match(command):
                     continue
-                output = shell.run(command.replace("localhost:9200", place)).replace(place, "localhost:9200")
+                output = shell.run(command.replace("localhost:9200", place).replace(SECOND, second))
+                output = output.replace(place, "localhost:9200").replace(second, SECOND)
                 count += 1
                 while expected and not expected[-1].strip():
                     expected.pop()

@@ -19,6 +19,11 @@ def ids(reply):
     return [hit["_id"] for hit in reply["hits"]["hits"]]
 
 
+def many_slices(number):
+    return ("The number of slices [%d] is too large. It must be less than [1024]. "
+            "This limit can be set by changing the [index.max_slices_per_scroll] index level setting." % number)
+
+
 class Search(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -82,6 +87,9 @@ class Search(unittest.TestCase):
                 ("POST", "/s/_update_by_query?slices=1025", None, 400, "search_phase_execution_exception", "all shards failed"),
                 ("POST", "/_reindex", {"source": {"index": "s", "size": 10001}, "dest": {"index": "d"}}, 400,
                  "search_phase_execution_exception", "all shards failed"),
+                # Without an index there is no shard that reports it.
+                ("POST", "/none-*/_update_by_query?slices=2147483647", None, 400, "illegal_argument_exception", many_slices(2147483647)),
+                ("POST", "/none-*/_delete_by_query?slices=1025", {"query": {"match_all": {}}}, 400, "illegal_argument_exception", many_slices(1025)),
                 ("GET", "/s/_search?siz=1", None, 400, "illegal_argument_exception",
                  "request [/s/_search] contains unrecognized parameter: [siz] -> did you mean [size]?"),
                 ("GET", "/missing/_search", None, 404, "index_not_found_exception", "no such index [missing]"),
@@ -92,6 +100,18 @@ class Search(unittest.TestCase):
                  "Validation Failed: 1: query is missing;")):
             got, reply = self.server.ask(method, path, body)
             self.assertEqual((got, reply["error"]["type"], reply["error"]["reason"]), (status, kind, reason))
+
+    def test_bounds_of_calls_by_query_in_tasks(self):
+        """A call whose client does not wait begins a task, which ends with the error."""
+        self.server.must("PUT", "/s/_doc/1", {"n": 1})
+        for index, param, kind in (("s", "slices=1025", "search_phase_execution_exception"), ("s", "scroll_size=10001", "search_phase_execution_exception"),
+                                   ("none-*", "slices=1025", "illegal_argument_exception"), ("none-*", "scroll_size=10001", None)):
+            with self.subTest(index=index, param=param):
+                task = self.ok("POST", "/%s/_update_by_query?wait_for_completion=false&%s" % (index, param))["task"]
+                ended = self.ok("GET", "/_tasks/%s?wait_for_completion=true" % task)
+                self.assertTrue(ended["completed"])
+                self.assertEqual(ended.get("error", {}).get("type"), kind)
+                self.assertEqual("response" in ended, kind is None)
 
     def test_ended_task(self):
         """Cancelling and rethrottling succeed for a task that is gone: its node is listed as having failed."""

@@ -481,9 +481,8 @@ static void open_account(struct by_query *by)
 static int refuse_late(struct by_query *by)
 {
     problem_set(&by->problem, &by->task->arena, PROBLEM_TIMEOUT,
-                "a batch took longer than [%" PRIu64
-                "ms], the [--request-time] of this server: ask for smaller ones by "
-                "[scroll_size], or raise it",
+                "a batch took longer than [%" PRIu64 "ms], the [--request-time] of this server: "
+                "make the batches smaller with [scroll_size], or raise [--request-time]",
                 by->api->options.request_us / TL_MS);
     return SEARCH_REFUSED;
 }
@@ -599,22 +598,27 @@ static int run_slices(struct by_query *by)
     return r;
 }
 
-/* Checks what Elasticsearch bounds in each shard's search; the failure is one of the search. */
+/*
+ * Checks what Elasticsearch bounds in each shard's search; the failure is one of the search. Without
+ * a shard no search reports it, but the number of slices is bounded all the same: each takes memory.
+ */
 static int check_bounds(struct by_query *by)
 {
     const struct search_context *context = &by->call.context;
+    bool has_shards = context->index_count > 0;
     struct problem problem = {0}, wrapped;
-    if (context->index_count == 0)
-        return 0;
-    if (scroll_check_size(by->call.dialect, by->batch, by->call.arena, &problem) == 0 &&
+    if ((!has_shards || scroll_check_size(by->call.dialect, by->batch, by->call.arena, &problem) == 0) &&
         by->slices > BY_QUERY_SLICES_MAX)
         problem_set(&problem, by->call.arena,
-                    by->call.dialect == DIALECT_5 ? PROBLEM_QUERY_PHASE_EXECUTION : PROBLEM_ILLEGAL_ARGUMENT,
+                    by->call.dialect == DIALECT_5 && has_shards ? PROBLEM_QUERY_PHASE_EXECUTION
+                                                                : PROBLEM_ILLEGAL_ARGUMENT,
                     "The number of slices [%u] is too large. It must be less than [%d]. This limit can be set by "
                     "changing the [index.max_slices_per_scroll] index level setting.",
                     (unsigned)by->slices, BY_QUERY_SLICES_MAX);
     if (problem.type == PROBLEM_NONE)
         return 0;
+    if (!has_shards)
+        return refuse_call(by, &problem);
     failure_wrap(context, &context->indices[0], false, &problem, &wrapped);
     return refuse_call(by, &wrapped);
 }

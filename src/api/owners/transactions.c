@@ -149,8 +149,8 @@ static int read_mode(struct native_body *body, struct begin *begin)
 
 static const struct body_schema begin_form = {
     "a transaction", "mode session timestamp timeout retry_of",
-    "{\"mode\": \"update\", \"session\": \"ID\", \"timeout\": \"60s\"}, each of "
-    "them optional, or {\"mode\": \"query\"}"};
+    "{\"mode\": \"update\", \"session\": \"ID\", \"timeout\": \"60s\"}, each of them optional, "
+    "or {\"mode\": \"query\"}"};
 
 int handle_txn_begin(struct request *request)
 {

@@ -110,7 +110,6 @@ static int refuse_too_many(struct request *request)
                           CONTEXTS_SCROLL_MAX);
 }
 
-/* What shards have against a scroll, found once it is known which they are. */
 int scroll_check_size(enum dialect dialect, int32_t size, struct arena *arena, struct problem *ret_problem)
 {
     if (size <= SEARCH_WINDOW_MAX)
@@ -123,6 +122,7 @@ int scroll_check_size(enum dialect dialect, int32_t size, struct arena *arena, s
     return SEARCH_REFUSED;
 }
 
+/* What shards have against a scroll, found once it is known which they are. */
 static int check_page(struct request *request, const struct scroll_job *job)
 {
     const struct search_call *call = &job->keep->call;

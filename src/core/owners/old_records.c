@@ -207,7 +207,7 @@ static int load_deferred(void *context, struct slice key, struct slice value)
     struct deferred deferred = {0};
     struct slice kind;
     key = slice_from_offset(key, 1);
-    if (!slice_take_u64be(&key, &deferred.number) || !slice_take(&value, 1, &kind) ||
+    if (!slice_take_u64be(&key, &deferred.number) || deferred.number == 0 || !slice_take(&value, 1, &kind) ||
         !slice_take_varint(&value, &deferred.ended) || !action_take_slice(&value, &deferred.session) ||
         !action_take_slice(&value, &deferred.name) || !action_take_slice(&value, &deferred.action))
         return tl_trace(TL_ERR_CORRUPT);

@@ -249,13 +249,16 @@ int tree_reach(const struct tree *tree, struct slice path, size_t *ret_below, si
 
 /* --- From origin to path ------------------------------------------------------------------------------------------ */
 
-static void add_renames(struct tree_totals *totals, const struct tree_relocation *relocation)
+/* Returns: 0; TL_ERR_CORRUPT: the sum of the renames is beyond 64 bits, which no renames reach. */
+static int add_renames(struct tree_totals *totals, const struct tree_relocation *relocation)
 {
-    totals->renames += relocation->renames;
+    if (__builtin_add_overflow(totals->renames, relocation->renames, &totals->renames))
+        return tl_trace(TL_ERR_CORRUPT);
     if (relocation->seq_no > totals->seq_no)
         totals->seq_no = relocation->seq_no;
     if (relocation->ts > totals->ts)
         totals->ts = relocation->ts;
+    return 0;
 }
 
 int tree_locate(const struct tree *tree, struct slice origin, struct arena *arena, struct slice *ret_path,
@@ -270,9 +273,10 @@ int tree_locate(const struct tree *tree, struct slice origin, struct arena *aren
     while (len > 0) {
         struct tree_relocation relocation;
         int r = read_relocation(tree, key, arena, &relocation);
+        if (r == 0)
+            r = add_renames(&totals, &relocation);
         if (r != 0)
             return r;
-        add_renames(&totals, &relocation);
         if (relocation.state == TREE_DETACHED)
             return TREE_NOT_FOUND;
         if (relocation.state == TREE_RELOCATED) {

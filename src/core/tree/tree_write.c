@@ -322,6 +322,20 @@ static int detach_existing(struct tree_writer *writer, struct slice dirent, tl_t
 }
 
 /*
+ * Changes a relocation's renames so that the origin's total becomes `before` + renames + 1 below a
+ * directory with the total `after`. Returns: 0; TL_ERR_CORRUPT: beyond 64 bits, the store is damaged.
+ */
+static int raise_renames(struct tree_relocation *relocation, int64_t before, int64_t after)
+{
+    int64_t total;
+
+    if (__builtin_add_overflow(before, relocation->renames, &total) || __builtin_add_overflow(total, 1, &total) ||
+        __builtin_sub_overflow(total, after, &relocation->renames))
+        return tl_trace(TL_ERR_CORRUPT);
+    return 0;
+}
+
+/*
  * Moves an origin to another directory entry. The total of everything below rises by one:
  * README.md, "Versions and renames".
  */
@@ -341,6 +355,8 @@ static int move_origin(struct tree_writer *writer, struct slice origin, const st
         r = detach_existing(writer, to->dirent, ts, arena);
     if (r == 0)
         r = save_history(writer, origin, &relocation, ts, arena);
+    if (r == 0)
+        r = raise_renames(&relocation, before, after);
     if (r != 0)
         return fatal(r);
     bool home = slice_equal(origin, to->dirent);
@@ -349,7 +365,6 @@ static int move_origin(struct tree_writer *writer, struct slice origin, const st
     put_dirent(writer, own, to->dirent, home ? SLICE_LIT("") : origin);
     relocation.state = home ? TREE_UNMOVED : TREE_RELOCATED;
     relocation.dirent = to->dirent;
-    relocation.renames += before - after + 1;
     relocation.seq_no = seq_no;
     relocation.ts = ts;
     put_relocation(writer, own, origin, &relocation);

@@ -282,6 +282,20 @@ static void put_deferred(struct store *store, uint64_t number, const char *id)
     buf_deinit(&action);
 }
 
+/* Deferred cleanup is numbered from one. */
+static void test_open_refuses_deferred_number_zero(void **state)
+{
+    struct core_fixture box;
+    (void)state;
+
+    fixture_open(&box);
+    core_close(box.core);
+    put_deferred(box.store, 0, "x");
+    assert_int_equal(core_open(box.store, &box.limits, &box.core), TL_ERR_CORRUPT);
+    box.core = NULL;
+    fixture_close(&box);
+}
+
 /* Many deferred actions request their locks by several RESTARTs, all before any later request. */
 static void test_deferred_actions_request_locks_in_batches(void **state)
 {
@@ -320,6 +334,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_convert_repeats_after_crash),
         cmocka_unit_test(test_convert_of_new_store_does_nothing),
         cmocka_unit_test(test_open_refuses_unknown_end_of_session),
+        cmocka_unit_test(test_open_refuses_deferred_number_zero),
         cmocka_unit_test(test_deferred_actions_request_locks_in_batches),
     };
     assert_int_equal(argc, 2);

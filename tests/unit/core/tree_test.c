@@ -422,6 +422,44 @@ static void test_rename_reports_damaged_relocation(void **state)
     tree_fixture_close(&box);
 }
 
+static void put_renames(struct tree_fixture *box, const char *origin, int64_t renames)
+{
+    const struct tree_relocation relocation = {.state = TREE_UNMOVED, .renames = renames, .seq_no = 0, .ts = 1};
+    struct buf key = BUF_INIT(64), value = BUF_INIT(64);
+
+    tree_relocation_encode(&value, &relocation);
+    store_batch_put(box->batch, SPACE_TREE, tree_relocation_key(&key, INDEX, slice_from(origin)), buf_as_slice(&value));
+    next_unit(box);
+    buf_deinit(&key);
+    buf_deinit(&value);
+}
+
+/* No number of renames reaches 64 bits: the store is damaged. */
+static void test_rename_reports_overflow(void **state)
+{
+    static const struct {
+        const char *origin, *above;
+        int64_t renames, renames_above;
+    } damaged[] = {
+        {"/c", NULL, INT64_MAX, 0},          /* one more */
+        {"/c/x", "/c", INT64_MAX - 1, 2},    /* the sum of two */
+        {"/c/x", "/c", INT64_MIN + 1, -2},   /* as above */
+        {"/c/x", "/e", INT64_MAX - 5, -100}, /* the difference from the target's directory */
+    };
+    (void)state;
+
+    for (size_t i = 0; i < sizeof damaged / sizeof damaged[0]; i++) {
+        struct tree_fixture box;
+        tree_fixture_open(&box);
+        assert_int_equal(rename_now(&box, "/a", "/b"), 0);
+        put_renames(&box, damaged[i].origin, damaged[i].renames);
+        if (damaged[i].above != NULL)
+            put_renames(&box, damaged[i].above, damaged[i].renames_above);
+        assert_int_equal(rename_in(&box, &box.view, damaged[i].origin, "/e/y"), TL_ERR_CORRUPT);
+        tree_fixture_close(&box);
+    }
+}
+
 static void test_transaction_renames_are_private(void **state)
 {
     struct overlay *overlay = overlay_new();
@@ -546,6 +584,7 @@ int main(void)
         cmocka_unit_test(test_tree_past_views_are_unchanged),
         cmocka_unit_test(test_locate_as_of_uses_history),
         cmocka_unit_test(test_rename_reports_damaged_relocation),
+        cmocka_unit_test(test_rename_reports_overflow),
         cmocka_unit_test(test_transaction_renames_are_private),
         cmocka_unit_test(test_vacated_entry_gets_synthetic_origin_before_commit),
         cmocka_unit_test(test_synthetic_origin_survives_commit),
