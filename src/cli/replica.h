@@ -279,6 +279,8 @@ struct target {
     struct client client;
     unsigned major; /* version; an OpenSearch counts as 7 */
     struct identities *identities; /* of the indices that this program writes to; NULL: it writes to none */
+    struct map untaken; /* by name in the source, the indices whose copies lack an alias since an index has its name */
+    struct map told;    /* by "INDEX/ALIAS" in the target, those that were reported */
 };
 
 /*
@@ -506,6 +508,7 @@ struct replica {
     struct identities *identities;
     bool catching_up;     /* with the changes from before it began to follow */
     bool inheriting;      /* documents that are sent may have been under way in a previous run */
+    uint64_t aliases_tried_us; /* when those of target.untaken were tried again, by clock_boot_us() */
     bool superseding;     /* documents go with the timestamp of the read as version, invariant 1 */
     struct place before;  /* the place of the previous run */
     tl_ts reached;        /* the place; 0: unknown */

@@ -437,6 +437,22 @@ static int copy_into(struct replica *replica, const char *name)
     return r;
 }
 
+/*
+ * Drops indices whose names are aliases in a definition of the source: it has them no more, and the
+ * target would refuse the aliases. The feed, or a list of the source's indices, may name them
+ * later.
+ */
+static int drop_replaced(struct replica *replica, yyjson_val *definition)
+{
+    int r = 0;
+    size_t i, count;
+    yyjson_val *key, *value;
+    json_obj_foreach (yyjson_obj_get(definition, "aliases"), i, count, key, value)
+        if (r == 0 && map_get(&replica->indices, slice_from(yyjson_get_str(key))) != NULL)
+            r = drop_index(replica, yyjson_get_str(key));
+    return r;
+}
+
 static int see_index(struct replica *replica, struct slice index, enum target_had *ret_had)
 {
     tl_cleanup(buf_deinit) struct buf name = BUF_INIT(BUF_UNLIMITED), path = BUF_INIT(BUF_UNLIMITED);
@@ -464,6 +480,7 @@ static int see_index(struct replica *replica, struct slice index, enum target_ha
         if (r == 0 && split)
             r = drop_index(replica, name.data);
         note_index(replica, name.data, definition);
+        r = r == 0 ? drop_replaced(replica, definition) : r;
         r = r == 0 ? tombstone_check_name(replica, name.data) : r;
         r = r == 0 ? target_put_index(&replica->target, name.data, definition, ret_had) : r;
         r = r == 0 ? learn_identities(replica, name.data) : r;

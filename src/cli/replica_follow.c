@@ -21,6 +21,7 @@ enum {
  * page would end its batches.
  */
 #define MARK_EVERY_US (250 * 1000)
+#define ALIASES_EVERY_US (30 * TL_SECOND)
 #define PLACE_IDLE_US (30 * TL_SECOND) /* without changes, so that the feed still reaches back to the place */
 
 /*
@@ -240,6 +241,28 @@ static int send_page(struct replica *replica, struct sent *sent, const struct pa
     return r;
 }
 
+/*
+ * Tries aliases again whose names were taken by indices of the target, which an operator, or this
+ * copy, deletes: their own indices may not change for long.
+ */
+static int retry_aliases(struct replica *replica, bool now)
+{
+    uint64_t time = clock_boot_us();
+    if (replica->target.untaken.count == 0 || (!now && time - replica->aliases_tried_us < ALIASES_EVERY_US))
+        return 0;
+    struct map untaken = replica->target.untaken;
+    replica->target.untaken = MAP_INIT;
+    replica->aliases_tried_us = time;
+    size_t at = 0;
+    struct slice name;
+    void *value;
+    int r = 0;
+    while (r == 0 && map_next(&untaken, &at, &name, &value))
+        r = copy_see_index(replica, name);
+    map_deinit(&untaken);
+    return r;
+}
+
 static long ask(struct replica *replica, tl_ts since, bool catches_up, bool waits)
 {
     tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
@@ -402,6 +425,8 @@ static int take_page(struct replica *replica, struct sent *sent, struct progress
     if (page.newest > 0)
         replica->seen = page.newest;
     int r = send_page(replica, sent, &page);
+    if (r == 0)
+        r = retry_aliases(replica, page.dropped);
     *since = replica->feed.timestamp;
     if (page.unplaced) /* where the target has them is found by comparing */
         suspects_add_whole(replica->suspects, 0);

@@ -56,6 +56,7 @@ struct lane {
     struct batch filling; /* the caller's */
     struct batch sending; /* the thread's, while `busy` */
     bool busy;
+    bool unrecorded; /* a refused document has no record, and the lanes have failed */
     uint64_t number; /* of the batch being sent */
 };
 
@@ -240,6 +241,52 @@ static void write_record_id(const char *name, const char *index, struct slice id
     buf_printf(to, "~%016llx", (unsigned long long)hash);
 }
 
+static bool is_ending(struct lanes *lanes)
+{
+    pthread_mutex_lock(&lanes->lock);
+    bool ending = lanes->ending || lanes->state != 0;
+    pthread_mutex_unlock(&lanes->lock);
+    return ending;
+}
+
+static void fail(struct lanes *lanes, int state)
+{
+    pthread_mutex_lock(&lanes->lock);
+    if (lanes->state == 0)
+        lanes->state = state;
+    pthread_cond_broadcast(&lanes->changed);
+    pthread_mutex_unlock(&lanes->lock);
+}
+
+/*
+ * Puts a record of a refused document, and repeats it while the target takes nothing. Returns:
+ * whether it has answered; otherwise the lanes have failed, and the document is sent again.
+ */
+static bool put_record(struct lane *lane, const char *path, struct slice body)
+{
+    struct lanes *lanes = lane->lanes;
+    for (unsigned tries = 1;; tries++) {
+        long status = client_request(&lane->client, "PUT", path, body, ANSWER_US);
+        if (status == 200 || status == 201)
+            return true;
+        if (!replica_is_passing(status) && !replica_is_page(&lane->client, status) &&
+            !replica_is_blocked(yyjson_obj_get(client_json(&lane->client), "error"))) {
+            replica_print("the target does not keep the record of it: %s", client_error(&lane->client, status));
+            return true;
+        }
+        if (tries == 1)
+            replica_print("the target does not take the record of it now (%s); trying again",
+                          client_error(&lane->client, status));
+        if (replica_stopping())
+            fail(lanes, REPLICA_STOPPED);
+        else if (!guard_await(lanes->guard))
+            fail(lanes, REPLICA_LOST);
+        if (is_ending(lanes))
+            return false;
+        replica_pause(tries);
+    }
+}
+
 /* Records in the target a document that it permanently refuses, and the reason. */
 static void put_aside(struct lane *lane, const struct item *item, const char *error)
 {
@@ -267,7 +314,7 @@ static void put_aside(struct lane *lane, const struct item *item, const char *er
     replica_print("the target refuses %s/%s: %s", escape_terminal(index == NULL ? "" : index),
                   escape_terminal_slice(id), escape_terminal(error == NULL ? "" : error));
     yyjson_doc_free(doc);
-    (void)!client_request(&lane->client, "PUT", path.data, buf_as_slice(&body), ANSWER_US);
+    lane->unrecorded = !put_record(lane, path.data, buf_as_slice(&body)) || lane->unrecorded;
 }
 
 /* Whether the answer is of these documents, each of them; see replica.h, invariant 8. */
@@ -341,23 +388,6 @@ static struct lanes_figures take_reply(struct lane *lane)
 }
 
 /* --- Sending ------------------------------------------------------------------------------------------------------ */
-
-static bool is_ending(struct lanes *lanes)
-{
-    pthread_mutex_lock(&lanes->lock);
-    bool ending = lanes->ending || lanes->state != 0;
-    pthread_mutex_unlock(&lanes->lock);
-    return ending;
-}
-
-static void fail(struct lanes *lanes, int state)
-{
-    pthread_mutex_lock(&lanes->lock);
-    if (lanes->state == 0)
-        lanes->state = state;
-    pthread_cond_broadcast(&lanes->changed);
-    pthread_mutex_unlock(&lanes->lock);
-}
 
 /* The first `count` items that are left. */
 static long send_some(struct lane *lane, size_t count)
@@ -468,7 +498,7 @@ static bool send_batch(struct lane *lane)
         else if (tries > 0)
             replica_pause(tries);
     }
-    return lane->sending.count == 0 && has_indices(lane);
+    return lane->sending.count == 0 && !lane->unrecorded && has_indices(lane);
 }
 
 static void run(void *context)

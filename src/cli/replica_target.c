@@ -131,6 +131,8 @@ int target_open(struct target *target, const struct replica_options *options)
 void target_close(struct target *target)
 {
     client_deinit(&target->client);
+    map_deinit(&target->untaken);
+    map_deinit(&target->told);
 }
 
 /* 5.6 takes no name that begins with "_"; from 7 on there are no types. */
@@ -537,6 +539,82 @@ static void index_path(const char *name, const char *more, struct buf *to)
     buf_byte(to, '\0');
 }
 
+/* Whether the target's last answer refuses an alias, since an index has its name. */
+static bool is_name_taken(const struct target *target, long status)
+{
+    const char *type = yyjson_get_str(yyjson_obj_get(yyjson_obj_get(client_json(&target->client), "error"), "type"));
+    return status == 400 && type != NULL && strcmp(type, "invalid_alias_name_exception") == 0;
+}
+
+/*
+ * Drops the open copies of indices that the source had under the names of `aliases`. It has none of
+ * these names any more, since it has the aliases, but the feed may not have reached their end yet.
+ */
+static int drop_replaced(struct target *target, yyjson_mut_val *aliases)
+{
+    size_t i, count, prefix = strlen(target->options->prefix);
+    yyjson_val *key, *value;
+    long status = target_ask(target, "GET", "/_mapping?filter_path=" META_PATHS, SLICE_NONE);
+    if (status == 404)
+        return 0;
+    if (status != 200)
+        return complain(target, "cannot read the mappings of the target", "", status);
+    struct map names = MAP_INIT;
+    json_obj_foreach (client_json(&target->client), i, count, key, value) {
+        struct found found = {0};
+        const char *name = yyjson_get_str(key);
+        if (yyjson_mut_obj_get(aliases, name) == NULL)
+            continue;
+        read_metas(target, name, yyjson_obj_get(value, "mappings"), &found);
+        /* One of several types has another name than its index in the source, which may be there. */
+        if (found.ours && found.of != NULL && strcmp(found.of, name + prefix) == 0)
+            (void)map_put(&names, slice_from(name), target);
+    }
+    int r = 0;
+    size_t at = 0;
+    struct slice name;
+    void *ignored;
+    while (r == 0 && map_next(&names, &at, &name, &ignored)) {
+        tl_cleanup(buf_deinit) struct buf text = BUF_INIT(BUF_UNLIMITED);
+        buf_append(&text, name.data, name.len);
+        buf_byte(&text, '\0');
+        r = target_drop_index(target, text.data);
+    }
+    map_deinit(&names);
+    return r;
+}
+
+/*
+ * After an alias was refused: makes its name free if the index of that name is one of this copy
+ * that the source no longer has, and removes from `aliases` those whose names are still taken. The
+ * copy tries these again: see target.untaken.
+ */
+static int leave_taken(struct target *target, const struct portion *portion, yyjson_mut_val *aliases)
+{
+    size_t prefix = strlen(target->options->prefix);
+    int r = drop_replaced(target, aliases);
+    yyjson_mut_obj_iter members = yyjson_mut_obj_iter_with(aliases);
+    for (yyjson_mut_val *key; r == 0 && (key = yyjson_mut_obj_iter_next(&members)) != NULL;) {
+        const char *name = yyjson_mut_get_str(key);
+        struct found found;
+        r = find_index(target, name, &found);
+        if (r != 0 || !found.there || found.alias)
+            continue;
+        tl_cleanup(buf_deinit) struct buf both = BUF_INIT(BUF_UNLIMITED);
+        buf_printf(&both, "%s/%s", portion->name, name);
+        (void)map_put(&target->untaken, slice_from(portion->index), target);
+        if (map_put(&target->told, buf_as_slice(&both), target) == NULL)
+            replica_print("the index %s is without its alias %s: the target has an index of that name%s; delete that "
+                          "index in the target, and the copy adds the alias",
+                          escape_terminal(portion->name), escape_terminal(name),
+                          found.ours && found.of != NULL && strcmp(found.of, name + prefix) == 0
+                              ? ", which the source no longer has"
+                              : "");
+        (void)yyjson_mut_obj_iter_remove(&members);
+    }
+    return r;
+}
+
 static int make_index(struct target *target, const struct portion *portion)
 {
     tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
@@ -548,9 +626,15 @@ static int make_index(struct target *target, const struct portion *portion)
     yyjson_mut_obj_add_val(doc, settings, "index", settings_of(target, doc, portion->definition));
     yyjson_mut_obj_add_val(doc, root, "settings", settings);
     yyjson_mut_obj_add_val(doc, root, "mappings", mappings_of(target, doc, portion));
-    yyjson_mut_obj_add_val(doc, root, "aliases", aliases_of(target, doc, portion->name, portion->definition));
+    yyjson_mut_val *aliases = aliases_of(target, doc, portion->name, portion->definition);
+    yyjson_mut_obj_add_val(doc, root, "aliases", aliases);
     index_path(portion->name, "", &path);
     int r = send_json(target, "PUT", path.data, doc, &status);
+    if (r == 0 && is_name_taken(target, status)) {
+        r = leave_taken(target, portion, aliases);
+        if (r == 0)
+            r = send_json(target, "PUT", path.data, doc, &status);
+    }
     yyjson_mut_doc_free(doc);
     if (r == 0 && status != 200)
         return complain(target, "the target does not make the index", portion->name, status);
@@ -639,18 +723,18 @@ static bool has_text(yyjson_mut_val *texts, const char *text)
 
 /*
  * Appends the changes of aliases that make those of the copy equal to the source's: it removes only
- * aliases among `added`, which the copy has added. *ret_names: those that the copy has added until
- * the changes are made.
+ * aliases among `added`, which the copy has added. `wanted`: the source's. *ret_names: those that
+ * the copy has added until the changes are made.
  */
 static int plan_aliases(struct target *target, const struct portion *portion, yyjson_mut_val *added,
-                        yyjson_mut_doc *doc, yyjson_mut_val *actions, yyjson_mut_val **ret_names)
+                        yyjson_mut_val *wanted, yyjson_mut_doc *doc, yyjson_mut_val *actions,
+                        yyjson_mut_val **ret_names)
 {
     tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
     index_path(portion->name, "/_alias", &path);
     long status = target_ask(target, "GET", path.data, SLICE_NONE);
     if (status != 200)
         return complain(target, "cannot read the aliases of", portion->name, status);
-    yyjson_mut_val *wanted = aliases_of(target, doc, portion->name, portion->definition);
     size_t i, count;
     yyjson_val *key, *value;
     *ret_names = alias_names_of(target, doc, portion);
@@ -743,6 +827,27 @@ static int check_earlier(const struct target *target, const struct portion *port
     return 0;
 }
 
+/*
+ * Sends changes of aliases again, after one was refused, without those whose names indices have.
+ * Elasticsearch makes all changes of a request, or none.
+ */
+static int send_untaken(struct target *target, const struct portion *portion, yyjson_mut_doc *doc,
+                        yyjson_mut_val *wanted, yyjson_mut_val *actions, long *ret_status)
+{
+    int r = leave_taken(target, portion, wanted);
+    if (r != 0)
+        return r;
+    yyjson_mut_arr_iter each = yyjson_mut_arr_iter_with(actions);
+    for (yyjson_mut_val *action; (action = yyjson_mut_arr_iter_next(&each)) != NULL;) {
+        yyjson_mut_val *add = yyjson_mut_obj_get(action, "add");
+        const char *alias = yyjson_mut_get_str(yyjson_mut_obj_get(add, "alias"));
+        if (add != NULL && yyjson_mut_obj_get(wanted, alias) == NULL)
+            (void)yyjson_mut_arr_iter_remove(&each);
+    }
+    *ret_status = 200;
+    return yyjson_mut_arr_size(actions) == 0 ? 0 : send_json(target, "POST", "/_aliases", doc, ret_status);
+}
+
 static int drop_earlier(struct target *target, const char *name)
 {
     tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
@@ -766,7 +871,8 @@ static int update_index(struct target *target, const struct portion *portion, co
     yyjson_mut_val *added = found->aliases == NULL ? NULL : yyjson_val_mut_copy(doc, found->aliases);
     yyjson_mut_doc_set_root(doc, root);
     yyjson_mut_obj_add_val(doc, root, "actions", actions);
-    int r = plan_aliases(target, portion, added, doc, actions, &known.aliases);
+    yyjson_mut_val *wanted = aliases_of(target, doc, portion->name, portion->definition);
+    int r = plan_aliases(target, portion, added, wanted, doc, actions, &known.aliases);
     bool removes =
         r == 0 && yyjson_mut_arr_size(known.aliases) > yyjson_mut_arr_size(alias_names_of(target, doc, portion));
     if (r == 0)
@@ -775,6 +881,8 @@ static int update_index(struct target *target, const struct portion *portion, co
         r = raise_gc_deletes(target, portion->name);
     if (r == 0 && yyjson_mut_arr_size(actions) > 0)
         r = send_json(target, "POST", "/_aliases", doc, &status);
+    if (r == 0 && is_name_taken(target, status))
+        r = send_untaken(target, portion, doc, wanted, actions, &status);
     yyjson_mut_doc_free(doc);
     if (r == 0 && replica_is_forbidden(status))
         return complain(target, "the target does not take the aliases of", portion->name, status);
@@ -835,18 +943,53 @@ static bool is_earlier(const struct portion *portion, const struct found *found)
 }
 
 /*
- * Reads what the target has under the portion's name, and checks that the copy may write there
- * (invariant 13). Returns: 0; REPLICA_FAILED, reported.
+ * The portion's name is an alias, in the target's last answer, which has the mappings of its
+ * indices. If this copy has added it to all of them, the source has it no more, since it has an
+ * index of that name: it is removed, if `changes`. Returns: 0; REPLICA_FAILED, reported.
  */
-static int find_portion(struct target *target, const struct portion *portion, struct found *ret_found)
+static int free_alias(struct target *target, const struct portion *portion, bool changes)
+{
+    yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
+    yyjson_mut_val *root = yyjson_mut_obj(doc), *actions = yyjson_mut_arr(doc);
+    yyjson_mut_doc_set_root(doc, root);
+    yyjson_mut_obj_add_val(doc, root, "actions", actions);
+    bool added = true;
+    long status = 200;
+    size_t i, count;
+    yyjson_val *key, *value;
+    json_obj_foreach (client_json(&target->client), i, count, key, value) {
+        struct found found = {0};
+        const char *name = yyjson_get_str(key);
+        read_metas(target, name, yyjson_obj_get(value, "mappings"), &found);
+        yyjson_mut_val *names = found.aliases == NULL ? NULL : yyjson_val_mut_copy(doc, found.aliases);
+        added = added && found.ours && has_text(names, portion->name);
+        add_action(doc, actions, "remove", name, yyjson_mut_strcpy(doc, portion->name), yyjson_mut_obj(doc));
+    }
+    int r = added && changes ? send_json(target, "POST", "/_aliases", doc, &status) : 0;
+    yyjson_mut_doc_free(doc);
+    if (!added) {
+        replica_print("the target has an alias of the name %s: give this copy a --prefix, or remove the alias",
+                      escape_terminal(portion->name));
+        return REPLICA_FAILED;
+    }
+    return r == 0 && status != 200 && status != 404
+               ? complain(target, "the target does not remove the alias", portion->name, status)
+               : r;
+}
+
+/*
+ * Reads what the target has under the portion's name, and checks that the copy may write there
+ * (invariant 13). `changes`: an alias of that name that this copy has added is removed. Returns: 0;
+ * REPLICA_FAILED, reported.
+ */
+static int find_portion(struct target *target, const struct portion *portion, bool changes, struct found *ret_found)
 {
     int r = find_index(target, portion->name, ret_found);
     if (r != 0)
         return r;
     if (ret_found->alias) {
-        replica_print("the target has an alias of the name %s: give this copy a --prefix, or remove the alias",
-                      escape_terminal(portion->name));
-        return REPLICA_FAILED;
+        *ret_found = (struct found){0};
+        return free_alias(target, portion, changes);
     }
     if (is_earlier(portion, ret_found))
         return check_earlier(target, portion, ret_found);
@@ -860,13 +1003,13 @@ static int check_portion(struct target *target, const struct portion *portion, e
 {
     struct found found;
     (void)had;
-    return find_portion(target, portion, &found);
+    return find_portion(target, portion, false, &found);
 }
 
 static int put_portion(struct target *target, const struct portion *portion, enum target_had *had)
 {
     struct found found;
-    int r = find_portion(target, portion, &found);
+    int r = find_portion(target, portion, true, &found);
     if (r != 0)
         return r;
     if (is_earlier(portion, &found)) {
@@ -924,6 +1067,7 @@ int target_check_index(struct target *target, const char *index, yyjson_val *def
 int target_put_index(struct target *target, const char *index, yyjson_val *definition, enum target_had *ret_had)
 {
     *ret_had = TARGET_WHOLE;
+    (void)map_remove(&target->untaken, slice_from(index));
     return each_portion(target, index, definition, ret_had, put_portion);
 }
 

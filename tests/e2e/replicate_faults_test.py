@@ -244,5 +244,178 @@ class Prefixes(replicate_test.Copy):
         self.assertEqual(replicate_test.documents(self.target.must), {("live-fs", "1"): ({"n": "live"}, None)})
 
 
+class Names(Meddled):
+    """Names change between an index and an alias, as at a reindexing; the target refuses an alias that has the name of an index, and the reverse, as Elasticsearch does."""
+
+    def switch(self):
+        """fs becomes an alias of fs-2."""
+        self.source.must("PUT", "/fs-2/_doc/1", {"n": "second"})
+        self.source.must("DELETE", "/fs")
+        self.source.must("POST", "/_aliases", {"actions": [{"add": {"index": "fs-2", "alias": "fs"}}]})
+
+    def aliases(self):
+        return {name: set(index.aliases) for name, index in self.target.indices.items() if not name.startswith(".")}
+
+    def assert_switched(self, *options):
+        self.once(*options)
+        self.assertEqual(self.aliases(), {"fs-2": {"fs"}})
+        self.assert_equal()
+
+    def test_alias_takes_the_name_of_an_index(self):
+        """Before a start, in one page of the feed."""
+        self.fill(20)
+        self.once("--delete-indices")
+        self.switch()
+        self.assert_switched("--delete-indices")
+
+    def test_alias_takes_the_name_while_it_follows(self):
+        self.fill(20)
+        process = self.follow("--delete-indices")
+        self.await_equal()
+        self.switch()
+        until(lambda: process.poll() is not None or self.aliases() == {"fs-2": {"fs"}}, "the target has the alias")
+        self.await_equal()
+
+    def test_alias_takes_the_name_and_everything_is_compared(self):
+        self.fill(20)
+        self.once("--delete-indices")
+        self.switch()
+        self.cut_feed()
+        self.assert_switched("--delete-indices")
+
+    def test_killed_within_the_switch(self):
+        """kill -9 after each request that changes an index, from either end of a switch; the next run completes it."""
+        for forth in (True, False):
+            for steps in range(1, 6):
+                with self.subTest((forth, steps)):
+                    self.setUp_again()
+                    if forth:
+                        self.fill(5)
+                    else:
+                        self.source.must("PUT", "/fs-2/_doc/1", {"n": "second"})
+                        self.source.must("POST", "/_aliases", {"actions": [{"add": {"index": "fs-2", "alias": "fs"}}]})
+                    self.once("--delete-indices")
+                    if forth:
+                        self.switch()
+                    else:
+                        self.source.must("POST", "/_aliases", {"actions": [{"remove": {"index": "fs-2", "alias": "fs"}}]})
+                        self.source.must("PUT", "/fs/_doc/1", {"n": "index"})
+                    changes = []
+
+                    def judge(method, path, body, changes=changes, steps=steps):
+                        if len(changes) >= steps:
+                            return "drop"
+                        if method in ("PUT", "DELETE", "POST") and (path.count("/") == 1 or "_mapping" in path) and not path.startswith("/_bulk"):
+                            changes.append(path)
+                        return "pass"
+                    self.meddler.judge = judge
+                    process = self.follow("--delete-indices", to=self.meddler.url)
+                    until(lambda: len(changes) >= steps or process.poll() is not None or self.equal(), "it is within the switch")
+                    self.kill_copy(process)
+                    self.meddler.judge = lambda *_: "pass"
+                    self.once("--delete-indices")
+                    self.assertEqual(self.aliases(), {"fs-2": {"fs"}} if forth else {"fs": set(), "fs-2": set()})
+                    self.assert_equal()
+
+    def setUp_again(self):
+        for server in (self.source, self.target):
+            for index in server.must("GET", "/_settings"):
+                server.must("DELETE", "/" + index)
+
+    def test_closed_index_keeps_the_name(self):
+        """Without --delete-indices: the index is made without its alias, which is added when the name is free."""
+        self.fill(20)
+        self.once()
+        self.switch()
+        told = self.once()
+        self.assertIn("the index fs-2 is without its alias fs: the target has an index of that name, which the source no longer has; delete that index in the target", told)
+        self.assertEqual(self.aliases(), {"fs": set(), "fs-2": set()})
+        self.assertTrue(self.target.indices["fs"].closed)
+        self.assertEqual(self.target.must("GET", "/fs-2/_doc/1")["_source"], {"n": "second"})
+        self.assertIn("is without its alias", self.once("--delete-indices"))
+        self.target.must("DELETE", "/fs")
+        self.assert_switched()
+
+    def test_refused_alias_is_tried_again(self):
+        """While it follows, without a change of the index; other aliases are added at once."""
+        self.source.must("PUT", "/fs-2/_doc/1", {"n": 1})
+        process = self.follow(fast=True)
+        self.await_equal()
+        self.target.must("PUT", "/taken", {})
+        self.source.must("POST", "/_aliases", {"actions": [{"add": {"index": "fs-2", "alias": "taken"}}, {"add": {"index": "fs-2", "alias": "free"}}]})
+        until(lambda: "is without its alias taken" in self.told(process) or process.poll() is not None, "it is told")
+        self.until(lambda: self.aliases()["fs-2"] == {"free"}, "the other is added")
+        self.target.must("DELETE", "/taken")
+        self.until(lambda: self.aliases()["fs-2"] == {"free", "taken"} or process.poll() is not None, "it is added")
+        self.assertIsNone(process.poll(), self.told(process))
+        self.assertEqual(self.told(process).count("is without its alias"), 1)
+
+    def test_index_takes_the_name_of_an_alias(self):
+        """Of one that the copy has added; one that an operator has added is left, and ends the copy."""
+        self.source.must("PUT", "/z/_doc/1", {"n": 1})
+        self.source.must("POST", "/_aliases", {"actions": [{"add": {"index": "z", "alias": "fs"}}, {"add": {"index": "z", "alias": "a"}}]})
+        self.once()
+        for cut in (False, True):
+            name = "a" if cut else "fs"
+            self.source.must("POST", "/_aliases", {"actions": [{"remove": {"index": "z", "alias": name}}]})
+            self.source.must("PUT", "/%s/_doc/1" % name, {"n": "index"})
+            if cut:
+                self.cut_feed()
+            self.once()
+            self.assert_equal()
+        self.assertEqual(self.aliases(), {"z": set(), "fs": set(), "a": set()})
+        self.target.must("POST", "/_aliases", {"actions": [{"add": {"index": "z", "alias": "b"}}]})
+        self.source.must("PUT", "/b/_doc/1", {"n": "index"})
+        self.assertIn("the target has an alias of the name b", self.once(expect=1))
+        self.assertIn("b", self.target.indices["z"].aliases)
+
+
+class Records(replicate_test.Copy):
+    """The target answers 503 when the record of a refused document is put."""
+    new_target = Target
+
+    def prepare(self):
+        self.target.must("PUT", "/fs", {"mappings": {"properties": {"n": {"type": "long"}}}})
+        self.source.must("PUT", "/fs/_doc/1", {"n": "text"})
+        self.refused = []
+        self.unavailable = True
+        answer = self.target.answer
+
+        def answer_some(method, path, body):
+            if not self.unavailable or not path.startswith("/.tidelock-replicate-refused/") or method == "GET":
+                return answer(method, path, body)
+            self.refused.append(path)
+            return 503, {"error": {"type": "unavailable_shards_exception", "reason": "no shard"}, "status": 503}
+        self.target.answer = answer_some
+        self.addCleanup(delattr, self.target, "answer")
+
+    def record(self):
+        status, record = self.target.ask("GET", "/.tidelock-replicate-refused/_doc/default:fs:1")
+        return record["_source"]["id"] if status == 200 else None
+
+    def test_repeated(self):
+        """The record of a refused document is put again when the target takes none at first."""
+        self.prepare()
+        process = self.follow()
+        until(lambda: len(self.refused) > 2 or process.poll() is not None or self.has_place(), "the record is refused")
+        self.unavailable = False
+        until(lambda: self.record() == "1" or process.poll() is not None, "it is kept")
+        self.assertIsNone(process.poll(), self.told(process))
+
+    def test_stopped_before(self):
+        """A copy that is stopped before the record is kept has no place beyond the document, and the next one records it."""
+        self.prepare()
+        process = self.follow()
+        until(lambda: len(self.refused) > 2 or process.poll() is not None or self.has_place(), "the record is refused")
+        process.terminate()
+        process.wait()
+        self.assertIsNone(self.record())
+        self.assertFalse(self.has_place())
+        self.unavailable = False
+        self.source.end_owners()
+        self.once(expect=1)
+        self.assertEqual(self.record(), "1")
+
+
 if __name__ == "__main__":
     unittest.main(verbosity=2)

@@ -192,7 +192,11 @@ class Standin:
             self.template = flat(json.loads(body)["settings"])
             return 200, {"acknowledged": True}
         if first == "_aliases":
-            for step in json.loads(body)["actions"]:
+            steps = json.loads(body)["actions"]
+            for step in steps:  # all, or none
+                if "add" in step:
+                    self.check_alias(step["add"]["alias"])
+            for step in steps:
                 for kind, it in step.items():
                     self.index(it["index"]).aliases.pop(it["alias"], None)
                     if kind == "add":
@@ -233,10 +237,18 @@ class Standin:
         self.indices[name] = Index(name, {}, self.template)
         return self.indices[name]
 
+    def check_alias(self, alias):
+        if alias in self.indices:
+            raise Refused(400, "invalid_alias_name_exception", "Invalid alias name [%s], an index exists with the same name as the alias" % alias)
+
     def whole(self, method, name, body):
         if method == "PUT":
             if name in self.indices:
                 raise Refused(400, "resource_already_exists_exception")
+            if any(name in index.aliases for index in self.indices.values()):
+                raise Refused(400, "invalid_index_name_exception", "Invalid index name [%s], already exists as alias" % name)
+            for alias in json.loads(body or "{}").get("aliases") or {}:
+                self.check_alias(alias)
             self.indices[name] = Index(name, json.loads(body or "{}"), self.template)
             return 200, {"acknowledged": True, "shards_acknowledged": True, "index": name}
         index = self.index(name)
