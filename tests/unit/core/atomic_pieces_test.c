@@ -93,6 +93,7 @@ static void make_steps_small(struct core_fixture *box)
 
 static void begin(struct core_fixture *box)
 {
+    older_version = 0;
     fixture_open(box);
     make_steps_small(box);
     fixture_index(box, "fs", "there", "{\"v\":0}");
@@ -497,8 +498,8 @@ static void test_older_command_starts_over_without_limit(void **state)
     const char *blocker;
     (void)state;
 
-    older_version = COMMAND_SINCE_LAST_ATTEMPT - 1;
     begin(&box);
+    older_version = COMMAND_SINCE_LAST_ATTEMPT - 1;
     struct command *command = atomic_write(&box, ITEMS, 1, false);
     uint64_t request = make_start_over(&box, command, ROUNDS, false, &blocker);
     assert_int_equal(command->write.restarts, 0);
@@ -508,7 +509,6 @@ static void test_older_command_starts_over_without_limit(void **state)
     assert_false(command->write.rolled_back);
     command_free(command);
     end(&box);
-    older_version = 0;
 }
 
 /* Ends the transaction that is under way, as an operator does. */
