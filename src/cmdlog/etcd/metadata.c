@@ -354,7 +354,6 @@ static bool is_known(const struct cmdlog_known_hosts *known, struct slice name)
 /* Deletes the record of a halt if it is the one that was read, and its host is neither known nor a member. */
 static int drop_halt(struct cmdlog_etcd *log, struct slice name, uint64_t revision, uint64_t until)
 {
-    REQUIRE(revision > 0);
     tl_cleanup(buf_deinit) struct buf request = BUF_INIT(BUF_UNLIMITED), reply = BUF_INIT(BUF_UNLIMITED);
     tl_cleanup(buf_deinit) struct buf host = BUF_INIT(BUF_UNLIMITED), checkpoint = BUF_INIT(BUF_UNLIMITED);
     tl_cleanup(buf_deinit) struct buf halted = BUF_INIT(BUF_UNLIMITED), end = BUF_INIT(BUF_UNLIMITED);

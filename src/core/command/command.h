@@ -677,7 +677,7 @@ enum {
     COMMAND_SINCE_GRANTED_PLACES = 12,
     /* A write is charged to the step before the commands that resume in it: core_step(). */
     COMMAND_SINCE_WRITE_CHARGED = 12,
-    /* An atomic write in pieces keeps its locks in its last attempt: PIECES_ATTEMPTS_MAX. */
+    /* An atomic write in pieces keeps its locks in its last attempt: PIECES_RESTARTS_MAX. */
     COMMAND_SINCE_LAST_ATTEMPT = 13
 };
 

@@ -18,6 +18,7 @@
 enum { ITEMS = 40, STEP_WORK = 1500 };
 
 static uint64_t last_request;
+static unsigned older_version; /* of all commands; 0: the current one */
 
 static void give_as(struct core_fixture *box, struct command *command, uint64_t us)
 {
@@ -27,6 +28,8 @@ static void give_as(struct core_fixture *box, struct command *command, uint64_t 
         box->now = core_last_ts(box->core);
     if (command->request == 0)
         command->request = ++last_request;
+    if (older_version != 0)
+        command->version = older_version;
     command->ts = ++box->now;
     command->clock = box->clock += us;
     if (command->type == COMMAND_TICK)
@@ -90,6 +93,7 @@ static void make_steps_small(struct core_fixture *box)
 
 static void begin(struct core_fixture *box)
 {
+    older_version = 0;
     fixture_open(box);
     make_steps_small(box);
     fixture_index(box, "fs", "there", "{\"v\":0}");
@@ -388,26 +392,36 @@ static void run_until_blocked(struct core_fixture *box)
 /*
  * Begins an atomic write while another session has the last document. Whenever the write waits, another session locks
  * the document at the other end of it, and the one that blocks it lets go, so that it must start over, until it keeps its locks.
+ * It may do so `rounds_max` times.
  * Returns: its request; *ret_blocker: the session for which it waits then.
  */
-static uint64_t make_start_over(struct core_fixture *box, bool reopens, const char **ret_blocker)
+static uint64_t make_start_over(struct core_fixture *box, struct command *write, int rounds_max, bool reopens,
+                                const char **ret_blocker)
 {
     static const char *const sessions[] = {"a", "b"}, *const documents[] = {"39", "0"};
     session(box, COMMAND_SESSION_OPEN, "a");
     session(box, COMMAND_SESSION_OPEN, "b");
     assert_true(lock(box, "a", "39"));
-    uint64_t request = give_atomic(box, atomic_write(box, ITEMS, 1, false));
+    uint64_t request = give_atomic(box, write);
     run_until_blocked(box);
     int rounds = 0;
-    for (; lock(box, sessions[(rounds + 1) % 2], documents[(rounds + 1) % 2]); rounds++) {
-        assert_true(rounds < 20);
+    for (; rounds < rounds_max && lock(box, sessions[(rounds + 1) % 2], documents[(rounds + 1) % 2]); rounds++) {
         unlock_all(box, sessions[rounds % 2]);
         run_until_blocked(box);
         if (reopens)
             reopen(box);
     }
-    assert_int_equal(rounds, 4);
     *ret_blocker = sessions[rounds % 2];
+    return request;
+}
+
+/* As above, until it keeps its locks: after four times. */
+static uint64_t begin_last_attempt(struct core_fixture *box, struct command *write, bool reopens,
+                                   const char **ret_blocker)
+{
+    uint64_t request = make_start_over(box, write, 20, reopens, ret_blocker);
+    assert_int_equal(wait__by_request(box->core, request)->command->write.restarts, 4);
+    assert_string_equal(*ret_blocker, "a");
     return request;
 }
 
@@ -420,7 +434,7 @@ static void test_starts_over_are_bounded(void **state)
         struct core_fixture box;
         const char *blocker;
         begin(&box);
-        uint64_t request = make_start_over(&box, reopens > 0, &blocker);
+        uint64_t request = begin_last_attempt(&box, atomic_write(&box, ITEMS, 1, false), reopens > 0, &blocker);
         unlock_all(&box, blocker);
         struct command *command = finish(&box, request);
         assert_int_equal(command->problem.type, PROBLEM_NONE);
@@ -435,41 +449,176 @@ static void test_starts_over_are_bounded(void **state)
 /* While it keeps its locks it may be the victim of a deadlock: all of it is undone, and the store has no outcome. */
 static void test_victim_with_locks_is_rolled_back(void **state)
 {
+    (void)state;
+
+    for (int reopens = 0; reopens < 2; reopens++) {
+        struct core_fixture box;
+        const char *blocker;
+        begin(&box);
+        uint64_t request = begin_last_attempt(&box, atomic_write(&box, ITEMS, 1, false), false, &blocker);
+        if (reopens)
+            reopen(&box);
+        char id[60];
+        snprintf(id, sizeof id, "%.*s", SLICE_ARG(wait__by_request(box.core, request)->command->owner.transaction));
+        struct command *wanted = command_new(COMMAND_LOCK, DIALECT_7);
+        wanted->owner.session = slice_from(blocker);
+        wanted->owner.timeout_us = 60 * TL_SECOND;
+        wanted->lock.targets = arena_zalloc(&wanted->arena, sizeof(struct lock_target));
+        wanted->lock.targets[0] = (struct lock_target){.mode = LOCK_X, .index = SLICE_LIT("fs"), .id = SLICE_LIT("0")};
+        wanted->lock.target_count = 1;
+        give(&box, wanted);
+        uint64_t asked = last_request;
+        struct command *done[2] = {NULL, NULL}, *command;
+        for (int steps = 0; done[0] == NULL || done[1] == NULL; steps++) {
+            assert_true(steps < 100);
+            while ((command = completed(&box)) != NULL)
+                if (command->request == request || command->request == asked)
+                    done[command->request == asked] = command;
+                else
+                    command_free(command);
+            tick(&box);
+        }
+        assert_int_equal(done[0]->problem.type, PROBLEM_DEADLOCK_DETECTED); /* it is younger than the session */
+        assert_int_equal(done[1]->problem.type, PROBLEM_NONE);
+        assert_int_equal(done[0]->owner.transaction.len, 0);
+        struct txn_outcome outcome;
+        assert_int_equal(txn__get_outcome(box.core, slice_from(id), &done[0]->arena, &outcome), 1);
+        for (int i = 0; i < 2; i++)
+            command_free(done[i]);
+        assert_int_equal(fixture_count(&box, "fs"), 1);
+        end(&box);
+    }
+}
+
+/* In a log of before it starts over whenever it is blocked, as it did then. */
+static void test_older_command_starts_over_without_limit(void **state)
+{
+    enum { ROUNDS = 12 };
     struct core_fixture box;
     const char *blocker;
     (void)state;
 
     begin(&box);
-    uint64_t request = make_start_over(&box, false, &blocker);
-    char id[60];
-    snprintf(id, sizeof id, "%.*s", SLICE_ARG(wait__by_request(box.core, request)->command->owner.transaction));
-    struct command *wanted = command_new(COMMAND_LOCK, DIALECT_7);
-    wanted->owner.session = slice_from(blocker);
-    wanted->owner.timeout_us = 60 * TL_SECOND;
-    wanted->lock.targets = arena_zalloc(&wanted->arena, sizeof(struct lock_target));
-    wanted->lock.targets[0] = (struct lock_target){.mode = LOCK_X, .index = SLICE_LIT("fs"), .id = SLICE_LIT("0")};
-    wanted->lock.target_count = 1;
-    give(&box, wanted);
-    uint64_t asked = last_request;
-    struct command *done[2] = {NULL, NULL}, *command;
-    for (int steps = 0; done[0] == NULL || done[1] == NULL; steps++) {
-        assert_true(steps < 100);
-        while ((command = completed(&box)) != NULL)
-            if (command->request == request || command->request == asked)
-                done[command->request == asked] = command;
-            else
-                command_free(command);
-        tick(&box);
-    }
-    assert_int_equal(done[0]->problem.type, PROBLEM_DEADLOCK_DETECTED); /* it is younger than the session */
-    assert_int_equal(done[1]->problem.type, PROBLEM_NONE);
-    assert_int_equal(done[0]->owner.transaction.len, 0);
-    struct txn_outcome outcome;
-    assert_int_equal(txn__get_outcome(box.core, slice_from(id), &done[0]->arena, &outcome), 1);
-    for (int i = 0; i < 2; i++)
-        command_free(done[i]);
-    assert_int_equal(fixture_count(&box, "fs"), 1);
+    older_version = COMMAND_SINCE_LAST_ATTEMPT - 1;
+    struct command *command = atomic_write(&box, ITEMS, 1, false);
+    uint64_t request = make_start_over(&box, command, ROUNDS, false, &blocker);
+    assert_int_equal(command->write.restarts, 0);
+    unlock_all(&box, blocker);
+    command = finish(&box, request);
+    assert_int_equal(command->problem.type, PROBLEM_NONE);
+    assert_false(command->write.rolled_back);
+    command_free(command);
     end(&box);
+}
+
+/* Ends the transaction that is under way, as an operator does. */
+static void end_by_force(struct core_fixture *box, uint64_t request)
+{
+    struct command *command = command_new(COMMAND_TXN_ROLLBACK, DIALECT_7);
+    command->txn.id = arena_printf(&command->arena, "%llu",
+                                   (unsigned long long)wait__by_request(box->core, request)->txn->owner.locks.number);
+    command->txn.force = true;
+    give(box, command);
+}
+
+/* What ends a waiting command ends one in its last attempt, which has locks, and undoes all of it. */
+static void test_end_of_last_attempt_rolls_back(void **state)
+{
+    enum { HANG_UP, HOST_STOPS, SESSION_ENDS, MACHINE_LOST, FORCE, TIMES_OUT, WAYS };
+    enum { WAITS, WAITS_REOPENED, RUNS, RUNS_REOPENED, STATES };
+    (void)state;
+
+    for (int way = 0; way < WAYS * STATES; way++) {
+        struct core_fixture box;
+        const char *blocker;
+        int of = way / WAYS;
+        if (way % WAYS == TIMES_OUT && of >= RUNS)
+            continue; /* it has no deadline then */
+        begin(&box);
+        session(&box, COMMAND_SESSION_OPEN, "s");
+        struct command *command = atomic_write(&box, ITEMS, 1, false);
+        command->owner.session = SLICE_LIT("s");
+        uint64_t request = begin_last_attempt(&box, command, false, &blocker);
+        if (of >= RUNS) {
+            unlock_all(&box, blocker);
+            free_completed(&box);
+        }
+        if (of == WAITS_REOPENED || of == RUNS_REOPENED)
+            reopen(&box);
+        switch (way % WAYS) {
+        case HANG_UP:
+        case HOST_STOPS:
+            command = command_new(COMMAND_CANCEL, DIALECT_7);
+            command->cancel.request = way % WAYS == HANG_UP ? request : 0;
+            give(&box, command);
+            break;
+        case SESSION_ENDS: session(&box, COMMAND_SESSION_CLOSE, "s"); break;
+        case MACHINE_LOST: give(&box, command_new(COMMAND_MACHINE_LOST, DIALECT_7)); break;
+        case FORCE: end_by_force(&box, request); break;
+        case TIMES_OUT: give_as(&box, command_new(COMMAND_TICK, DIALECT_7), 61 * TL_SECOND); break;
+        }
+        command = finish(&box, request);
+        if (way % WAYS == TIMES_OUT) {
+            assert_true(command->write.rolled_back);
+            assert_int_equal(command->write.results[ITEMS - 1].problem.type, PROBLEM_LOCK_WAIT_TIMEOUT);
+        } else {
+            assert_int_not_equal(command->problem.type, PROBLEM_NONE);
+        }
+        assert_null(command->write.retired_overlay);
+        command_free(command);
+        assert_int_equal(box.core->owners->txns.count, 0);
+        unlock_all(&box, blocker);
+        for (int i = 0; i < 5; i++)
+            tick(&box);
+        assert_int_equal(fixture_count(&box, "fs"), 1);
+        assert_true(lock_table_is_idle(&box.core->owners->locks));
+        end(&box);
+    }
+}
+
+/* A repetition of a request that waits with its locks is answered with its results. */
+static void test_repetition_of_last_attempt_runs_once(void **state)
+{
+    (void)state;
+
+    for (int generated = 0; generated < 2; generated++) {
+        struct core_fixture box;
+        struct command *pair[2], *command;
+        const char *blocker;
+        begin(&box);
+        for (int i = 0; i < 2; i++) {
+            pair[i] = atomic_write(&box, ITEMS, 1, false);
+            pair[i]->write.request = (struct write_request){SLICE_LIT("r"), 7, 0};
+        }
+        for (size_t j = 0; j < ITEMS && generated; j++) {
+            pair[1]->write.items[j].id = arena_printf(&pair[1]->arena, "new-%zu", j);
+            pair[1]->write.items[j].id_generated = true;
+        }
+        uint64_t numbers[2];
+        numbers[0] = begin_last_attempt(&box, pair[0], false, &blocker);
+        numbers[1] = give_atomic(&box, pair[1]);
+        for (int i = 0; i < 20; i++)
+            tick(&box);
+        unlock_all(&box, blocker);
+        for (int steps = 0, done = 0; done < 2; steps++) {
+            assert_true(steps < 1000);
+            while ((command = completed(&box)) != NULL) {
+                if (command->request == numbers[0] || command->request == numbers[1]) {
+                    assert_int_equal(command->problem.type, PROBLEM_NONE);
+                    for (size_t i = 0; i < ITEMS; i++) {
+                        assert_int_equal(command->write.results[i].outcome, WRITE_CREATED);
+                        assert_int_equal(command->write.results[i].version, 1);
+                    }
+                    done++;
+                }
+                command_free(command);
+            }
+            tick(&box);
+        }
+        assert_int_equal(fixture_count(&box, "fs"), ITEMS + 1);
+        assert_true(lock_table_is_idle(&box.core->owners->locks));
+        end(&box);
+    }
 }
 
 /* A client that guesses the id of its transaction cannot read, write, commit or roll back in it. */
@@ -627,6 +776,9 @@ int main(void)
         cmocka_unit_test(test_opposite_orders_are_no_deadlock),
         cmocka_unit_test(test_starts_over_are_bounded),
         cmocka_unit_test(test_victim_with_locks_is_rolled_back),
+        cmocka_unit_test(test_older_command_starts_over_without_limit),
+        cmocka_unit_test(test_end_of_last_attempt_rolls_back),
+        cmocka_unit_test(test_repetition_of_last_attempt_runs_once),
         cmocka_unit_test(test_transaction_of_pieces_is_out_of_reach),
         cmocka_unit_test(test_index_is_deleted_after_pieces),
         cmocka_unit_test(test_repetition_of_pieces_runs_once),
