@@ -9,11 +9,9 @@ started it, and a process that needs a process group of its own leaves the test'
 A process that is left by a test that has otherwise passed is an error of the test: when TIDELOCK_TEST_LEFT names a file, the
 guard adds a line for each such process. tools/run-tests reads it, and searches for processes itself at the end.
 """
-import ctypes
 import os
 import select
 import signal
-import subprocess
 import sys
 import time
 
@@ -99,8 +97,9 @@ def with_token(environment, token):
 
 def begin():
     """Starts the guard: programs that this process starts from now on end with it."""
+    import subprocess  # the guard itself needs neither this nor ctypes: there is one for each test
     token = "%d-%s" % (os.getpid(), os.urandom(8).hex())
-    guard_process = subprocess.Popen([sys.executable, os.path.abspath(__file__), token, str(os.getpid()), os.path.basename(sys.argv[0])],
+    guard_process = subprocess.Popen([sys.executable, "-I", "-S", os.path.abspath(__file__), token, str(os.getpid()), os.path.basename(sys.argv[0])],
                      stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True, cwd="/",
                      env={name: value for name, value in os.environ.items() if name != VARIABLE})
     guard_process.returncode = 0  # it outlives this process: suppresses the warning that it was not waited for
@@ -109,6 +108,7 @@ def begin():
 
 def die_with_parent():
     """Requests SIGKILL when the parent ends. For forked copies of the test: the token is only in the environment of programs started by exec."""
+    import ctypes
     PR_SET_PDEATHSIG = 1
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
