@@ -99,12 +99,14 @@ class Gate(unittest.TestCase):
 
     def test_sound(self):
         """A test's row has its processor time, including that of its child processes, next to its seconds; a part has the sum of its tests.
-        A test of part program and one of part threads wait for each other: these parts run at the same time."""
+        A test of part program and one of part threads wait for each other: these parts run at the same time. So do the simulators and
+        the end-to-end tests, which last until those parts run."""
         burn = "while time.process_time() < 0.3: pass"
         wait = "while not os.path.exists(os.path.join(os.path.dirname(mark), %r)): time.sleep(0.01)"
         race = "if os.environ['TIDELOCK_TEST_BUILD'] == 'tsan':\n    open(mark + '-tsan', 'w').close()\n    " + wait % "bounds"
         output, passed = self.green(
             "program, plain and threads, threads", bounds=("'e2e', 'plain'", wait % "race-tsan"), race=("'unit', 'threads'", race),
+            sound=("'e2e'", wait % "bounds"), model=("'sim'", wait % "sound"),
             busy=("'e2e'", "import subprocess\nsubprocess.run([sys.executable, '-c', %r])\n%s" % ("import time\n" + burn, burn)))
         self.assertEqual(passed, 8, output)  # the one with threads runs twice
         self.assertNotIn("FLAKY", output)
