@@ -366,11 +366,14 @@ int replica_disbelieve(const char *whom, const char *what, const char *name);
 long target_ask(struct target *target, const char *method, const char *path, struct slice body);
 /* As target_ask(), for any server. `whom`: "source", "target". */
 long replica_ask(struct client *client, const char *whom, const char *method, const char *path, struct slice body);
+/* As replica_ask(), but repeated as long as `goes_on` returns true, which is asked before each repetition. */
+long replica_ask_while(struct client *client, const char *whom, const char *method, const char *path, struct slice body,
+                       bool (*goes_on)(void *context), void *context);
 /*
  * Returns: the number of requests that the source has not answered: also where a proxy has answered
  * in its place, on a connection that it keeps.
  */
-uint64_t source_hosts_absences(const struct source_hosts *hosts);
+uint64_t source_hosts_unanswered(const struct source_hosts *hosts);
 /* Returns: whether a request with this status is to be repeated. */
 bool replica_is_passing(long status);
 /*
@@ -496,7 +499,7 @@ struct replica {
     struct client source; /* numbers stay as they are written */
     char *snapshot;       /* the query transaction in which a first copy reads; NULL: reads are of the present */
     struct client feed;
-    uint64_t absences; /* source_hosts_absences() at the last check of the source's lineage */
+    uint64_t unanswered; /* source_hosts_unanswered() at the last check of the source's lineage */
     struct client teller;
     struct told told;
     uint64_t tombstones_us; /* time of the last deletion of expired tombstones, by clock_boot_us() */

@@ -51,7 +51,8 @@ void replica_pause(unsigned tries)
     usleep(PAUSE_FIRST_US << doublings);
 }
 
-long replica_ask(struct client *client, const char *whom, const char *method, const char *path, struct slice body)
+long replica_ask_while(struct client *client, const char *whom, const char *method, const char *path, struct slice body,
+                       bool (*goes_on)(void *context), void *context)
 {
     for (unsigned tries = 1;; tries++) {
         long status = client->context != NULL ? source_request(client, method, path, body, ANSWER_US)
@@ -62,10 +63,20 @@ long replica_ask(struct client *client, const char *whom, const char *method, co
             return status;
         if (tries == 1)
             replica_print("%s; waiting for the %s", client_error(client, status), whom);
-        if (replica_ends(client))
+        if (!goes_on(context))
             return 0;
         replica_pause(tries);
     }
+}
+
+static bool client_goes_on(void *context)
+{
+    return !replica_ends(context);
+}
+
+long replica_ask(struct client *client, const char *whom, const char *method, const char *path, struct slice body)
+{
+    return replica_ask_while(client, whom, method, path, body, client_goes_on, client);
 }
 
 int replica_disbelieve(const char *whom, const char *what, const char *name)
@@ -88,7 +99,7 @@ static yyjson_val *only_of(const struct client *client)
     return json_value_of(json_first_of(root, yyjson_obj_size(root)));
 }
 
-static int complain(struct target *target, const char *what, const char *name, long status)
+static int complain_of_target(struct target *target, const char *what, const char *name, long status)
 {
     if (status == 0 && !client_is_too_large(&target->client))
         return REPLICA_STOPPED;
@@ -115,7 +126,7 @@ int target_open(struct target *target, const struct replica_options *options)
     const char *number = yyjson_get_str(yyjson_obj_get(version, "number"));
     const char *distribution = yyjson_get_str(yyjson_obj_get(version, "distribution"));
     if (status != 200)
-        return complain(target, "the target does not say what it is", "", status);
+        return complain_of_target(target, "the target does not say what it is", "", status);
     if (number == NULL) {
         replica_print("the target is no Elasticsearch: GET / has no version.number");
         return REPLICA_FAILED;
@@ -200,7 +211,7 @@ int target_read_place(struct target *target, const char *source, struct place *r
     if (status == 404)
         return 0;
     if (status != 200)
-        return complain(target, "cannot read the place in the target", "", status);
+        return complain_of_target(target, "cannot read the place in the target", "", status);
     yyjson_val *place = yyjson_obj_get(client_json(&target->client), "_source");
     const char *of = yyjson_get_str(yyjson_obj_get(place, "source"));
     if (of == NULL || strcmp(of, source) != 0) {
@@ -270,7 +281,7 @@ int target_write_place(struct target *target, const char *source, const struct p
     if (status == 200 || status == 201)
         return 0;
     if (status != 409)
-        return complain(target, "cannot keep the place in the target", "", status);
+        return complain_of_target(target, "cannot keep the place in the target", "", status);
     replica_print("the place in the target is a newer one: another copy of this name has run");
     return REPLICA_TAKEN;
 }
@@ -286,7 +297,7 @@ int target_claim_place(struct target *target, const char *source)
     long status = target_ask(target, "PUT", path.data, buf_as_slice(&body));
     if (status == 409) /* of an earlier try, or another source's that was faster */
         return target_read_place(target, source, &place);
-    return status == 201 ? 0 : complain(target, "cannot keep the place in the target", "", status);
+    return status == 201 ? 0 : complain_of_target(target, "cannot keep the place in the target", "", status);
 }
 
 /* --- Indices ------------------------------------------------------------------------------------------------------ */
@@ -489,7 +500,7 @@ static int find_index(struct target *target, const char *name, struct found *ret
     if (status == 404)
         return 0;
     if (status != 200)
-        return complain(target, "cannot read the mapping of", name, status);
+        return complain_of_target(target, "cannot read the mapping of", name, status);
     yyjson_val *answer = client_json(&target->client), *index = json_first_of(answer, yyjson_obj_size(answer));
     yyjson_val *mappings = yyjson_obj_get(json_value_of(index), "mappings");
     if (!yyjson_is_obj(mappings))
@@ -550,7 +561,7 @@ static bool is_name_taken(const struct target *target, long status)
  * Drops the open copies of indices that the source had under the names of `aliases`. It has none of
  * these names any more, since it has the aliases, but the feed may not have reached their end yet.
  */
-static int drop_replaced(struct target *target, yyjson_mut_val *aliases)
+static int drop_found_under_aliases(struct target *target, yyjson_mut_val *aliases)
 {
     size_t i, count, prefix = strlen(target->options->prefix);
     yyjson_val *key, *value;
@@ -558,7 +569,7 @@ static int drop_replaced(struct target *target, yyjson_mut_val *aliases)
     if (status == 404)
         return 0;
     if (status != 200)
-        return complain(target, "cannot read the mappings of the target", "", status);
+        return complain_of_target(target, "cannot read the mappings of the target", "", status);
     struct map names = MAP_INIT;
     json_obj_foreach (client_json(&target->client), i, count, key, value) {
         struct found found = {0};
@@ -592,7 +603,7 @@ static int drop_replaced(struct target *target, yyjson_mut_val *aliases)
 static int leave_taken(struct target *target, const struct portion *portion, yyjson_mut_val *aliases)
 {
     size_t prefix = strlen(target->options->prefix);
-    int r = drop_replaced(target, aliases);
+    int r = drop_found_under_aliases(target, aliases);
     yyjson_mut_obj_iter members = yyjson_mut_obj_iter_with(aliases);
     for (yyjson_mut_val *key; r == 0 && (key = yyjson_mut_obj_iter_next(&members)) != NULL;) {
         const char *name = yyjson_mut_get_str(key);
@@ -637,7 +648,7 @@ static int make_index(struct target *target, const struct portion *portion)
     }
     yyjson_mut_doc_free(doc);
     if (r == 0 && status != 200)
-        return complain(target, "the target does not make the index", portion->name, status);
+        return complain_of_target(target, "the target does not make the index", portion->name, status);
     if (r == 0 && !target->options->quiet)
         replica_print("made the index %s%s", escape_terminal(portion->name),
                       target->options->leave_settings ? "" : ", with index.gc_deletes " GC_DELETES);
@@ -658,7 +669,7 @@ static int put_mapping(struct target *target, const struct portion *portion, con
     int r = send_json(target, "PUT", path.data, doc, &status);
     yyjson_mut_doc_free(doc);
     if (r == 0 && replica_is_forbidden(status))
-        return complain(target, "the target does not take the mapping of", portion->name, status);
+        return complain_of_target(target, "the target does not take the mapping of", portion->name, status);
     if (r == 0 && status != 200)
         replica_print("the target does not take the mapping of %s: %s", escape_terminal(portion->name),
                       client_error(&target->client, status));
@@ -734,7 +745,7 @@ static int plan_aliases(struct target *target, const struct portion *portion, yy
     index_path(portion->name, "/_alias", &path);
     long status = target_ask(target, "GET", path.data, SLICE_NONE);
     if (status != 200)
-        return complain(target, "cannot read the aliases of", portion->name, status);
+        return complain_of_target(target, "cannot read the aliases of", portion->name, status);
     size_t i, count;
     yyjson_val *key, *value;
     *ret_names = alias_names_of(target, doc, portion);
@@ -778,7 +789,7 @@ static int raise_gc_deletes(struct target *target, const char *name)
     index_path(name, "/_settings", &path);
     long status = target_ask(target, "GET", path.data, SLICE_NONE);
     if (status != 200)
-        return complain(target, "cannot read the settings of", name, status);
+        return complain_of_target(target, "cannot read the settings of", name, status);
     yyjson_val *settings = yyjson_obj_get(only_of(&target->client), "settings");
     const char *text = yyjson_get_str(yyjson_obj_get(yyjson_obj_get(settings, "index"), "gc_deletes"));
     tl_cleanup(buf_deinit) struct buf was = BUF_INIT(BUF_UNLIMITED);
@@ -854,7 +865,7 @@ static int drop_earlier(struct target *target, const char *name)
     index_path(name, "", &path);
     replica_print("the index was made anew in the source; so is %s", escape_terminal(name));
     long status = target_ask(target, "DELETE", path.data, SLICE_NONE);
-    return status == 200 || status == 404 ? 0 : complain(target, "cannot delete", name, status);
+    return status == 200 || status == 404 ? 0 : complain_of_target(target, "cannot delete", name, status);
 }
 
 /*
@@ -885,7 +896,7 @@ static int update_index(struct target *target, const struct portion *portion, co
         r = send_untaken(target, portion, doc, wanted, actions, &status);
     yyjson_mut_doc_free(doc);
     if (r == 0 && replica_is_forbidden(status))
-        return complain(target, "the target does not take the aliases of", portion->name, status);
+        return complain_of_target(target, "the target does not take the aliases of", portion->name, status);
     if (r == 0 && status != 200)
         replica_print("the target does not take the aliases of %s: %s", escape_terminal(portion->name),
                       client_error(&target->client, status));
@@ -906,13 +917,13 @@ static int take_over(struct target *target, const char *name)
     index_path(name, "/_refresh", &path); /* else recent documents are not counted */
     long status = target_ask(target, "POST", path.data, SLICE_LIT(""));
     if (status != 200)
-        return complain(target, "cannot refresh", name, status);
+        return complain_of_target(target, "cannot refresh", name, status);
     buf_clear(&path);
     index_path(name, "/_count", &path);
     status = target_ask(target, "GET", path.data, SLICE_NONE);
     yyjson_val *count = yyjson_obj_get(client_json(&target->client), "count");
     if (status != 200)
-        return complain(target, "cannot count the documents of", name, status);
+        return complain_of_target(target, "cannot count the documents of", name, status);
     if (!yyjson_is_uint(count))
         return replica_disbelieve("target", "the number of documents", name);
     if (yyjson_get_uint(count) == 0)
@@ -973,7 +984,7 @@ static int free_alias(struct target *target, const struct portion *portion, bool
         return REPLICA_FAILED;
     }
     return r == 0 && status != 200 && status != 404
-               ? complain(target, "the target does not remove the alias", portion->name, status)
+               ? complain_of_target(target, "the target does not remove the alias", portion->name, status)
                : r;
 }
 
@@ -1088,7 +1099,7 @@ int target_drop_index(struct target *target, const char *name)
     index_path(name, deletes ? "" : "/_close", &path);
     long status = target_ask(target, deletes ? "DELETE" : "POST", path.data, SLICE_NONE);
     if (status != 200 && status != 404)
-        return complain(target, deletes ? "cannot delete" : "cannot close", name, status);
+        return complain_of_target(target, deletes ? "cannot delete" : "cannot close", name, status);
     if (status == 200)
         replica_print("the index is gone in the source; %s is %s", escape_terminal(name),
                       deletes ? "deleted" : "closed (--delete-indices deletes)");
@@ -1119,7 +1130,7 @@ int target_drop_gone(struct target *target, const struct map *uuids)
     if (status == 404) /* it has no index */
         return 0;
     if (status != 200)
-        return complain(target, "cannot read the mappings of the target", "", status);
+        return complain_of_target(target, "cannot read the mappings of the target", "", status);
     if (!yyjson_is_obj(client_json(&target->client)))
         return replica_disbelieve("target", "mappings", "");
     char **names = find_gone(target, client_json(&target->client), uuids);
