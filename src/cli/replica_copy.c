@@ -84,6 +84,7 @@ static int drop_index(struct replica *replica, const char *name)
         r = target_drop_index(&replica->target, there.data);
     }
     free_index(map_remove(&replica->indices, slice_from(name)));
+    untaken_forget(&replica->target.untaken, name);
     return r;
 }
 
@@ -500,6 +501,27 @@ int copy_see_index(struct replica *replica, struct slice index)
 {
     enum target_had had;
     return see_index(replica, index, &had);
+}
+
+int copy_see_aliases(struct replica *replica, struct slice index)
+{
+    tl_cleanup(buf_deinit) struct buf name = BUF_INIT(BUF_UNLIMITED), path = BUF_INIT(BUF_UNLIMITED);
+    buf_slice(&name, index);
+    buf_byte(&name, '\0');
+    index_path(name.data, "?include_type_name=true", &path);
+    struct client definitions;
+    source_client_init(&definitions, replica->hosts);
+    long status = source_ask_present(&definitions, "GET", path.data, SLICE_NONE);
+    yyjson_val *definition = yyjson_obj_get(client_json(&definitions), name.data);
+    int r = 0;
+    if (status == 200 && definition != NULL)
+        r = target_put_aliases(&replica->target, name.data, definition);
+    else if (status == 200 || status == 404) /* it is gone */
+        untaken_forget(&replica->target.untaken, name.data);
+    else
+        r = source_complain(&definitions, "cannot read the index", name.data, status);
+    client_deinit(&definitions);
+    return r;
 }
 
 /* --- All of it ---------------------------------------------------------------------------------------------------- */

@@ -242,24 +242,23 @@ static int send_page(struct replica *replica, struct sent *sent, const struct pa
 }
 
 /*
- * Tries aliases again whose names were taken by indices of the target, which an operator, or this
- * copy, deletes: their own indices may not change for long.
+ * Tries aliases again that the target has refused: their own indices may not change for long. `now`:
+ * an index was deleted, and its name may be free.
  */
 static int retry_aliases(struct replica *replica, bool now)
 {
     uint64_t time = clock_boot_us();
-    if (replica->target.untaken.count == 0 || (!now && time - replica->aliases_tried_us < ALIASES_EVERY_US))
+    if (replica->target.untaken.indices.count == 0 || (!now && time - replica->aliases_tried_us < ALIASES_EVERY_US))
         return 0;
-    struct map untaken = replica->target.untaken;
-    replica->target.untaken = MAP_INIT;
     replica->aliases_tried_us = time;
+    struct map due = MAP_INIT;
     size_t at = 0;
     struct slice name;
     void *value;
-    int r = 0;
-    while (r == 0 && map_next(&untaken, &at, &name, &value))
-        r = copy_see_index(replica, name);
-    map_deinit(&untaken);
+    int r = target_find_due_aliases(&replica->target, &due);
+    while (r == 0 && map_next(&due, &at, &name, &value))
+        r = copy_see_aliases(replica, name);
+    map_deinit(&due);
     return r;
 }
 
