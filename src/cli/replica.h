@@ -271,7 +271,10 @@ struct untaken {
 };
 
 void untaken_deinit(struct untaken *untaken);
-/* An index of the source is updated in the target: its aliases that are not added meanwhile are forgotten at the end. */
+/*
+ * An index of the source is updated in the target: those of its aliases that are not added again
+ * meanwhile are forgotten at the end.
+ */
 void untaken_begin_update(struct untaken *untaken, const char *source);
 void untaken_end_update(struct untaken *untaken, const char *source);
 /* The index, and with it its aliases, are gone. */

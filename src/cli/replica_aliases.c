@@ -48,7 +48,10 @@ static void write_key(const char *index, const char *alias, struct buf *to)
     buf_printf(to, "%s/%s", index, alias); /* neither has a slash */
 }
 
-/* Forgets the aliases of an index of the source, with `taken_only` those that were not refused in its present update. */
+/*
+ * Forgets the aliases of an index of the source, with `taken_only` those that were not refused in
+ * its present update.
+ */
 static void forget_some(struct untaken *untaken, const char *source, bool taken_only)
 {
     struct untaken_index *index = map_get(&untaken->indices, slice_from(source));
