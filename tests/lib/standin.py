@@ -221,7 +221,7 @@ class Standin:
         if action == "_search":
             return self.search(first, query, json.loads(body))
         if action == "_count":
-            return 200, {"count": sum(document.source is not None for index in self.matching(first) for document in index.documents.values())}
+            return 200, {"count": sum(document.source is not None for index in self.searched(first) for document in index.documents.values())}
         if action in ("_doc", "_create") and len(parts) > 2:
             return self.document(method, first, parts[2], query, body)
         if action == "":
@@ -239,6 +239,14 @@ class Standin:
     def named(self, name):
         """Returns: the index of a name, or all that have it as an alias."""
         return [index for index in self.indices.values() if name in index.aliases] or [self.index(name)]
+
+    def searched(self, name):
+        """Returns: the open indices of a pattern; the index of a name, or all that have it as an alias, if they are open."""
+        if "*" in name:
+            return [index for index in self.matching(name) if not index.closed]
+        if any(index.closed for index in self.named(name)):
+            raise Refused(400, "index_closed_exception")
+        return self.named(name)
 
     def index(self, name, makes=False):
         if name in self.indices:
@@ -261,7 +269,7 @@ class Standin:
         if method == "PUT":
             if name in self.indices:
                 raise Refused(400, "resource_already_exists_exception")
-            if any(name in index.aliases for index in self.indices.values()):
+            if name.startswith("_") or any(name in index.aliases for index in self.indices.values()):
                 raise Refused(400, "invalid_index_name_exception", "Invalid index name [%s], already exists as alias" % name)
             for alias, terms in (json.loads(body or "{}").get("aliases") or {}).items():
                 self.check_alias(alias, terms)
@@ -372,12 +380,10 @@ class Standin:
         return shown
 
     def search(self, name, query, body):
-        indices = self.matching(name) if "*" in name else self.named(name)
-        if any(index.closed for index in indices) and "*" not in name:
-            raise Refused(400, "index_closed_exception")
+        indices = self.searched(name)
         hits = [{"_index": index.name, "_type": "_doc", "_id": id, "_version": document.version, "_source": document.source,
                  **({"_routing": document.routing} if document.routing is not None else {})}
-                for index in indices if not index.closed for (_, id), document in index.documents.items() if document.source is not None]
+                for index in indices for (_, id), document in index.documents.items() if document.source is not None]
         if "query" in body:  # of tombstones, by their age
             (field, bounds), = body["query"]["range"].items()
             hits = [hit for hit in hits if field in hit["_source"] and hit["_source"][field] < bounds["lt"]]
