@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A copy of indices whose names become aliases, and the reverse, into a target that has the names already, refuses an alias, or is asked by readers behind an alias."""
+"""A copy of indices whose names become aliases, and the reverse, into a target that has the names already, refuses an alias, or is read through an alias."""
 import json
 import os
 import sys
@@ -148,7 +148,7 @@ class Names(Switches):
         self.assertEqual(self.aliases(), before)
 
     def test_deleted_index_leaves_its_aliases(self):
-        """One of several behind an alias is closed in the target: a search of the alias sees the others, and would fail if it named the closed one. An operator's alias stays."""
+        """One of several indices of an alias is closed in the target: a search of the alias sees the others, and would fail if it named the closed one. An operator's alias stays."""
         for index in ("logs-1", "logs-2"):
             self.source.must("PUT", "/%s/_doc/1" % index, {"n": index})
         self.source.must("POST", "/_aliases", {"actions": [{"add": {"index": "logs-*", "alias": "logs"}}, {"add": {"index": "logs-1", "alias": "oldest"}}]})
@@ -222,7 +222,7 @@ class Names(Switches):
         self.assertEqual(self.told(process).count("is without its alias"), len(many))
 
     def test_other_refusals(self):
-        """An alias that the target refuses for another reason than its name is told, and tried again; others of its index are added at once, also when the index is made."""
+        """An alias that the target refuses for another reason than its name is reported, and tried again; others of its index are added at once, also when the index is made."""
         bad = {"filter": {"prefix": {"t": "a"}}}
         self.target.unknown_queries.add("prefix")
         self.addCleanup(self.target.unknown_queries.discard, "prefix")
@@ -275,7 +275,7 @@ class Names(Switches):
         self.assertIn("b", self.target.indices["z"].aliases)
 
 
-class NamesBehindTombstones(Switches):
+class NamesWithTombstones(Switches):
     """With --prefix and --tombstones the index fs is an alias in the target, too: live-fs, of live-fs-copy."""
     PREFIX = "live-"
 
@@ -283,7 +283,7 @@ class NamesBehindTombstones(Switches):
         return super().command("--prefix", self.PREFIX, "--tombstones", *options, to=to)
 
     def seen(self, server, name):
-        """Returns: what a reader finds under a name, None if there is none."""
+        """Returns: what a reader finds under a name, None if there is no such name."""
         status, found = server.ask("POST", "/%s/_search" % name, {"size": 1000})
         self.assertIn(status, (200, 404), found)  # 400: one of its indices is closed
         return {hit["_id"]: hit["_source"] for hit in found["hits"]["hits"] if "tidelock_deleted" not in hit["_source"]} if status == 200 else None
