@@ -264,6 +264,35 @@ bool suspects_take_whole(struct suspects *suspects);
 void suspects_acquit_whole(struct suspects *suspects, uint64_t begun_us);
 struct suspects_state suspects_state(struct suspects *suspects);
 
+/* --- Aliases that the target does not take (replica_aliases.c) ---------------------------------------------------- */
+
+struct untaken {
+    struct map indices; /* by name in the source, struct untaken_index */
+};
+
+void untaken_deinit(struct untaken *untaken);
+/*
+ * An index of the source is updated in the target: those of its aliases that are not added again
+ * meanwhile are forgotten at the end.
+ */
+void untaken_begin_update(struct untaken *untaken, const char *source);
+void untaken_end_update(struct untaken *untaken, const char *source);
+/* The index, and with it its aliases, are gone. */
+void untaken_forget(struct untaken *untaken, const char *source);
+/*
+ * Adds an alias of an index of the target, and reports it, once for each reason. `named`: an index
+ * of the target has its name. `reason` NULL: as before.
+ */
+void untaken_add(struct untaken *untaken, const char *source, const char *index, const char *alias, bool named,
+                 const char *reason);
+bool untaken_has(const struct untaken *untaken, const char *source, const char *index, const char *alias,
+                 bool *ret_named);
+/*
+ * Adds to `due` the names in the source of indices with an alias that is to be tried again. `names`:
+ * an object whose keys are the names of the target's indices.
+ */
+void untaken_find_due(const struct untaken *untaken, yyjson_val *names, struct map *due);
+
 /* --- The target (replica_target.c) -------------------------------------------------------------------------------- */
 
 /*
@@ -279,8 +308,7 @@ struct target {
     struct client client;
     unsigned major; /* version; an OpenSearch counts as 7 */
     struct identities *identities; /* of the indices that this program writes to; NULL: it writes to none */
-    struct map untaken; /* by name in the source, the indices whose copies lack an alias since an index has its name */
-    struct map told;    /* by "INDEX/ALIAS" in the target, those that were reported */
+    struct untaken untaken;
 };
 
 /*
@@ -342,6 +370,16 @@ int target_check_index(struct target *target, const char *index, yyjson_val *def
 int target_put_index(struct target *target, const char *index, yyjson_val *definition, enum target_had *ret_had);
 int target_end_index(struct target *target, const char *index, yyjson_val *definition);
 /*
+ * Adds to `due` the names in the source of indices with an untaken alias that is to be tried again.
+ * One request, however many there are. Returns: 0; the result that ends the program, reported.
+ */
+int target_find_due_aliases(struct target *target, struct map *due);
+/*
+ * Tries the untaken aliases of an index again. Documents may be under way to the index. Returns: 0;
+ * REPLICA_REPLACED, reported; the result that ends the program, reported.
+ */
+int target_put_aliases(struct target *target, const char *index, yyjson_val *definition);
+/*
  * Closes or deletes an index of the target, by its name there, if it belongs to this copy
  * (invariant 13): the source no longer has it.
  */
@@ -366,11 +404,14 @@ int replica_disbelieve(const char *whom, const char *what, const char *name);
 long target_ask(struct target *target, const char *method, const char *path, struct slice body);
 /* As target_ask(), for any server. `whom`: "source", "target". */
 long replica_ask(struct client *client, const char *whom, const char *method, const char *path, struct slice body);
+/* As replica_ask(), but repeated as long as `goes_on` returns true, which is asked before each repetition. */
+long replica_ask_while(struct client *client, const char *whom, const char *method, const char *path, struct slice body,
+                       bool (*goes_on)(void *context), void *context);
 /*
  * Returns: the number of requests that the source has not answered: also where a proxy has answered
  * in its place, on a connection that it keeps.
  */
-uint64_t source_hosts_absences(const struct source_hosts *hosts);
+uint64_t source_hosts_unanswered(const struct source_hosts *hosts);
 /* Returns: whether a request with this status is to be repeated. */
 bool replica_is_passing(long status);
 /*
@@ -496,7 +537,7 @@ struct replica {
     struct client source; /* numbers stay as they are written */
     char *snapshot;       /* the query transaction in which a first copy reads; NULL: reads are of the present */
     struct client feed;
-    uint64_t absences; /* source_hosts_absences() at the last check of the source's lineage */
+    uint64_t unanswered; /* source_hosts_unanswered() at the last check of the source's lineage */
     struct client teller;
     struct told told;
     uint64_t tombstones_us; /* time of the last deletion of expired tombstones, by clock_boot_us() */
@@ -508,7 +549,7 @@ struct replica {
     struct identities *identities;
     bool catching_up;     /* with the changes from before it began to follow */
     bool inheriting;      /* documents that are sent may have been under way in a previous run */
-    uint64_t aliases_tried_us; /* when those of target.untaken were tried again, by clock_boot_us() */
+    uint64_t aliases_tried_us; /* when target.untaken was looked at, by clock_boot_us() */
     bool superseding;     /* documents go with the timestamp of the read as version, invariant 1 */
     struct place before;  /* the place of the previous run */
     tl_ts reached;        /* the place; 0: unknown */
@@ -576,6 +617,8 @@ int lineage_check(struct replica *replica, bool unreported);
  * drops a deleted one.
  */
 int copy_see_index(struct replica *replica, struct slice name);
+/* Tries the untaken aliases of an index again. */
+int copy_see_aliases(struct replica *replica, struct slice name);
 /*
  * Copies indices that are missing or incomplete in the target, after it has checked that the copy
  * may write to all of them. Returns: 0; the result that ends the program.

@@ -50,7 +50,7 @@ static void compare_once(struct audit *audit)
     client_deinit(&own->teller);
 }
 
-static void run(void *context)
+static void run_audit(void *context)
 {
     struct audit *audit = context;
     while (wait_for_turn(audit))
@@ -65,7 +65,7 @@ struct audit *audit_new(const struct replica *replica)
     audit->suspects = replica->suspects;
     audit->every_us = replica->options->verify_every_us;
     audit->own = (struct replica){.options = &audit->options, .hosts = replica->hosts, .indices = MAP_INIT};
-    if (thread_start(&audit->thread, "audit", run, audit) != 0)
+    if (thread_start(&audit->thread, "audit", run_audit, audit) != 0)
         abort();
     return audit;
 }

@@ -84,6 +84,7 @@ static int drop_index(struct replica *replica, const char *name)
         r = target_drop_index(&replica->target, there.data);
     }
     free_index(map_remove(&replica->indices, slice_from(name)));
+    untaken_forget(&replica->target.untaken, name);
     return r;
 }
 
@@ -354,7 +355,7 @@ static void begin_sweep(void *context)
 }
 
 /* Documents that the source has no more, or under another routing, are gone there, too. */
-static int sweep(struct replica *replica, const char *index, size_t at)
+static int sweep_portion(struct replica *replica, const char *index, size_t at)
 {
     tl_cleanup(buf_deinit) struct buf name = BUF_INIT(BUF_UNLIMITED), path = BUF_INIT(BUF_UNLIMITED);
     const struct replica_index *known = map_get(&replica->indices, slice_from(index));
@@ -382,7 +383,7 @@ static int sweep_each(struct replica *replica, const char *index)
     size_t count = copy_count_names(replica, index);
     for (size_t i = 0; r == 0 && i < count; i++) {
         r = lanes_drain(replica->lanes);
-        r = r == 0 ? sweep(replica, index, i) : r;
+        r = r == 0 ? sweep_portion(replica, index, i) : r;
     }
     return r;
 }
@@ -438,11 +439,12 @@ static int copy_into(struct replica *replica, const char *name)
 }
 
 /*
- * Drops indices whose names are aliases in a definition of the source: it has them no more, and the
- * target would refuse the aliases. The feed, or a list of the source's indices, may name them
- * later.
+ * Drops indices that this run knows and whose names are aliases in a definition of the source: it
+ * has them no more, and the target would refuse the aliases. The feed, or a list of the source's
+ * indices, may name them later. Copies that only an earlier run knew are dropped when the target
+ * refuses an alias.
  */
-static int drop_replaced(struct replica *replica, yyjson_val *definition)
+static int drop_known_under_aliases(struct replica *replica, yyjson_val *definition)
 {
     int r = 0;
     size_t i, count;
@@ -480,7 +482,7 @@ static int see_index(struct replica *replica, struct slice index, enum target_ha
         if (r == 0 && split)
             r = drop_index(replica, name.data);
         note_index(replica, name.data, definition);
-        r = r == 0 ? drop_replaced(replica, definition) : r;
+        r = r == 0 ? drop_known_under_aliases(replica, definition) : r;
         r = r == 0 ? tombstone_check_name(replica, name.data) : r;
         r = r == 0 ? target_put_index(&replica->target, name.data, definition, ret_had) : r;
         r = r == 0 ? learn_identities(replica, name.data) : r;
@@ -499,6 +501,27 @@ int copy_see_index(struct replica *replica, struct slice index)
 {
     enum target_had had;
     return see_index(replica, index, &had);
+}
+
+int copy_see_aliases(struct replica *replica, struct slice index)
+{
+    tl_cleanup(buf_deinit) struct buf name = BUF_INIT(BUF_UNLIMITED), path = BUF_INIT(BUF_UNLIMITED);
+    buf_slice(&name, index);
+    buf_byte(&name, '\0');
+    index_path(name.data, "?include_type_name=true", &path);
+    struct client definitions;
+    source_client_init(&definitions, replica->hosts);
+    long status = source_ask_present(&definitions, "GET", path.data, SLICE_NONE);
+    yyjson_val *definition = yyjson_obj_get(client_json(&definitions), name.data);
+    int r = 0;
+    if (status == 200 && definition != NULL)
+        r = target_put_aliases(&replica->target, name.data, definition);
+    else if (status == 200 || status == 404) /* it is gone */
+        untaken_forget(&replica->target.untaken, name.data);
+    else
+        r = source_complain(&definitions, "cannot read the index", name.data, status);
+    client_deinit(&definitions);
+    return r;
 }
 
 /* --- All of it ---------------------------------------------------------------------------------------------------- */

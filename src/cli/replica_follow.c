@@ -242,28 +242,27 @@ static int send_page(struct replica *replica, struct sent *sent, const struct pa
 }
 
 /*
- * Tries aliases again whose names were taken by indices of the target, which an operator, or this
- * copy, deletes: their own indices may not change for long.
+ * Tries aliases again that the target has refused: their own indices may not change for long. `now`:
+ * an index was deleted, and its name may be free.
  */
 static int retry_aliases(struct replica *replica, bool now)
 {
     uint64_t time = clock_boot_us();
-    if (replica->target.untaken.count == 0 || (!now && time - replica->aliases_tried_us < ALIASES_EVERY_US))
+    if (replica->target.untaken.indices.count == 0 || (!now && time - replica->aliases_tried_us < ALIASES_EVERY_US))
         return 0;
-    struct map untaken = replica->target.untaken;
-    replica->target.untaken = MAP_INIT;
     replica->aliases_tried_us = time;
+    struct map due = MAP_INIT;
     size_t at = 0;
     struct slice name;
     void *value;
-    int r = 0;
-    while (r == 0 && map_next(&untaken, &at, &name, &value))
-        r = copy_see_index(replica, name);
-    map_deinit(&untaken);
+    int r = target_find_due_aliases(&replica->target, &due);
+    while (r == 0 && map_next(&due, &at, &name, &value))
+        r = copy_see_aliases(replica, name);
+    map_deinit(&due);
     return r;
 }
 
-static long ask(struct replica *replica, tl_ts since, bool catches_up, bool waits)
+static long ask_for_changes(struct replica *replica, tl_ts since, bool catches_up, bool waits)
 {
     tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
     buf_printf(&path, "/_changes?since=%" PRIu64 "&source=false&keys=true&expand=true&previous_routing=true&limit=%d%s",
@@ -329,7 +328,7 @@ static int keep_place(struct replica *replica, struct progress_of_place *place, 
  * ended normally, else up to the present, and for as long as it may still send (invariant 5). A run
  * that has left no place may still send, too.
  */
-static void inherit(struct replica *replica, struct progress_of_place *place, tl_ts *since, tl_ts goal)
+static void inherit_suspects(struct replica *replica, struct progress_of_place *place, tl_ts *since, tl_ts goal)
 {
     struct place *before = &replica->before;
     if (before->whole)
@@ -456,11 +455,11 @@ static int take_page(struct replica *replica, struct sent *sent, struct progress
  */
 static int check_lineage(struct replica *replica, const struct progress_of_place *place)
 {
-    uint64_t absences = source_hosts_absences(replica->hosts);
-    if (!replica->feed.connected && absences == replica->absences)
+    uint64_t unanswered = source_hosts_unanswered(replica->hosts);
+    if (!replica->feed.connected && unanswered == replica->unanswered)
         return 0;
     replica->feed.connected = false;
-    replica->absences = absences;
+    replica->unanswered = unanswered;
     int r = lineage_check(replica, false);
     return r == 0 && replica->restored ? write_place(replica, place->reached, false) : r;
 }
@@ -478,7 +477,7 @@ int follow(struct replica *replica, tl_ts since)
         return REPLICA_TAKEN;
     }
     if (r == 0 && (replica->before.ts > 0 || guard_overlap_until_us(replica->guard) > 0))
-        inherit(replica, &place, &since, goal);
+        inherit_suspects(replica, &place, &since, goal);
     if (r == 0 && replica->before.ts > 0 && replica->before.other_index != NULL)
         r = begin_anew(replica, &place, "the copy was made with another --index", &since);
     if (r == 0 && replica->restored)
@@ -488,7 +487,7 @@ int follow(struct replica *replica, tl_ts since)
         r = end_overlap(replica, &place);
         if (r != 0)
             break;
-        status = ask(replica, since, since < goal, !replica->options->once);
+        status = ask_for_changes(replica, since, since < goal, !replica->options->once);
         if (!guard_await(replica->guard))
             r = REPLICA_LOST;
         else if ((r = lanes_state(replica->lanes)) != 0)

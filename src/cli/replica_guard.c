@@ -54,7 +54,7 @@ static void look_at_host(struct guard *guard)
         source_hosts_leave(guard->hosts, guard->client.url);
 }
 
-static void keep(void *context)
+static void keep_session(void *context)
 {
     struct guard *guard = context;
     while (!atomic_load(&guard->ending)) {
@@ -159,7 +159,7 @@ int guard_new(struct source_hosts *hosts, const char *name, struct guard **ret_g
     if (status == 0)
         status = take_lock(guard, name);
     atomic_store(&guard->until_us, clock_boot_us() + attach_stream_left(&guard->stream));
-    if (thread_start(&guard->thread, "guard", keep, guard) != 0)
+    if (thread_start(&guard->thread, "guard", keep_session, guard) != 0)
         abort();
     return status;
 }

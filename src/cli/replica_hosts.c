@@ -25,7 +25,7 @@ struct source_hosts {
     _Atomic size_t current;  /* the number of the host that is asked */
     _Atomic size_t answered; /* the number of the host that answered last */
     _Atomic uint64_t newest; /* timestamp that any host has named */
-    _Atomic uint64_t absences; /* requests without an answer of the source */
+    _Atomic uint64_t unanswered; /* requests, ever, see source_hosts_unanswered() */
 };
 
 struct source_hosts *source_hosts_new(const char *urls)
@@ -78,9 +78,9 @@ tl_ts source_hosts_newest(const struct source_hosts *hosts)
     return atomic_load(&hosts->newest);
 }
 
-uint64_t source_hosts_absences(const struct source_hosts *hosts)
+uint64_t source_hosts_unanswered(const struct source_hosts *hosts)
 {
-    return atomic_load(&hosts->absences);
+    return atomic_load(&hosts->unanswered);
 }
 
 static void note_timestamp(struct source_hosts *hosts, tl_ts ts)
@@ -184,7 +184,7 @@ long source_request(struct client *client, const char *method, const char *path,
     client->after = atomic_load(&hosts->newest);
     long status = client_request(client, method, path, body, timeout_us);
     if (status == 0 || (status >= 502 && status <= 504))
-        atomic_fetch_add(&hosts->absences, 1);
+        atomic_fetch_add(&hosts->unanswered, 1);
     if (is_away(client, status))
         source_hosts_leave(hosts, client->url);
     else if (status != 0)

@@ -74,7 +74,7 @@ static const char *uuid_in(const struct client *client, const char *name)
  * Requires: lock. Reports that the target has no index of a name, or another one, as its answer
  * shows; once. `name` NULL: not known.
  */
-static int report(struct identities *identities, const struct client *client, const char *name)
+static int report_difference(struct identities *identities, const struct client *client, const char *name)
 {
     yyjson_val *root = client_json(client), *index = name == NULL ? NULL : yyjson_obj_get(root, name);
     const char *other = yyjson_get_str(json_first_of(root, yyjson_obj_size(root)));
@@ -90,7 +90,7 @@ static int report(struct identities *identities, const struct client *client, co
     return REPLICA_REPLACED;
 }
 
-static int deny(const struct client *client, const char *what, const char *name, long status)
+static int report_denied(const struct client *client, const char *what, const char *name, long status)
 {
     replica_print("the target does not show %s%s%s: %s" FORBIDDEN_ADVICE, what, *name == '\0' ? "" : " ",
                   escape_terminal(name), client_error(client, status));
@@ -110,12 +110,12 @@ int identities_learn(struct identities *identities, struct client *client, const
         return REPLICA_STOPPED;
     if (status == 404) {
         pthread_mutex_lock(&identities->lock);
-        int r = report(identities, client, name);
+        int r = report_difference(identities, client, name);
         pthread_mutex_unlock(&identities->lock);
         return r;
     }
     if (replica_is_forbidden(status))
-        return deny(client, "the uuid of", name, status);
+        return report_denied(client, "the uuid of", name, status);
     const char *uuid = uuid_in(client, name);
     if (status != 200 || uuid == NULL || strlen(uuid) >= sizeof identity->uuid)
         return replica_disbelieve("target", "the uuid", name);
@@ -157,7 +157,7 @@ static void write_path(struct identities *identities, const struct map *names, s
  * Requires: lock. Compares the target's answer with the known uuids of the indices that were asked
  * for.
  */
-static int compare(struct identities *identities, const struct client *client, const struct map *asked)
+static int compare_uuids(struct identities *identities, const struct client *client, const struct map *asked)
 {
     tl_cleanup(buf_deinit) struct buf text = BUF_INIT(BUF_UNLIMITED);
     size_t at = 0;
@@ -170,7 +170,7 @@ static int compare(struct identities *identities, const struct client *client, c
         buf_byte(&text, '\0');
         const char *uuid = uuid_in(client, text.data);
         if (uuid == NULL || strcmp(uuid, identity->uuid) != 0)
-            return report(identities, client, text.data);
+            return report_difference(identities, client, text.data);
     }
     return 0;
 }
@@ -186,14 +186,14 @@ int identities_check(struct identities *identities, struct client *client, const
     if (status == 0)
         r = REPLICA_STOPPED;
     else if (status == 404)
-        r = report(identities, client,
-                   yyjson_get_str(yyjson_obj_get(yyjson_obj_get(client_json(client), "error"), "index")));
+        r = report_difference(identities, client,
+                              yyjson_get_str(yyjson_obj_get(yyjson_obj_get(client_json(client), "error"), "index")));
     else if (replica_is_forbidden(status))
-        r = deny(client, "the uuids of indices", "", status);
+        r = report_denied(client, "the uuids of indices", "", status);
     else if (asked.count > 0 && (status != 200 || !yyjson_is_obj(client_json(client))))
         r = replica_disbelieve("target", "the uuids of indices", "");
     else if (asked.count > 0)
-        r = compare(identities, client, &asked);
+        r = compare_uuids(identities, client, &asked);
     pthread_mutex_unlock(&identities->lock);
     map_deinit(&asked);
     return r;

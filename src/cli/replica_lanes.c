@@ -182,7 +182,7 @@ static struct slice id_of(const struct lane *lane, const struct item *item)
 }
 
 /* Makes items whose outcome is unknown suspects; see replica.h, invariant 6. */
-static void suspect(struct lane *lane, const struct item *items, size_t count)
+static void suspect_items(struct lane *lane, const struct item *items, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         const char *at = lane->sending.keys.data + items[i].key;
@@ -249,7 +249,7 @@ static bool is_ending(struct lanes *lanes)
     return ending;
 }
 
-static void fail(struct lanes *lanes, int state)
+static void fail_lanes(struct lanes *lanes, int state)
 {
     pthread_mutex_lock(&lanes->lock);
     if (lanes->state == 0)
@@ -258,33 +258,27 @@ static void fail(struct lanes *lanes, int state)
     pthread_mutex_unlock(&lanes->lock);
 }
 
+/* Whether a lane repeats a request; otherwise the lanes have failed, or are ending. */
+static bool lane_goes_on(void *context)
+{
+    struct lanes *lanes = ((struct lane *)context)->lanes;
+    if (replica_stopping())
+        fail_lanes(lanes, REPLICA_STOPPED);
+    else if (!guard_await(lanes->guard))
+        fail_lanes(lanes, REPLICA_LOST);
+    return !is_ending(lanes);
+}
+
 /*
  * Puts a record of a refused document, and repeats it while the target takes nothing. Returns:
  * whether it has answered; otherwise the lanes have failed, and the document is sent again.
  */
 static bool put_record(struct lane *lane, const char *path, struct slice body)
 {
-    struct lanes *lanes = lane->lanes;
-    for (unsigned tries = 1;; tries++) {
-        long status = client_request(&lane->client, "PUT", path, body, ANSWER_US);
-        if (status == 200 || status == 201)
-            return true;
-        if (!replica_is_passing(status) && !replica_is_page(&lane->client, status) &&
-            !replica_is_blocked(yyjson_obj_get(client_json(&lane->client), "error"))) {
-            replica_print("the target does not keep the record of it: %s", client_error(&lane->client, status));
-            return true;
-        }
-        if (tries == 1)
-            replica_print("the target does not take the record of it now (%s); trying again",
-                          client_error(&lane->client, status));
-        if (replica_stopping())
-            fail(lanes, REPLICA_STOPPED);
-        else if (!guard_await(lanes->guard))
-            fail(lanes, REPLICA_LOST);
-        if (is_ending(lanes))
-            return false;
-        replica_pause(tries);
-    }
+    long status = replica_ask_while(&lane->client, "target", "PUT", path, body, lane_goes_on, lane);
+    if (status != 0 && status != 200 && status != 201)
+        replica_print("the target does not keep the record of it: %s", client_error(&lane->client, status));
+    return status != 0;
 }
 
 /* Records in the target a document that it permanently refuses, and the reason. */
@@ -371,7 +365,7 @@ static struct lanes_figures take_reply(struct lane *lane)
         enum outcome outcome = outcome_of(&item, result_of(value));
         long status = (long)yyjson_get_int(yyjson_obj_get(result_of(value), "status"));
         if (outcome == AGAIN && is_unknown(status))
-            suspect(lane, &item, 1);
+            suspect_items(lane, &item, 1);
         if (outcome == AGAIN)
             batch->items[left++] = item;
         taken.kept += status == 409;
@@ -434,7 +428,7 @@ static bool has_indices(struct lane *lane)
 {
     int r = identities_check(lane->lanes->identities, &lane->client, &lane->sending.indices);
     if (r != 0)
-        fail(lane->lanes, r);
+        fail_lanes(lane->lanes, r);
     return r == 0;
 }
 
@@ -448,7 +442,7 @@ static bool send_batch(struct lane *lane)
     size_t most = lane->sending.count;
     for (unsigned tries = 0; lane->sending.count > 0 && !is_ending(lanes);) {
         if (!guard_await(lanes->guard)) {
-            fail(lanes, REPLICA_LOST);
+            fail_lanes(lanes, REPLICA_LOST);
             return false;
         }
         if (!has_indices(lane))
@@ -458,9 +452,9 @@ static bool send_batch(struct lane *lane)
         long status = send_some(lane, count);
         bool answered = status == 200 && is_answered(lane, count);
         if (lane->client.attempts > (is_unknown(status) || (status == 200 && !answered) ? 0 : 1))
-            suspect(lane, lane->sending.items, count);
+            suspect_items(lane, lane->sending.items, count);
         if (answered && is_denied(lane)) {
-            fail(lanes, REPLICA_FAILED);
+            fail_lanes(lanes, REPLICA_FAILED);
             return false;
         } else if (answered) {
             lane->sending.count = count;
@@ -478,7 +472,7 @@ static bool send_batch(struct lane *lane)
                    !replica_is_blocked(yyjson_obj_get(client_json(&lane->client), "error"))) {
             replica_print("the target refuses a batch: %s%s", client_error(&lane->client, status),
                           replica_is_forbidden(status) ? FORBIDDEN_ADVICE : "");
-            fail(lanes, REPLICA_FAILED);
+            fail_lanes(lanes, REPLICA_FAILED);
             return false;
         }
         size_t sent = before - lane->sending.count;
@@ -494,14 +488,14 @@ static bool send_batch(struct lane *lane)
                           : status == 200 ? "its answer is of something else"
                                           : client_error(&lane->client, status));
         if (tries > 0 && replica_stopping())
-            fail(lanes, REPLICA_STOPPED);
+            fail_lanes(lanes, REPLICA_STOPPED);
         else if (tries > 0)
             replica_pause(tries);
     }
     return lane->sending.count == 0 && !lane->unrecorded && has_indices(lane);
 }
 
-static void run(void *context)
+static void run_lane(void *context)
 {
     struct lane *lane = context;
     struct lanes *lanes = lane->lanes;
@@ -526,7 +520,7 @@ static void run(void *context)
 static void start_threads(struct lanes *lanes)
 {
     for (unsigned i = 0; i < lanes->options->lanes; i++)
-        if (thread_start(&lanes->lane[i].thread, "lane", run, &lanes->lane[i]) != 0)
+        if (thread_start(&lanes->lane[i].thread, "lane", run_lane, &lanes->lane[i]) != 0)
             abort();
 }
 
@@ -597,7 +591,7 @@ void lanes_free(struct lanes *lanes)
 /* --- The caller's side -------------------------------------------------------------------------------------------- */
 
 /* Hands the filled batch to its lane, after the lane has sent the previous one. */
-static void give(struct lane *lane)
+static void give_batch(struct lane *lane)
 {
     struct lanes *lanes = lane->lanes;
     pthread_mutex_lock(&lanes->lock);
@@ -621,14 +615,14 @@ void lanes_put(struct lanes *lanes, const struct lanes_document *document)
     struct lane *lane = &lanes->lane[hash % lanes->options->lanes];
     batch_add(&lane->filling, document);
     if (lane->filling.lines.len >= lanes->options->batch_bytes || lane->filling.count >= BATCH_ITEMS_MAX)
-        give(lane);
+        give_batch(lane);
 }
 
 static void give_all(struct lanes *lanes)
 {
     for (unsigned i = 0; i < lanes->options->lanes; i++)
         if (lanes->lane[i].filling.count > 0)
-            give(&lanes->lane[i]);
+            give_batch(&lanes->lane[i]);
 }
 
 void lanes_mark(struct lanes *lanes, tl_ts covered)
@@ -642,7 +636,7 @@ void lanes_mark(struct lanes *lanes, tl_ts covered)
 }
 
 /* Requires: lock. Returns: the number of the oldest batch that is not done. */
-static uint64_t oldest(const struct lanes *lanes)
+static uint64_t oldest_batch(const struct lanes *lanes)
 {
     uint64_t number = lanes->given;
     for (unsigned i = 0; i < lanes->options->lanes; i++)
@@ -654,7 +648,7 @@ static uint64_t oldest(const struct lanes *lanes)
 tl_ts lanes_covered(struct lanes *lanes, tl_ts place)
 {
     pthread_mutex_lock(&lanes->lock);
-    uint64_t undone = oldest(lanes);
+    uint64_t undone = oldest_batch(lanes);
     size_t passed = 0;
     while (passed < lanes->mark_count && lanes->marks[passed].number <= undone)
         place = lanes->marks[passed++].covered;
@@ -668,7 +662,7 @@ int lanes_drain(struct lanes *lanes)
 {
     give_all(lanes);
     pthread_mutex_lock(&lanes->lock);
-    while (oldest(lanes) < lanes->given && lanes->state == 0)
+    while (oldest_batch(lanes) < lanes->given && lanes->state == 0)
         pthread_cond_wait(&lanes->changed, &lanes->lock);
     int state = lanes->state;
     pthread_mutex_unlock(&lanes->lock);

@@ -104,8 +104,8 @@ bool replica_same_routing(struct slice a, struct slice b)
  * has not created or updated its index in the target: the source's index was created only recently,
  * so the feed reports that, and all of it is copied then.
  */
-static void put(struct replica *replica, const struct replica_key *key, const char *source, size_t len, tl_ts version,
-                bool vacates)
+static void put_document(struct replica *replica, const struct replica_key *key, const char *source, size_t len,
+                         tl_ts version, bool vacates)
 {
     const struct replica_index *known = map_get(&replica->indices, key->index);
     tl_cleanup(buf_deinit) struct buf name = BUF_INIT(BUF_UNLIMITED), type = BUF_INIT(BUF_UNLIMITED),
@@ -152,13 +152,13 @@ void source_put(struct replica *replica, yyjson_val *hit, bool found, const stru
     if (found && !vacates) {
         size_t len = 0;
         char *text = yyjson_val_write(yyjson_obj_get(hit, "_source"), YYJSON_WRITE_ALLOW_INF_AND_NAN, &len);
-        put(replica, &at, text == NULL ? "" : text, len, version, false);
+        put_document(replica, &at, text == NULL ? "" : text, len, version, false);
         free(text);
     }
     if (found && (!placed || replica_same_routing(key->routing, at.routing)))
         return;
     at.routing = placed ? key->routing : SLICE_NONE;
-    put(replica, &at, NULL, 0, version, found);
+    put_document(replica, &at, NULL, 0, version, found);
 }
 
 static void add_key(struct buf *body, const struct replica_key *key)

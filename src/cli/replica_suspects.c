@@ -47,7 +47,7 @@ struct suspects *suspects_new(uint64_t time_us)
 }
 
 /* Requires: lock. */
-static void drop(struct suspects *suspects, struct suspect *suspect)
+static void drop_suspect(struct suspects *suspects, struct suspect *suspect)
 {
     (void)map_remove(&suspects->by_name, buf_as_slice(&suspect->name));
     list_remove(&suspect->link);
@@ -60,7 +60,7 @@ void suspects_free(struct suspects *suspects)
     if (suspects == NULL)
         return;
     while (!list_empty(&suspects->all))
-        drop(suspects, container_of(suspects->all.next, struct suspect, link));
+        drop_suspect(suspects, container_of(suspects->all.next, struct suspect, link));
     map_deinit(&suspects->by_name);
     pthread_mutex_destroy(&suspects->lock);
     mem_free(suspects);
@@ -73,7 +73,7 @@ void suspects_set_place(struct suspects *suspects, tl_ts place)
     pthread_mutex_unlock(&suspects->lock);
 }
 
-static struct slice copy(char **to, struct slice text)
+static struct slice copy_text(char **to, struct slice text)
 {
     char *at = *to;
     if (text.data == NULL)
@@ -84,13 +84,13 @@ static struct slice copy(char **to, struct slice text)
     return slice_make(at, text.len);
 }
 
-static struct suspect *make(const struct replica_key *key)
+static struct suspect *make_suspect(const struct replica_key *key)
 {
     struct suspect *suspect =
         mem_zalloc(sizeof *suspect + key->index.len + key->type.len + key->id.len + key->routing.len + 4);
     char *at = suspect->bytes;
-    suspect->key = (struct replica_key){copy(&at, key->index), copy(&at, key->type), copy(&at, key->id),
-                                        copy(&at, key->routing), .placed = true};
+    suspect->key = (struct replica_key){copy_text(&at, key->index), copy_text(&at, key->type), copy_text(&at, key->id),
+                                        copy_text(&at, key->routing), .placed = true};
     return suspect;
 }
 
@@ -102,7 +102,7 @@ static void suspect_whole(struct suspects *suspects, uint64_t due_us)
 }
 
 /* Requires: lock. */
-static void add(struct suspects *suspects, const struct replica_key *key, uint64_t due_us, tl_ts since)
+static void add_suspect(struct suspects *suspects, const struct replica_key *key, uint64_t due_us, tl_ts since)
 {
     tl_cleanup(buf_deinit) struct buf name = BUF_INIT(BUF_UNLIMITED);
     const struct slice parts[] = {key->index, key->type, key->id, key->routing};
@@ -119,7 +119,7 @@ static void add(struct suspects *suspects, const struct replica_key *key, uint64
         suspect_whole(suspects, due_us);
         return;
     } else {
-        suspect = make(key);
+        suspect = make_suspect(key);
         suspect->name = name;
         name = BUF_INIT(BUF_UNLIMITED);
         (void)map_put(&suspects->by_name, buf_as_slice(&suspect->name), suspect);
@@ -139,21 +139,21 @@ void suspects_add(struct suspects *suspects, const struct replica_key *key)
     pthread_mutex_lock(&suspects->lock);
     if (suspects->place == 0) /* the feed will not name it again */
         suspect_whole(suspects, due_us);
-    add(suspects, key, due_us, suspects->place);
+    add_suspect(suspects, key, due_us, suspects->place);
     pthread_mutex_unlock(&suspects->lock);
 }
 
 void suspects_add_due(struct suspects *suspects, const struct replica_key *key)
 {
     pthread_mutex_lock(&suspects->lock);
-    add(suspects, key, clock_boot_us(), suspects->place > 0 ? suspects->place : TL_TS_MAX);
+    add_suspect(suspects, key, clock_boot_us(), suspects->place > 0 ? suspects->place : TL_TS_MAX);
     pthread_mutex_unlock(&suspects->lock);
 }
 
 void suspects_add_inherited(struct suspects *suspects, const struct replica_key *key, tl_ts since, uint64_t left_us)
 {
     pthread_mutex_lock(&suspects->lock);
-    add(suspects, key, clock_boot_us() + (left_us < suspects->time_us ? left_us : suspects->time_us), since);
+    add_suspect(suspects, key, clock_boot_us() + (left_us < suspects->time_us ? left_us : suspects->time_us), since);
     pthread_mutex_unlock(&suspects->lock);
 }
 
@@ -186,7 +186,7 @@ void suspects_acquit(struct suspects *suspects, const struct replica_key *keys, 
     for (size_t i = 0; i < count; i++) {
         struct suspect *suspect = container_of(keys[i].index.data, struct suspect, bytes);
         if (suspect->number <= number)
-            drop(suspects, suspect);
+            drop_suspect(suspects, suspect);
     }
     pthread_mutex_unlock(&suspects->lock);
 }

@@ -51,7 +51,8 @@ void replica_pause(unsigned tries)
     usleep(PAUSE_FIRST_US << doublings);
 }
 
-long replica_ask(struct client *client, const char *whom, const char *method, const char *path, struct slice body)
+long replica_ask_while(struct client *client, const char *whom, const char *method, const char *path, struct slice body,
+                       bool (*goes_on)(void *context), void *context)
 {
     for (unsigned tries = 1;; tries++) {
         long status = client->context != NULL ? source_request(client, method, path, body, ANSWER_US)
@@ -62,10 +63,20 @@ long replica_ask(struct client *client, const char *whom, const char *method, co
             return status;
         if (tries == 1)
             replica_print("%s; waiting for the %s", client_error(client, status), whom);
-        if (replica_ends(client))
+        if (!goes_on(context))
             return 0;
         replica_pause(tries);
     }
+}
+
+static bool client_goes_on(void *context)
+{
+    return !replica_ends(context);
+}
+
+long replica_ask(struct client *client, const char *whom, const char *method, const char *path, struct slice body)
+{
+    return replica_ask_while(client, whom, method, path, body, client_goes_on, client);
 }
 
 int replica_disbelieve(const char *whom, const char *what, const char *name)
@@ -88,7 +99,7 @@ static yyjson_val *only_of(const struct client *client)
     return json_value_of(json_first_of(root, yyjson_obj_size(root)));
 }
 
-static int complain(struct target *target, const char *what, const char *name, long status)
+static int complain_of_target(struct target *target, const char *what, const char *name, long status)
 {
     if (status == 0 && !client_is_too_large(&target->client))
         return REPLICA_STOPPED;
@@ -115,7 +126,7 @@ int target_open(struct target *target, const struct replica_options *options)
     const char *number = yyjson_get_str(yyjson_obj_get(version, "number"));
     const char *distribution = yyjson_get_str(yyjson_obj_get(version, "distribution"));
     if (status != 200)
-        return complain(target, "the target does not say what it is", "", status);
+        return complain_of_target(target, "the target does not say what it is", "", status);
     if (number == NULL) {
         replica_print("the target is no Elasticsearch: GET / has no version.number");
         return REPLICA_FAILED;
@@ -131,8 +142,7 @@ int target_open(struct target *target, const struct replica_options *options)
 void target_close(struct target *target)
 {
     client_deinit(&target->client);
-    map_deinit(&target->untaken);
-    map_deinit(&target->told);
+    untaken_deinit(&target->untaken);
 }
 
 /* 5.6 takes no name that begins with "_"; from 7 on there are no types. */
@@ -200,7 +210,7 @@ int target_read_place(struct target *target, const char *source, struct place *r
     if (status == 404)
         return 0;
     if (status != 200)
-        return complain(target, "cannot read the place in the target", "", status);
+        return complain_of_target(target, "cannot read the place in the target", "", status);
     yyjson_val *place = yyjson_obj_get(client_json(&target->client), "_source");
     const char *of = yyjson_get_str(yyjson_obj_get(place, "source"));
     if (of == NULL || strcmp(of, source) != 0) {
@@ -270,7 +280,7 @@ int target_write_place(struct target *target, const char *source, const struct p
     if (status == 200 || status == 201)
         return 0;
     if (status != 409)
-        return complain(target, "cannot keep the place in the target", "", status);
+        return complain_of_target(target, "cannot keep the place in the target", "", status);
     replica_print("the place in the target is a newer one: another copy of this name has run");
     return REPLICA_TAKEN;
 }
@@ -286,7 +296,7 @@ int target_claim_place(struct target *target, const char *source)
     long status = target_ask(target, "PUT", path.data, buf_as_slice(&body));
     if (status == 409) /* of an earlier try, or another source's that was faster */
         return target_read_place(target, source, &place);
-    return status == 201 ? 0 : complain(target, "cannot keep the place in the target", "", status);
+    return status == 201 ? 0 : complain_of_target(target, "cannot keep the place in the target", "", status);
 }
 
 /* --- Indices ------------------------------------------------------------------------------------------------------ */
@@ -489,7 +499,7 @@ static int find_index(struct target *target, const char *name, struct found *ret
     if (status == 404)
         return 0;
     if (status != 200)
-        return complain(target, "cannot read the mapping of", name, status);
+        return complain_of_target(target, "cannot read the mapping of", name, status);
     yyjson_val *answer = client_json(&target->client), *index = json_first_of(answer, yyjson_obj_size(answer));
     yyjson_val *mappings = yyjson_obj_get(json_value_of(index), "mappings");
     if (!yyjson_is_obj(mappings))
@@ -550,7 +560,7 @@ static bool is_name_taken(const struct target *target, long status)
  * Drops the open copies of indices that the source had under the names of `aliases`. It has none of
  * these names any more, since it has the aliases, but the feed may not have reached their end yet.
  */
-static int drop_replaced(struct target *target, yyjson_mut_val *aliases)
+static int drop_found_under_aliases(struct target *target, yyjson_mut_val *aliases)
 {
     size_t i, count, prefix = strlen(target->options->prefix);
     yyjson_val *key, *value;
@@ -558,7 +568,7 @@ static int drop_replaced(struct target *target, yyjson_mut_val *aliases)
     if (status == 404)
         return 0;
     if (status != 200)
-        return complain(target, "cannot read the mappings of the target", "", status);
+        return complain_of_target(target, "cannot read the mappings of the target", "", status);
     struct map names = MAP_INIT;
     json_obj_foreach (client_json(&target->client), i, count, key, value) {
         struct found found = {0};
@@ -585,33 +595,148 @@ static int drop_replaced(struct target *target, yyjson_mut_val *aliases)
 }
 
 /*
+ * Notes an alias that the target does not take. `status`: of its last answer; 200: that showed an
+ * index of its name. `named`: an index may have its name; whose that is is asked for once.
+ */
+static int refuse_alias(struct target *target, const struct portion *portion, const char *alias, bool named,
+                        long status)
+{
+    tl_cleanup(buf_deinit) struct buf reason = BUF_INIT(BUF_UNLIMITED);
+    struct found found = {0};
+    bool known_named;
+    size_t prefix = strlen(target->options->prefix);
+    (void)!untaken_has(&target->untaken, portion->index, portion->name, alias, &known_named);
+    if (named && known_named) {
+        untaken_add(&target->untaken, portion->index, portion->name, alias, true, NULL);
+        return 0;
+    }
+    buf_printf(&reason, "%s; it is tried again", client_error(&target->client, status));
+    int r = named ? find_index(target, alias, &found) : 0;
+    if (r != 0)
+        return r;
+    named = (found.there && !found.alias) || status == 200;
+    if (named) {
+        bool gone = found.ours && found.of != NULL && strcmp(found.of, alias + prefix) == 0;
+        buf_clear(&reason);
+        buf_printf(&reason,
+                   "the target has an index of that name%s; delete that index in the target, and the copy adds the "
+                   "alias",
+                   gone ? ", which the source no longer has" : "");
+    }
+    buf_byte(&reason, '\0');
+    untaken_add(&target->untaken, portion->index, portion->name, alias, named, reason.data);
+    return 0;
+}
+
+/* Reads the names of the target's indices: they are the keys of its answer. */
+static int list_names(struct target *target)
+{
+    long status = target_ask(target, "GET", "/_alias", SLICE_NONE);
+    if (status != 200)
+        return complain_of_target(target, "cannot read the aliases of the target", "", status);
+    return yyjson_is_obj(client_json(&target->client)) ? 0 : replica_disbelieve("target", "aliases", "");
+}
+
+/*
  * After an alias was refused: makes its name free if the index of that name is one of this copy
  * that the source no longer has, and removes from `aliases` those whose names are still taken. The
  * copy tries these again: see target.untaken.
  */
 static int leave_taken(struct target *target, const struct portion *portion, yyjson_mut_val *aliases)
 {
-    size_t prefix = strlen(target->options->prefix);
-    int r = drop_replaced(target, aliases);
+    int r = drop_found_under_aliases(target, aliases);
+    r = r == 0 ? list_names(target) : r;
+    yyjson_doc *names = tl_steal(target->client.json); /* a refused alias may need requests of its own */
     yyjson_mut_obj_iter members = yyjson_mut_obj_iter_with(aliases);
     for (yyjson_mut_val *key; r == 0 && (key = yyjson_mut_obj_iter_next(&members)) != NULL;) {
-        const char *name = yyjson_mut_get_str(key);
-        struct found found;
-        r = find_index(target, name, &found);
-        if (r != 0 || !found.there || found.alias)
+        const char *alias = yyjson_mut_get_str(key);
+        if (yyjson_obj_get(yyjson_doc_get_root(names), alias) == NULL)
             continue;
-        tl_cleanup(buf_deinit) struct buf both = BUF_INIT(BUF_UNLIMITED);
-        buf_printf(&both, "%s/%s", portion->name, name);
-        (void)map_put(&target->untaken, slice_from(portion->index), target);
-        if (map_put(&target->told, buf_as_slice(&both), target) == NULL)
-            replica_print("the index %s is without its alias %s: the target has an index of that name%s; delete that "
-                          "index in the target, and the copy adds the alias",
-                          escape_terminal(portion->name), escape_terminal(name),
-                          found.ours && found.of != NULL && strcmp(found.of, name + prefix) == 0
-                              ? ", which the source no longer has"
-                              : "");
+        r = refuse_alias(target, portion, alias, true, 200);
         (void)yyjson_mut_obj_iter_remove(&members);
     }
+    yyjson_doc_free(names);
+    return r;
+}
+
+static void add_action(yyjson_mut_doc *doc, yyjson_mut_val *actions, const char *kind, const char *index,
+                       yyjson_mut_val *alias, yyjson_mut_val *terms)
+{
+    yyjson_mut_val *action = yyjson_mut_obj(doc);
+    yyjson_mut_obj_add_strcpy(doc, terms, "index", index);
+    yyjson_mut_obj_add_val(doc, terms, "alias", alias);
+    yyjson_mut_obj_add(action, yyjson_mut_strcpy(doc, kind), terms);
+    yyjson_mut_arr_append(actions, action);
+}
+
+/* Appends the addition of each alias of an object. */
+static void add_actions(yyjson_mut_doc *doc, yyjson_mut_val *actions, const char *index, yyjson_mut_val *aliases)
+{
+    yyjson_mut_obj_iter members = yyjson_mut_obj_iter_with(aliases);
+    for (yyjson_mut_val *name; (name = yyjson_mut_obj_iter_next(&members)) != NULL;)
+        add_action(doc, actions, "add", index, yyjson_mut_strcpy(doc, yyjson_mut_get_str(name)),
+                   yyjson_mut_val_mut_copy(doc, yyjson_mut_obj_iter_get_val(name)));
+}
+
+static bool has_text(yyjson_mut_val *texts, const char *text)
+{
+    yyjson_mut_arr_iter members = yyjson_mut_arr_iter_with(texts);
+    for (yyjson_mut_val *one; (one = yyjson_mut_arr_iter_next(&members)) != NULL;)
+        if (yyjson_mut_equals_str(one, text))
+            return true;
+    return false;
+}
+
+/*
+ * Sends one change of an alias. A refused one that adds is noted, to be tried again. *ret_done:
+ * whether the target is as the change wants it.
+ */
+static int send_action(struct target *target, const struct portion *portion, yyjson_mut_val *action, bool *ret_done)
+{
+    yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
+    yyjson_mut_val *root = yyjson_mut_obj(doc), *actions = yyjson_mut_arr(doc);
+    yyjson_mut_val *add = yyjson_mut_obj_get(action, "add");
+    long status;
+    yyjson_mut_doc_set_root(doc, root);
+    yyjson_mut_obj_add_val(doc, root, "actions", actions);
+    yyjson_mut_arr_append(actions, yyjson_mut_val_mut_copy(doc, action));
+    int r = send_json(target, "POST", "/_aliases", doc, &status);
+    yyjson_mut_doc_free(doc);
+    *ret_done = status == 200 || (status == 404 && add == NULL);
+    if (r != 0 || *ret_done)
+        return r;
+    if (replica_is_forbidden(status))
+        return complain_of_target(target, "the target does not take the aliases of", portion->name, status);
+    if (add != NULL)
+        return refuse_alias(target, portion, yyjson_mut_get_str(yyjson_mut_obj_get(add, "alias")),
+                            is_name_taken(target, status), status);
+    replica_print("the target does not remove an alias of %s: %s", escape_terminal(portion->name),
+                  client_error(&target->client, status));
+    return 0;
+}
+
+/* Sends each change alone: Elasticsearch makes all changes of a request, or none. *done: whether all were made. */
+static int send_each_action(struct target *target, const struct portion *portion, yyjson_mut_val *actions, bool *done)
+{
+    int r = 0;
+    yyjson_mut_arr_iter each = yyjson_mut_arr_iter_with(actions);
+    for (yyjson_mut_val *action; r == 0 && (action = yyjson_mut_arr_iter_next(&each)) != NULL;) {
+        bool one_done;
+        r = send_action(target, portion, action, &one_done);
+        *done = *done && one_done;
+    }
+    return r;
+}
+
+/* Adds aliases to an index that was made without them. */
+static int add_one_by_one(struct target *target, const struct portion *portion, yyjson_mut_val *aliases)
+{
+    bool done = true;
+    yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
+    yyjson_mut_val *actions = yyjson_mut_arr(doc);
+    add_actions(doc, actions, portion->name, aliases);
+    int r = send_each_action(target, portion, actions, &done);
+    yyjson_mut_doc_free(doc);
     return r;
 }
 
@@ -635,9 +760,16 @@ static int make_index(struct target *target, const struct portion *portion)
         if (r == 0)
             r = send_json(target, "PUT", path.data, doc, &status);
     }
+    bool apart = r == 0 && status == 400 && yyjson_mut_obj_size(aliases) > 0; /* one of the aliases may be the reason */
+    if (apart) {
+        yyjson_mut_obj_remove_key(root, "aliases");
+        r = send_json(target, "PUT", path.data, doc, &status);
+    }
+    if (apart && r == 0 && status == 200)
+        r = add_one_by_one(target, portion, aliases);
     yyjson_mut_doc_free(doc);
     if (r == 0 && status != 200)
-        return complain(target, "the target does not make the index", portion->name, status);
+        return complain_of_target(target, "the target does not make the index", portion->name, status);
     if (r == 0 && !target->options->quiet)
         replica_print("made the index %s%s", escape_terminal(portion->name),
                       target->options->leave_settings ? "" : ", with index.gc_deletes " GC_DELETES);
@@ -658,7 +790,7 @@ static int put_mapping(struct target *target, const struct portion *portion, con
     int r = send_json(target, "PUT", path.data, doc, &status);
     yyjson_mut_doc_free(doc);
     if (r == 0 && replica_is_forbidden(status))
-        return complain(target, "the target does not take the mapping of", portion->name, status);
+        return complain_of_target(target, "the target does not take the mapping of", portion->name, status);
     if (r == 0 && status != 200)
         replica_print("the target does not take the mapping of %s: %s", escape_terminal(portion->name),
                       client_error(&target->client, status));
@@ -702,25 +834,6 @@ static int update_mapping(struct target *target, const struct portion *portion, 
     return r;
 }
 
-static void add_action(yyjson_mut_doc *doc, yyjson_mut_val *actions, const char *kind, const char *index,
-                       yyjson_mut_val *alias, yyjson_mut_val *terms)
-{
-    yyjson_mut_val *action = yyjson_mut_obj(doc);
-    yyjson_mut_obj_add_strcpy(doc, terms, "index", index);
-    yyjson_mut_obj_add_val(doc, terms, "alias", alias);
-    yyjson_mut_obj_add(action, yyjson_mut_strcpy(doc, kind), terms);
-    yyjson_mut_arr_append(actions, action);
-}
-
-static bool has_text(yyjson_mut_val *texts, const char *text)
-{
-    yyjson_mut_arr_iter members = yyjson_mut_arr_iter_with(texts);
-    for (yyjson_mut_val *one; (one = yyjson_mut_arr_iter_next(&members)) != NULL;)
-        if (yyjson_mut_equals_str(one, text))
-            return true;
-    return false;
-}
-
 /*
  * Appends the changes of aliases that make those of the copy equal to the source's: it removes only
  * aliases among `added`, which the copy has added. `wanted`: the source's. *ret_names: those that
@@ -734,7 +847,7 @@ static int plan_aliases(struct target *target, const struct portion *portion, yy
     index_path(portion->name, "/_alias", &path);
     long status = target_ask(target, "GET", path.data, SLICE_NONE);
     if (status != 200)
-        return complain(target, "cannot read the aliases of", portion->name, status);
+        return complain_of_target(target, "cannot read the aliases of", portion->name, status);
     size_t i, count;
     yyjson_val *key, *value;
     *ret_names = alias_names_of(target, doc, portion);
@@ -745,10 +858,7 @@ static int plan_aliases(struct target *target, const struct portion *portion, yy
         add_action(doc, actions, "remove", portion->name, yyjson_mut_strcpy(doc, name), yyjson_mut_obj(doc));
         yyjson_mut_arr_add_strcpy(doc, *ret_names, name);
     }
-    yyjson_mut_obj_iter members = yyjson_mut_obj_iter_with(wanted);
-    for (yyjson_mut_val *name; (name = yyjson_mut_obj_iter_next(&members)) != NULL;)
-        add_action(doc, actions, "add", portion->name, yyjson_mut_strcpy(doc, yyjson_mut_get_str(name)),
-                   yyjson_mut_val_mut_copy(doc, yyjson_mut_obj_iter_get_val(name)));
+    add_actions(doc, actions, portion->name, wanted);
     return 0;
 }
 
@@ -778,7 +888,7 @@ static int raise_gc_deletes(struct target *target, const char *name)
     index_path(name, "/_settings", &path);
     long status = target_ask(target, "GET", path.data, SLICE_NONE);
     if (status != 200)
-        return complain(target, "cannot read the settings of", name, status);
+        return complain_of_target(target, "cannot read the settings of", name, status);
     yyjson_val *settings = yyjson_obj_get(only_of(&target->client), "settings");
     const char *text = yyjson_get_str(yyjson_obj_get(yyjson_obj_get(settings, "index"), "gc_deletes"));
     tl_cleanup(buf_deinit) struct buf was = BUF_INIT(BUF_UNLIMITED);
@@ -828,24 +938,33 @@ static int check_earlier(const struct target *target, const struct portion *port
 }
 
 /*
- * Sends changes of aliases again, after one was refused, without those whose names indices have.
- * Elasticsearch makes all changes of a request, or none.
+ * Sends the changes of aliases `actions` of `doc`, where one is refused the others: without those
+ * whose names indices have, and at last one by one. *ret_done: whether all were made but those that are noted.
  */
-static int send_untaken(struct target *target, const struct portion *portion, yyjson_mut_doc *doc,
-                        yyjson_mut_val *wanted, yyjson_mut_val *actions, long *ret_status)
+static int send_actions(struct target *target, const struct portion *portion, yyjson_mut_doc *doc,
+                        yyjson_mut_val *wanted, yyjson_mut_val *actions, bool *ret_done)
 {
-    int r = leave_taken(target, portion, wanted);
-    if (r != 0)
-        return r;
-    yyjson_mut_arr_iter each = yyjson_mut_arr_iter_with(actions);
-    for (yyjson_mut_val *action; (action = yyjson_mut_arr_iter_next(&each)) != NULL;) {
-        yyjson_mut_val *add = yyjson_mut_obj_get(action, "add");
-        const char *alias = yyjson_mut_get_str(yyjson_mut_obj_get(add, "alias"));
-        if (add != NULL && yyjson_mut_obj_get(wanted, alias) == NULL)
-            (void)yyjson_mut_arr_iter_remove(&each);
+    long status;
+    *ret_done = true;
+    int r = send_json(target, "POST", "/_aliases", doc, &status);
+    if (r == 0 && is_name_taken(target, status)) {
+        r = leave_taken(target, portion, wanted);
+        yyjson_mut_arr_iter each = yyjson_mut_arr_iter_with(actions);
+        for (yyjson_mut_val *action; (action = yyjson_mut_arr_iter_next(&each)) != NULL;) {
+            yyjson_mut_val *add = yyjson_mut_obj_get(action, "add");
+            const char *alias = yyjson_mut_get_str(yyjson_mut_obj_get(add, "alias"));
+            if (add != NULL && yyjson_mut_obj_get(wanted, alias) == NULL)
+                (void)yyjson_mut_arr_iter_remove(&each);
+        }
+        status = 200;
+        if (r == 0 && yyjson_mut_arr_size(actions) > 0)
+            r = send_json(target, "POST", "/_aliases", doc, &status);
     }
-    *ret_status = 200;
-    return yyjson_mut_arr_size(actions) == 0 ? 0 : send_json(target, "POST", "/_aliases", doc, ret_status);
+    if (r != 0 || status == 200)
+        return r;
+    if (replica_is_forbidden(status))
+        return complain_of_target(target, "the target does not take the aliases of", portion->name, status);
+    return send_each_action(target, portion, actions, ret_done);
 }
 
 static int drop_earlier(struct target *target, const char *name)
@@ -854,7 +973,7 @@ static int drop_earlier(struct target *target, const char *name)
     index_path(name, "", &path);
     replica_print("the index was made anew in the source; so is %s", escape_terminal(name));
     long status = target_ask(target, "DELETE", path.data, SLICE_NONE);
-    return status == 200 || status == 404 ? 0 : complain(target, "cannot delete", name, status);
+    return status == 200 || status == 404 ? 0 : complain_of_target(target, "cannot delete", name, status);
 }
 
 /*
@@ -864,7 +983,7 @@ static int drop_earlier(struct target *target, const char *name)
  */
 static int update_index(struct target *target, const struct portion *portion, const struct found *found, bool part)
 {
-    long status = 200;
+    bool done = true;
     struct portion known = *portion;
     yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
     yyjson_mut_val *root = yyjson_mut_obj(doc), *actions = yyjson_mut_arr(doc);
@@ -880,18 +999,9 @@ static int update_index(struct target *target, const struct portion *portion, co
     if (r == 0)
         r = raise_gc_deletes(target, portion->name);
     if (r == 0 && yyjson_mut_arr_size(actions) > 0)
-        r = send_json(target, "POST", "/_aliases", doc, &status);
-    if (r == 0 && is_name_taken(target, status))
-        r = send_untaken(target, portion, doc, wanted, actions, &status);
+        r = send_actions(target, portion, doc, wanted, actions, &done);
     yyjson_mut_doc_free(doc);
-    if (r == 0 && replica_is_forbidden(status))
-        return complain(target, "the target does not take the aliases of", portion->name, status);
-    if (r == 0 && status != 200)
-        replica_print("the target does not take the aliases of %s: %s", escape_terminal(portion->name),
-                      client_error(&target->client, status));
-    else if (r == 0 && removes)
-        r = update_mapping(target, portion, part, only_meta);
-    return r;
+    return r == 0 && removes && done ? update_mapping(target, portion, part, only_meta) : r;
 }
 
 /*
@@ -906,13 +1016,13 @@ static int take_over(struct target *target, const char *name)
     index_path(name, "/_refresh", &path); /* else recent documents are not counted */
     long status = target_ask(target, "POST", path.data, SLICE_LIT(""));
     if (status != 200)
-        return complain(target, "cannot refresh", name, status);
+        return complain_of_target(target, "cannot refresh", name, status);
     buf_clear(&path);
     index_path(name, "/_count", &path);
     status = target_ask(target, "GET", path.data, SLICE_NONE);
     yyjson_val *count = yyjson_obj_get(client_json(&target->client), "count");
     if (status != 200)
-        return complain(target, "cannot count the documents of", name, status);
+        return complain_of_target(target, "cannot count the documents of", name, status);
     if (!yyjson_is_uint(count))
         return replica_disbelieve("target", "the number of documents", name);
     if (yyjson_get_uint(count) == 0)
@@ -973,7 +1083,7 @@ static int free_alias(struct target *target, const struct portion *portion, bool
         return REPLICA_FAILED;
     }
     return r == 0 && status != 200 && status != 404
-               ? complain(target, "the target does not remove the alias", portion->name, status)
+               ? complain_of_target(target, "the target does not remove the alias", portion->name, status)
                : r;
 }
 
@@ -1067,8 +1177,11 @@ int target_check_index(struct target *target, const char *index, yyjson_val *def
 int target_put_index(struct target *target, const char *index, yyjson_val *definition, enum target_had *ret_had)
 {
     *ret_had = TARGET_WHOLE;
-    (void)map_remove(&target->untaken, slice_from(index));
-    return each_portion(target, index, definition, ret_had, put_portion);
+    untaken_begin_update(&target->untaken, index);
+    int r = each_portion(target, index, definition, ret_had, put_portion);
+    if (r == 0)
+        untaken_end_update(&target->untaken, index);
+    return r;
 }
 
 int target_end_index(struct target *target, const char *index, yyjson_val *definition)
@@ -1077,18 +1190,80 @@ int target_end_index(struct target *target, const char *index, yyjson_val *defin
     return each_portion(target, index, definition, &had, end_portion);
 }
 
+int target_find_due_aliases(struct target *target, struct map *due)
+{
+    int r = list_names(target);
+    if (r == 0)
+        untaken_find_due(&target->untaken, client_json(&target->client), due);
+    return r;
+}
+
+/* The mapping names the aliases already, since the last update of the index. */
+static int retry_portion(struct target *target, const struct portion *portion, enum target_had *had)
+{
+    struct map names = MAP_INIT;
+    yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
+    yyjson_mut_val *wanted = aliases_of(target, doc, portion->name, portion->definition),
+                   *actions = yyjson_mut_arr(doc);
+    yyjson_mut_obj_iter members = yyjson_mut_obj_iter_with(wanted);
+    bool done = true, named;
+    (void)had;
+    for (yyjson_mut_val *name; (name = yyjson_mut_obj_iter_next(&members)) != NULL;)
+        if (!untaken_has(&target->untaken, portion->index, portion->name, yyjson_mut_get_str(name), &named))
+            (void)yyjson_mut_obj_iter_remove(&members);
+    add_actions(doc, actions, portion->name, wanted);
+    (void)map_put(&names, slice_from(portion->name), target);
+    int r = target->identities == NULL ? 0 : identities_check(target->identities, &target->client, &names);
+    r = r == 0 ? send_each_action(target, portion, actions, &done) : r;
+    map_deinit(&names);
+    yyjson_mut_doc_free(doc);
+    return r;
+}
+
+int target_put_aliases(struct target *target, const char *index, yyjson_val *definition)
+{
+    enum target_had had = TARGET_WHOLE;
+    untaken_begin_update(&target->untaken, index);
+    int r = each_portion(target, index, definition, &had, retry_portion);
+    if (r == 0)
+        untaken_end_update(&target->untaken, index);
+    return r;
+}
+
+/*
+ * Removes the aliases that the copy has added to an index, before that is closed: a search of an
+ * alias fails if one of its indices is closed. `added`: their names.
+ */
+static int remove_aliases(struct target *target, const char *name, yyjson_val *added)
+{
+    yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
+    yyjson_mut_val *actions = yyjson_mut_arr(doc);
+    size_t i, count;
+    yyjson_val *alias;
+    bool done = true;
+    json_arr_foreach (added, i, count, alias)
+        if (yyjson_is_str(alias))
+            add_action(doc, actions, "remove", name, yyjson_mut_strcpy(doc, yyjson_get_str(alias)),
+                       yyjson_mut_obj(doc));
+    int r = send_each_action(target, &(struct portion){.name = name}, actions, &done);
+    yyjson_mut_doc_free(doc);
+    return r;
+}
+
 int target_drop_index(struct target *target, const char *name)
 {
     struct found found;
     bool deletes = target->options->delete_indices;
     int r = find_index(target, name, &found);
+    if (r == 0 && found.ours && !deletes)
+        r = remove_aliases(target, name, found.aliases);
     if (r != 0 || !found.ours)
         return r;
     tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
     index_path(name, deletes ? "" : "/_close", &path);
     long status = target_ask(target, deletes ? "DELETE" : "POST", path.data, SLICE_NONE);
     if (status != 200 && status != 404)
-        return complain(target, deletes ? "cannot delete" : "cannot close", name, status);
+        return complain_of_target(target, deletes ? "cannot delete" : "cannot close", name, status);
     if (status == 200)
         replica_print("the index is gone in the source; %s is %s", escape_terminal(name),
                       deletes ? "deleted" : "closed (--delete-indices deletes)");
@@ -1119,7 +1294,7 @@ int target_drop_gone(struct target *target, const struct map *uuids)
     if (status == 404) /* it has no index */
         return 0;
     if (status != 200)
-        return complain(target, "cannot read the mappings of the target", "", status);
+        return complain_of_target(target, "cannot read the mappings of the target", "", status);
     if (!yyjson_is_obj(client_json(&target->client)))
         return replica_disbelieve("target", "mappings", "");
     char **names = find_gone(target, client_json(&target->client), uuids);

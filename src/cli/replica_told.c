@@ -22,7 +22,7 @@ static void put_number(struct json_writer *writer, const char *key, uint64_t val
     json_u64(writer, value);
 }
 
-static void tell(struct replica *replica, struct slice body)
+static void put_report(struct replica *replica, struct slice body)
 {
     tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
     struct told *told = &replica->told;
@@ -77,7 +77,7 @@ void tell_source(struct replica *replica, const char *state, tl_ts place)
     put_number(&writer, "suspects", now.suspects);
     put_number(&writer, "mended", now.mended);
     json_end(&writer, '}');
-    tell(replica, buf_as_slice(&body));
+    put_report(replica, buf_as_slice(&body));
 }
 
 void tell_verified(struct replica *replica, tl_ts as_of, uint64_t differences)
@@ -89,5 +89,5 @@ void tell_verified(struct replica *replica, tl_ts as_of, uint64_t differences)
     put_number(&writer, "verified_at", as_of);
     put_number(&writer, "verified_differences", differences);
     json_end(&writer, '}');
-    tell(replica, buf_as_slice(&body));
+    put_report(replica, buf_as_slice(&body));
 }

@@ -60,8 +60,6 @@ struct doubt {
     bool older;           /* of DIFFERENT: the version is below the timestamp of the source's last change */
 };
 
-struct verification;
-
 /* One of both sides, and where a walk of it is. */
 struct side {
     struct verification *verification;
@@ -159,7 +157,7 @@ static uint64_t version_of(yyjson_val *hit, bool of_source)
 }
 
 /* After a page: rests for as long as makes it a hundredth of the speed. */
-static void rest(struct side *side)
+static void rest_between_pages(struct side *side)
 {
     if (!side->verification->slow)
         return;
@@ -193,7 +191,7 @@ static int sum_hits(void *context, yyjson_val *hits, tl_ts version)
     side->walked_documents += count;
     if (side->of_source)
         progress_set(&v->replica->progress, side->documents + side->walked_documents);
-    rest(side);
+    rest_between_pages(side);
     return atomic_load(&v->failed) ? REPLICA_STOPPED : 0;
 }
 
@@ -318,7 +316,7 @@ static bool is_of(const struct client *client, const struct doubt *doubts, size_
 }
 
 /* Asks one side for documents as they are now, with or without their sources. */
-static int ask(struct verification *v, const struct doubt *doubts, size_t count, bool of_source, bool sources)
+static int ask_side(struct verification *v, const struct doubt *doubts, size_t count, bool of_source, bool sources)
 {
     const char *path = of_source ? "/_mget?any_routing=true&commit_timestamp=true&_source=" : "/_mget?_source=";
     const char *whom = of_source ? "source" : "target";
@@ -362,7 +360,7 @@ static int ask(struct verification *v, const struct doubt *doubts, size_t count,
  * document there, or the document itself, if both routings lead to one shard. A document whose
  * version is between the last change and `read` is equal by its content.
  */
-static void judge(struct doubt *doubt, yyjson_val *ours, yyjson_val *theirs, tl_ts read)
+static void judge_doubt(struct doubt *doubt, yyjson_val *ours, yyjson_val *theirs, tl_ts read)
 {
     bool is_here = yyjson_get_bool(yyjson_obj_get(ours, "found")),
          is_there = yyjson_get_bool(yyjson_obj_get(theirs, "found")) && !tombstone_is(theirs);
@@ -388,13 +386,13 @@ static void judge(struct doubt *doubt, yyjson_val *ours, yyjson_val *theirs, tl_
 
 static int compare_some(struct verification *v, struct doubt *doubts, size_t count)
 {
-    int r = ask(v, doubts, count, true, true);
+    int r = ask_side(v, doubts, count, true, true);
     if (r == 0)
-        r = ask(v, doubts, count, false, true);
+        r = ask_side(v, doubts, count, false, true);
     yyjson_val *here = yyjson_obj_get(client_json(&v->replica->source), "docs"),
                *there = yyjson_obj_get(client_json(&v->target), "docs");
     for (size_t i = 0; r == 0 && i < count; i++)
-        judge(&doubts[i], yyjson_arr_get(here, i), yyjson_arr_get(there, i), v->replica->source.timestamp);
+        judge_doubt(&doubts[i], yyjson_arr_get(here, i), yyjson_arr_get(there, i), v->replica->source.timestamp);
     return r;
 }
 
@@ -407,7 +405,7 @@ static int is_the_document(struct verification *v, const struct doubt *left, boo
 {
     struct doubt own = *left;
     own.key.routing = left->routing;
-    int r = ask(v, &own, 1, false, true);
+    int r = ask_side(v, &own, 1, false, true);
     yyjson_val *there = yyjson_arr_get(yyjson_obj_get(client_json(&v->target), "docs"), 0);
     *ret_is = r == 0 && yyjson_get_bool(yyjson_obj_get(there, "found")) &&
               replica_same_routing(text_of(there, "_routing"), left->key.routing);
@@ -415,7 +413,7 @@ static int is_the_document(struct verification *v, const struct doubt *left, boo
 }
 
 /* Leaves those that differ still. */
-static int compare(struct verification *v)
+static int compare_doubts(struct verification *v)
 {
     int r = 0;
     size_t left = 0;
@@ -443,7 +441,7 @@ static int drop_equal_versions(struct verification *v, size_t from, bool of_sour
     int r = 0;
     for (size_t at = from; at < v->doubt_count; at += GET_MAX) {
         size_t count = v->doubt_count - at < GET_MAX ? v->doubt_count - at : GET_MAX;
-        r = r == 0 ? ask(v, v->doubts + at, count, !of_source, false) : r;
+        r = r == 0 ? ask_side(v, v->doubts + at, count, !of_source, false) : r;
         for (size_t i = at; i < at + count; i++) {
             yyjson_val *other = r == 0 ? yyjson_arr_get(yyjson_obj_get(client_json(client), "docs"), i - at) : NULL;
             if (yyjson_get_bool(yyjson_obj_get(other, "found")) &&
@@ -499,7 +497,7 @@ static int doubt_hits(void *context, yyjson_val *hits, tl_ts version)
             v->doubts[left++] = v->doubts[at];
     }
     v->doubt_count = left;
-    rest(side);
+    rest_between_pages(side);
     return r;
 }
 
@@ -606,14 +604,14 @@ static int look_again(struct verification *v)
     int r = 0;
     for (int look = 0; r == 0 && look < LOOKS && v->doubt_count > 0; look++) {
         usleep(LOOK_US);
-        r = replica_stopping() ? REPLICA_STOPPED : compare(v); /* these doubts are no findings yet */
+        r = replica_stopping() ? REPLICA_STOPPED : compare_doubts(v); /* these doubts are no findings yet */
     }
     return r;
 }
 
 /* --- Results ------------------------------------------------------------------------------------------------------ */
 
-static int repair(struct verification *v)
+static int repair_doubts(struct verification *v)
 {
     int r = 0;
     suspects_set_place(v->replica->suspects, 0); /* the feed does not name these documents */
@@ -665,7 +663,7 @@ struct found {
  * were not checked again, so both sides are equal only if there were none, even if all that were
  * kept have become equal.
  */
-static struct found find(const struct verification *v)
+static struct found count_findings(const struct verification *v)
 {
     struct found found = {.equal = count_differences(v) == 0};
     for (size_t i = 0; i < v->doubt_count; i++) {
@@ -676,7 +674,7 @@ static struct found find(const struct verification *v)
     return found;
 }
 
-static void tell(const struct verification *v, const struct found *found)
+static void tell_findings(const struct verification *v, const struct found *found)
 {
     const uint64_t *counts = found->counts;
     if (found->equal)
@@ -709,7 +707,7 @@ static void begin_side(struct side *side, struct verification *v, struct client 
                           .walked = mem_zalloc(BUCKETS * sizeof *side->walked)};
 }
 
-static void begin(struct verification *v, struct replica *replica)
+static void begin_verification(struct verification *v, struct replica *replica)
 {
     *v = (struct verification){.replica = replica};
     client_init(&v->target, replica->options->to);
@@ -719,7 +717,7 @@ static void begin(struct verification *v, struct replica *replica)
     begin_side(&v->there, v, &v->target);
 }
 
-static void end(struct verification *v)
+static void end_verification(struct verification *v)
 {
     for (size_t i = 0; i < v->doubt_count; i++)
         free_doubt(&v->doubts[i]);
@@ -767,8 +765,8 @@ static int repair_and_check(struct verification *v)
     int r = 0;
     for (int i = 0; r == 0 && i < REPAIRS && v->doubt_count > newer && refused == 0; i++) {
         uint64_t before = lanes_figures(v->replica->lanes).refused;
-        r = repair(v);
-        r = r == 0 ? compare(v) : r;
+        r = repair_doubts(v);
+        r = r == 0 ? compare_doubts(v) : r;
         refused = lanes_figures(v->replica->lanes).refused - before;
         newer = count_newer(v);
     }
@@ -791,14 +789,14 @@ int verify(struct replica *replica)
     const struct replica_options *options = replica->options;
     struct verification v;
     struct found found = {0};
-    begin(&v, replica);
+    begin_verification(&v, replica);
     progress_init(&replica->progress, "documents", 0, options->quiet || options->json);
     int r = compare_all(&v, true);
     bool compared = r == 0;
     if (compared) {
-        found = find(&v);
+        found = count_findings(&v);
         if (!options->json)
-            tell(&v, &found);
+            tell_findings(&v, &found);
         tell_verified(replica, replica->source.timestamp, count_differences(&v));
     }
     size_t differed = v.doubt_count;
@@ -820,7 +818,7 @@ int verify(struct replica *replica)
     }
     if (compared && options->json)
         tell_json(&v, &found, r == 0);
-    end(&v);
+    end_verification(&v);
     return r;
 }
 
@@ -876,7 +874,7 @@ int verify_whole(struct replica *replica, size_t *ret_mended)
     int r = lanes_drain(replica->lanes); /* no request is pending then */
     do {
         struct verification v;
-        begin(&v, replica);
+        begin_verification(&v, replica);
         progress_init(&replica->progress, "documents", 0, true);
         r = r == 0 ? compare_all(&v, false) : r;
         if (r == 0)
@@ -884,7 +882,7 @@ int verify_whole(struct replica *replica, size_t *ret_mended)
         struct document_set now = document_set_new(&v, false);
         bool stuck = r == 0 && v.many && is_stuck(&before, &now);
         if (r == 0 && !stuck) {
-            r = repair(&v);
+            r = repair_doubts(&v);
             *ret_mended += v.doubt_count - count_newer(&v);
         }
         if (stuck) {
@@ -896,7 +894,7 @@ int verify_whole(struct replica *replica, size_t *ret_mended)
         more = v.many && !stuck;
         mem_free(before.hashes);
         before = now;
-        end(&v);
+        end_verification(&v);
     } while (r == 0 && more);
     mem_free(before.hashes);
     return r;
@@ -905,7 +903,7 @@ int verify_whole(struct replica *replica, size_t *ret_mended)
 int verify_slowly(struct replica *replica, struct suspects *suspects, struct document_set *reported)
 {
     struct verification v;
-    begin(&v, replica);
+    begin_verification(&v, replica);
     v.slow = true;
     progress_init(&replica->progress, "documents", 0, true);
     int r = compare_all(&v, true);
@@ -926,24 +924,24 @@ int verify_slowly(struct replica *replica, struct suspects *suspects, struct doc
         mem_free(reported->hashes);
         *reported = document_set_new(&v, true);
     }
-    end(&v);
+    end_verification(&v);
     return r;
 }
 
 int verify_some(struct replica *replica, const struct replica_key *keys, size_t count, size_t *ret_mended)
 {
     struct verification v;
-    begin(&v, replica);
+    begin_verification(&v, replica);
     for (size_t i = 0; i < count; i++)
         put_doubt(&v, make_doubt(&keys[i]));
-    int r = compare(&v);
+    int r = compare_doubts(&v);
     if (r == 0 && v.doubt_count > 0) { /* requests that were under way at the first check have ended now */
         r = lanes_drain(replica->lanes);
-        r = r == 0 ? compare(&v) : r;
+        r = r == 0 ? compare_doubts(&v) : r;
     }
     if (r == 0)
-        r = repair(&v);
+        r = repair_doubts(&v);
     *ret_mended = v.doubt_count - count_newer(&v);
-    end(&v);
+    end_verification(&v);
     return r;
 }

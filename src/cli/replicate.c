@@ -273,7 +273,7 @@ static int read_place(struct replica *replica)
     replica->reached = before->ts;
     replica->seen = before->seen;
     replica->restored = before->restored;
-    replica->absences = source_hosts_absences(replica->hosts);
+    replica->unanswered = source_hosts_unanswered(replica->hosts);
     replica->feed.connected = false; /* what comes is compared with the place */
     r = r == 0 ? lineage_check(replica, true) : r;
     if (r == 0 && replica->restored && !before->restored)
@@ -316,7 +316,7 @@ static int copy_and_follow(struct replica *replica, struct audit **audit)
  * Copies indices that the target lacks, so that none is created by a document, and refuses those
  * that the copy may not have; then compares and repairs.
  */
-static int repair(struct replica *replica)
+static int repair_target(struct replica *replica)
 {
     int r = target_read_place(&replica->target, replica->source_uuid, &replica->before);
     if (r == 0)
@@ -340,7 +340,7 @@ static int write_target(struct replica *replica)
     struct audit *audit = NULL;
     int r;
     for (unsigned tries = 1;; tries++) {
-        r = replica->options->repair ? repair(replica) : copy_and_follow(replica, &audit);
+        r = replica->options->repair ? repair_target(replica) : copy_and_follow(replica, &audit);
         if (r != REPLICA_REPLACED || replica_stopping())
             break;
         replica_print("the copy begins again from its place");
@@ -400,7 +400,7 @@ static int end_stopped(const struct replica_options *o)
 /*
  * Refreshes the target after --once and --repair, and prints the summary. Returns: the exit status.
  */
-static int end(struct replica *replica, int r)
+static int end_replicate(struct replica *replica, int r)
 {
     struct lanes_figures figures = replica->lanes == NULL ? (struct lanes_figures){0} : lanes_figures(replica->lanes);
     if (r == 0 && replica->lanes != NULL && (replica->options->once || replica->options->repair))
@@ -450,7 +450,7 @@ int command_replicate(int argc, char **argv)
     source_client_init(&replica.feed, replica.hosts);
     source_client_init(&replica.teller, replica.hosts);
     replica.source.raw_numbers = true;
-    int r = end(&replica, replicate(&replica));
+    int r = end_replicate(&replica, replicate(&replica));
     lanes_free(replica.lanes);
     suspects_free(replica.suspects);
     identities_free(replica.identities);

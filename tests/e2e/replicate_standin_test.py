@@ -72,6 +72,18 @@ CLAUSES = {
     "aliases": [
         MADE, ("POST", "/_aliases", {"actions": [{"add": {"index": "fs", "alias": "all"}}]}), ("POST", "/_bulk", bulk(*index("a", 5, {"n": 1}))), ("GET", "/all/_doc/a"),
         ("GET", "/fs/_alias"), ("POST", "/_aliases", {"actions": [{"remove": {"index": "fs", "alias": "all"}}]}), ("GET", "/all/_doc/a")],
+    "an index and an alias have different names": [
+        MADE, ("PUT", "/old", {"aliases": {"fs": {}}}), ("GET", "/old/_mapping"), ("PUT", "/old", {}), ("POST", "/_aliases", {"actions": [{"add": {"index": "fs", "alias": "old"}}]}),
+        ("POST", "/_aliases", {"actions": [{"add": {"index": "fs", "alias": "all"}}, {"add": {"index": "fs", "alias": "old"}}]}), ("GET", "/fs/_alias"),
+        ("POST", "/_aliases", {"actions": [{"add": {"index": "fs", "alias": "_bad"}}]}), ("PUT", "/_bad", {})],
+    "an alias of several indices": [
+        MADE, ("PUT", "/old", {"aliases": {"all": {}}}), ("POST", "/_aliases", {"actions": [{"add": {"index": "fs", "alias": "all"}}]}), ("PUT", "/all", {}), ("DELETE", "/all"), ("GET", "/all/_mapping"),
+        ("GET", "/_alias"), ("POST", "/all/_search", {}), ("POST", "/old/_close"), ("GET", "/_alias"), ("GET", "/all/_mapping"), ("GET", "/old/_mapping"), ("POST", "/all/_search", {}), ("POST", "/all/_count", {}),
+        ("POST", "/_aliases", {"actions": [{"remove": {"index": "old", "alias": "all"}}]}), ("POST", "/all/_search", {}), ("POST", "/_aliases", {"actions": [{"remove": {"index": "old", "alias": "all"}}]}),
+        ("POST", "/_aliases", {"actions": [{"remove": {"index": "fs", "alias": "all"}}, {"remove": {"index": "fs", "alias": "none"}}]}), ("GET", "/fs/_alias"), ("POST", "/old/_close"), ("DELETE", "/old")],
+    "an alias whose filter cannot be": [
+        MADE, ("POST", "/_aliases", {"actions": [{"add": {"index": "fs", "alias": "all", "filter": {"nonsense": {}}}}]}), ("PUT", "/old", {"aliases": {"all": {"filter": {"nonsense": {}}}}}),
+        ("GET", "/old/_mapping")],
     "which index has a name": [
         MADE, ("PUT", "/old", {}), ("GET", "/fs,old" + UUIDS), ("POST", "/_aliases", {"actions": [{"add": {"index": "old", "alias": "all"}}]}), ("GET", "/all" + UUIDS), ("GET", "/fs,none" + UUIDS),
         ("GET", "/none" + UUIDS), ("POST", "/old/_close"), ("GET", "/fs,old" + UUIDS), ("GET", "/*" + UUIDS + "&expand_wildcards=open,closed")],

@@ -934,14 +934,16 @@ class Replaced(Copy):
 
 class Each(Copy):
     def commits(self):
-        """Changes the source, one commit after another, of every kind."""
+        """Changes the source, of every kind, and yields after each commit."""
         must = self.source.must
         must("PUT", "/fs", {"mappings": {"properties": {"path": {"type": "path"}}}})
+        yield "an index"
         must("POST", "/_bulk?atomic=true", "".join('{"index":{"_index":"fs","_id":"%d"}}\n{"path":"/a/%d","n":%d}\n' % (i, i, i) for i in range(6)))
-        yield "an index, and documents in one commit"
+        yield "documents in one commit"
         must("POST", "/fs/_update/1", {"script": "ctx._source.n += 100"})
+        yield "a script"
         must("DELETE", "/fs/_doc/2")
-        yield "a script, and a delete"
+        yield "a delete"
         must("PUT", "/fs/_doc/2?routing=r", {"path": "/b/2", "n": 20})
         yield "a document made again, under a routing"
         must("POST", "/fs/_rename", {"from": "/a", "to": "/c/d"})
@@ -953,13 +955,17 @@ class Each(Copy):
         must("POST", "/_transaction/%s/_commit" % transaction)
         yield "a transaction"
         must("PUT", "/fs/_mapping", {"properties": {"more": {"type": "keyword"}}})
+        yield "a field"
         must("PUT", "/other/_doc/1", {"n": 1})
-        yield "a field, and another index"
+        yield "another index"
         must("DELETE", "/fs")
+        yield "an index deleted"
         must("PUT", "/fs", {"mappings": {"properties": {"n": {"type": "keyword"}}}})
+        yield "and made again"
         must("PUT", "/fs/_doc/2", {"n": "text"})
+        yield "a document in it"
         must("DELETE", "/other")
-        yield "an index deleted and made again, another one deleted"
+        yield "another index deleted"
 
     @unittest.skipIf(TARGET, "the copies of one source in one target")
     def test_from_each_timestamp(self):

@@ -86,6 +86,7 @@ class Standin:
         self.lock = threading.RLock()
         self.busy = 0  # so many bulks are answered 429
         self.blocked = None  # the status with which the whole cluster refuses what writes
+        self.unknown_queries = {"nonsense"}  # in filters of aliases
         self.most_bytes = 100 << 20  # of a request; more is answered 413
         self.port = 0
         self.server = None
@@ -195,7 +196,9 @@ class Standin:
             steps = json.loads(body)["actions"]
             for step in steps:  # all, or none
                 if "add" in step:
-                    self.check_alias(step["add"]["alias"])
+                    self.check_alias(step["add"]["alias"], step["add"])
+            if not any("add" in step or step["remove"]["alias"] in self.index(step["remove"]["index"]).aliases for step in steps):
+                raise Refused(404, "aliases_not_found_exception")
             for step in steps:
                 for kind, it in step.items():
                     self.index(it["index"]).aliases.pop(it["alias"], None)
@@ -208,6 +211,8 @@ class Standin:
             return 200, {"_shards": {"failed": 0}}
         if first == "_mapping":
             return 200, {name: {"mappings": index.mappings} for name, index in self.indices.items() if not index.closed}
+        if first == "_alias":
+            return 200, {name: {"aliases": index.aliases} for name, index in self.indices.items()}
         if first == "_settings":
             return 200, {name: {"settings": {"index": index.settings}} for name, index in self.indices.items()}
         if action == "_settings" and method == "GET":
@@ -216,15 +221,32 @@ class Standin:
         if action == "_search":
             return self.search(first, query, json.loads(body))
         if action == "_count":
-            return 200, {"count": sum(document.source is not None for index in self.matching(first) for document in index.documents.values())}
+            return 200, {"count": sum(document.source is not None for index in self.searched(first) for document in index.documents.values())}
         if action in ("_doc", "_create") and len(parts) > 2:
             return self.document(method, first, parts[2], query, body)
         if action == "":
             return self.whole(method, first, body)
+        if method == "GET":
+            found = {}
+            for index in self.named(first):
+                found.update(self.part(method, index, action, body)[1])
+            return 200, found
         return self.part(method, self.index(first), action, body)
 
     def matching(self, pattern):
         return [index for name, index in self.indices.items() if re.fullmatch(re.escape(pattern).replace(r"\*", ".*"), name)]
+
+    def named(self, name):
+        """Returns: the index of a name, or all that have it as an alias."""
+        return [index for index in self.indices.values() if name in index.aliases] or [self.index(name)]
+
+    def searched(self, name):
+        """Returns: the open indices of a pattern; the index of a name, or all that have it as an alias, if they are open."""
+        if "*" in name:
+            return [index for index in self.matching(name) if not index.closed]
+        if any(index.closed for index in self.named(name)):
+            raise Refused(400, "index_closed_exception")
+        return self.named(name)
 
     def index(self, name, makes=False):
         if name in self.indices:
@@ -237,22 +259,26 @@ class Standin:
         self.indices[name] = Index(name, {}, self.template)
         return self.indices[name]
 
-    def check_alias(self, alias):
-        if alias in self.indices:
+    def check_alias(self, alias, terms):
+        if alias in self.indices or alias.startswith("_"):
             raise Refused(400, "invalid_alias_name_exception", "Invalid alias name [%s], an index exists with the same name as the alias" % alias)
+        if self.unknown_queries & set(terms.get("filter") or ()):
+            raise Refused(400, "illegal_argument_exception", "failed to parse filter for alias [%s]" % alias)
 
     def whole(self, method, name, body):
         if method == "PUT":
             if name in self.indices:
                 raise Refused(400, "resource_already_exists_exception")
-            if any(name in index.aliases for index in self.indices.values()):
+            if name.startswith("_") or any(name in index.aliases for index in self.indices.values()):
                 raise Refused(400, "invalid_index_name_exception", "Invalid index name [%s], already exists as alias" % name)
-            for alias in json.loads(body or "{}").get("aliases") or {}:
-                self.check_alias(alias)
+            for alias, terms in (json.loads(body or "{}").get("aliases") or {}).items():
+                self.check_alias(alias, terms)
             self.indices[name] = Index(name, json.loads(body or "{}"), self.template)
             return 200, {"acknowledged": True, "shards_acknowledged": True, "index": name}
         index = self.index(name)
         if method == "DELETE":
+            if index.name != name:
+                raise Refused(400, "illegal_argument_exception", "The provided expression [%s] matches an alias, specify the corresponding concrete indices instead." % name)
             del self.indices[index.name]
             return 200, {"acknowledged": True}
         return 200, {index.name: {"aliases": index.aliases, "mappings": index.mappings, "settings": {"index": index.settings}}}
@@ -354,12 +380,10 @@ class Standin:
         return shown
 
     def search(self, name, query, body):
-        indices = self.matching(name) if "*" in name else [self.index(name)]
-        if any(index.closed for index in indices) and "*" not in name:
-            raise Refused(400, "index_closed_exception")
+        indices = self.searched(name)
         hits = [{"_index": index.name, "_type": "_doc", "_id": id, "_version": document.version, "_source": document.source,
                  **({"_routing": document.routing} if document.routing is not None else {})}
-                for index in indices if not index.closed for (_, id), document in index.documents.items() if document.source is not None]
+                for index in indices for (_, id), document in index.documents.items() if document.source is not None]
         if "query" in body:  # of tombstones, by their age
             (field, bounds), = body["query"]["range"].items()
             hits = [hit for hit in hits if field in hit["_source"] and hit["_source"][field] < bounds["lt"]]
