@@ -26,7 +26,9 @@ enum {
     PIECES = 3,
     FILES_MAX = 64,
     BYTES_MAX = 1 << 20, /* of a file */
-    SAMPLE = 160,        /* flips of the gate; all bits with TIDELOCK_TEST_LONG */
+    SAMPLE = 160,        /* flips of the gate */
+    /* With TIDELOCK_TEST_LONG: every seventh bit, from another one on for each commit; ten minutes. */
+    LONG_STRIDE = 7,
     SAMPLE_WRITABLE = 8,
     /*
      * Of a longer file only so many bytes at its beginning and its end count: between them it has
@@ -35,7 +37,7 @@ enum {
     ENDS_BYTES = 2 << 10,
 };
 
-/* Values of this version, of the keys that the version has: every second one is deleted by the last. */
+/* Writes a version of each key in all spaces; `deletes`: deletes every second key. */
 static void write_version(struct store *store, tl_ts ts, bool deletes)
 {
     struct store_batch *batch = store_batch_new(store);
@@ -238,17 +240,17 @@ static void judge(struct flips *flips, const char *directory, bool read_only)
 static void try_flip(struct flips *flips, const char *path, size_t bit, bool read_only)
 {
     const char *directory = flips->f->directory;
-    snprintf(tried, sizeof tried, "%s, bit %zu, %s", path, bit, read_only ? "read only" : "for writing");
+    snprintf(tried, sizeof tried, "%.299s, bit %zu, %s", path, bit, read_only ? "read only" : "for writing");
     if (read_only) {
         char whole[512];
-        snprintf(whole, sizeof whole, "%s/%s", directory, path);
+        snprintf(whole, sizeof whole, "%s/%.299s", directory, path);
         flip_bit(whole, bit);
         judge(flips, directory, true);
         flip_bit(whole, bit);
     } else {
         char copy[128], whole[512];
         snprintf(copy, sizeof copy, "%s.copy", directory);
-        snprintf(whole, sizeof whole, "%s/%s", copy, path);
+        snprintf(whole, sizeof whole, "%s/%.299s", copy, path);
         copy_tree(directory, copy);
         flip_bit(whole, bit);
         judge(flips, copy, false);
@@ -336,7 +338,7 @@ static void test_any_flipped_bit_is_refused_or_without_effect(void **state)
     size_t count = list_files(flips.f, files);
     for (size_t i = 0; i < count; i++)
         bits += counted_bits(&files[i]);
-    size_t stride = getenv("TIDELOCK_TEST_LONG") != NULL ? 1 : bits / SAMPLE;
+    size_t stride = getenv("TIDELOCK_TEST_LONG") != NULL ? LONG_STRIDE : bits / SAMPLE;
     size_t bit = seed == NULL ? 0 : strtoull(seed, NULL, 10) % stride;
     for (size_t i = 0; i < count; bit -= counted_bits(&files[i++]))
         for (; bit < counted_bits(&files[i]); bit += stride)
