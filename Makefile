@@ -39,8 +39,8 @@ demo: program ## load a real file tree, rename in it by two clients at once, pri
 release: ## build what is shipped and measured, build-release/tidelock, with a RocksDB without assertions
 	@tools/build-release src/cli/tidelock
 
-test: deps ## the gate, what CI runs: every behaviour once, in ten minutes; RELEASE=1: against what `make release` builds
-	@tools/run-tests $(if $(RELEASE),release)
+test: deps ## the gate, what CI runs: every behaviour once, in ten minutes; RELEASE=1: the same tests in what `make release` builds
+	@tools/run-tests $(if $(RELEASE),shipped)
 
 test-long: deps ## every suite in every build, many seeds, campaigns by time, measurements; WHAT=plain|asan|tsan|release|seeds|demo|breakages for one part, MINUTES=20 of seeds
 	@tools/run-tests $(or $(WHAT),long) $(if $(MINUTES),--minutes=$(MINUTES))

@@ -104,6 +104,7 @@ struct server {
 #define CATCH_UP_DEFAULT ((uint64_t)2 << 30)
 #define CLUSTER_QUOTA_MIN ((uint64_t)32 << 20)
 #define CHECKPOINT_MIN ((uint64_t)1 << 20)
+#define RECOVERY_MIN_US (10 * TL_MS)
 
 /* Memory that a script needs for the smallest documents. */
 #define SCRIPT_MEMORY_MIN ((size_t)64 << 10)
@@ -129,6 +130,7 @@ enum {
     OPTION_IDLE_TIMEOUT,
     OPTION_RESERVE,
     OPTION_CHECKPOINT,
+    OPTION_RECOVERY_TIME,
     OPTION_REQUEST_TIME,
     OPTION_GRACE,
     OPTION_STOP_TIME,
@@ -187,7 +189,9 @@ static const struct argp_option options[] = {
     {"cache", OPTION_CACHE, "SIZE", 0, "Block cache of the store (64m)", 2},
     {"write-buffer", OPTION_WRITE_BUFFER, "SIZE", 0, "Memory for writes that are not in table files yet (64m)", 2},
     {"checkpoint", OPTION_CHECKPOINT, "SIZE", 0,
-     "Make a checkpoint after this much log (64m), or earlier: when a start would take a second to apply it", 2},
+     "Make a checkpoint after this much log (64m), or earlier: see --recovery-time", 2},
+    {"recovery-time", OPTION_RECOVERY_TIME, "TIME", 0,
+     "Make a checkpoint when a start would take this long to apply the log since the last one (1s)", 2},
     {"reserve", OPTION_RESERVE, "SIZE", 0, "Refuse writes while less disk space than this is free (256m)", 2},
     {"memory", OPTION_MEMORY, "SIZE", 0,
      "Limit of the memory that all clients make the server hold: requests, replies, transactions, locks (a quarter of "
@@ -488,6 +492,11 @@ static error_t parse(int key, char *text, struct argp_state *state)
         o->journal.checkpoint_log_bytes = arguments_size(state, "checkpoint", text);
         if (o->journal.checkpoint_log_bytes < CHECKPOINT_MIN)
             arguments_error(state, "--checkpoint: at least 1m");
+        break;
+    case OPTION_RECOVERY_TIME:
+        o->journal.recovery_us = arguments_duration(state, "recovery-time", text);
+        if (o->journal.recovery_us < RECOVERY_MIN_US)
+            arguments_error(state, "--recovery-time: at least 10ms");
         break;
     case OPTION_RESERVE: o->journal.reserve_bytes = arguments_size(state, "reserve", text); break;
     case OPTION_MEMORY:

@@ -390,6 +390,8 @@ class Serve(unittest.TestCase):
             expect(run("serve", *everywhere, "--advertise", address + ":9200"), 64, "--advertise: '%s:9200' means all addresses of a machine" % address)
             expect(run("serve", *everywhere, "--advertise", "10.0.0.1:9200"), 0)
         expect(run("serve", "--check-config", "--checkpoint", "1023k"), 64, "--checkpoint: at least 1m")
+        expect(run("serve", "--check-config", "--recovery-time", "9ms"), 64, "--recovery-time: at least 10ms")
+        expect(run("serve", "--check-config", "--recovery-time", "10s"), 0)
         expect(run("serve", "--check-config", "--catch-up", "0"), 64, "--catch-up: at least 1 byte")
         done = run("serve", "--check-config", "--group", "default", "--host-lease", "3s", "--clock-skew", "500ms", "--catch-up", "2g")
         self.assertEqual((done.returncode, done.stdout), (0, "all options are valid\n"))

@@ -175,6 +175,15 @@ class Gate(unittest.TestCase):
         _, passed = self.green(parts=["asan"], without=["measured"])
         self.assertEqual(passed, 5)
 
+    @one_by_one
+    def test_shipped(self):
+        """The gate's tests, each once, against the program that is released."""
+        self.write("tools/build-release", "#!/bin/sh\nset -e\n[ -e build-release ] || meson setup build-release --buildtype=release -Dtests=disabled\nninja -C build-release \"$@\"\n")
+        os.chmod(os.path.join(self.folder, "tools", "build-release"), 0o755)
+        _, passed = self.green(parts=["shipped"], sound=("'e2e'", "assert os.path.basename(os.environ['TIDELOCK_BUILD']) == 'build-release'\n"
+                                                         "assert 'TIDELOCK_TEST_LONG' not in os.environ"))
+        self.assertEqual(passed, 6)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -555,6 +555,61 @@ static void test_store_of_another_log_is_refused(void **state)
     server_free(&other);
 }
 
+/* Recovers over the store's record as it is. Returns: whether it was refused; if not, the core is the expected one. */
+static bool recovery_is_refused(struct server *server, uint64_t expected)
+{
+    struct core_limits limits = core_limits_default();
+    struct recovered recovered;
+    struct core *core;
+    char *reason = NULL;
+    struct cmdlog *log = open_log(server->medium);
+    int r = recover_core(server->store, log, &limits, NULL, &core, &recovered, &reason);
+    if (r == 0) {
+        assert_true(digest(core) == expected);
+        core_close(core);
+    } else {
+        assert_true(r == TL_ERR_CORRUPT || r == TL_ERR_VERSION);
+        assert_non_null(reason);
+        mem_free(reason);
+    }
+    cmdlog_close(log);
+    return r != 0;
+}
+
+/*
+ * Any flipped bit of a checkpoint's record is refused, or has no effect: of its head, which has no
+ * checksum of its own, and of a few bytes of the core, which has (tests/unit/core/save_test.c).
+ */
+static void test_flipped_bit_of_record_is_refused(void **state)
+{
+    enum { TRIED_BYTES = 64 };
+    struct server server = server_new();
+    struct buf record = BUF_INIT(BUF_UNLIMITED);
+    size_t refused = 0;
+    (void)state;
+    begin(&server, 0, false);
+    must_run(&server, write_command("1", ""));
+    assert_int_equal(journal_checkpoint(server.journal), 0);
+    must_run(&server, write_command("2", ""));
+    journal_stop(server.journal);
+    uint64_t expected = digest(server.core);
+    end(&server);
+    store_mem_crash(server.store, 0);
+    assert_int_equal(store_checkpoint_record(server.store, &record), 0);
+    assert_true(record.len > TRIED_BYTES);
+    assert_false(recovery_is_refused(&server, expected));
+    for (size_t bit = 0; bit < (size_t)8 * TRIED_BYTES; bit++) {
+        store_mem_crash(server.store, 0); /* the replay has written to it */
+        record.data[bit / 8] = (char)(record.data[bit / 8] ^ 1 << bit % 8);
+        assert_int_equal(store_checkpoint(server.store, buf_as_slice(&record)), 0);
+        refused += recovery_is_refused(&server, expected);
+        record.data[bit / 8] = (char)(record.data[bit / 8] ^ 1 << bit % 8);
+    }
+    assert_int_equal(refused, 8 * TRIED_BYTES);
+    buf_deinit(&record);
+    server_free(&server);
+}
+
 /*
  * A checkpoint record of a version without lineage is accepted; the next checkpoint records the
  * lineage.
@@ -966,6 +1021,7 @@ int main(void)
         cmocka_unit_test(test_checkpoint_is_reported_when_log_is_reached_again),
         cmocka_unit_test(test_commands_run_while_transaction_is_saved),
         cmocka_unit_test(test_only_saver_continues_to_write_ahead),
+        cmocka_unit_test(test_flipped_bit_of_record_is_refused),
         cmocka_unit_test(test_record_without_lineage_is_accepted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
