@@ -67,7 +67,11 @@ int cmdlog_trim(struct cmdlog *log, cmdlog_position before)
         return tl_trace(r);
     if (r == CMDLOG_UNREACHABLE)
         return CMDLOG_UNREACHABLE;
-    REQUIRE(r == 0 && before <= newest.position + 1);
+    if (r == CMDLOG_NOT_FOUND && log->shared != NULL) /* other hosts may forget this one at any time */
+        return 0;
+    REQUIRE(r == 0 && (log->shared != NULL || before <= newest.position + 1));
+    if (before > newest.position + 1) /* it was forgotten and is known again, with an older one */
+        before = newest.position + 1;
     return log->functions->trim(log, before);
 }
 

@@ -67,6 +67,7 @@ struct cmdlog_etcd {
     uint64_t life;     /* 0: none, or ended */
     uint64_t lease_until;
     uint64_t lease_asked;
+    bool was_known; /* a checkpoint was put through this log: a later one creates no key, except as a member's */
 
     /* Appending. */
     struct list entries, puts;

@@ -176,31 +176,97 @@ int metadata__get_checkpoint(struct cmdlog *base, unsigned back, char *buffer, s
     return r;
 }
 
+/*
+ * This host's checkpoint key as of a read: a put that follows from it is a transaction on condition that the key is
+ * still the same. So a put that etcd executes late neither replaces a newer checkpoint nor restores a deleted key.
+ */
+struct own_key {
+    uint64_t created; /* 0: it does not exist */
+    uint64_t version;
+    struct cmdlog_checkpoint newest; /* if it exists */
+};
+
+static int read_key(struct cmdlog_etcd *log, uint64_t until, struct buf *reply, struct own_key *ret)
+{
+    struct etcd_kv kv = {0};
+    int r = range(log, &(struct etcd_range){.key = log->key_checkpoint}, until, reply);
+    struct slice rest = buf_as_slice(reply);
+    *ret = (struct own_key){0};
+    if (r != 0 || (r = etcd_take_kv(&rest, &kv)) <= 0)
+        return r;
+    ret->created = kv.created;
+    ret->version = kv.version;
+    r = take_checkpoint(&kv.value, &ret->newest);
+    return r == 1 ? 0 : r == 0 ? tl_trace(TL_ERR_CORRUPT) : r;
+}
+
+/*
+ * Puts this host's checkpoint key if it is as it was read. A key that does not exist is created in the life `life`
+ * only; 0: in none. Returns: 0; CMDLOG_BUSY: it is not, or that life has ended; CMDLOG_UNREACHABLE; fatal codes.
+ */
+static int put_key(struct cmdlog_etcd *log, const struct own_key *key, struct slice value, uint64_t life,
+                   uint64_t until)
+{
+    REQUIRE(value.len > 0);
+    tl_cleanup(buf_deinit) struct buf request = BUF_INIT(BUF_UNLIMITED), reply = BUF_INIT(BUF_UNLIMITED);
+    struct etcd_txn_reply txn = {0};
+    int status;
+    grpc_frame_begin(&request);
+    etcd_compare_created(&request, log->key_checkpoint, key->created);
+    if (key->created != 0)
+        etcd_compare_version(&request, log->key_checkpoint, key->version);
+    else if (life != 0)
+        etcd_compare_created(&request, log->key_host, life);
+    etcd_branch_put(&request, ETCD_THEN, log->key_checkpoint, value, 0);
+    grpc_frame_end(&request);
+    int r = etcd_client_request(log->client, LANE_CONTROL, ETCD_TXN, buf_as_slice(&request), until, &reply, &status);
+    if (r == TL_ERR_IO && status == GRPC_RESOURCE_EXHAUSTED)
+        return TL_ERR_NO_SPACE;
+    if (r == 0)
+        r = etcd_read_txn(buf_as_slice(&reply), &txn);
+    return r != 0 ? r : txn.succeeded ? 0 : CMDLOG_BUSY;
+}
+
+static bool is_same(const struct cmdlog_checkpoint *a, const struct cmdlog_checkpoint *b)
+{
+    return a->position == b->position && a->log_bytes == b->log_bytes && slice_equal(a->locator, b->locator);
+}
+
+static int try_put_checkpoint(struct cmdlog_etcd *log, const struct cmdlog_checkpoint *checkpoint, uint64_t until)
+{
+    tl_cleanup(buf_deinit) struct buf reply = BUF_INIT(BUF_UNLIMITED), value = BUF_INIT(BUF_UNLIMITED);
+    struct own_key key;
+    pthread_mutex_lock(&log->lock);
+    uint64_t life = log->life;
+    bool was_known = log->was_known;
+    pthread_mutex_unlock(&log->lock);
+    int r = read_key(log, until, &reply, &key);
+    if (r != 0)
+        return r;
+    if (key.created != 0 && (key.newest.position > checkpoint->position || is_same(&key.newest, checkpoint)))
+        return 0;
+    if (key.created == 0 && was_known && life == 0)
+        return CMDLOG_FENCED;
+    append_checkpoint(checkpoint, &value);
+    if (key.created != 0 && key.newest.position != checkpoint->position)
+        append_checkpoint(&key.newest, &value);
+    r = put_key(log, &key, buf_as_slice(&value), was_known ? life : 0, until);
+    return r == CMDLOG_BUSY && key.created == 0 && was_known ? CMDLOG_FENCED : r;
+}
+
 int metadata__put_checkpoint(struct cmdlog *base, const struct cmdlog_checkpoint *checkpoint)
 {
     struct cmdlog_etcd *log = cmdlog_etcd_of(base);
-    struct buf request = BUF_INIT(BUF_UNLIMITED), reply = BUF_INIT(BUF_UNLIMITED), value = BUF_INIT(BUF_UNLIMITED);
-    struct cmdlog_checkpoint before;
-    int r = read_own(log, 0, &reply, &before);
-    bool newer = r != 0 || before.position <= checkpoint->position;
-    append_checkpoint(checkpoint, &value);
-    if (r == 0 && before.position != checkpoint->position)
-        append_checkpoint(&before, &value);
-    buf_clear(&reply);
-    if ((r == 0 && newer) || r == CMDLOG_NOT_FOUND) {
-        grpc_frame_begin(&request);
-        etcd_put_put(&request, log->key_checkpoint, buf_as_slice(&value), 0);
-        grpc_frame_end(&request);
-        int status;
-        r = etcd_client_request(log->client, LANE_CONTROL, ETCD_PUT, buf_as_slice(&request),
-                                clock_boot_us() + TIMEOUT_US, &reply, &status);
-        if (r == TL_ERR_IO && status == GRPC_RESOURCE_EXHAUSTED)
-            r = TL_ERR_NO_SPACE;
+    uint64_t until = clock_boot_us() + 2 * TIMEOUT_US;
+    int r;
+    while ((r = try_put_checkpoint(log, checkpoint, until)) == CMDLOG_BUSY && clock_boot_us() < until)
+        continue;
+    if (r == 0) {
+        pthread_mutex_lock(&log->lock);
+        log->was_known = true;
+        pthread_mutex_unlock(&log->lock);
     }
-    buf_deinit(&request);
-    buf_deinit(&reply);
-    buf_deinit(&value);
-    return r;
+    return r == CMDLOG_BUSY ? CMDLOG_UNREACHABLE : r;
 }
 
 int metadata__list_checkpoints(struct cmdlog *base, uint64_t until, struct cmdlog_known_hosts **ret_hosts)
