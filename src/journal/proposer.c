@@ -12,7 +12,7 @@ enum {
 };
 
 #define FULL_PAUSE_US (50 * TL_MS)
-#define SUBMIT_US (50 * TL_MS) /* limit of one attempt; then the entry is rebuilt from the queue */
+#define SLOT_US (50 * TL_MS) /* limit of one wait for other entries in flight */
 
 /*
  * Returns: whether entries have a life to be in. It is over, and this host not yet out, from when an entry has
@@ -358,7 +358,7 @@ static int submit(struct journal *journal, struct inflight_entry *entry, struct 
     bool in = cluster->joined && cluster->life == entry->life;
     list_append(&cluster->inflight, &entry->link);
     pthread_mutex_unlock(&journal->queue_lock);
-    int r = in ? cmdlog_submit(cluster->log, &part, 1, clock_boot_us() + SUBMIT_US, &number) : CMDLOG_FENCED;
+    int r = in ? cmdlog_submit(cluster->log, &part, 1, clock_boot_us(), &number) : CMDLOG_FENCED;
     pthread_mutex_lock(&journal->queue_lock);
     if (r == 0)
         mark_replaced(cluster, life, number);
@@ -404,9 +404,22 @@ static bool begin_entry(struct journal *journal, uint64_t barrier_clock, struct 
     return begun;
 }
 
+/*
+ * Waits until the log has a slot, before commands are taken, so that those that arrive meanwhile are in the entry, too.
+ * An append costs the members and all hosts much the same, however many commands it has. So while one is in flight
+ * the next one waits for it, unless it is full already.
+ */
+static void await_slot(struct journal *journal)
+{
+    unsigned in_flight = journal__is_group_queued(journal) ? CMDLOG_IN_FLIGHT_MAX - 1 : 0;
+    /* If there is none by then, commands are taken all the same: some may have to be refused. */
+    (void)!cmdlog_await_slot(journal->cluster->log, in_flight, clock_boot_us() + SLOT_US);
+}
+
 static void propose(struct journal *journal)
 {
     struct list taken = LIST_INIT(taken), refused = LIST_INIT(refused);
+    await_slot(journal);
     bool own_refused = settle_inflight(journal, &refused);
     requeue_postponed(journal);
     uint64_t barrier_clock = journal__take_queued(journal, &taken);
