@@ -47,8 +47,6 @@ struct peer {
     bool clock_known;             /* clock_offset_us is of a heartbeat applied in this host's life */
     enum { PEER_UNKNOWN, PEER_AGREES, PEER_DIFFERS } verdict;
     tl_ts reached_ts; /* it serves reads at this timestamp or later, in this life */
-    /* Boot clock: it has been out of the log's list of hosts since; 0: it is in it. */
-    uint64_t absent_since;
     uint64_t reported_at; /* boot clock: the last HOST_GONE submitted for it; 0: none */
 };
 

@@ -1027,6 +1027,32 @@ static void test_host_that_is_newer_than_the_list_is_not_expelled(void **state)
     double_medium_free(medium);
 }
 
+/*
+ * The first list of the log's members without a host shows that its life is over: it is reported at once, so that
+ * writes that wait for it go on.
+ */
+static void test_host_missing_in_list_is_reported_at_once(void **state)
+{
+    struct double_medium *medium = double_medium_new();
+    struct host hosts[2] = {0};
+    (void)state;
+    begin(&hosts[0], medium, "a");
+    begin(&hosts[1], medium, "b");
+    catch_up(&hosts[0]);
+    assert_true(life_of(&hosts[0], "b") != 0);
+    cmdlog_double_freeze_hosts(hosts[0].log, true); /* its own thread finds nothing */
+    cmdlog_double_stay(hosts[1].log);
+    stop(&hosts[1]);
+    const struct cmdlog_hosts none = {.version = 1, .asked = clock_boot_us()};
+    cluster__report_gone(hosts[0].journal, &none);
+    must(run(&hosts[0], write_command(WRITE_INDEX, "1"))); /* after that */
+    assert_true(life_of(&hosts[0], "b") == 0);
+    cmdlog_double_freeze_hosts(hosts[0].log, false);
+    end(&hosts[0]);
+    store_close(hosts[1].store);
+    double_medium_free(medium);
+}
+
 /* A restart from the store keeps the host's number. */
 static void test_restarted_host_keeps_its_number(void **state)
 {
@@ -2225,6 +2251,7 @@ int main(void)
         cmocka_unit_test(test_build_follows_another_after_kill_of_all_hosts),
         cmocka_unit_test(test_host_that_is_newer_than_the_list_is_not_expelled),
         cmocka_unit_test(test_trimmed_log_is_refused_with_the_remedy),
+        cmocka_unit_test(test_host_missing_in_list_is_reported_at_once),
         cmocka_unit_test(test_restarted_host_keeps_its_number),
         cmocka_unit_test(test_checkpoint_counts_bytes_of_log),
         cmocka_unit_test(test_lag_is_what_a_heartbeat_lacks),
