@@ -513,8 +513,8 @@ static int wait_for_slot(struct cmdlog_etcd *log, uint64_t bytes, uint64_t until
     return r;
 }
 
-static int submit(struct cmdlog_etcd *log, const struct slice *parts, size_t count, uint64_t until, unsigned waiters,
-                  struct submission **ret_entry)
+static int begin_submission(struct cmdlog_etcd *log, const struct slice *parts, size_t count, uint64_t until,
+                            unsigned waiters, struct submission **ret_entry)
 {
     size_t len = 0;
     for (size_t i = 0; i < count; i++)
@@ -554,7 +554,7 @@ int appender__submit(struct cmdlog *base, const struct slice *parts, size_t coun
     REQUIRE(count > 0);
     struct cmdlog_etcd *log = cmdlog_etcd_of(base);
     struct submission *entry;
-    int r = submit(log, parts, count, until, 0, &entry);
+    int r = begin_submission(log, parts, count, until, 0, &entry);
     if (r != 0)
         return r;
     *ret_number = entry->last;
@@ -612,7 +612,7 @@ int appender__append(struct cmdlog *base, const struct slice *parts, size_t coun
     REQUIRE(count > 0);
     struct cmdlog_etcd *log = cmdlog_etcd_of(base);
     struct submission *entry;
-    int r = submit(log, parts, count, CMDLOG_FOREVER, 1, &entry);
+    int r = begin_submission(log, parts, count, CMDLOG_FOREVER, 1, &entry);
     if (r != 0)
         return r;
     etcd_client_wake(log->client);

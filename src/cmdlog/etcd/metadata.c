@@ -15,7 +15,7 @@ enum { TIMEOUT_US = 5 * TL_SECOND /* of calls that have no `until` */ };
 
 /* --- Requests ----------------------------------------------------------------------------------------------------- */
 
-static int range(struct cmdlog_etcd *log, const struct etcd_range *range, uint64_t until, struct buf *reply)
+static int read_range(struct cmdlog_etcd *log, const struct etcd_range *range, uint64_t until, struct buf *reply)
 {
     REQUIRE(range->key.len > 0);
     struct buf request = BUF_INIT(BUF_UNLIMITED);
@@ -34,10 +34,10 @@ int metadata__read_head(struct cmdlog *base, uint64_t until, cmdlog_position *re
     struct buf reply = BUF_INIT(BUF_UNLIMITED);
     struct etcd_kv kv = {0};
     cmdlog_position position = 0;
-    int r = range(log,
-                  &(struct etcd_range){
-                      .key = log->logs, .end = log->logs_end, .keys_only = true, .newest_first = true, .limit = 1},
-                  until, &reply);
+    int r = read_range(log,
+                       &(struct etcd_range){
+                           .key = log->logs, .end = log->logs_end, .keys_only = true, .newest_first = true, .limit = 1},
+                       until, &reply);
     struct slice rest = buf_as_slice(&reply);
     if (r == 0 && (r = etcd_take_kv(&rest, &kv)) >= 0) {
         position = kv.modified;
@@ -59,7 +59,7 @@ static int first_key(struct cmdlog_etcd *log, struct slice from, struct slice en
     struct etcd_range first = {.key = from, .end = end, .keys_only = true, .serializable = true, .limit = 1};
     tl_cleanup(buf_deinit) struct buf reply = BUF_INIT(BUF_UNLIMITED);
     struct etcd_kv kv;
-    int r = range(log, &first, until, &reply);
+    int r = read_range(log, &first, until, &reply);
     struct slice rest = buf_as_slice(&reply);
     if (r != 0 || (r = etcd_take_kv(&rest, &kv)) < 0)
         return r;
@@ -87,7 +87,7 @@ int metadata__read_genesis(struct cmdlog *base, uint64_t until, struct buf *byte
     struct cmdlog_etcd *log = cmdlog_etcd_of(base);
     struct buf reply = BUF_INIT(BUF_UNLIMITED);
     struct etcd_kv kv;
-    int r = range(log, &(struct etcd_range){.key = log->key_genesis}, until, &reply);
+    int r = read_range(log, &(struct etcd_range){.key = log->key_genesis}, until, &reply);
     struct slice rest = buf_as_slice(&reply);
     if (r == 0 && (r = etcd_take_kv(&rest, &kv)) == 1) {
         buf_slice(bytes, kv.value);
@@ -151,7 +151,7 @@ static int read_own(struct cmdlog_etcd *log, unsigned back, struct buf *reply, s
 {
     REQUIRE(back < 2);
     struct etcd_kv kv = {0};
-    int r = range(log, &(struct etcd_range){.key = log->key_checkpoint}, clock_boot_us() + TIMEOUT_US, reply);
+    int r = read_range(log, &(struct etcd_range){.key = log->key_checkpoint}, clock_boot_us() + TIMEOUT_US, reply);
     struct slice rest = buf_as_slice(reply);
     if (r != 0 || (r = etcd_take_kv(&rest, &kv)) < 0)
         return r;
@@ -189,7 +189,7 @@ struct own_key {
 static int read_key(struct cmdlog_etcd *log, uint64_t until, struct buf *reply, struct own_key *ret)
 {
     struct etcd_kv kv = {0};
-    int r = range(log, &(struct etcd_range){.key = log->key_checkpoint}, until, reply);
+    int r = read_range(log, &(struct etcd_range){.key = log->key_checkpoint}, until, reply);
     struct slice rest = buf_as_slice(reply);
     *ret = (struct own_key){0};
     if (r != 0 || (r = etcd_take_kv(&rest, &kv)) <= 0)
@@ -275,7 +275,7 @@ int metadata__list_checkpoints(struct cmdlog *base, uint64_t until, struct cmdlo
     struct buf reply = BUF_INIT(BUF_UNLIMITED);
     struct etcd_kv kv;
     size_t count = 0;
-    int r = range(log, &(struct etcd_range){.key = log->checkpoints, .end = log->checkpoints_end}, until, &reply);
+    int r = read_range(log, &(struct etcd_range){.key = log->checkpoints, .end = log->checkpoints_end}, until, &reply);
     struct slice rest = buf_as_slice(&reply);
     while (r == 0 && (r = etcd_take_kv(&rest, &kv)) == 1) {
         count++;
@@ -339,11 +339,11 @@ static int is_abandoned(struct cmdlog_etcd *log, const struct etcd_kv *kv, const
     struct buf reply = BUF_INIT(BUF_UNLIMITED), key = BUF_INIT(BUF_UNLIMITED);
     struct etcd_kv now = {0}, host = {0};
     cmdlog_etcd__key(&key, log, "host", slice_from_offset(kv->key, log->logs.len));
-    int r = range(log, &(struct etcd_range){.key = buf_as_slice(&key), .keys_only = true}, until, &reply);
+    int r = read_range(log, &(struct etcd_range){.key = buf_as_slice(&key), .keys_only = true}, until, &reply);
     struct slice rest = buf_as_slice(&reply);
     if (r == 0 && (r = etcd_take_kv(&rest, &host)) >= 0) {
         buf_clear(&reply);
-        r = range(log, &(struct etcd_range){.key = kv->key, .keys_only = true}, until, &reply);
+        r = read_range(log, &(struct etcd_range){.key = kv->key, .keys_only = true}, until, &reply);
         rest = buf_as_slice(&reply);
         if (r == 0)
             r = etcd_take_kv(&rest, &now);
@@ -386,7 +386,8 @@ static int retain_all_parts(struct cmdlog_etcd *log, uint64_t until, cmdlog_posi
     REQUIRE(*bound > 0);
     struct buf reply = BUF_INIT(BUF_UNLIMITED);
     struct etcd_kv kv;
-    int r = range(log, &(struct etcd_range){.key = log->logs, .end = log->logs_end, .revision = *bound}, until, &reply);
+    int r = read_range(log, &(struct etcd_range){.key = log->logs, .end = log->logs_end, .revision = *bound}, until,
+                       &reply);
     struct slice rest = buf_as_slice(&reply);
     while (r == 0 && (r = etcd_take_kv(&rest, &kv)) == 1)
         r = retain_parts(log, &kv, until, bound);
@@ -394,7 +395,7 @@ static int retain_all_parts(struct cmdlog_etcd *log, uint64_t until, cmdlog_posi
     return r;
 }
 
-static int compact(struct cmdlog_etcd *log, cmdlog_position up_to, uint64_t until)
+static int compact_log(struct cmdlog_etcd *log, cmdlog_position up_to, uint64_t until)
 {
     REQUIRE(up_to > 0);
     struct buf request = BUF_INIT(BUF_UNLIMITED), reply = BUF_INIT(BUF_UNLIMITED);
@@ -446,8 +447,8 @@ static int drop_halts(struct cmdlog_etcd *log, const struct cmdlog_known_hosts *
     REQUIRE(bound > 0);
     tl_cleanup(buf_deinit) struct buf reply = BUF_INIT(BUF_UNLIMITED);
     struct etcd_kv kv;
-    int r =
-        range(log, &(struct etcd_range){.key = log->halted, .end = log->halted_end, .keys_only = true}, until, &reply);
+    int r = read_range(log, &(struct etcd_range){.key = log->halted, .end = log->halted_end, .keys_only = true}, until,
+                       &reply);
     struct slice rest = buf_as_slice(&reply);
     while (r == 0 && (r = etcd_take_kv(&rest, &kv)) == 1) {
         struct slice name = slice_from_offset(kv.key, log->halted.len);
@@ -473,7 +474,7 @@ int metadata__trim(struct cmdlog *base, cmdlog_position before)
     r = bound == 0 ? 0 : retain_all_parts(log, until, &bound);
     bool trims = r == 0 && bound > 0; /* else another host may have trimmed beyond it: CMDLOG_TRIMMED */
     if (trims)
-        r = compact(log, bound, until);
+        r = compact_log(log, bound, until);
     if (r == 0) {
         pthread_mutex_lock(&log->lock);
         log->oldest = bound + 1 > log->oldest ? bound + 1 : log->oldest;
