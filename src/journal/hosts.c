@@ -318,8 +318,8 @@ static bool is_in(const struct cmdlog_hosts *in, const struct journal_host *host
 }
 
 /* Returns: whether HOST_GONE must be submitted for the host now. Requires: queue_lock. */
-static bool must_report_gone(const struct cluster *cluster, const struct journal_host *host, const struct cmdlog_hosts *in,
-                             uint64_t now)
+static bool must_report_gone(const struct cluster *cluster, const struct journal_host *host,
+                             const struct cmdlog_hosts *in, uint64_t now)
 {
     const struct peer *peer = &cluster->peers[host->number];
     if (!host->live || host->self || is_in(in, host))

@@ -350,7 +350,7 @@ static void warn_unused_options(const struct poison *poison, const struct poison
 }
 
 static int decide_alone(const struct poison *poison, struct cmdlog *log, struct at_work *at_work,
-                  const struct poison_choice *choice, char **ret_reason)
+                        const struct poison_choice *choice, char **ret_reason)
 {
     REQUIRE(poison->in_log && poison->found.position != 0);
     if (choice->skip == poison->found.position)

@@ -64,7 +64,7 @@ struct cmdlog_double {
     bool refuse_at_submit;   /* cmdlog_double_refuse_held() */
     uint64_t refused_newest; /* numbers up to this one that no entry has taken again were refused */
     unsigned busy; /* submissions that failed with CMDLOG_BUSY */
-    bool patient, waiting; /* cmdlog_double_set_patient() */
+    bool patient, waiting;       /* cmdlog_double_set_patient() */
     struct cmdlog_hosts *frozen; /* cmdlog_double_freeze_hosts(); NULL: it is not; names are the medium's */
     unsigned frozen_lists;
 };

@@ -2,7 +2,7 @@
 """A disk whose syncs fail or take long, for any program, also one that makes system calls by itself, as those in Go (etcd) do.
 
 The program runs under a seccomp filter that hands its fsync() and fdatasync() to a thread of the test (seccomp_unotify(2)), which lets them
-go on, delays them, one after the other as a disk would, or fails them with EIO. Needs Linux 5.5 and no privileges.
+continue, delays them, one after the other as a disk would, or fails them with EIO. Needs Linux 5.5 and no privileges.
 
     python3 syncs.py SOCKET PROGRAM ...     what Syncs.start() runs: installs the filter, sends the descriptor, becomes the program
 """
@@ -35,7 +35,7 @@ class Syncs:
 
     def set(self, fail=False, delay=0):
         self.fail, self.delay = fail, delay
-        self.changed.set()  # what is delayed now goes on
+        self.changed.set()  # a delayed call continues now
         self.changed = threading.Event()
 
     def start(self, inside, *command, **more):
@@ -49,7 +49,7 @@ class Syncs:
     def serve(self, near):
         with near:
             descriptors = socket.recv_fds(near, 1, 1)[1]
-        if not descriptors:  # the program could not be started; who waits for it finds that
+        if not descriptors:  # the program could not be started, which its Popen shows
             return
         poll = select.poll()
         poll.register(descriptors[0], select.POLLIN)

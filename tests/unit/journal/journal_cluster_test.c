@@ -1029,7 +1029,7 @@ static void test_host_that_is_newer_than_the_list_is_not_expelled(void **state)
 
 /*
  * The first list of the log's members without a host shows that its life is over: it is reported at once, so that
- * writes that wait for it go on.
+ * writes that wait for it are answered.
  */
 static void test_host_missing_in_list_is_reported_at_once(void **state)
 {
