@@ -67,7 +67,11 @@ int cmdlog_trim(struct cmdlog *log, cmdlog_position before)
         return tl_trace(r);
     if (r == CMDLOG_UNREACHABLE)
         return CMDLOG_UNREACHABLE;
-    REQUIRE(r == 0 && before <= newest.position + 1);
+    if (r == CMDLOG_NOT_FOUND && log->shared != NULL) /* other hosts may forget this one at any time */
+        return 0;
+    REQUIRE(r == 0 && (log->shared != NULL || before <= newest.position + 1));
+    if (before > newest.position + 1) /* it was forgotten and is known again, with an older one */
+        before = newest.position + 1;
     return log->functions->trim(log, before);
 }
 
@@ -153,6 +157,12 @@ int cmdlog_submit(struct cmdlog *log, const struct slice *parts, size_t count, u
         len += parts[i].len;
     REQUIRE(len > 0 && len <= CMDLOG_SHARED_ENTRY_MAX);
     return log->shared->submit(log, parts, count, until, ret_number);
+}
+
+int cmdlog_await_slot(struct cmdlog *log, unsigned in_flight, uint64_t until)
+{
+    REQUIRE(in_flight < CMDLOG_IN_FLIGHT_MAX);
+    return log->shared->await_slot(log, in_flight, until);
 }
 
 int cmdlog_outcome(struct cmdlog *log, uint64_t number, uint64_t until, cmdlog_position *ret_position)

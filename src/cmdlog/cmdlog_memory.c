@@ -62,6 +62,7 @@ struct cmdlog_memory {
     /* Only of a log opened as a host: */
     struct medium_host *host;
     uint64_t life; /* that this log has joined; it has ended if the host's differs */
+    bool was_known; /* a checkpoint was recorded through this log */
     struct {
         uint64_t number;
         cmdlog_position position;
@@ -353,13 +354,24 @@ static bool is_partitioned(const struct cmdlog *log)
     return host != NULL && host->partitioned;
 }
 
-static int memory_put_checkpoint(struct cmdlog *log, const struct cmdlog_checkpoint *checkpoint)
+/* Returns: whether the host was known, has been forgotten, and is no member. Requires: the lock. */
+static bool is_forgotten(const struct cmdlog_memory *log)
 {
-    struct cmdlog_medium *medium = medium_of(log);
-    struct cmdlog_checkpoint *checkpoints = checkpoints_of(log);
+    REQUIRE(mutex_is_held(&log->medium->lock));
+    const struct medium_host *host = log->host;
+    bool is_member = host != NULL && log->life != 0 && host->life == log->life;
+    return host != NULL && host->checkpoints[0].locator.data == NULL && log->was_known && !is_member;
+}
+
+static int memory_put_checkpoint(struct cmdlog *base, const struct cmdlog_checkpoint *checkpoint)
+{
+    struct cmdlog_memory *log = (struct cmdlog_memory *)base;
+    struct cmdlog_medium *medium = log->medium;
+    struct cmdlog_checkpoint *checkpoints = checkpoints_of(base);
     pthread_mutex_lock(&medium->lock);
-    bool away = is_partitioned(log);
-    if (!away && checkpoint->position >= checkpoints[0].position) {
+    int r = is_partitioned(base) ? CMDLOG_UNREACHABLE : is_forgotten(log) ? CMDLOG_FENCED : 0;
+    log->was_known = log->was_known || r == 0;
+    if (r == 0 && checkpoint->position >= checkpoints[0].position) {
         bool again = checkpoint->position == checkpoints[0].position;
         REQUIRE(checkpoint->position <= medium->durable);
         free_bytes(checkpoints[again ? 0 : 1].locator);
@@ -369,7 +381,7 @@ static int memory_put_checkpoint(struct cmdlog *log, const struct cmdlog_checkpo
             (struct cmdlog_checkpoint){checkpoint->position, mem_dup_slice(checkpoint->locator), checkpoint->log_bytes};
     }
     pthread_mutex_unlock(&medium->lock);
-    return away ? CMDLOG_UNREACHABLE : 0;
+    return r;
 }
 
 static int memory_get_checkpoint(struct cmdlog *log, unsigned back, char *buffer,
@@ -660,6 +672,15 @@ static int shared_submit(struct cmdlog *base, const struct slice *parts, size_t 
     return r;
 }
 
+/* An append is never in flight here: it is in the log when it has been submitted. */
+static int shared_await_slot(struct cmdlog *base, unsigned in_flight, uint64_t until)
+{
+    (void)base;
+    (void)in_flight;
+    (void)until;
+    return 0;
+}
+
 static int shared_answer(struct cmdlog *base, uint64_t number, uint64_t until, cmdlog_position *ret_position)
 {
     struct cmdlog_memory *log = memory_of(base);
@@ -911,6 +932,7 @@ static const struct cmdlog_shared_functions shared = {
     .lease = shared_lease,
     .list_hosts = shared_list_hosts,
     .submit = shared_submit,
+    .await_slot = shared_await_slot,
     .outcome = shared_answer,
     .await = shared_await,
     .interrupt = shared_interrupt,

@@ -46,9 +46,7 @@ struct peer {
     int64_t clock_offset_us;      /* its wall clock minus this host's when that was applied */
     bool clock_known;             /* clock_offset_us is of a heartbeat applied in this host's life */
     enum { PEER_UNKNOWN, PEER_AGREES, PEER_DIFFERS } verdict;
-    tl_ts reached_ts; /* it serves reads at this timestamp or later, in this life */
-    /* Boot clock: it has been out of the log's list of hosts since; 0: it is in it. */
-    uint64_t absent_since;
+    tl_ts reached_ts;     /* it serves reads at this timestamp or later, in this life */
     uint64_t reported_at; /* boot clock: the last HOST_GONE submitted for it; 0: none */
 };
 
@@ -100,6 +98,9 @@ struct cluster {
     uint64_t beat_at;                   /* boot clock: next heartbeat */
     uint64_t sent_barrier_clock;        /* barrier clock in the newest heartbeat */
     bool ticking;                       /* a TICK is in flight */
+    size_t sent_commands;               /* of clients, in the newest entry; the proposer's */
+    uint64_t sent_at;                   /* boot clock: when that was submitted; the proposer's */
+    unsigned vain_waits, waits_left_out; /* await_returning(); the proposer's */
     size_t alone;                       /* so many next commands have an entry of their own each; the proposer's */
     bool maintaining;                   /* a MAINTAIN is in flight */
     bool more;                          /* the last MAINTAIN did not finish its work */

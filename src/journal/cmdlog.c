@@ -315,7 +315,8 @@ uint64_t journal__apply_logged(struct journal *journal, struct list *taken, stru
 
 /*
  * Reports a durable checkpoint to the log and trims the log before it. On a full disk both wait for
- * the next checkpoint; if the log cannot be reached, journal__advance_checkpoints() tries again; in a
+ * the next checkpoint; if the log cannot be reached, or this host was forgotten while it was out of the
+ * cluster, journal__advance_checkpoints() tries again, so that it is known when it is a member again; in a
  * cluster whose log has no space, journal__trim_again() does, since the next checkpoint needs writes,
  * which are refused. Runs without core_lock, so a newer checkpoint may have been reported since; then
  * there is nothing to do.
@@ -330,7 +331,8 @@ static void report_checkpoint(struct journal *journal, const struct cmdlog_check
     if (r == 0 && newer)
         journal->reported = checkpoint->position;
     if (newer)
-        atomic_store_explicit(&journal->report_pending, r == CMDLOG_UNREACHABLE, memory_order_relaxed);
+        atomic_store_explicit(&journal->report_pending, r == CMDLOG_UNREACHABLE || r == CMDLOG_FENCED,
+                              memory_order_relaxed);
     if (newer)
         journal->report_refused = r == TL_ERR_NO_SPACE;
     pthread_mutex_unlock(&journal->report_lock);

@@ -16,7 +16,6 @@
 enum { EXIT_DIFFERS = 71 };
 
 #define JOIN_US TL_SECOND
-#define ABSENT_US TL_SECOND /* absence from the log's list after which a host is reported as gone */
 #define REPORT_AGAIN_US (2 * TL_SECOND)
 #define REFUSAL_TOLD_US (2 * BEAT_US) /* a host that runs has sent a heartbeat by then */
 
@@ -319,19 +318,17 @@ static bool is_in(const struct cmdlog_hosts *in, const struct journal_host *host
 }
 
 /* Returns: whether HOST_GONE must be submitted for the host now. Requires: queue_lock. */
-static bool must_report_gone(struct cluster *cluster, const struct journal_host *host, const struct cmdlog_hosts *in,
-                             uint64_t now)
+static bool must_report_gone(const struct cluster *cluster, const struct journal_host *host,
+                             const struct cmdlog_hosts *in, uint64_t now)
 {
-    struct peer *peer = &cluster->peers[host->number];
-    if (!host->live || host->self || is_in(in, host)) {
-        peer->absent_since = 0;
+    const struct peer *peer = &cluster->peers[host->number];
+    if (!host->live || host->self || is_in(in, host))
         return false;
-    }
-    if (peer->absent_since == 0)
-        peer->absent_since = now;
-    /* A list that was asked for before the life is no evidence that the life is over. */
-    return in->asked > peer->began && now - peer->absent_since >= ABSENT_US &&
-           (peer->reported_at == 0 || now - peer->reported_at >= REPORT_AGAIN_US);
+    /*
+     * A list that was asked for before the life is no evidence that the life is over. One that was asked for later is,
+     * at once: a life is never listed again (guarantee 10).
+     */
+    return in->asked > peer->began && (peer->reported_at == 0 || now - peer->reported_at >= REPORT_AGAIN_US);
 }
 
 /* `joined`: this host has. */

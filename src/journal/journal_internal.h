@@ -406,6 +406,8 @@ void journal__start_input_barrier(struct journal *journal);
  * Requires: `taken` is empty.
  */
 uint64_t journal__take_queued(struct journal *journal, struct list *taken);
+/* Returns: whether journal__take_queued() would take as much as it may. */
+bool journal__is_group_queued(struct journal *journal);
 /*
  * Returns: the work that a command is expected to do, by its size; what depends on the core's state
  *          does not count.

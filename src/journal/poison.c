@@ -321,7 +321,7 @@ static int refuse_loading(const struct poison *poison, char **ret_reason)
     return POISON_REFUSED;
 }
 
-static int skip(const struct poison *poison, struct cmdlog *log, struct at_work *at_work)
+static int skip_entry(const struct poison *poison, struct cmdlog *log, struct at_work *at_work)
 {
     REQUIRE(poison->in_log && poison->last);
     struct command *command = command_new(COMMAND_SKIP, DIALECT_7);
@@ -349,12 +349,12 @@ static void warn_unused_options(const struct poison *poison, const struct poison
                     choice->retry);
 }
 
-static int decide(const struct poison *poison, struct cmdlog *log, struct at_work *at_work,
-                  const struct poison_choice *choice, char **ret_reason)
+static int decide_alone(const struct poison *poison, struct cmdlog *log, struct at_work *at_work,
+                        const struct poison_choice *choice, char **ret_reason)
 {
     REQUIRE(poison->in_log && poison->found.position != 0);
     if (choice->skip == poison->found.position)
-        return poison->last ? skip(poison, log, at_work) : refuse_entry(poison, ret_reason);
+        return poison->last ? skip_entry(poison, log, at_work) : refuse_entry(poison, ret_reason);
     if (choice->retry == poison->found.position)
         at_work_retry_entry(at_work);
     else if (poison->found.ends >= AT_WORK_ENDS_MAX)
@@ -389,7 +389,7 @@ int poison_settle(struct store *store, struct cmdlog *log, struct at_work *at_wo
     if (r == 0) {
         warn_unused_options(&poison, choice);
         if (poison.in_log)
-            r = decide(&poison, log, at_work, choice, ret_reason);
+            r = decide_alone(&poison, log, at_work, choice, ret_reason);
         else if (poison.loading)
             r = decide_loading(&poison, at_work, choice, ret_reason);
     }
@@ -584,7 +584,7 @@ static int skip_in_cluster(const struct poison_host *host, const struct poison *
 }
 
 /* Records that this host has stopped before the entry. Requires: it has never applied it. */
-static int halt(const struct poison_host *host, const struct poison *poison, struct cmdlog *log)
+static int halt_at_entry(const struct poison_host *host, const struct poison *poison, struct cmdlog *log)
 {
     int r;
     UNTIL_REACHED(r, host, cmdlog_halt(log, poison->found.position, clock_boot_us() + ATTEMPT_US));
@@ -602,7 +602,7 @@ static int decide_in_cluster(const struct poison_host *host, const struct poison
     if (choice->retry == poison->found.position) {
         at_work_retry_entry(at_work);
     } else if (skips || poison->found.ends >= AT_WORK_ENDS_MAX) {
-        if (applied_by.len > 0 || (r = halt(host, poison, log)) != 0)
+        if (applied_by.len > 0 || (r = halt_at_entry(host, poison, log)) != 0)
             return r != 0 ? r : refuse_in_cluster(poison, applied_by, ret_reason);
         return skips ? skip_in_cluster(host, poison, log, ret_reason)
                      : refuse_in_cluster(poison, applied_by, ret_reason);
@@ -618,7 +618,7 @@ static int decide_in_cluster(const struct poison_host *host, const struct poison
  * Reads the skips, after this host is known and has resumed: from then on no further entry can be
  * skipped while it runs (cmdlog README.md, guarantee 15).
  */
-static int resume(const struct poison_host *host, struct cmdlog *log, struct cmdlog_skips **ret_skips)
+static int resume_and_read_skips(const struct poison_host *host, struct cmdlog *log, struct cmdlog_skips **ret_skips)
 {
     int r;
     UNTIL_REACHED(r, host, cmdlog_resume(log, clock_boot_us() + ATTEMPT_US));
@@ -662,7 +662,7 @@ int poison_settle_cluster(struct cmdlog *log, const struct poison_host *host, st
             r = decide_in_cluster(host, &poison, log, at_work, choice, buf_as_slice(&applied_by), ret_reason);
     }
     if (r == 0)
-        r = resume(host, log, ret_skips);
+        r = resume_and_read_skips(host, log, ret_skips);
     if (r == 0 && cmdlog_is_skipped(*ret_skips, poison.found.position))
         at_work_forget_entry(at_work);
     buf_deinit(&poison.text);

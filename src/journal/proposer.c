@@ -9,10 +9,13 @@
 
 enum {
     ENTRY_BYTES = 1 << 20, /* an entry of this size gets no further command */
+    VAIN_MAX = 32,
 };
 
 #define FULL_PAUSE_US (50 * TL_MS)
-#define SUBMIT_US (50 * TL_MS) /* limit of one attempt; then the entry is rebuilt from the queue */
+#define SLOT_US (50 * TL_MS)  /* limit of one wait for other entries in flight */
+#define RETURN_US (3 * TL_MS) /* limit of the wait for clients that are being answered */
+#define RETURN_POLL_US 100
 
 /*
  * Returns: whether entries have a life to be in. It is over, and this host not yet out, from when an entry has
@@ -102,7 +105,7 @@ static void ticked(struct command *command)
 }
 
 /* Makes a command of the journal's own. Requires: queue_lock. */
-static struct command *own(struct journal *journal, enum command_type type)
+static struct command *own_command(struct journal *journal, enum command_type type)
 {
     REQUIRE(journal__holds(&journal->queue_lock));
     struct command *command = command_new(type, DIALECT_7);
@@ -123,7 +126,7 @@ static void add_own(struct journal *journal, uint64_t barrier_clock, struct list
     REQUIRE(journal__holds(&journal->queue_lock));
     struct cluster *cluster = journal->cluster;
     if (is_beat_due(journal)) {
-        struct command *beat = own(journal, COMMAND_HEARTBEAT);
+        struct command *beat = own_command(journal, COMMAND_HEARTBEAT);
         cluster->sent_barrier_clock =
             barrier_clock > cluster->sent_barrier_clock ? barrier_clock : cluster->sent_barrier_clock;
         beat->heartbeat = (struct heartbeat_command){.barrier_clock = cluster->sent_barrier_clock,
@@ -134,7 +137,7 @@ static void add_own(struct journal *journal, uint64_t barrier_clock, struct list
         list_append(taken, &beat->link);
     }
     if (is_tick_due(journal)) {
-        struct command *tick = own(journal, COMMAND_TICK);
+        struct command *tick = own_command(journal, COMMAND_TICK);
         tick->tick.barrier_clock = cluster->barrier_clock_min;
         tick->on_done = ticked;
         tick->context = journal;
@@ -159,6 +162,12 @@ static void refuse_large(struct journal *journal, struct list *taken, struct lis
     pthread_mutex_unlock(&journal->core_lock);
 }
 
+/* Returns: whether it is one of add_own(), which may have been queued by requeue_taken(). */
+static bool is_own(const struct command *command)
+{
+    return command->type == COMMAND_HEARTBEAT || command->type == COMMAND_TICK;
+}
+
 /* Encodes commands up to the size of an entry, or the next one if it is tried alone. The rest stays in `taken`. */
 static void write_entry(struct journal *journal, struct inflight_entry *entry, struct list *taken)
 {
@@ -171,13 +180,16 @@ static void write_entry(struct journal *journal, struct inflight_entry *entry, s
     buf_clear(&journal->entry);
     command_group_begin(&head, &journal->entry);
     bool alone = journal->cluster->alone > 0;
+    journal->cluster->sent_commands = 0;
     while (!list_empty(taken) && journal->entry.len < ENTRY_BYTES && !(alone && !list_empty(&entry->commands))) {
-        struct list *link = taken->next;
-        list_remove(link);
-        list_append(&entry->commands, link);
-        command_group_add(list_entry(link, struct command, link), &journal->entry);
+        struct command *command = list_entry(taken->next, struct command, link);
+        list_remove(&command->link);
+        list_append(&entry->commands, &command->link);
+        command_group_add(command, &journal->entry);
+        journal->cluster->sent_commands += !is_own(command);
     }
     journal->cluster->alone -= alone;
+    journal->cluster->sent_at = clock_boot_us();
 }
 
 /* Requires: queue_lock. */
@@ -191,12 +203,6 @@ static void requeue_taken(struct journal *journal, struct list *taken)
         list_insert_before(first, link);
         journal->taken--;
     }
-}
-
-/* Returns: whether it is one of add_own(), which may have been queued by requeue_taken(). */
-static bool is_own(const struct command *command)
-{
-    return command->type == COMMAND_HEARTBEAT || command->type == COMMAND_TICK;
 }
 
 /*
@@ -348,7 +354,8 @@ static bool is_inflight(const struct cluster *cluster, const struct inflight_ent
  * entry. If it has no space, as refuse_entry().
  * Returns: as cmdlog_submit(); 0: it was applied or queued again meanwhile.
  */
-static int submit(struct journal *journal, struct inflight_entry *entry, struct list *refused, bool *ret_own_refused)
+static int submit_entry(struct journal *journal, struct inflight_entry *entry, struct list *refused,
+                        bool *ret_own_refused)
 {
     struct cluster *cluster = journal->cluster;
     struct slice part = buf_as_slice(&journal->entry);
@@ -358,7 +365,7 @@ static int submit(struct journal *journal, struct inflight_entry *entry, struct 
     bool in = cluster->joined && cluster->life == entry->life;
     list_append(&cluster->inflight, &entry->link);
     pthread_mutex_unlock(&journal->queue_lock);
-    int r = in ? cmdlog_submit(cluster->log, &part, 1, clock_boot_us() + SUBMIT_US, &number) : CMDLOG_FENCED;
+    int r = in ? cmdlog_submit(cluster->log, &part, 1, clock_boot_us(), &number) : CMDLOG_FENCED;
     pthread_mutex_lock(&journal->queue_lock);
     if (r == 0)
         mark_replaced(cluster, life, number);
@@ -404,9 +411,61 @@ static bool begin_entry(struct journal *journal, uint64_t barrier_clock, struct 
     return begun;
 }
 
+static size_t queue_length(struct journal *journal)
+{
+    pthread_mutex_lock(&journal->queue_lock);
+    size_t length = (size_t)(journal->queued - journal->taken);
+    pthread_mutex_unlock(&journal->queue_lock);
+    return length;
+}
+
+/*
+ * Waits for the next commands of the clients whose commands were in the newest entry: they are being answered.
+ * Otherwise there would be two groups of clients, of which one's entry is in flight while the other one waits, and
+ * twice as many appends. `wanted`: as many commands as are queued then. A single client never waits. After a wait in
+ * vain, as when clients are gone or send rarely, the next ones are left out: one, then two, and so on up to VAIN_MAX.
+ */
+static void await_returning(struct journal *journal, size_t wanted)
+{
+    struct cluster *cluster = journal->cluster;
+    uint64_t now = clock_boot_us(), took = now - cluster->sent_at;
+    uint64_t until = now + (took / 2 < RETURN_US ? took / 2 : RETURN_US);
+    if (took > SLOT_US || queue_length(journal) >= wanted)
+        return;
+    if (cluster->waits_left_out > 0) {
+        cluster->waits_left_out--;
+        return;
+    }
+    bool there;
+    while (!(there = queue_length(journal) >= wanted) && clock_boot_us() < until)
+        usleep((useconds_t)RETURN_POLL_US);
+    if (there)
+        cluster->vain_waits = 0;
+    else
+        cluster->waits_left_out = cluster->vain_waits =
+            cluster->vain_waits < VAIN_MAX ? cluster->vain_waits + 1 : VAIN_MAX;
+}
+
+/*
+ * Waits until the log has a slot, before commands are taken, so that those that arrive meanwhile are in the entry, too.
+ * An append costs the members and all hosts much the same, however many commands it has. So while one is in flight
+ * the next one waits for it, unless it is full already.
+ */
+static void await_slot(struct journal *journal)
+{
+    struct cluster *cluster = journal->cluster;
+    bool is_full = journal__is_group_queued(journal);
+    bool was_busy = cmdlog_await_slot(cluster->log, 0, 0) != 0;
+    /* Without a slot by then, commands are taken all the same: some may have to be refused. */
+    int r = cmdlog_await_slot(cluster->log, is_full ? CMDLOG_IN_FLIGHT_MAX - 1 : 0, clock_boot_us() + SLOT_US);
+    if (r == 0 && !is_full)
+        await_returning(journal, cluster->sent_commands + (was_busy ? queue_length(journal) : 0));
+}
+
 static void propose(struct journal *journal)
 {
     struct list taken = LIST_INIT(taken), refused = LIST_INIT(refused);
+    await_slot(journal);
     bool own_refused = settle_inflight(journal, &refused);
     requeue_postponed(journal);
     uint64_t barrier_clock = journal__take_queued(journal, &taken);
@@ -419,7 +478,7 @@ static void propose(struct journal *journal)
         pthread_mutex_lock(&journal->queue_lock);
         requeue_taken(journal, &taken);
         pthread_mutex_unlock(&journal->queue_lock);
-        int r = submit(journal, entry, &refused, &own_refused);
+        int r = submit_entry(journal, entry, &refused, &own_refused);
         if (r != 0)
             cluster__expire_commands(journal);
     } else {

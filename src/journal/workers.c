@@ -227,6 +227,20 @@ static uint64_t end_group(struct journal *journal)
     return barrier_clock;
 }
 
+bool journal__is_group_queued(struct journal *journal)
+{
+    size_t count = 0;
+    uint64_t work = 0;
+    pthread_mutex_lock(&journal->queue_lock);
+    for (struct list *link = journal->queue.next;
+         link != &journal->queue && count < journal->group_max && work < GROUP_WORK; link = link->next) {
+        work += journal__expected_work(list_entry(link, struct command, link));
+        count++;
+    }
+    pthread_mutex_unlock(&journal->queue_lock);
+    return count >= journal->group_max || work >= GROUP_WORK;
+}
+
 uint64_t journal__take_queued(struct journal *journal, struct list *taken)
 {
     REQUIRE(list_empty(taken));

@@ -4,7 +4,7 @@
 
 All clients of list_append_test.py, bank_test.py and lock_lost_updates_test.py work on one cluster at the same time, each client a process. Rounds of
 faults hit hosts and members: killed, stopped beyond the lease and continued, cut off, cut off in one direction, a slow link, clocks
-set, a full disk, syncs that fail. In a round a minority of the members has faults, or at times all, and any number of hosts. A seed draws
+set, a full disk, syncs that take long or fail. In a round a minority of the members has faults, or at times all, and any number of hosts. A seed draws
 the mode of the cluster (docs/cluster.md, "Time and reading") and all faults:
 
     contemporaneous   transactions are strictly serializable, in real time
@@ -66,7 +66,8 @@ FAULTS = {
     "deafen": ("hosts members", lambda node, others, drawn: [node.deafen(other) for other in others if other is not node and drawn.random() < 0.6]),
     "slow": ("hosts members", lambda node, others, drawn: node.slow(drawn.choice([200, 1000, 5000]))),
     "fill": ("hosts members", lambda node, others, drawn: node.fill(drawn.choice([0, 64 << 20]))),
-    "fail_syncs": ("hosts", lambda node, others, drawn: node.fail_syncs()),
+    "slow_syncs": ("hosts members", lambda node, others, drawn: node.slow_syncs(drawn.choice([0.02, 0.2, 1]))),
+    "fail_syncs": ("hosts members", lambda node, others, drawn: node.fail_syncs()),
     "clock": ("hosts", lambda node, others, drawn: set_clock(node, drawn)),
 }
 

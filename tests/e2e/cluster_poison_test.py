@@ -16,7 +16,7 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from cluster_test import NAMES, Etcd, free_port  # noqa: E402
-from server import BUILD, PROGRAM, Server, check  # noqa: E402
+from server import BUILD, PROGRAM, Server, check, has_shared_rocksdb  # noqa: E402
 import skips  # noqa: E402
 from waiting import until  # noqa: E402
 
@@ -27,6 +27,8 @@ REFUSED = 1  # exit status
 @unittest.skipUnless(shutil.which("etcd"), "there is no etcd")
 class ClusterPoison(unittest.TestCase):
     def setUp(self):
+        if not has_shared_rocksdb():
+            self.skipTest("the program has no RocksDB as a shared library")
         assert os.path.exists(SHIM), SHIM + " is not built"  # else no host would end, and the test would wait for it
         descriptor, self.switch = tempfile.mkstemp(prefix="tidelock-poison-")
         os.close(descriptor)

@@ -19,13 +19,15 @@ import tempfile
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from server import BUILD, PROGRAM, Server, check  # noqa: E402
+from server import BUILD, PROGRAM, Server, check, has_shared_rocksdb  # noqa: E402
 
 SHIM = os.path.join(BUILD, "tests", "e2e", "poison_shim.so")
 
 
 class Poison(unittest.TestCase):
     def setUp(self):
+        if not has_shared_rocksdb():
+            self.skipTest("the program has no RocksDB as a shared library")
         assert os.path.exists(SHIM), SHIM + " is not built"
         descriptor, self.switch = tempfile.mkstemp(prefix="tidelock-poison-")
         os.close(descriptor)

@@ -64,6 +64,7 @@ struct cmdlog_double {
     bool refuse_at_submit;   /* cmdlog_double_refuse_held() */
     uint64_t refused_newest; /* numbers up to this one that no entry has taken again were refused */
     unsigned busy; /* submissions that failed with CMDLOG_BUSY */
+    bool patient, waiting;       /* cmdlog_double_set_patient() */
     struct cmdlog_hosts *frozen; /* cmdlog_double_freeze_hosts(); NULL: it is not; names are the medium's */
     unsigned frozen_lists;
 };
@@ -162,6 +163,22 @@ void cmdlog_double_hold(struct cmdlog *log, bool hold)
     of(log)->hold = hold;
     process_pending(of(log));
     pthread_mutex_unlock(&of(log)->medium->lock);
+}
+
+void cmdlog_double_set_patient(struct cmdlog *base, bool patient)
+{
+    pthread_mutex_lock(&of(base)->medium->lock);
+    of(base)->patient = patient;
+    pthread_mutex_unlock(&of(base)->medium->lock);
+}
+
+void cmdlog_double_await_waiting(struct cmdlog *base)
+{
+    struct cmdlog_double *log = of(base);
+    pthread_mutex_lock(&log->medium->lock);
+    while (!log->waiting)
+        pthread_cond_wait(&log->medium->changed, &log->medium->lock);
+    pthread_mutex_unlock(&log->medium->lock);
 }
 
 /* Requires: the lock. */
@@ -324,6 +341,19 @@ static size_t bytes_of(const struct slice *parts, size_t count)
     return bytes;
 }
 
+/*
+ * Waits for a change while the log is held. Returns: false: not until then; a patient log waits until it is no longer
+ * held. Requires: the lock.
+ */
+static bool wait_for_change(struct cmdlog_double *log, uint64_t until)
+{
+    log->waiting = true;
+    changed(log->medium);
+    bool in_time = clock_wait(&log->medium->changed, &log->medium->lock, log->patient ? CMDLOG_FOREVER : until);
+    log->waiting = false;
+    return in_time;
+}
+
 static int double_submit(struct cmdlog *base, const struct slice *parts, size_t count, uint64_t until,
                          uint64_t *ret_number)
 {
@@ -334,7 +364,7 @@ static int double_submit(struct cmdlog *base, const struct slice *parts, size_t 
     process_pending(log);
     if (log->refuse_at_submit)
         refuse_pending(log);
-    while (log->pending_count == CMDLOG_IN_FLIGHT_MAX && clock_wait(&medium->changed, &medium->lock, until))
+    while (log->pending_count == CMDLOG_IN_FLIGHT_MAX && wait_for_change(log, until))
         ;
     if (log->life == 0 || (!log->cut && medium->hosts[log->host].life != log->life)) {
         log->life = log->cut ? log->life : 0;
@@ -353,6 +383,20 @@ static int double_submit(struct cmdlog *base, const struct slice *parts, size_t 
         changed(medium);
         process_pending(log);
     }
+    pthread_mutex_unlock(&medium->lock);
+    return r;
+}
+
+static int double_await_slot(struct cmdlog *base, unsigned in_flight, uint64_t until)
+{
+    struct cmdlog_double *log = of(base);
+    struct double_medium *medium = log->medium;
+    bool in_time = true;
+    pthread_mutex_lock(&medium->lock);
+    process_pending(log);
+    while (in_time && log->pending_count > (int)in_flight)
+        in_time = wait_for_change(log, until);
+    int r = log->pending_count > (int)in_flight ? CMDLOG_BUSY : 0;
     pthread_mutex_unlock(&medium->lock);
     return r;
 }
@@ -757,6 +801,7 @@ static const struct cmdlog_shared_functions shared = {
     .lease = double_lease,
     .list_hosts = double_list_hosts,
     .submit = double_submit,
+    .await_slot = double_await_slot,
     .outcome = double_outcome,
     .await = double_await,
     .interrupt = double_interrupt,

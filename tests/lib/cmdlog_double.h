@@ -70,6 +70,10 @@ void double_medium_set_space(struct double_medium *medium, struct cmdlog_space s
 void double_medium_set_entry_max(struct double_medium *medium, size_t bytes);
 /* Waits until so many further submissions have failed with CMDLOG_BUSY, since entries are held. */
 void cmdlog_double_await_busy(struct cmdlog *log, unsigned count);
+/* While a log is patient, the proposer waits without limit for entries that are held. */
+void cmdlog_double_set_patient(struct cmdlog *log, bool patient);
+/* Waits until the proposer waits for entries that are held. */
+void cmdlog_double_await_waiting(struct cmdlog *log);
 /* Returns: how many checkpoints were refused with TL_ERR_NO_SPACE, while that space was exhausted. */
 unsigned double_medium_refused_checkpoints(struct double_medium *medium);
 /* Appends a copy of the entry at `position`, with its host, life and number: a duplicate. */

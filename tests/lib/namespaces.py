@@ -10,8 +10,8 @@ of it is gone when the processes are, however they end.
         cluster.hosts[0].unplug()
         fleet = ClusterFleet(cluster)           its clients ask a random host at each step
 
-Faults of a node: kill(), pause(), unplug(), deafen(), slow(), fill(), and for hosts fail_syncs() and clock; heal() ends all of them and starts
-programs that have ended.
+Faults of a node: kill(), pause(), unplug(), deafen(), slow(), fill(), slow_syncs(), fail_syncs(), and for hosts clock; heal() ends all of them
+and starts programs that have ended.
 """
 import ctypes
 import http.client
@@ -27,15 +27,15 @@ import unittest
 import process_guard  # noqa: F401
 from clock import Clock
 from fleet import Away, Client, Fleet
-from server import BUILD, PROGRAM, REPORTS, Server
+from server import PROGRAM, REPORTS, Server
 from small_disk import SmallDisk
+from syncs import Syncs
 from waiting import until
 
 CLONE_NEWNS, CLONE_NEWNET, MS_REC, MS_PRIVATE = 0x20000, 0x40000000, 0x4000, 0x40000
 NET = "10.99.0."
 HOST_BASE, MEMBER_BASE, BRIDGE = 10, 20, 254
 NO_ADDRESS = "02:00:00:00:00:99"  # of no interface
-SYNC_SHIM = os.environ.get("TIDELOCK_SYNC_SHIM", os.path.join(BUILD, "tests", "e2e", "sync_shim.so"))
 CLIENT_TIMEOUT = 5  # seconds; a request over a link that is cut gets no answer at all
 HOST_DISK, MEMBER_DISK = 400 << 20, 224 << 20  # a host keeps 256 MiB free
 ENDED_ITSELF = 70   # the disk failed, or the log was trimmed beyond the host's place (docs/operating.md)
@@ -82,6 +82,7 @@ class Node:
         run(*self.inside("ip", "link", "set", "eth0", "up"))
         self.cures = []           # what ends each fault that it has now
         self.may_end = False      # by itself, for a fault that it has now
+        self.syncs = Syncs()
 
     def inside(self, *command):
         """Returns: the command that runs this one in the node's network."""
@@ -112,6 +113,17 @@ class Node:
         self.disk.fill(leave)
         self.cures.append(lambda: os.unlink(os.path.join(self.disk.folder, "filler")))
 
+    def slow_syncs(self, seconds):
+        """Each fsync() takes so long, after the one before it."""
+        self.syncs.set(delay=seconds)
+        self.cures.append(self.syncs.set)
+
+    def fail_syncs(self):
+        """fsync() fails from now on; it ends for that."""
+        self.may_end = True
+        self.syncs.set(fail=True)
+        self.cures.append(self.syncs.set)
+
     def cure(self):
         while self.cures:
             self.cures.pop()()
@@ -136,10 +148,10 @@ class Member(Node):
     def start(self):
         peer = "http://%s:2380" % self.ip
         with open(self.disk.folder + ".log", "ab") as log:
-            self.process = subprocess.Popen(self.inside(
-                "etcd", "--name", self.name, "--data-dir", os.path.join(self.disk.folder, "data"), "--listen-client-urls", self.url,
+            self.process = self.syncs.start(
+                self.inside, "etcd", "--name", self.name, "--data-dir", os.path.join(self.disk.folder, "data"), "--listen-client-urls", self.url,
                 "--advertise-client-urls", self.url, "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
-                "--initial-cluster", self.peers), stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+                "--initial-cluster", self.peers, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
     def serves(self):
         """Returns: whether it has a leader."""
@@ -184,18 +196,15 @@ class Host(Node, Server):
         os.mkdir(os.path.join(self.disk.folder, "data"), 0o700)
         os.symlink(os.path.join(self.disk.folder, "data"), os.path.join(self.folder, "data"))  # its log stays off a full disk
         self.clock = Clock()
-        self.broken_syncs = os.path.join(self.folder, "syncs-fail")
-        environment = self.clock.environment()
-        environment.update(LD_PRELOAD=environment["LD_PRELOAD"] + ":" + SYNC_SHIM, TIDELOCK_TEST_SYNC=self.broken_syncs)
         Server.__init__(self, "--cluster", ",".join(member.url for member in members) + "/tidelock", "--node-name", self.name, *options,
-                        data=os.path.join(self.folder, "data"), environment=environment, replay=False)
+                        data=os.path.join(self.folder, "data"), environment=self.clock.environment(), replay=False)
         self.port = 9200
         self.url = "http://%s:9200" % self.ip
 
     def start(self):
         """Starts it and waits until it answers."""
-        self.process = subprocess.Popen(
-            self.inside(PROGRAM, "serve", "--data", self.data, "--listen", self.ip + ":9200", "--insecure", *self.options),
+        self.process = self.syncs.start(
+            self.inside, PROGRAM, "serve", "--data", self.data, "--listen", self.ip + ":9200", "--insecure", *self.options,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self.log, env=self.environment, text=True)
         line = self.process.stdout.readline()
         assert line.startswith("ready on "), "host %s did not start (status %d): %s" % (self.name, self.process.wait(), self.last_errors())
@@ -203,13 +212,6 @@ class Host(Node, Server):
 
     def connect(self):
         return http.client.HTTPConnection(self.ip, 9200, timeout=CLIENT_TIMEOUT)
-
-    def fail_syncs(self):
-        """fsync() fails from now on; it ends for that."""
-        self.may_end = True
-        with open(self.broken_syncs, "wb"):
-            pass
-        self.cures.append(lambda: os.unlink(self.broken_syncs))
 
     def kill(self):
         if self.process.poll() is None:

@@ -40,6 +40,12 @@ REPLAYED = os.environ.get("TIDELOCK_TEST_REPLAY", "all" if os.environ.get("TIDEL
 CRASHES = (signal.SIGILL, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGSEGV)
 
 
+def has_shared_rocksdb():
+    """Returns: whether the program has RocksDB as a shared library, so that a preloaded one can take its place (poison_shim.c)."""
+    with open(PROGRAM, "rb") as program:
+        return b"librocksdb.so" in program.read()
+
+
 class Server:
     count = 0  # in this process
 

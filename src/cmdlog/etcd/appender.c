@@ -513,8 +513,8 @@ static int wait_for_slot(struct cmdlog_etcd *log, uint64_t bytes, uint64_t until
     return r;
 }
 
-static int submit(struct cmdlog_etcd *log, const struct slice *parts, size_t count, uint64_t until, unsigned waiters,
-                  struct submission **ret_entry)
+static int begin_submission(struct cmdlog_etcd *log, const struct slice *parts, size_t count, uint64_t until,
+                            unsigned waiters, struct submission **ret_entry)
 {
     size_t len = 0;
     for (size_t i = 0; i < count; i++)
@@ -554,7 +554,7 @@ int appender__submit(struct cmdlog *base, const struct slice *parts, size_t coun
     REQUIRE(count > 0);
     struct cmdlog_etcd *log = cmdlog_etcd_of(base);
     struct submission *entry;
-    int r = submit(log, parts, count, until, 0, &entry);
+    int r = begin_submission(log, parts, count, until, 0, &entry);
     if (r != 0)
         return r;
     *ret_number = entry->last;
@@ -573,6 +573,19 @@ static int wait_for_outcome(struct cmdlog_etcd *log, struct submission *entry, u
     if (entry->done && (entry->result == 0 || entry->result == CMDLOG_UNKNOWN))
         *ret_position = entry->position;
     return entry->done ? entry->result : log->closing ? TL_ERR_STOPPED : CMDLOG_BUSY;
+}
+
+int appender__await_slot(struct cmdlog *base, unsigned in_flight, uint64_t until)
+{
+    REQUIRE(in_flight < CMDLOG_IN_FLIGHT_MAX);
+    struct cmdlog_etcd *log = cmdlog_etcd_of(base);
+    bool in_time = true;
+    pthread_mutex_lock(&log->lock);
+    while (in_time && !log->closing && log->life != 0 && log->in_flight > in_flight)
+        in_time = clock_wait(&log->changed, &log->lock, until);
+    int r = !log->closing && log->life != 0 && log->in_flight > in_flight ? CMDLOG_BUSY : 0;
+    pthread_mutex_unlock(&log->lock);
+    return r;
 }
 
 int appender__outcome(struct cmdlog *base, uint64_t number, uint64_t until, cmdlog_position *ret_position)
@@ -599,7 +612,7 @@ int appender__append(struct cmdlog *base, const struct slice *parts, size_t coun
     REQUIRE(count > 0);
     struct cmdlog_etcd *log = cmdlog_etcd_of(base);
     struct submission *entry;
-    int r = submit(log, parts, count, CMDLOG_FOREVER, 1, &entry);
+    int r = begin_submission(log, parts, count, CMDLOG_FOREVER, 1, &entry);
     if (r != 0)
         return r;
     etcd_client_wake(log->client);

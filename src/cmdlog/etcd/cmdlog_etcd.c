@@ -121,6 +121,7 @@ static const struct cmdlog_shared_functions shared = {
     .lease = membership__lease,
     .list_hosts = membership__list_hosts,
     .submit = appender__submit,
+    .await_slot = appender__await_slot,
     .outcome = appender__outcome,
     .await = follower__await,
     .interrupt = follower__interrupt,

@@ -15,7 +15,7 @@ enum { TIMEOUT_US = 5 * TL_SECOND /* of calls that have no `until` */ };
 
 /* --- Requests ----------------------------------------------------------------------------------------------------- */
 
-static int range(struct cmdlog_etcd *log, const struct etcd_range *range, uint64_t until, struct buf *reply)
+static int read_range(struct cmdlog_etcd *log, const struct etcd_range *range, uint64_t until, struct buf *reply)
 {
     REQUIRE(range->key.len > 0);
     struct buf request = BUF_INIT(BUF_UNLIMITED);
@@ -34,10 +34,10 @@ int metadata__read_head(struct cmdlog *base, uint64_t until, cmdlog_position *re
     struct buf reply = BUF_INIT(BUF_UNLIMITED);
     struct etcd_kv kv = {0};
     cmdlog_position position = 0;
-    int r = range(log,
-                  &(struct etcd_range){
-                      .key = log->logs, .end = log->logs_end, .keys_only = true, .newest_first = true, .limit = 1},
-                  until, &reply);
+    int r = read_range(log,
+                       &(struct etcd_range){
+                           .key = log->logs, .end = log->logs_end, .keys_only = true, .newest_first = true, .limit = 1},
+                       until, &reply);
     struct slice rest = buf_as_slice(&reply);
     if (r == 0 && (r = etcd_take_kv(&rest, &kv)) >= 0) {
         position = kv.modified;
@@ -59,7 +59,7 @@ static int first_key(struct cmdlog_etcd *log, struct slice from, struct slice en
     struct etcd_range first = {.key = from, .end = end, .keys_only = true, .serializable = true, .limit = 1};
     tl_cleanup(buf_deinit) struct buf reply = BUF_INIT(BUF_UNLIMITED);
     struct etcd_kv kv;
-    int r = range(log, &first, until, &reply);
+    int r = read_range(log, &first, until, &reply);
     struct slice rest = buf_as_slice(&reply);
     if (r != 0 || (r = etcd_take_kv(&rest, &kv)) < 0)
         return r;
@@ -87,7 +87,7 @@ int metadata__read_genesis(struct cmdlog *base, uint64_t until, struct buf *byte
     struct cmdlog_etcd *log = cmdlog_etcd_of(base);
     struct buf reply = BUF_INIT(BUF_UNLIMITED);
     struct etcd_kv kv;
-    int r = range(log, &(struct etcd_range){.key = log->key_genesis}, until, &reply);
+    int r = read_range(log, &(struct etcd_range){.key = log->key_genesis}, until, &reply);
     struct slice rest = buf_as_slice(&reply);
     if (r == 0 && (r = etcd_take_kv(&rest, &kv)) == 1) {
         buf_slice(bytes, kv.value);
@@ -151,7 +151,7 @@ static int read_own(struct cmdlog_etcd *log, unsigned back, struct buf *reply, s
 {
     REQUIRE(back < 2);
     struct etcd_kv kv = {0};
-    int r = range(log, &(struct etcd_range){.key = log->key_checkpoint}, clock_boot_us() + TIMEOUT_US, reply);
+    int r = read_range(log, &(struct etcd_range){.key = log->key_checkpoint}, clock_boot_us() + TIMEOUT_US, reply);
     struct slice rest = buf_as_slice(reply);
     if (r != 0 || (r = etcd_take_kv(&rest, &kv)) < 0)
         return r;
@@ -176,31 +176,97 @@ int metadata__get_checkpoint(struct cmdlog *base, unsigned back, char *buffer, s
     return r;
 }
 
+/*
+ * This host's checkpoint key as of a read: a put that follows from it is a transaction on condition that the key is
+ * still the same. So a put that etcd executes late neither replaces a newer checkpoint nor restores a deleted key.
+ */
+struct own_key {
+    uint64_t created; /* 0: it does not exist */
+    uint64_t version;
+    struct cmdlog_checkpoint newest; /* if it exists */
+};
+
+static int read_key(struct cmdlog_etcd *log, uint64_t until, struct buf *reply, struct own_key *ret)
+{
+    struct etcd_kv kv = {0};
+    int r = read_range(log, &(struct etcd_range){.key = log->key_checkpoint}, until, reply);
+    struct slice rest = buf_as_slice(reply);
+    *ret = (struct own_key){0};
+    if (r != 0 || (r = etcd_take_kv(&rest, &kv)) <= 0)
+        return r;
+    ret->created = kv.created;
+    ret->version = kv.version;
+    r = take_checkpoint(&kv.value, &ret->newest);
+    return r == 1 ? 0 : r == 0 ? tl_trace(TL_ERR_CORRUPT) : r;
+}
+
+/*
+ * Puts this host's checkpoint key if it is as it was read. A key that does not exist is created in the life `life`
+ * only; 0: in none. Returns: 0; CMDLOG_BUSY: it is not, or that life has ended; CMDLOG_UNREACHABLE; fatal codes.
+ */
+static int put_key(struct cmdlog_etcd *log, const struct own_key *key, struct slice value, uint64_t life,
+                   uint64_t until)
+{
+    REQUIRE(value.len > 0);
+    tl_cleanup(buf_deinit) struct buf request = BUF_INIT(BUF_UNLIMITED), reply = BUF_INIT(BUF_UNLIMITED);
+    struct etcd_txn_reply txn = {0};
+    int status;
+    grpc_frame_begin(&request);
+    etcd_compare_created(&request, log->key_checkpoint, key->created);
+    if (key->created != 0)
+        etcd_compare_version(&request, log->key_checkpoint, key->version);
+    else if (life != 0)
+        etcd_compare_created(&request, log->key_host, life);
+    etcd_branch_put(&request, ETCD_THEN, log->key_checkpoint, value, 0);
+    grpc_frame_end(&request);
+    int r = etcd_client_request(log->client, LANE_CONTROL, ETCD_TXN, buf_as_slice(&request), until, &reply, &status);
+    if (r == TL_ERR_IO && status == GRPC_RESOURCE_EXHAUSTED)
+        return TL_ERR_NO_SPACE;
+    if (r == 0)
+        r = etcd_read_txn(buf_as_slice(&reply), &txn);
+    return r != 0 ? r : txn.succeeded ? 0 : CMDLOG_BUSY;
+}
+
+static bool is_same(const struct cmdlog_checkpoint *a, const struct cmdlog_checkpoint *b)
+{
+    return a->position == b->position && a->log_bytes == b->log_bytes && slice_equal(a->locator, b->locator);
+}
+
+static int try_put_checkpoint(struct cmdlog_etcd *log, const struct cmdlog_checkpoint *checkpoint, uint64_t until)
+{
+    tl_cleanup(buf_deinit) struct buf reply = BUF_INIT(BUF_UNLIMITED), value = BUF_INIT(BUF_UNLIMITED);
+    struct own_key key;
+    pthread_mutex_lock(&log->lock);
+    uint64_t life = log->life;
+    bool was_known = log->was_known;
+    pthread_mutex_unlock(&log->lock);
+    int r = read_key(log, until, &reply, &key);
+    if (r != 0)
+        return r;
+    if (key.created != 0 && (key.newest.position > checkpoint->position || is_same(&key.newest, checkpoint)))
+        return 0;
+    if (key.created == 0 && was_known && life == 0)
+        return CMDLOG_FENCED;
+    append_checkpoint(checkpoint, &value);
+    if (key.created != 0 && key.newest.position != checkpoint->position)
+        append_checkpoint(&key.newest, &value);
+    r = put_key(log, &key, buf_as_slice(&value), was_known ? life : 0, until);
+    return r == CMDLOG_BUSY && key.created == 0 && was_known ? CMDLOG_FENCED : r;
+}
+
 int metadata__put_checkpoint(struct cmdlog *base, const struct cmdlog_checkpoint *checkpoint)
 {
     struct cmdlog_etcd *log = cmdlog_etcd_of(base);
-    struct buf request = BUF_INIT(BUF_UNLIMITED), reply = BUF_INIT(BUF_UNLIMITED), value = BUF_INIT(BUF_UNLIMITED);
-    struct cmdlog_checkpoint before;
-    int r = read_own(log, 0, &reply, &before);
-    bool newer = r != 0 || before.position <= checkpoint->position;
-    append_checkpoint(checkpoint, &value);
-    if (r == 0 && before.position != checkpoint->position)
-        append_checkpoint(&before, &value);
-    buf_clear(&reply);
-    if ((r == 0 && newer) || r == CMDLOG_NOT_FOUND) {
-        grpc_frame_begin(&request);
-        etcd_put_put(&request, log->key_checkpoint, buf_as_slice(&value), 0);
-        grpc_frame_end(&request);
-        int status;
-        r = etcd_client_request(log->client, LANE_CONTROL, ETCD_PUT, buf_as_slice(&request),
-                                clock_boot_us() + TIMEOUT_US, &reply, &status);
-        if (r == TL_ERR_IO && status == GRPC_RESOURCE_EXHAUSTED)
-            r = TL_ERR_NO_SPACE;
+    uint64_t until = clock_boot_us() + 2 * TIMEOUT_US;
+    int r;
+    while ((r = try_put_checkpoint(log, checkpoint, until)) == CMDLOG_BUSY && clock_boot_us() < until)
+        continue;
+    if (r == 0) {
+        pthread_mutex_lock(&log->lock);
+        log->was_known = true;
+        pthread_mutex_unlock(&log->lock);
     }
-    buf_deinit(&request);
-    buf_deinit(&reply);
-    buf_deinit(&value);
-    return r;
+    return r == CMDLOG_BUSY ? CMDLOG_UNREACHABLE : r;
 }
 
 int metadata__list_checkpoints(struct cmdlog *base, uint64_t until, struct cmdlog_known_hosts **ret_hosts)
@@ -209,7 +275,7 @@ int metadata__list_checkpoints(struct cmdlog *base, uint64_t until, struct cmdlo
     struct buf reply = BUF_INIT(BUF_UNLIMITED);
     struct etcd_kv kv;
     size_t count = 0;
-    int r = range(log, &(struct etcd_range){.key = log->checkpoints, .end = log->checkpoints_end}, until, &reply);
+    int r = read_range(log, &(struct etcd_range){.key = log->checkpoints, .end = log->checkpoints_end}, until, &reply);
     struct slice rest = buf_as_slice(&reply);
     while (r == 0 && (r = etcd_take_kv(&rest, &kv)) == 1) {
         count++;
@@ -273,11 +339,11 @@ static int is_abandoned(struct cmdlog_etcd *log, const struct etcd_kv *kv, const
     struct buf reply = BUF_INIT(BUF_UNLIMITED), key = BUF_INIT(BUF_UNLIMITED);
     struct etcd_kv now = {0}, host = {0};
     cmdlog_etcd__key(&key, log, "host", slice_from_offset(kv->key, log->logs.len));
-    int r = range(log, &(struct etcd_range){.key = buf_as_slice(&key), .keys_only = true}, until, &reply);
+    int r = read_range(log, &(struct etcd_range){.key = buf_as_slice(&key), .keys_only = true}, until, &reply);
     struct slice rest = buf_as_slice(&reply);
     if (r == 0 && (r = etcd_take_kv(&rest, &host)) >= 0) {
         buf_clear(&reply);
-        r = range(log, &(struct etcd_range){.key = kv->key, .keys_only = true}, until, &reply);
+        r = read_range(log, &(struct etcd_range){.key = kv->key, .keys_only = true}, until, &reply);
         rest = buf_as_slice(&reply);
         if (r == 0)
             r = etcd_take_kv(&rest, &now);
@@ -320,7 +386,8 @@ static int retain_all_parts(struct cmdlog_etcd *log, uint64_t until, cmdlog_posi
     REQUIRE(*bound > 0);
     struct buf reply = BUF_INIT(BUF_UNLIMITED);
     struct etcd_kv kv;
-    int r = range(log, &(struct etcd_range){.key = log->logs, .end = log->logs_end, .revision = *bound}, until, &reply);
+    int r = read_range(log, &(struct etcd_range){.key = log->logs, .end = log->logs_end, .revision = *bound}, until,
+                       &reply);
     struct slice rest = buf_as_slice(&reply);
     while (r == 0 && (r = etcd_take_kv(&rest, &kv)) == 1)
         r = retain_parts(log, &kv, until, bound);
@@ -328,7 +395,7 @@ static int retain_all_parts(struct cmdlog_etcd *log, uint64_t until, cmdlog_posi
     return r;
 }
 
-static int compact(struct cmdlog_etcd *log, cmdlog_position up_to, uint64_t until)
+static int compact_log(struct cmdlog_etcd *log, cmdlog_position up_to, uint64_t until)
 {
     REQUIRE(up_to > 0);
     struct buf request = BUF_INIT(BUF_UNLIMITED), reply = BUF_INIT(BUF_UNLIMITED);
@@ -380,8 +447,8 @@ static int drop_halts(struct cmdlog_etcd *log, const struct cmdlog_known_hosts *
     REQUIRE(bound > 0);
     tl_cleanup(buf_deinit) struct buf reply = BUF_INIT(BUF_UNLIMITED);
     struct etcd_kv kv;
-    int r =
-        range(log, &(struct etcd_range){.key = log->halted, .end = log->halted_end, .keys_only = true}, until, &reply);
+    int r = read_range(log, &(struct etcd_range){.key = log->halted, .end = log->halted_end, .keys_only = true}, until,
+                       &reply);
     struct slice rest = buf_as_slice(&reply);
     while (r == 0 && (r = etcd_take_kv(&rest, &kv)) == 1) {
         struct slice name = slice_from_offset(kv.key, log->halted.len);
@@ -407,7 +474,7 @@ int metadata__trim(struct cmdlog *base, cmdlog_position before)
     r = bound == 0 ? 0 : retain_all_parts(log, until, &bound);
     bool trims = r == 0 && bound > 0; /* else another host may have trimmed beyond it: CMDLOG_TRIMMED */
     if (trims)
-        r = compact(log, bound, until);
+        r = compact_log(log, bound, until);
     if (r == 0) {
         pthread_mutex_lock(&log->lock);
         log->oldest = bound + 1 > log->oldest ? bound + 1 : log->oldest;

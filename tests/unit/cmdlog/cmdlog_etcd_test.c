@@ -732,6 +732,70 @@ static void test_member_is_not_forgotten(void **state)
     cmdlog_close(b);
 }
 
+/* Puts a checkpoint by a request that etcd executes late: send_late(). */
+static void put_checkpoint_late(struct cmdlog *log, cmdlog_position position)
+{
+    const struct cmdlog_checkpoint checkpoint = {position, SLICE_LIT("late"), 0};
+    late.request = (struct buf)BUF_INIT(BUF_UNLIMITED);
+    atomic_store(&late.awaited, log);
+    assert_int_equal(cmdlog_put_checkpoint(log, &checkpoint), CMDLOG_UNREACHABLE);
+}
+
+static void leave_and_forget(struct cmdlog *log, struct cmdlog *other, const char *name)
+{
+    assert_int_equal(cmdlog_leave(log, CMDLOG_FOREVER), 0);
+    assert_int_equal(cmdlog_forget_host(other, slice_from(name), CMDLOG_FOREVER), 0);
+    assert_false(has_key(other, "checkpoint", name));
+}
+
+/*
+ * A host that was forgotten is known again when it is a member again and puts a checkpoint, and not by one that etcd
+ * executes late, nor by its process, which may be out of the cluster.
+ */
+static void test_late_checkpoint_does_not_make_forgotten_host_known(void **state)
+{
+    char place[CMDLOG_LOCATOR_MAX];
+    struct cmdlog_checkpoint found;
+    cmdlog_position positions[3];
+    (void)state;
+    struct cmdlog *a = open_at(url_of("late_checkpoint"), "a"), *b = open_at(url_of("late_checkpoint"), "b");
+    join(a);
+    for (unsigned i = 0; i < 3; i++)
+        assert_int_equal(append_entry(a, "w", i, 100, &positions[i]), 0);
+    put_checkpoint(a, positions[0], 1, "a");
+    put_checkpoint(b, positions[0], 1, "b"); /* before it joins: it is known */
+    assert_true(has_key(a, "checkpoint", "b"));
+    join(b);
+
+    put_checkpoint_late(b, positions[1]); /* of a known host */
+    leave_and_forget(b, a, "b");
+    send_late();
+    assert_false(has_key(a, "checkpoint", "b"));
+    const struct cmdlog_checkpoint next = {positions[1], SLICE_LIT("b"), 2};
+    assert_int_equal(cmdlog_put_checkpoint(b, &next), CMDLOG_FENCED);
+    assert_int_equal(trim(b, positions[1]), 0);
+    assert_false(has_key(a, "checkpoint", "b"));
+
+    join(b);
+    put_checkpoint_late(b, positions[1]); /* of a member that is not known */
+    leave_and_forget(b, a, "b");
+    send_late();
+    assert_false(has_key(a, "checkpoint", "b"));
+
+    join(b);
+    put_checkpoint(b, positions[0], 1, "b");
+    put_checkpoint_late(b, positions[1]); /* a newer one has been put when it arrives */
+    put_checkpoint(b, positions[2], 3, "b");
+    send_late();
+    assert_int_equal(get_checkpoint(b, 0, place, &found), 0);
+    assert_int_equal(found.position, positions[2]);
+    put_checkpoint(b, positions[2], 3, "b"); /* as after a lost reply */
+    assert_int_equal(get_checkpoint(b, 1, place, &found), 0);
+    assert_int_equal(found.position, positions[0]);
+    cmdlog_close(a);
+    cmdlog_close(b);
+}
+
 /*
  * The record of a halt of a forgotten host goes when the log is trimmed beyond it, and not before: an attempt to halt
  * that etcd executes late would put it again. That of a known host or of a member stays.
@@ -1257,6 +1321,7 @@ int main(void)
         cmocka_unit_test(test_lease_expires_without_etcd),
         cmocka_unit_test(test_trim_retains_second_newest_checkpoint),
         cmocka_unit_test(test_member_is_not_forgotten),
+        cmocka_unit_test(test_late_checkpoint_does_not_make_forgotten_host_known),
         cmocka_unit_test(test_halt_of_forgotten_host_is_deleted_when_log_is_trimmed),
         cmocka_unit_test(test_entry_is_skipped_only_if_all_hosts_have_halted),
         cmocka_unit_test(test_attempt_to_halt_has_no_effect_after_resume),

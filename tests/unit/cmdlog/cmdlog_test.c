@@ -821,6 +821,39 @@ static void test_memory_shared_log_keeps_guarantees(void **state)
     cmdlog_medium_free(medium);
 }
 
+/* As on etcd (cmdlog_etcd_test.c): a forgotten host's checkpoint makes it known again only while it is a member. */
+static void test_memory_forgotten_host_is_not_known_again(void **state)
+{
+    struct cmdlog_medium *medium = cmdlog_medium_new();
+    struct cmdlog *a = cmdlog_memory_open_as(medium, SLICE_LIT("a")),
+                  *b = cmdlog_memory_open_as(medium, SLICE_LIT("b"));
+    const struct cmdlog_checkpoint first = {1, SLICE_LIT("b"), 1};
+    struct cmdlog_known_hosts *known;
+    struct slice part = SLICE_LIT("x");
+    cmdlog_position position;
+    uint64_t life;
+    (void)state;
+    assert_int_equal(cmdlog_join(a, SLICE_NONE, 0, &life), 0);
+    assert_int_equal(cmdlog_append(a, &part, 1, &position), 0);
+    assert_int_equal(cmdlog_put_checkpoint(b, &first), 0); /* before it joins: it is known */
+    assert_int_equal(cmdlog_join(b, SLICE_NONE, 0, &life), 0);
+    assert_int_equal(cmdlog_leave(b, 0), 0);
+    assert_int_equal(cmdlog_forget_host(a, SLICE_LIT("b"), 0), 0);
+    assert_int_equal(cmdlog_put_checkpoint(b, &first), CMDLOG_FENCED);
+    assert_int_equal(cmdlog_trim(b, 1), 0);
+    assert_int_equal(cmdlog_list_checkpoints(a, 0, &known), 0);
+    assert_int_equal(known->count, 0);
+    mem_free(known);
+    assert_int_equal(cmdlog_join(b, SLICE_NONE, 0, &life), 0);
+    assert_int_equal(cmdlog_put_checkpoint(b, &first), 0);
+    assert_int_equal(cmdlog_list_checkpoints(a, 0, &known), 0);
+    assert_int_equal(known->count, 1);
+    mem_free(known);
+    cmdlog_close(a);
+    cmdlog_close(b);
+    cmdlog_medium_free(medium);
+}
+
 /* The retention rule of src/cmdlog/README.md, "Trimming". */
 static void test_trim_bound_follows_retention_rule(void **state)
 {
@@ -880,6 +913,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_memory_shared_log_keeps_guarantees),
+        cmocka_unit_test(test_memory_forgotten_host_is_not_known_again),
         cmocka_unit_test(test_trim_bound_follows_retention_rule),
         cmocka_unit_test(test_new_log_starts_after_entry),
         cmocka_unit_test(test_crc32c_matches_rfc_3720),

@@ -24,6 +24,7 @@
 #include "base/clock.h"
 #include "cmdlog/cmdlog_memory.h"
 #include "core/catalog/catalog.h"
+#include "core/command/command_codec.h"
 #include "core/documents/doc.h"
 #include "core/step/command_group.h"
 #include "core/step/core.h"
@@ -1017,12 +1018,38 @@ static void test_host_that_is_newer_than_the_list_is_not_expelled(void **state)
     catch_up(&hosts[0]);
     uint64_t life = life_of(&hosts[0], "b");
     assert_true(life != 0);
-    cmdlog_double_await_lists(hosts[0].log, 20); /* each 100 ms; it would have been reported after a second */
+    cmdlog_double_await_lists(hosts[0].log, 20); /* it would have been reported at the first one */
     must(run(&hosts[1], write_command(WRITE_INDEX, "1")));
     catch_up(&hosts[0]);
     assert_int_equal(life_of(&hosts[0], "b"), life);
     cmdlog_double_freeze_hosts(hosts[0].log, false);
     compare_and_end(hosts, 2);
+    double_medium_free(medium);
+}
+
+/*
+ * The first list of the log's members without a host shows that its life is over: it is reported at once, so that
+ * writes that wait for it are answered.
+ */
+static void test_host_missing_in_list_is_reported_at_once(void **state)
+{
+    struct double_medium *medium = double_medium_new();
+    struct host hosts[2] = {0};
+    (void)state;
+    begin(&hosts[0], medium, "a");
+    begin(&hosts[1], medium, "b");
+    catch_up(&hosts[0]);
+    assert_true(life_of(&hosts[0], "b") != 0);
+    cmdlog_double_freeze_hosts(hosts[0].log, true); /* its own thread finds nothing */
+    cmdlog_double_stay(hosts[1].log);
+    stop(&hosts[1]);
+    const struct cmdlog_hosts none = {.version = 1, .asked = clock_boot_us()};
+    cluster__report_gone(hosts[0].journal, &none);
+    must(run(&hosts[0], write_command(WRITE_INDEX, "1"))); /* after that */
+    assert_true(life_of(&hosts[0], "b") == 0);
+    cmdlog_double_freeze_hosts(hosts[0].log, false);
+    end(&hosts[0]);
+    store_close(hosts[1].store);
     double_medium_free(medium);
 }
 
@@ -1333,6 +1360,53 @@ static void test_full_log_refuses_added_data_only(void **state)
     must(run(&host, lock_command(COMMAND_UNLOCK, "s", LONG_US)));
     double_medium_set_space(medium, (struct cmdlog_space){.quota = 100});
     must(run(&host, write_command(WRITE_INDEX, "1")));
+    end(&host);
+    double_medium_free(medium);
+}
+
+/* Returns: how many commands of clients the newest entry with any has. `from`: the first entry that is looked at. */
+static unsigned newest_entry_commands(struct host *host, cmdlog_position from)
+{
+    struct cmdlog_cursor *cursor;
+    struct cmdlog_entry entry;
+    struct slice commands, bytes;
+    unsigned newest = 0;
+    assert_int_equal(cmdlog_follow(host->log, from, &cursor), 0);
+    while (cmdlog_next(cursor, &entry) == 0) {
+        unsigned count = 0;
+        assert_int_equal(command_group_open(entry.bytes, &commands), 0);
+        while (command_group_take(&commands, &bytes))
+            count += command_read_type(bytes) == COMMAND_WRITE;
+        newest = count > 0 ? count : newest;
+    }
+    cmdlog_unfollow(cursor);
+    return newest;
+}
+
+/* Commands that arrive while the proposer waits for an entry in flight are in its next entry, all of them, in order. */
+static void test_commands_join_entry_while_log_is_busy(void **state)
+{
+    enum { JOINING = 5 };
+    struct double_medium *medium = double_medium_new();
+    struct cluster_request first, joining[JOINING];
+    struct host host = {0};
+    (void)state;
+    begin(&host, medium, "a");
+    cmdlog_double_set_patient(host.log, true);
+    cmdlog_double_hold(host.log, true);
+    cmdlog_position head = double_medium_head(medium);
+    ask(&host, &first, write_command(WRITE_INDEX, "1"));
+    cmdlog_double_await_held(host.log, 1);
+    ask(&host, &joining[0], write_command(WRITE_CREATE, "2"));
+    cmdlog_double_await_waiting(host.log);
+    for (int i = 1; i < JOINING; i++)
+        ask(&host, &joining[i], write_command(WRITE_CREATE, "2"));
+    cmdlog_double_hold(host.log, false);
+    must(answer(&first));
+    must(answer(&joining[0]));
+    for (int i = 1; i < JOINING; i++) /* after it */
+        assert_int_equal(answer(&joining[i]), PROBLEM_VERSION_CONFLICT);
+    assert_true(newest_entry_commands(&host, head + 1) >= JOINING); /* and `first`, if a heartbeat was in flight */
     end(&host);
     double_medium_free(medium);
 }
@@ -2177,6 +2251,7 @@ int main(void)
         cmocka_unit_test(test_build_follows_another_after_kill_of_all_hosts),
         cmocka_unit_test(test_host_that_is_newer_than_the_list_is_not_expelled),
         cmocka_unit_test(test_trimmed_log_is_refused_with_the_remedy),
+        cmocka_unit_test(test_host_missing_in_list_is_reported_at_once),
         cmocka_unit_test(test_restarted_host_keeps_its_number),
         cmocka_unit_test(test_checkpoint_counts_bytes_of_log),
         cmocka_unit_test(test_lag_is_what_a_heartbeat_lacks),
@@ -2187,6 +2262,7 @@ int main(void)
         cmocka_unit_test(test_checkpoint_is_reported_again_when_log_accepts_it),
         cmocka_unit_test(test_checkpoint_is_due_after_so_much_log),
         cmocka_unit_test(test_full_log_refuses_added_data_only),
+        cmocka_unit_test(test_commands_join_entry_while_log_is_busy),
         cmocka_unit_test(test_log_without_space_refuses_large_commands_only),
         cmocka_unit_test(test_entry_that_log_refuses_later_is_divided),
         cmocka_unit_test(test_entry_whose_number_is_reused_is_divided),
