@@ -1411,8 +1411,18 @@ int search_explain(const struct search_index *index, const struct query *query, 
     struct problem problem = {0};
     struct bound_query *matcher;
     struct search_context context = {
-        .arena = arena, .dialect = dialect, .now_ms = now_ms, .compile = record_script, .compile_user = &met};
-    struct binder binder = {.arena = arena, .index = index, .context = &context, .problem = &problem};
+        .arena = arena,
+        .dialect = dialect,
+        .now_ms = now_ms,
+        .memory = arena->guard,
+        .compile = record_script,
+        .compile_user = &met,
+    };
+    struct binder binder = {.arena = arena,
+                            .index = index,
+                            .context = &context,
+                            .account = budget_account(arena->guard),
+                            .problem = &problem};
     int r = query_bind(&binder, query, &matcher);
     binder_deinit(&binder);
     *ret_text = SLICE_LIT("ScriptQuery");
@@ -1422,6 +1432,8 @@ int search_explain(const struct search_index *index, const struct query *query, 
         *ret_text = bound_query_describe(arena, matcher);
     if (r != QUERY_REFUSED)
         return r;
+    if (problem.type == PROBLEM_NONE)
+        problem_set(&problem, arena, PROBLEM_LIMIT_EXCEEDED, "the query takes more memory or time than it may");
     bool around = problem.caused_by != NULL && slice_starts_with(problem.reason, SLICE_LIT("failed to create query: "));
     *ret_problem = around ? *problem.caused_by : problem;
     return SEARCH_REFUSED;

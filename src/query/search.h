@@ -137,7 +137,7 @@ int search_run(const struct search_context *context, const struct search_request
 
 /*
  * Validates a query by binding it to an index. It reads no documents and compiles no scripts: a
- * query with a script is valid.
+ * query with a script is valid. Ends when the guard of `arena` is refused, or its account has ended.
  * Returns: 0; SEARCH_REFUSED, where *ret_problem is the plain cause, not wrapped as a search
  * failure.
  */

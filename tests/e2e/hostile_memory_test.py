@@ -177,6 +177,35 @@ class Replies(Case):
         self.refused(self.server.ask("GET", "/deep/_doc/1?pretty"), "GET /deep/_doc/1")
         self.assertEqual(self.server.ask("GET", "/deep/_doc/1?filter_path=_id")[1], {"_id": "1"})
 
+    def test_bulk_results(self):
+        """Items of some bytes with results of 60 KB and more: those that would make the reply too large are not begun."""
+        self.server.must("PUT", "/some/_doc/1", {"a": 1})
+        self.server.must("PUT", "/_scripts/long", {"script": {"lang": "painless", "source": "ctx._source.b = ['%s'].get(1 + ctx._source.a)" % ("y" * 60000)}})
+        name = "n" * 30000
+        self.server.must("PUT", "/copies", {"mappings": {"properties": {"a": {"type": "keyword", "copy_to": name}, name: {"type": "long"}}}})
+        for index, item in (("some", '{"update":{"_id":"1"}}\n{"script":{"id":"long"}}\n'),
+                            ("big", '{"update":{"_id":"1","_source":true}}\n{"doc":{"a":1}}\n'),
+                            ("copies", '{"index":{}}\n{"a":"x"}\n')):
+            response = self.server.request("POST", "/%s/_bulk" % index, (item * 5000).encode(), {"Content-Type": "application/x-ndjson"})
+            self.assertEqual(response.status, 200, response.body[:500])
+            self.assertLess(len(response.body), BUDGET, index)
+            items = [entry for item in json.loads(response.body)["items"] for entry in item.values()]
+            self.assertEqual(len(items), 5000)
+            refused = [entry["error"]["type"] for entry in items if entry["status"] == 429]
+            self.assertGreater(len(refused), 2000, index)
+            self.assertEqual(set(refused), {"circuit_breaking_exception"})
+
+    def test_explained_queries(self):
+        """A path of 16,000 levels, many times in a query, which is explained."""
+        self.server.must("PUT", "/paths", {
+            "settings": {"analysis": {"analyzer": {"p": {"tokenizer": "path_hierarchy"}}}},
+            "mappings": {"properties": {"path": {"type": "text", "analyzer": "p"}}}})
+        query = {"bool": {"should": [{"match": {"path": "/1" + "/d" * 16000}}] * 50}}
+        self.refused(self.server.ask("POST", "/paths/_validate/query?explain&rewrite=true", {"query": query}), "_validate/query")
+        actions = [{"add": {"index": "paths", "alias": "filtered", "filter": query}}]
+        self.refused(self.server.ask("POST", "/_aliases", {"actions": actions}), "_aliases")
+        self.assertLess(self.status("VmHWM"), (BUDGET + UNBUDGETED) * SANITIZER_TIMES, "it held more than it may")
+
     def test_clients_that_do_not_read(self):
         request = b"POST /big/_mget HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
         body = json.dumps({"ids": ["%d" % i for i in range(8)]}).encode()  # more than a socket takes

@@ -19,6 +19,7 @@
 /* Of replying to a piece: there are more. Not among enum request_result. */
 enum { BULK_GOES_ON = 100 };
 enum { COPIES_STEPS = 200 }; /* of an account, to find the siblings of an item */
+enum { NAMED_SCRIPT_BYTES = 16 << 10 };
 
 /* What the completion needs. In the request's arena. */
 struct bulk_request {
@@ -286,12 +287,28 @@ static size_t items_for_core(struct request *request, struct command *command, c
 }
 
 /*
+ * The bytes that an item counts for in its piece: its source, and the stored script that it runs,
+ * whose statements its error may quote. A repetition of a named request is divided in the same way,
+ * whatever became of the script.
+ */
+static size_t weight_of(const struct request *request, const struct catalog *catalog, const struct write_item *item)
+{
+    if (item->update == NULL || item->update->script_id.data == NULL)
+        return item->source.len;
+    if (request->named.id.len > 0)
+        return item->source.len + NAMED_SCRIPT_BYTES;
+    const struct catalog_object *script = catalog_object(catalog, CATALOG_SCRIPTS, item->update->script_id);
+    return item->source.len + (script == NULL ? 0 : script->body.len);
+}
+
+/*
  * Begins the next piece, after the current one. Since items that the core postpones are logged twice,
  * the pieces after that have about as many as it ran, and become larger again. Not those of a named
  * request: its repetition must have the same ones.
  */
-static void next_piece(const struct request *request, struct bulk_request *bulk)
+static void next_piece(struct request *request, struct bulk_request *bulk)
 {
+    const struct catalog *catalog = request_catalog(request);
     size_t bytes = 0, more = bulk->piece_items_max + bulk->piece_items_max / 16 + 1;
     if (bulk->results != NULL)
         return; /* it continues with the postponed items */
@@ -302,7 +319,7 @@ static void next_piece(const struct request *request, struct bulk_request *bulk)
         bulk->end = bulk->bulk.count;
     while (bulk->end < bulk->bulk.count && bulk->end - bulk->begin < bulk->piece_items_max &&
            bytes < BULK_PIECE_BYTES_MAX)
-        bytes += bulk->bulk.items[bulk->end++].source.len;
+        bytes += weight_of(request, catalog, &bulk->bulk.items[bulk->end++]);
 }
 
 static int bulk_done(struct request *request, struct command *command);
@@ -323,15 +340,31 @@ static int refuse_postponed(struct request *request, struct bulk_request *bulk)
     return r;
 }
 
+/* Fails all items that have not been begun with the refusal in request->problem. Returns: REQUEST_DONE; fatal codes. */
+static int refuse_rest(struct request *request, struct bulk_request *bulk)
+{
+    struct problem refusal = request->problem;
+    int r = bulk->results != NULL ? refuse_postponed(request, bulk) : BULK_GOES_ON;
+    request->problem = (struct problem){.type = PROBLEM_NONE};
+    if (r != BULK_GOES_ON)
+        return r;
+    bulk->begin = bulk->end;
+    bulk->end = bulk->bulk.count;
+    return bulk_reply(request, bulk, NULL, &refusal, false);
+}
+
 static int submit_piece(struct request *request)
 {
     static const struct problem none = {.type = PROBLEM_NONE};
     struct bulk_request *bulk = request->context;
     int r = BULK_GOES_ON;
-    /* Its earlier commands may have made mappings, which are kept: no guard has counted them. */
-    if (bulk->results != NULL && request_budget_check_growth(request) != 0)
-        r = refuse_postponed(request, bulk);
     while (r == BULK_GOES_ON) {
+        /*
+         * No guard counts what earlier commands have left: mappings, and their part of the reply,
+         * which is as long as their texts and sources are, whatever the body's length.
+         */
+        if ((bulk->results != NULL || bulk->end > 0) && request_budget_check_reply(request) != 0)
+            return refuse_rest(request, bulk);
         next_piece(request, bulk);
         struct command *command = write_command_new(request, &bulk->options, 0);
         if (bulk->results != NULL)
@@ -432,10 +465,21 @@ static int bulk_done(struct request *request, struct command *command)
     return r == BULK_GOES_ON ? request_work_short(request, submit_piece) : r;
 }
 
+/* Whether the request, if it may be divided, has more than one piece. */
+static bool is_large(struct request *request, const struct bulk_request *bulk)
+{
+    const struct catalog *catalog = request_catalog(request);
+    size_t bytes = 0;
+    if (request->exchange->body.len > BULK_WHOLE_BYTES_MAX || bulk->bulk.count > BULK_PIECE_ITEMS_MAX)
+        return true;
+    for (size_t i = 0; i < bulk->bulk.count; i++)
+        bytes += weight_of(request, catalog, &bulk->bulk.items[i]);
+    return bytes > BULK_WHOLE_BYTES_MAX;
+}
+
 static int bulk_submit(struct request *request, struct bulk_request *bulk)
 {
-    bulk->in_pieces = !bulk->atomic && request->transaction.len == 0 &&
-                      (request->exchange->body.len > BULK_WHOLE_BYTES_MAX || bulk->bulk.count > BULK_PIECE_ITEMS_MAX);
+    bulk->in_pieces = !bulk->atomic && request->transaction.len == 0 && is_large(request, bulk);
     bulk->failed = false;
     bulk->begin = bulk->end = 0;
     bulk->results = NULL;

@@ -171,21 +171,28 @@ static struct slice name_of(const struct request *request)
                         path.len > PATH_SHOWN_MAX ? "..." : "");
 }
 
-int request_budget_check_growth_for(const struct api *api, struct slice what, struct arena *arena,
-                                    struct problem *ret_problem)
+static int check(const struct api *api, size_t bytes, struct slice what, struct arena *arena,
+                 struct problem *ret_problem)
 {
     struct budget_guard guard;
     budget_guard_init(&guard, api->options.budget, BUDGET_REQUESTS, BUDGET_RETAINED);
-    bool refused = !budget_guard_promise(&guard, BUDGET_SMALL);
+    bool refused = !budget_guard_promise(&guard, bytes);
     if (refused)
         budget_problem(&guard, what, arena, ret_problem);
     budget_guard_end(&guard);
     return refused ? REQUEST_REFUSED : 0;
 }
 
-int request_budget_check_growth(struct request *request)
+int request_budget_check_growth_for(const struct api *api, struct slice what, struct arena *arena,
+                                    struct problem *ret_problem)
 {
-    return request_budget_check_growth_for(request->api, name_of(request), request->arena, &request->problem);
+    return check(api, BUDGET_SMALL, what, arena, ret_problem);
+}
+
+int request_budget_check_reply(struct request *request)
+{
+    size_t more = BUDGET_SMALL + 2 * request->exchange->response.len; /* as a buffer grows */
+    return check(request->api, more, name_of(request), request->arena, &request->problem);
 }
 
 /* Why the account is over. */

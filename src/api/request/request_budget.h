@@ -46,11 +46,15 @@ static inline bool request_budget_stops(struct request *request, uint64_t steps)
 int request_budget_refuse(struct request *request);
 
 /*
- * Checks that the core may keep more for the request, as for one that keeps memory beyond its end.
- * Nothing is reserved. Returns: 0; REQUEST_REFUSED, with request->problem.
+ * Checks that the core may keep more for the request, and its response may double, as for a request
+ * that keeps memory beyond its end. Nothing is reserved. Returns: 0; REQUEST_REFUSED, with
+ * request->problem.
  */
-int request_budget_check_growth(struct request *request);
-/* The same for work outside of a request; `what` names it. Returns: 0; REQUEST_REFUSED, with the problem. */
+int request_budget_check_reply(struct request *request) TL_MUST_USE;
+/*
+ * Checks that work outside of a request may take more; `what` names it.
+ * Returns: 0; REQUEST_REFUSED, with the problem.
+ */
 int request_budget_check_growth_for(const struct api *api, struct slice what, struct arena *arena,
                                     struct problem *ret_problem) TL_MUST_USE;
 

@@ -131,6 +131,8 @@ static int ask_all(struct request *request)
             return search_outcome(request, &validation->call, r);
         valid = valid && verdicts[i].valid;
     }
+    if (request_budget_refused(request))
+        return request_budget_refuse(request);
     return reply(request, validation, verdicts, valid);
 }
 
