@@ -451,7 +451,7 @@ static int acquire_in_txn(struct acquisition *at, uint64_t deadline)
     case ASK_PARKED: at->wait = NULL; return CORE_WAITS;
     case ASK_BLOCKED:
         if (!may_wait && deadline > core->clock)
-            return acquisition__start_over(at, deadline);
+            return acquisition__attempt_again(at, deadline);
         return acquire_each(at);
     case ASK_FULL: return acquire_each(at);
     case ASK_VICTIM:

@@ -194,7 +194,7 @@ struct write_command {
     bool rolled_back;             /* out: atomic, and an item failed */
     /* In the core: atomic, and too much for one step, so that it is carried out in pieces (acquire_pieces.c) */
     bool exceeds_step;
-    uint32_t restarts; /* of one in pieces: how often it started again because a piece was blocked */
+    uint32_t attempts; /* of one in pieces: those that ended because a piece was blocked */
     /* Of one in pieces: its changes; command_free() frees them outside of the step, since that is slow */
     struct overlay *retired_overlay;
     /*
@@ -677,7 +677,7 @@ enum {
     COMMAND_SINCE_GRANTED_PLACES = 12,
     /* A write is charged to the step before the commands that resume in it: core_step(). */
     COMMAND_SINCE_WRITE_CHARGED = 12,
-    /* An atomic write in pieces keeps its locks in its last attempt: PIECES_RESTARTS_MAX. */
+    /* An atomic write in pieces keeps its locks in its last attempt: PIECES_ATTEMPTS_MAX. */
     COMMAND_SINCE_LAST_ATTEMPT = 13
 };
 

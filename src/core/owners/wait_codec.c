@@ -51,13 +51,13 @@ static bool pending_is_valid(const struct wait *wait)
 /* Codes what an atomic write in pieces counts. */
 static void codec_progress(struct codec *codec, struct write_command *write)
 {
-    uint64_t restarts = write->restarts;
+    uint64_t attempts = write->attempts;
 
     codec_number(codec, &write->script_steps);
     if (codec->version >= 15)
-        codec_number(codec, &restarts);
-    codec_require(codec, restarts <= UINT32_MAX);
-    write->restarts = (uint32_t)restarts;
+        codec_number(codec, &attempts);
+    codec_require(codec, attempts <= UINT32_MAX);
+    write->attempts = (uint32_t)attempts;
 }
 
 /* Codes which items are still to run, and all results, in the command's arena. */
