@@ -46,6 +46,7 @@ struct acquisition {
     struct lock_spec_list specs;
     uint64_t work;          /* of this write in this step: targets found and items run (WRITE_WORK_MAX) */
     size_t explained_bytes; /* of the problems of failed items */
+    bool full;              /* items are blocked and may not wait, since limits.waiters_max requests do */
     bool in_pieces;         /* an atomic write in a transaction of its own (acquire_pieces.c) */
     uint64_t steps_before;  /* in_pieces: write->script_steps when this piece began */
 };

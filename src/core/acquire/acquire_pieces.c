@@ -64,6 +64,7 @@ static void make_wait(struct acquisition *at, bool *pending_items, struct sessio
                                    (unsigned long long)core->ts);
     at->txn = txn__make(core, id, session);
     at->txn->created = core->ts;
+    at->txn->of_write = true;
     at->txn->timeout_us = CORE_TXN_IDLE_US_MAX;
     core__note_change(core, slice_hash(id));
     txn__touch(core, at->txn); /* until its command waits */

@@ -545,6 +545,8 @@ static void test_end_of_last_attempt_rolls_back(void **state)
         }
         if (of == WAITS_REOPENED || of == RUNS_REOPENED)
             reopen(&box);
+        char id[60];
+        snprintf(id, sizeof id, "%.*s", SLICE_ARG(wait__by_request(box.core, request)->command->owner.transaction));
         switch (way % WAYS) {
         case HANG_UP:
         case HOST_STOPS:
@@ -565,11 +567,13 @@ static void test_end_of_last_attempt_rolls_back(void **state)
             assert_int_not_equal(command->problem.type, PROBLEM_NONE);
         }
         assert_null(command->write.retired_overlay);
-        command_free(command);
-        assert_int_equal(box.core->owners->txns.count, 0);
         unlock_all(&box, blocker);
         for (int i = 0; i < 5; i++)
             tick(&box);
+        assert_int_equal(box.core->owners->txns.count, 0);
+        struct txn_outcome outcome; /* nobody has its id */
+        assert_int_equal(txn__get_outcome(box.core, slice_from(id), &command->arena, &outcome), 1);
+        command_free(command);
         assert_int_equal(fixture_count(&box, "fs"), 1);
         assert_true(lock_table_is_idle(&box.core->owners->locks));
         end(&box);
