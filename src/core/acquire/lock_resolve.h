@@ -42,7 +42,7 @@ size_t owner__lock_bytes(const struct lock_owner *owner);
 enum lock_count { LOCK_COUNT_PLAIN, LOCK_COUNT_ALL };
 /* Returns: which of them count in this step: before version 14 of commands, auxiliary ones, too. */
 enum lock_count lock_specs__counted(const struct core *core);
-/* Returns: how many locks an owner has, or has when it is granted these, too. Insert intentions are none. */
+/* Returns: how many locks an owner has, or has when it is granted these, too. Insert intentions do not count. */
 size_t owner__lock_count(const struct lock_owner *owner, enum lock_count counted);
 size_t lock_specs__count_after(const struct lock_owner *owner, const struct lock_spec_list *specs,
                                enum lock_count counted);
@@ -55,9 +55,9 @@ void lock_specs__refuse(size_t count, struct arena *arena, struct problem *ret_p
 bool lock_resolve__is_missing(const struct core *core, struct slice name);
 /* What lock targets are resolved for. Each refuses names that cannot be locked. */
 enum lock_resolve_purpose {
-    LOCK_RESOLVE_TO_LOCK, /* refuses a directory in an index without a path field */
-    LOCK_RESOLVE_TO_UNLOCK, /* reads no path of a document, and leaves out what nobody has locked */
-    LOCK_RESOLVE_TO_RENAME /* takes '*' and '?' in a path literally */
+    LOCK_RESOLVE_TO_LOCK,   /* refuses a directory in an index without a path field */
+    LOCK_RESOLVE_TO_UNLOCK, /* reads no path of a document, and finds only resources in the lock table */
+    LOCK_RESOLVE_TO_RENAME  /* takes '*' and '?' in a path literally */
 };
 /*
  * Resolves the targets of a lock request: indices with the aliases that named them, and documents

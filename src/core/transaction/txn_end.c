@@ -19,15 +19,16 @@
 #include "core/session/command_owner.h"
 #include "core/session/cost.h"
 #include "core/session/deadline.h"
+#include "core/session/owner.h"
 #include "core/session/owners.h"
 #include "core/session/session.h"
 #include "core/session/txn.h"
-#include "core/transaction/txn_renames.h"
-#include "core/wait/wait.h"
 #include "core/step/core.h"
+#include "core/transaction/txn_renames.h"
 #include "core/unit/handler.h"
 #include "core/unit/unit.h"
 #include "core/unit/work.h"
+#include "core/wait/wait.h"
 #include "mapping/mapping.h"
 
 /* --- ROLLBACK ----------------------------------------------------------------------------------------------------- */

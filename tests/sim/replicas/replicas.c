@@ -20,8 +20,8 @@
  * cancelled and ended, and are saved and loaded meanwhile; seeds have another meaning then.
  *
  * With --attempts two sessions lock and unlock, in turn, the first and the last document of an atomic write that is
- * carried out in pieces, so that it comes to its last attempt, which is cancelled, ended, saved and loaded, too; at
- * least one in ten seeds must come so far.
+ * carried out in pieces, so that it reaches its last attempt, which is cancelled, ended, saved and loaded, too; at
+ * least one in ten seeds must reach it.
  *
  * usage: replicas [--waits | --attempts] [--seeds N] [--from N] [--steps N] [--trace] [SEED ...]
  */
@@ -81,7 +81,7 @@ struct world {
     int step;
     bool trace;
     bool waits; /* the mode */
-    bool attempts; /* the other mode */
+    bool attempts;          /* the other mode */
     uint64_t last_attempts; /* steps that found a write in its last attempt */
     struct rng rng;
     struct rng save_rng; /* when and how states are saved in pieces */
@@ -805,7 +805,7 @@ static struct core_limits small_limits(bool waits)
 struct mode {
     bool waits, attempts, trace;
     int steps;
-    uint64_t last_attempts; /* out: seeds that came to one */
+    uint64_t last_attempts; /* out: seeds that reached one */
 };
 
 static uint64_t live(uint64_t seed, struct mode *mode)
@@ -872,7 +872,7 @@ int main(int argc, char **argv)
         commands += live(seed, &mode);
     printf("replicas: %" PRIu64 " seeds, %" PRIu64 " commands, no difference\n", lived, commands);
     if (mode.attempts && lived > 1 && mode.last_attempts * 10 < lived) {
-        fprintf(stderr, "replicas: only %" PRIu64 " seeds came to a last attempt\n", mode.last_attempts);
+        fprintf(stderr, "replicas: only %" PRIu64 " seeds reached a last attempt\n", mode.last_attempts);
         return 1;
     }
     return 0;

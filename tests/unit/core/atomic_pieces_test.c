@@ -396,7 +396,7 @@ static void run_until_blocked(struct core_fixture *box)
  * Returns: its request; *ret_blocker: the session for which it waits then.
  */
 static uint64_t make_attempts(struct core_fixture *box, struct command *write, int rounds_max, bool reopens,
-                                const char **ret_blocker)
+                              const char **ret_blocker)
 {
     static const char *const sessions[] = {"a", "b"}, *const documents[] = {"39", "0"};
     session(box, COMMAND_SESSION_OPEN, "a");
@@ -571,7 +571,7 @@ static void test_end_of_last_attempt_rolls_back(void **state)
         for (int i = 0; i < 5; i++)
             tick(&box);
         assert_int_equal(box.core->owners->txns.count, 0);
-        struct txn_outcome outcome; /* nobody has its id */
+        struct txn_outcome outcome; /* no client has its id */
         assert_int_equal(txn__get_outcome(box.core, slice_from(id), &command->arena, &outcome), 1);
         command_free(command);
         assert_int_equal(fixture_count(&box, "fs"), 1);

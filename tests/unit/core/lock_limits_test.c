@@ -289,6 +289,46 @@ static void test_release_of_aliases_is_linear(void **state)
     fixture_close(&box);
 }
 
+/* Returns: the work of an atomic write in a transaction, of so many documents that are indexed and then moved. */
+static uint64_t work_of_pairs(size_t pairs)
+{
+    struct core_fixture box;
+    fixture_open(&box);
+    fixture_index_command(&box, COMMAND_INDEX_CREATE, "tree",
+                          "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
+    fixture_txn(&box, COMMAND_TXN_BEGIN, "t");
+    struct command *command = fixture_write_command(&box, 2 * pairs);
+    command->write.atomic = true;
+    command->owner.transaction = SLICE_LIT("t");
+    for (size_t i = 0; i < pairs; i++) {
+        struct write_item *item = &command->write.items[2 * i];
+        struct write_update *update = arena_zalloc(&command->arena, sizeof *update);
+        item[0] = fixture_item(WRITE_INDEX, "tree", "", "", "");
+        item[1] = fixture_item(WRITE_UPDATE, "tree", "", "", "");
+        item[0].id = item[1].id = arena_printf(&command->arena, "%zu", i);
+        item[0].source = arena_printf(&command->arena, "{\"path\":\"/a/%zu\"}", i);
+        update->doc = arena_printf(&command->arena, "{\"path\":\"/b/%zu\"}", i);
+        item[1].source = SLICE_NONE;
+        item[1].update = update;
+    }
+    assert_int_equal(outcome(&box, command), PROBLEM_NONE);
+    for (size_t i = 0; i < 2 * pairs; i++)
+        assert_int_equal(command->write.results[i].outcome, i % 2 == 0 ? WRITE_CREATED : WRITE_UPDATED);
+    uint64_t work = core_step_work(box.core);
+    fixture_txn(&box, COMMAND_TXN_ROLLBACK, "t");
+    fixture_close(&box);
+    return work;
+}
+
+/* Each path that an item gets only while it runs is looked up among those of the write at once, however many there are. */
+static void test_paths_of_a_write_are_linear(void **state)
+{
+    (void)state;
+
+    uint64_t few = work_of_pairs(500), many = work_of_pairs(1000);
+    assert_in_range(many, few, 2 * few + few / 10);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -300,6 +340,7 @@ int main(void)
         cmocka_unit_test(test_release_of_deep_locks_is_bounded),
         cmocka_unit_test(test_rollbacks_count_levels),
         cmocka_unit_test(test_release_of_aliases_is_linear),
+        cmocka_unit_test(test_paths_of_a_write_are_linear),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
