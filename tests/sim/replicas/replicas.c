@@ -630,6 +630,18 @@ static void add_blocked_write(struct world *world, struct buf *bytes)
     world->commands++;
 }
 
+static void add_ticks(struct world *world, struct buf *bytes)
+{
+    enum { TICKS = 3 };
+    for (int i = 0; i < TICKS; i++) {
+        struct command *command = command_new(COMMAND_TICK, DIALECT_7);
+        command->tick.barrier_clock = world->gen.clock;
+        command_group_add(command, bytes);
+        command_free(command);
+        world->commands++;
+    }
+}
+
 /* In its last attempt it gets its lock, is a victim, or meets what else is random. */
 static void end_last_attempt(struct world *world, struct buf *bytes, int holder)
 {
@@ -639,6 +651,7 @@ static void end_last_attempt(struct world *world, struct buf *bytes, int holder)
     case 1: add_blocker(world, bytes, COMMAND_LOCK, holder, blocked[1 - holder]); break;
     default: break;
     }
+    add_ticks(world, bytes);
 }
 
 static void add_blocking(struct world *world, struct buf *bytes)
@@ -652,10 +665,13 @@ static void add_blocking(struct world *world, struct buf *bytes)
         add_blocker(world, bytes, COMMAND_UNLOCK, 1, NULL);
         add_blocker(world, bytes, COMMAND_LOCK, 0, blocked[0]);
         add_blocked_write(world, bytes);
+        add_ticks(world, bytes);
         return;
     }
-    if (wait__state(wait) != WAIT_PARKED)
+    if (wait__state(wait) != WAIT_PARKED) {
+        add_ticks(world, bytes);
         return;
+    }
     uint32_t ended = wait->command->write.attempts;
     int holder = ended % 2 == 1 ? 0 : 1;
     if (ended == LAST_ATTEMPT) {
@@ -664,6 +680,7 @@ static void add_blocking(struct world *world, struct buf *bytes)
     }
     add_blocker(world, bytes, COMMAND_LOCK, 1 - holder, blocked[1 - holder]);
     add_blocker(world, bytes, COMMAND_UNLOCK, holder, NULL);
+    add_ticks(world, bytes);
 }
 
 /* --- A life ------------------------------------------------------------------------------------------------------- */
@@ -683,8 +700,10 @@ static void append(struct world *world)
     if (stage)
         head.life = head.number = 0;
     command_group_begin(&head, &bytes);
-    if (!stage && world->attempts && one_in(world, 2))
+    if (!stage && world->attempts) {
+        count = one_in(world, 4) ? 1 : 0;
         add_blocking(world, &bytes);
+    }
     for (unsigned i = 0; i < (stage ? 2 : count); i++) {
         struct command *command = next_command(world, stage ? i : UINT32_MAX);
         if (command->type == COMMAND_RENAME) {
