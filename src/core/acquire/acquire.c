@@ -90,6 +90,8 @@ static void fail_item(struct acquisition *at, size_t item, struct wait *wait)
     struct problem *problem = &acquisition__write(at)->results[item].problem;
     if (wait->cause != NULL) {
         *problem = *wait->cause;
+    } else if (at->full) {
+        wait__explain_limit(at->core, &at->command->arena, problem);
     } else if (at->explained_bytes > WRITE_EXPLAINED_BYTES_MAX) {
         wait__explain_briefly(&at->command->arena, PROBLEM_LOCK_WAIT_TIMEOUT, problem);
     } else {
@@ -340,7 +342,7 @@ static int acquire(struct acquisition *at, uint64_t deadline, const bool *blocke
     switch (ask__locks(core, at->wait, at->specs.items, at->specs.count, deadline)) {
     case ASK_GRANTED: return finish(at, deadline);
     case ASK_PARKED: at->wait = NULL; return CORE_WAITS;
-    case ASK_FULL: wait__explain_limit(core, &at->command->arena, wait__cause(at->wait)); return acquire_each(at);
+    case ASK_FULL: at->full = true; return acquire_each(at);
     case ASK_BLOCKED: return acquire_each(at);
     case ASK_VICTIM: return finish_failing(at, at->wait, blocked);
     }
@@ -413,21 +415,6 @@ static bool holds_locks(const struct lock_owner *owner)
     return owner->lock_count + owner->auxiliary_count > 0;
 }
 
-/*
- * Returns: the locks of the transaction when it has those of the command, as the limit counts them: without auxiliary
- * ones for a write in pieces, since those of a write in one step are not counted at all (README-locks.md, "Names").
- */
-static size_t lock_count_after(const struct acquisition *at)
-{
-    const struct lock_owner *owner = &at->txn->owner.locks;
-    size_t count = owner->lock_count + (at->in_pieces ? 0 : owner->auxiliary_count);
-    for (size_t i = 0; i < at->specs.count; i++) {
-        const struct lock_spec *spec = &at->specs.items[i];
-        count += !spec->insert_intention && !(at->in_pieces && spec->auxiliary);
-    }
-    return count;
-}
-
 static int acquire_in_txn(struct acquisition *at, uint64_t deadline)
 {
     REQUIRE(at->txn != NULL);
@@ -435,7 +422,8 @@ static int acquire_in_txn(struct acquisition *at, uint64_t deadline)
     if (at->targets.count == 0)
         return finish(at, deadline);
     acquisition__collect_specs(at, NULL);
-    if (lock_count_after(at) > core->limits.locks_per_session_max) {
+    enum lock_count counted = at->in_pieces ? LOCK_COUNT_PLAIN : lock_specs__counted(core);
+    if (lock_specs__count_after(&at->txn->owner.locks, &at->specs, counted) > core->limits.locks_per_session_max) {
         acquisition__refuse_too_many_locks(at);
         return leave_refused(at);
     }
@@ -451,9 +439,9 @@ static int acquire_in_txn(struct acquisition *at, uint64_t deadline)
     case ASK_PARKED: at->wait = NULL; return CORE_WAITS;
     case ASK_BLOCKED:
         if (!may_wait && deadline > core->clock)
-            return acquisition__start_over(at, deadline);
+            return acquisition__attempt_again(at, deadline);
         return acquire_each(at);
-    case ASK_FULL: return acquire_each(at);
+    case ASK_FULL: at->full = core->command_version >= COMMAND_SINCE_FULL_CAUSE; return acquire_each(at);
     case ASK_VICTIM:
         ask__fail_victim(core, tl_steal(at->wait));
         at->txn = NULL;

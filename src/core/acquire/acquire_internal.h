@@ -46,6 +46,7 @@ struct acquisition {
     struct lock_spec_list specs;
     uint64_t work;          /* of this write in this step: targets found and items run (WRITE_WORK_MAX) */
     size_t explained_bytes; /* of the problems of failed items */
+    bool full;              /* items are blocked and may not wait, since limits.waiters_max requests do */
     bool in_pieces;         /* an atomic write in a transaction of its own (acquire_pieces.c) */
     uint64_t steps_before;  /* in_pieces: write->script_steps when this piece began */
 };
@@ -81,9 +82,9 @@ void acquisition__free_wait(struct acquisition *at);
  * Returns: 0, refused; CORE_WAITS.
  */
 int acquisition__begin_pieces(struct acquisition *at, uint64_t deadline) TL_MUST_USE;
-/* Releases all locks, and waits for those of the piece alone: acquire_pieces.c. Returns: as begin. */
-int acquisition__start_over(struct acquisition *at, uint64_t deadline) TL_MUST_USE;
-/* Whether it may start over no more: it keeps its locks while it waits for others. */
+/* Ends the attempt: releases all locks, and waits for those of the piece alone. Returns: as begin. */
+int acquisition__attempt_again(struct acquisition *at, uint64_t deadline) TL_MUST_USE;
+/* Whether its attempt is the last one: it keeps its locks while it waits for others. */
 bool acquisition__is_last_attempt(const struct acquisition *at);
 /* Runs one piece, or commits if all have run. Returns: 0, done; CORE_WAITS; fatal codes. */
 int acquisition__run_piece(struct acquisition *at) TL_MUST_USE;

@@ -9,8 +9,8 @@
  *
  * 1. Before its last attempt it never waits while it holds a lock, so it is in no cycle that it would
  *    not be in as one step. If a piece is blocked, all is rolled back, and the write waits for the
- *    locks of that piece alone; when they are granted, it starts again with its first item. In its
- *    last attempt it waits as any transaction does, so that its cost is bounded, whatever others lock.
+ *    locks of that piece alone; when they are granted, the next attempt begins with its first item. In
+ *    its last one it waits as any transaction does, so that its cost is bounded, whatever others lock.
  * 2. Whatever ends its wait ends the transaction, and the reverse.
  * 3. No client has the transaction's id, and the store gets no outcome of it.
  */
@@ -31,10 +31,10 @@
 #include "core/wait/wait.h"
 
 /*
- * How often a write starts over before it keeps its locks while it waits. Each time it repeats all pieces done before.
- * Two writes of the same documents in opposite orders need one.
+ * Attempts that release their locks when a piece is blocked; the next one is the last. Each repeats all pieces done
+ * before. Two writes of the same documents in opposite orders need one.
  */
-enum { PIECES_RESTARTS_MAX = 4 };
+enum { PIECES_ATTEMPTS_MAX = 4 };
 
 /* --- Beginning ---------------------------------------------------------------------------------------------------- */
 
@@ -64,6 +64,7 @@ static void make_wait(struct acquisition *at, bool *pending_items, struct sessio
                                    (unsigned long long)core->ts);
     at->txn = txn__make(core, id, session);
     at->txn->created = core->ts;
+    at->txn->of_write = true;
     at->txn->timeout_us = CORE_TXN_IDLE_US_MAX;
     core__note_change(core, slice_hash(id));
     txn__touch(core, at->txn); /* until its command waits */
@@ -118,18 +119,18 @@ void acquisition__end_pieces(struct acquisition *at)
 bool acquisition__is_last_attempt(const struct acquisition *at)
 {
     REQUIRE(at->in_pieces);
-    return acquisition__write(at)->restarts >= PIECES_RESTARTS_MAX;
+    return acquisition__write(at)->attempts >= PIECES_ATTEMPTS_MAX;
 }
 
-int acquisition__start_over(struct acquisition *at, uint64_t deadline)
+int acquisition__attempt_again(struct acquisition *at, uint64_t deadline)
 {
     REQUIRE(at->in_pieces && at->txn != NULL && at->wait != NULL && deadline > at->core->clock);
     struct core *core = at->core;
     bool *pending_items = at->wait->pending_items;
     struct session *session = at->txn->owner.session;
     if (core->command_version >= COMMAND_SINCE_LAST_ATTEMPT)
-        acquisition__write(at)->restarts++;
-    ENSURE(acquisition__write(at)->restarts <= PIECES_RESTARTS_MAX);
+        acquisition__write(at)->attempts++;
+    ENSURE(acquisition__write(at)->attempts <= PIECES_ATTEMPTS_MAX);
     acquisition__end_pieces(at);
     reset(at);
     make_wait(at, pending_items, session, deadline);

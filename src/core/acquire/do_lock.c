@@ -13,6 +13,7 @@
 #include "core/session/owners.h"
 #include "core/session/session.h"
 #include "core/session/txn.h"
+#include "core/step/core.h"
 #include "core/unit/handler.h"
 #include "core/unit/unit.h"
 #include "core/unit/work.h"
@@ -42,13 +43,49 @@ static bool find_requester(struct core *core, struct command *command, struct re
     return requester->owner != NULL;
 }
 
-static bool is_within_limits(struct core *core, struct command *command, const struct lock_owner *owner, size_t more)
+static bool is_within_count(struct core *core, struct command *command, const struct lock_owner *owner,
+                            const struct lock_spec_list *specs)
 {
     size_t max = core->limits.locks_per_session_max;
-    if (owner->lock_count + owner->auxiliary_count + more > max)
+    if (lock_specs__count_after(owner, specs, lock_specs__counted(core)) > max)
         problem_set(&command->problem, &command->arena, PROBLEM_LIMIT_EXCEEDED, "a session holds at most [%zu] locks",
                     max);
     return command->problem.type == PROBLEM_NONE;
+}
+
+/* Checks the memory limit with all directories above the locks, before the request is made. */
+static bool is_within_bytes(struct core *core, struct command *command, const struct lock_owner *owner,
+                            const struct overlay *overlay, const struct lock_spec_list *specs)
+{
+    size_t max = core->limits.transaction_held_max;
+    size_t held = owner__lock_bytes(owner) + (overlay == NULL ? 0 : overlay_memory_bytes(overlay));
+    if (specs->count == 0 || (held < max && lock_specs__bytes(core, specs, max - held) <= max - held))
+        return true;
+    if (command->owner.transaction.len > 0)
+        problem_set(&command->problem, &command->arena, PROBLEM_TRANSACTION_TOO_LARGE,
+                    "a transaction holds at most [%zu] bytes of documents with their entries and locks", max);
+    else
+        problem_set(&command->problem, &command->arena, PROBLEM_LIMIT_EXCEEDED,
+                    "the locks of a session, and the directories above them, take at most [%zu] bytes: release some, "
+                    "or lock a directory in place of what is in it",
+                    max);
+    return false;
+}
+
+/* Whether a LOCK may ask for its locks. By commands before version 14 the memory has no limit. */
+static bool may_ask(struct core *core, struct wait *wait, const struct lock_spec_list *specs)
+{
+    const struct overlay *overlay = wait->txn == NULL ? NULL : wait->txn->overlay;
+    return is_within_count(core, wait->command, wait->owner, specs) &&
+           (core->command_version < COMMAND_SINCE_PLAIN_LOCKS ||
+            is_within_bytes(core, wait->command, wait->owner, overlay, specs));
+}
+
+/* Notes the work of one request since `before`. It is indivisible, up to its own limit. */
+static void note_work(struct core *core, uint64_t before)
+{
+    uint64_t work = core_step_work(core) - before;
+    core__note_indivisible(core, work < CORE_LOCK_WORK ? work : CORE_LOCK_WORK);
 }
 
 /* Returns: by target, whether its index is missing; NULL: none is. */
@@ -124,18 +161,21 @@ static int resolve_and_acquire(struct core *core, struct wait *wait, uint64_t wa
     struct command *command = wait->command;
     const struct lock_command *lock = &command->lock;
     struct lock_spec_list specs;
+    uint64_t before = core_step_work(core);
     int r = lock_resolve__locks(core, lock->targets, lock->target_count, LOCK_RESOLVE_TO_LOCK, &command->arena, &specs,
                                 &command->problem);
     *ret_granted = false;
     if (r == 0)
         lock_resolve__drop_held(core, wait->owner, &specs);
-    if (r != 0 || !is_within_limits(core, command, wait->owner, specs.count)) {
+    if (r != 0 || !may_ask(core, wait, &specs)) {
+        note_work(core, before);
         free_refused(core, wait);
         return r < 0 ? tl_trace(r) : 0;
     }
     wait->names_epoch = core->names_epoch;
-    core__note_indivisible(core, specs.count * WORK_LOCK_ASKED); /* at most locks_per_session_max */
-    return acquire(core, wait, specs.items, specs.count, wait_us, ret_granted);
+    r = acquire(core, wait, specs.items, specs.count, wait_us, ret_granted);
+    note_work(core, before);
+    return r;
 }
 
 int core__do_lock(struct core *core, struct command *command)
@@ -170,6 +210,7 @@ static int is_current(struct core *core, struct wait *wait, bool *ret_current)
     const struct lock_command *lock = &command->lock;
     struct problem problem;
     struct lock_spec_list specs;
+    uint64_t before = core_step_work(core);
     int r = lock_resolve__locks(core, lock->targets, lock->target_count, LOCK_RESOLVE_TO_LOCK, &command->arena, &specs,
                                 &problem);
     size_t count = 0;
@@ -179,6 +220,7 @@ static int is_current(struct core *core, struct wait *wait, bool *ret_current)
         count += specs.items[i].on.space == RESOURCE_SPACE_TREE;
     }
     *ret_current &= count == lock_request_spec_count(wait->request);
+    note_work(core, before);
     return r < 0 ? tl_trace(r) : 0;
 }
 
@@ -265,11 +307,12 @@ int core__do_unlock(struct core *core, struct command *command)
     if (session == NULL)
         return 0;
     if (lock->target_count == 0) {
-        lock->released = lock_release_all(&core->owners->locks, &session->owner.locks);
+        lock->released = owner__release_locks(core, &session->owner);
         return 0;
     }
-    /* An invalid target fails the command before it releases a lock. */
+    /* A target that is invalid, or one too many, fails the command before it releases a lock. */
     struct lock_spec_list all;
+    uint64_t before = core_step_work(core);
     r = lock_resolve__locks(core, lock->targets, lock->target_count, LOCK_RESOLVE_TO_UNLOCK, &command->arena, &all,
                             &command->problem);
     for (size_t i = 0; r == 0 && i < lock->target_count; i++) {
@@ -278,6 +321,7 @@ int core__do_unlock(struct core *core, struct command *command)
     }
     if (r == 0)
         lock_resolve__release_unused_aliases(core, &session->owner.locks);
+    note_work(core, before);
     return r < 0 ? tl_trace(r) : 0;
 }
 
@@ -304,18 +348,6 @@ static void upgrade_reads(struct lock_spec_list *specs)
             specs->items[i].mode = LOCK_U;
 }
 
-/* Checks the memory limit with all directories above the documents, before the request is made. */
-static bool is_within_bytes(struct core *core, struct command *command, const struct txn *txn,
-                            const struct lock_spec_list *specs)
-{
-    size_t max = core->limits.transaction_held_max, held = owner__lock_bytes(&txn->owner.locks);
-    held += txn->overlay == NULL ? 0 : overlay_memory_bytes(txn->overlay);
-    if (specs->count > 0 && (held >= max || lock_specs__bytes(core, specs, max - held) > max - held))
-        problem_set(&command->problem, &command->arena, PROBLEM_TRANSACTION_TOO_LARGE,
-                    "a transaction holds at most [%zu] bytes of documents with their entries and locks", max);
-    return command->problem.type == PROBLEM_NONE;
-}
-
 /* Fills in the results of a granted TXN_LOCK. */
 static void set_read_results(struct core *core, struct wait *wait)
 {
@@ -338,20 +370,25 @@ static int acquire_reads(struct core *core, struct wait *wait, uint64_t wait_us)
     const struct txn_lock_command *lock = &command->txn_lock;
     struct txn *txn = wait->txn;
     struct lock_spec_list specs = {0};
+    uint64_t before = core_step_work(core);
     bool granted = true;
     int r = lock_resolve__reads(core, lock->targets, lock->target_count, command->dialect, txn, &specs);
     if (r == 0 && txn->retry)
         upgrade_reads(&specs);
     if (r == 0 && wait->request != NULL)
         drop_granted(core, wait->owner, &specs);
-    if (r < 0 || !is_within_limits(core, command, wait->owner, specs.count) ||
-        !is_within_bytes(core, command, txn, &specs)) {
+    if (r == 0 && lock_specs__exceed(core, &specs))
+        lock_specs__refuse(lock->target_count, &command->arena, &command->problem);
+    if (r < 0 || command->problem.type != PROBLEM_NONE || !is_within_count(core, command, wait->owner, &specs) ||
+        !is_within_bytes(core, command, wait->owner, txn->overlay, &specs)) {
+        note_work(core, before);
         wait__free(core, wait);
         txn__touch(core, txn);
         return r < 0 ? tl_trace(r) : 0;
     }
     if (specs.count > 0)
         r = acquire(core, wait, specs.items, specs.count, wait_us, &granted);
+    note_work(core, before);
     if (granted) {
         set_read_results(core, wait);
         wait__free(core, wait);

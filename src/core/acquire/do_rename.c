@@ -541,7 +541,7 @@ static bool is_within_limits(struct core *core, struct command *command, const s
 {
     const struct lock_owner *owner = &txn->owner.locks;
     size_t most = core->limits.locks_per_session_max;
-    if (owner->lock_count + owner->auxiliary_count + 2 > most)
+    if (owner__lock_count(owner, lock_specs__counted(core)) + 2 > most)
         problem_set(&command->problem, &command->arena, PROBLEM_TRANSACTION_TOO_LARGE,
                     "a transaction holds at most [%zu] locks", most);
     else if (too_large(core, command, txn))

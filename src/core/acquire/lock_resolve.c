@@ -111,9 +111,46 @@ size_t lock_specs__bytes(struct core *core, const struct lock_spec_list *specs, 
     return locks + distinct_levels(core, specs) * LEVEL_BYTES;
 }
 
+/* --- Counts and work ---------------------------------------------------------------------------------------------- */
+
+enum lock_count lock_specs__counted(const struct core *core)
+{
+    return core->command_version >= COMMAND_SINCE_PLAIN_LOCKS ? LOCK_COUNT_PLAIN : LOCK_COUNT_ALL;
+}
+
+size_t owner__lock_count(const struct lock_owner *owner, enum lock_count counted)
+{
+    return owner->lock_count + (counted == LOCK_COUNT_ALL ? owner->auxiliary_count : 0);
+}
+
+size_t lock_specs__count_after(const struct lock_owner *owner, const struct lock_spec_list *specs,
+                               enum lock_count counted)
+{
+    size_t count = owner__lock_count(owner, counted);
+    for (size_t i = 0; i < specs->count; i++) {
+        const struct lock_spec *spec = &specs->items[i];
+        count += !spec->insert_intention && (counted == LOCK_COUNT_ALL || !spec->auxiliary);
+    }
+    return count;
+}
+
+void lock_specs__refuse(size_t count, struct arena *arena, struct problem *ret_problem)
+{
+    problem_set(ret_problem, arena, PROBLEM_LIMIT_EXCEEDED,
+                "the first [%zu] names of the request mean more locks than one request may have: send it in several "
+                "requests, name the documents' types, or name a directory or the index in place of its documents",
+                count);
+}
+
+bool lock_specs__exceed(const struct core *core, const struct lock_spec_list *specs)
+{
+    return core->command_version >= COMMAND_SINCE_PLAIN_LOCKS && specs->work > CORE_LOCK_WORK;
+}
+
 void lock_specs__add(struct core *core, struct lock_spec_list *specs, const struct lock_spec *spec)
 {
     REQUIRE(core->open && spec->mode > LOCK_NONE && spec->mode < LOCK_MODE_COUNT);
+    specs->work += WORK_LOCK_ASKED;
     specs->items = arena_grow(&core->arena, specs->items, specs->count, &specs->capacity, sizeof *specs->items);
     specs->items[specs->count++] = *spec;
 }
@@ -187,7 +224,9 @@ static int add_document(struct core *core, struct slice index, struct slice type
                         bool aside, struct lock_spec_list *specs)
 {
     struct lock_spec spec = {{index, SLICE_NONE, type, id}, mode, .auxiliary = aside};
+    const struct catalog_index *in = catalog_index(core->catalog, index);
     int r = write__path_of(core, NULL, index, type, id, &spec.on.path);
+    specs->work += in != NULL && mapping_path_field(in->mapping) != NULL ? 2 * WORK_READ : 0;
     if (r == 0)
         lock_specs__add(core, specs, &spec);
     return r < 0 ? tl_trace(r) : 0;
@@ -209,6 +248,16 @@ static int add_every_type(struct core *core, const struct catalog_index *index, 
         lock_specs__add(core, specs,
                         &(struct lock_spec){{index->name, SLICE_NONE, SLICE_NONE, id}, mode, .auxiliary = true});
     return r;
+}
+
+/* Adds the resources of a document that are in the lock table: all that an owner can have locked. */
+static void add_known_document(struct core *core, struct slice name, struct slice type, struct slice id,
+                               enum lock_mode mode, struct lock_spec_list *specs)
+{
+    const struct catalog_index *index = catalog_index(core->catalog, name);
+    struct resource_name on = {name, SLICE_NONE, key_type(core, index, type), id};
+    lock_specs__add(core, specs, &(struct lock_spec){on, mode});
+    add_other_types(core, &on, !has_many_types(index) || is_typeless(index, type), mode, specs);
 }
 
 /*
@@ -364,9 +413,12 @@ static int resolve_target(struct core *core, const struct lock_target *target, e
     struct slice name = index != NULL ? arena_copy(&core->arena, index->name) : target->index;
     if (index != NULL && !slice_equal(index->name, target->index))
         add_name(core, specs, RESOURCE_SPACE_NAMES, target->index, LOCK_S);
-    if (target->id.data != NULL)
+    if (target->id.data == NULL)
+        lock_specs__add(core, specs, &(struct lock_spec){{.index = name, .path = target->path}, target->mode});
+    else if (purpose == LOCK_RESOLVE_TO_UNLOCK && core->command_version >= COMMAND_SINCE_PLAIN_LOCKS)
+        add_known_document(core, name, target->type, target->id, target->mode, specs);
+    else
         return add_named_document(core, name, target->type, target->id, target->mode, specs);
-    lock_specs__add(core, specs, &(struct lock_spec){{.index = name, .path = target->path}, target->mode});
     return 0;
 }
 
@@ -382,39 +434,59 @@ int lock_resolve__locks(struct core *core, const struct lock_target *targets, si
                     LOCK_TARGETS_MAX);
         return 1;
     }
-    for (size_t i = 0; r == 0 && i < count; i++)
+    for (size_t i = 0; r == 0 && i < count; i++) {
         r = resolve_target(core, &targets[i], purpose, arena, &specs, ret_problem);
+        if (r == 0 && lock_specs__exceed(core, &specs)) {
+            lock_specs__refuse(i + 1, arena, ret_problem);
+            r = 1;
+        }
+    }
     *ret_specs = specs;
     return r < 0 ? tl_trace(r) : r;
 }
 
 /* Whether an owner has a lock in any index of an alias. */
-static bool alias_in_use(const struct core *core, const struct lock_owner *owner, struct slice alias)
+static bool alias_in_use(struct core *core, const struct lock_owner *owner, struct slice alias)
 {
     const struct alias_use *uses;
     size_t count = catalog__alias_uses(core->catalog, alias, &uses);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
+        core__work(core, WORK_LOCK);
         if (lock_table_has_holds_in_index(&core->owners->locks, owner, uses[i].index))
             return true;
+    }
     return false;
+}
+
+/* Returns: the names on which an owner has locks, oldest first, in the core's arena. */
+static struct resource_name *names_held(struct core *core, const struct lock_owner *owner, size_t *ret_count)
+{
+    struct resource_name *names = NULL;
+    size_t capacity = 0;
+    *ret_count = 0;
+    if (owner->auxiliary_count == 0)
+        return NULL;
+    list_for_each(link, &owner->holds)
+    {
+        const struct lock_hold *hold = list_entry(link, struct lock_hold, of_owner);
+        core__work(core, WORK_LOCK);
+        if (hold->resource->kind != RESOURCE_NAME || hold->mode == LOCK_NONE)
+            continue;
+        names = arena_grow(&core->arena, names, *ret_count, &capacity, sizeof *names);
+        struct resource_name *name = &names[(*ret_count)++];
+        *name = resource_name(hold->resource, &core->arena);
+        name->index = arena_copy(&core->arena, name->index);
+    }
+    return names;
 }
 
 void lock_resolve__release_unused_aliases(struct core *core, struct lock_owner *owner)
 {
-    list_for_each_safe(link, following, &owner->holds)
-    {
-        const struct lock_hold *hold = list_entry(link, struct lock_hold, of_owner);
-        if (owner->auxiliary_count == 0)
-            return;
-        if (hold->resource->kind != RESOURCE_NAME || hold->mode == LOCK_NONE)
-            continue;
-        struct resource_name name = resource_name(hold->resource, &core->arena);
-        name.index = arena_copy(&core->arena, name.index);
-        if (alias_in_use(core, owner, name.index))
-            continue;
-        lock_release(&core->owners->locks, owner, &name);
-        following = owner->holds.next; /* it may free holds of intention locks */
-    }
+    size_t count;
+    const struct resource_name *names = names_held(core, owner, &count);
+    for (size_t i = 0; i < count; i++)
+        if (!alias_in_use(core, owner, names[i].index))
+            lock_release(&core->owners->locks, owner, &names[i]);
 }
 
 /* --- Reads of transactions ---------------------------------------------------------------------------------------- */
@@ -552,7 +624,7 @@ int lock_resolve__reads(struct core *core, const struct lock_target *targets, si
     REQUIRE(core->open && txn != NULL);
     struct lock_spec_list specs = {0};
     int r = 0;
-    for (size_t i = 0; r == 0 && i < count; i++)
+    for (size_t i = 0; r == 0 && i < count && !lock_specs__exceed(core, &specs); i++)
         r = add_read(core, &targets[i], dialect, &specs);
     lock_resolve__drop_held(core, &txn->owner.locks, &specs);
     *ret_specs = specs;

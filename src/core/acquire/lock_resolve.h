@@ -21,6 +21,7 @@ struct lock_spec_list {
     struct lock_spec *items;
     size_t count;
     size_t capacity;
+    uint64_t work; /* of finding and requesting them, as far as it follows from the state; ended early above a limit */
 };
 /*
  * Appends a copy of a spec; the slices in it are not copied.
@@ -37,13 +38,26 @@ size_t lock_specs__bytes(struct core *core, const struct lock_spec_list *specs, 
 /* Returns: an estimate of the bytes that an owner's locks take, with each resource above them. */
 size_t owner__lock_bytes(const struct lock_owner *owner);
 
+/* Which locks count towards limits.locks_per_session_max: README-locks.md, "The limits of a request". */
+enum lock_count { LOCK_COUNT_PLAIN, LOCK_COUNT_ALL };
+/* Returns: which of them count in this step: before version 14 of commands, auxiliary ones, too. */
+enum lock_count lock_specs__counted(const struct core *core);
+/* Returns: how many locks an owner has, or has when it is granted these, too. Insert intentions do not count. */
+size_t owner__lock_count(const struct lock_owner *owner, enum lock_count counted);
+size_t lock_specs__count_after(const struct lock_owner *owner, const struct lock_spec_list *specs,
+                               enum lock_count counted);
+/* Returns: whether their work exceeds what one request may take. They may be incomplete then. */
+bool lock_specs__exceed(const struct core *core, const struct lock_spec_list *specs);
+/* Refuses a request, because the locks that its first `count` names mean exceed that. */
+void lock_specs__refuse(size_t count, struct arena *arena, struct problem *ret_problem);
+
 /* Returns: whether a name is neither an index nor an alias; false for an empty name. */
 bool lock_resolve__is_missing(const struct core *core, struct slice name);
 /* What lock targets are resolved for. Each refuses names that cannot be locked. */
 enum lock_resolve_purpose {
-    LOCK_RESOLVE_TO_LOCK, /* refuses a directory in an index without a path field */
-    LOCK_RESOLVE_TO_UNLOCK,
-    LOCK_RESOLVE_TO_RENAME /* takes '*' and '?' in a path literally */
+    LOCK_RESOLVE_TO_LOCK,   /* refuses a directory in an index without a path field */
+    LOCK_RESOLVE_TO_UNLOCK, /* reads no path of a document, and finds only resources in the lock table */
+    LOCK_RESOLVE_TO_RENAME  /* takes '*' and '?' in a path literally */
 };
 /*
  * Resolves the targets of a lock request: indices with the aliases that named them, and documents

@@ -12,9 +12,14 @@
 #include "base/check.h"
 #include "base/magic.h"
 #include "base/sm.h"
+#include "core/acquire/acquire.h"
+#include "core/acquire/grants.h"
+#include "core/acquire/lock_resolve.h"
 #include "core/catalog/catalog.h"
 #include "core/catalog/counter.h"
 #include "core/catalog/purge.h"
+#include "core/cleanup/cleanup_attempt.h"
+#include "core/cleanup/deferred.h"
 #include "core/command/command.h"
 #include "core/documents/action.h"
 #include "core/documents/doc.h"
@@ -23,23 +28,19 @@
 #include "core/documents/update.h"
 #include "core/locks/lock.h"
 #include "core/locks/resource.h"
-#include "core/acquire/acquire.h"
-#include "core/cleanup/cleanup_attempt.h"
 #include "core/session/cost.h"
 #include "core/session/deadline.h"
-#include "core/cleanup/deferred.h"
-#include "core/acquire/grants.h"
-#include "core/wait/lock_event.h"
-#include "core/acquire/lock_resolve.h"
+#include "core/session/owner.h"
 #include "core/session/owners.h"
 #include "core/session/session.h"
 #include "core/session/txn.h"
-#include "core/transaction/txn_end.h"
-#include "core/wait/wait.h"
 #include "core/step/core.h"
+#include "core/transaction/txn_end.h"
 #include "core/unit/handler.h"
 #include "core/unit/unit.h"
 #include "core/unit/work.h"
+#include "core/wait/lock_event.h"
+#include "core/wait/wait.h"
 #include "mapping/mapping.h"
 
 /* --- Commands that end a session ---------------------------------------------------------------------------------- */
@@ -263,23 +264,35 @@ static void exclude_indices(struct exclusion_scan *scan)
 }
 
 /*
- * Whether another owner holds a lock on a document, or its removal would have to wait for an earlier
- * deferred cleanup. `type`: of the name that is locked, which may be empty.
+ * Whether another owner holds a lock on a document by this name, or its removal would have to wait for an
+ * earlier deferred cleanup.
  */
-static bool document_is_locked(const struct exclusion_scan *scan, const struct exclusion_candidate *candidate,
-                               struct slice type, struct slice id)
+static bool name_is_locked(const struct exclusion_scan *scan, const struct resource *resource)
 {
     struct core *core = scan->core;
-    const struct resource *resource = resource_document(&core->owners->locks.resources, candidate->resource, type, id);
-    core__work(core, WORK_LOCK);
-    if (resource == NULL)
-        return false;
     if (held_by_others(scan, resource))
         return true;
     if (!has_deferred_waiter(resource))
         return false;
     struct resource_name name = resource_name(resource, &core->arena);
     return acquire__document_is_blocked(core, scan->session, &name);
+}
+
+/* Returns: how many names of a document are locked: that with its type, and that without one. */
+static int locked_name_count(const struct exclusion_scan *scan, const struct exclusion_candidate *candidate,
+                             struct slice type, struct slice id)
+{
+    const struct resource_table *resources = &scan->core->owners->locks.resources;
+    const struct resource *at = resource_with_id(resources, candidate->resource, id, NULL);
+    int count = 0;
+    core__work(scan->core, WORK_LOCK);
+    for (; at != NULL; at = resource_with_id(resources, candidate->resource, id, at)) {
+        struct slice of = resource_type(at);
+        core__work(scan->core, WORK_LOCK);
+        if (of.len == 0 || slice_equal(of, type))
+            count += name_is_locked(scan, at);
+    }
+    return count;
 }
 
 static void exclude_document(struct exclusion_scan *scan, struct exclusion_candidate *candidate, struct slice key)
@@ -292,7 +305,10 @@ static void exclude_document(struct exclusion_scan *scan, struct exclusion_candi
     candidate->excluded = candidate->locked_count > core->limits.ephemeral_batch;
 }
 
-/* Excludes a document that is locked, by its type or, by a name without one, under every type. */
+/*
+ * Excludes a document that is locked, by its type or, by a name without one, under every type. Before version 14 of
+ * commands it counts once for each.
+ */
 static void check_document(struct exclusion_scan *scan, struct slice key)
 {
     uint32_t number;
@@ -306,9 +322,10 @@ static void check_document(struct exclusion_scan *scan, struct slice key)
     const struct mapping_type *type = mapping_type_by_number(candidate->index->mapping, type_number);
     if (type == NULL || map_get(&scan->core->pending, key) != NULL)
         return;
-    if (document_is_locked(scan, candidate, type->name, id))
-        exclude_document(scan, candidate, key);
-    if (document_is_locked(scan, candidate, SLICE_LIT(""), id))
+    int count = locked_name_count(scan, candidate, type->name, id);
+    if (count > 1 && scan->core->command_version >= COMMAND_SINCE_EXCLUDED_ONCE)
+        count = 1;
+    while (count-- > 0)
         exclude_document(scan, candidate, key);
 }
 
@@ -638,7 +655,7 @@ static void finish_end(struct core *core, struct session *session)
 {
     struct owners *owners = core->owners;
     struct buf *report = &session->end_report;
-    size_t released = lock_release_all(&owners->locks, &session->owner.locks);
+    size_t released = owner__release_locks(core, &session->owner);
     if (session->removed_count > 0)
         buf_printf(report, "\ndocuments that lived with it and are removed: %zu", session->removed_count);
     if (session->deferred_count > 0)
@@ -679,9 +696,11 @@ static void delete_session(struct core *core, struct session *session)
 }
 
 /* Returns: the cost of the last part of the cleanup, without documents that take more than usual. */
-static uint64_t cost_of_finish(const struct session *session)
+static uint64_t cost_of_finish(const struct core *core, const struct session *session)
 {
-    return 1 + session->ephemeral_count + session->owner.locks.lock_count / LOCKS_PER_COST;
+    const struct lock_owner *owner = &session->owner.locks;
+    bool plain = core->command_version < COMMAND_SINCE_PLAIN_LOCKS;
+    return 1 + session->ephemeral_count + (plain ? owner->lock_count : owner->hold_count) / LOCKS_PER_COST;
 }
 
 /*
@@ -696,7 +715,7 @@ static int finish_cleanup(struct core *core, struct session *session, size_t *le
     if (list_linked(&session->of_terminating))
         list_remove(&session->of_terminating);
     free_actions(core, session);
-    charge_finish(core, left, cost_of_finish(session));
+    charge_finish(core, left, cost_of_finish(core, session));
     int r = remove_documents(core, session, left, &more, &all_hidden);
     if (r < 0)
         return tl_trace(r);
@@ -732,7 +751,7 @@ static int continue_cleanup(struct core *core, struct session *session, size_t *
         return tl_trace(r);
     if (!session->actions_finished || *left == 0)
         return 1;
-    if (core->command_version < COMMAND_SINCE_STEP_ACCOUNT || *left == all || cost_of_finish(session) <= *left)
+    if (core->command_version < COMMAND_SINCE_STEP_ACCOUNT || *left == all || cost_of_finish(core, session) <= *left)
         return finish_cleanup(core, session, left);
     *left = 0;
     return 1;

@@ -194,7 +194,7 @@ struct write_command {
     bool rolled_back;             /* out: atomic, and an item failed */
     /* In the core: atomic, and too much for one step, so that it is carried out in pieces (acquire_pieces.c) */
     bool exceeds_step;
-    uint32_t restarts; /* of one in pieces: how often it started again because a piece was blocked */
+    uint32_t attempts; /* of one in pieces: those that ended because a piece was blocked */
     /* Of one in pieces: its changes; command_free() frees them outside of the step, since that is slow */
     struct overlay *retired_overlay;
     /*
@@ -677,8 +677,20 @@ enum {
     COMMAND_SINCE_GRANTED_PLACES = 12,
     /* A write is charged to the step before the commands that resume in it: core_step(). */
     COMMAND_SINCE_WRITE_CHARGED = 12,
-    /* An atomic write in pieces keeps its locks in its last attempt: PIECES_RESTARTS_MAX. */
-    COMMAND_SINCE_LAST_ATTEMPT = 13
+    /* An atomic write in pieces keeps its locks in its last attempt: PIECES_ATTEMPTS_MAX. */
+    COMMAND_SINCE_LAST_ATTEMPT = 13,
+    /*
+     * The limit of an owner's locks leaves auxiliary ones out; a request of many is limited by its memory and by its
+     * work (CORE_LOCK_WORK), and an end of an owner costs by all that it holds: README-locks.md, "The limits of a
+     * request".
+     */
+    COMMAND_SINCE_PLAIN_LOCKS = 14,
+    /* Items of a write in a transaction fail for the limit of waiting requests, where that is the cause. */
+    COMMAND_SINCE_FULL_CAUSE = 14,
+    /* The transaction of an atomic write in pieces has no outcome, whatever ends it: txn.of_write. */
+    COMMAND_SINCE_NO_OUTCOME = 14,
+    /* The end of a session excludes a document once, by however many names it is locked. */
+    COMMAND_SINCE_EXCLUDED_ONCE = 14
 };
 
 struct command {

@@ -167,13 +167,14 @@ static void codec_overlay(struct codec *codec, struct core *core, struct txn *tx
         save_pieces__touch(core, txn);
 }
 
-/* The host that began the transaction for a request, and why it is abandoned. */
-static void codec_host(struct codec *codec, struct core *core, struct txn *txn)
+/* Whose request it is of, and why it is abandoned. */
+static void codec_origin(struct codec *codec, struct core *core, struct txn *txn)
 {
-    bool *const flags[] = {&txn->of_host, &txn->owner.abandoned};
+    bool *const flags[] = {&txn->of_host, &txn->owner.abandoned, &txn->of_write};
     uint64_t host = txn->host;
 
-    codec_flags(codec, flags, 2);
+    codec_flags(codec, flags, codec->version < 16 ? 2 : 3);
+    codec_require(codec, !txn->of_host || !txn->of_write);
     if (txn->of_host)
         codec_number(codec, &host);
     codec_require(codec, host <= UINT16_MAX);
@@ -227,7 +228,7 @@ static enum txn_mode codec_txn_fields(struct codec *codec, struct core *core, st
     codec_require(codec, undo_records <= UINT32_MAX);
     txn->undo_record_count = (uint32_t)undo_records;
     if (codec->version >= 6)
-        codec_host(codec, core, txn);
+        codec_origin(codec, core, txn);
     if (codec_reads(codec) && has_overlay)
         txn->overlay = overlay_new();
     if (has_overlay)

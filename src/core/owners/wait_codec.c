@@ -51,13 +51,23 @@ static bool pending_is_valid(const struct wait *wait)
 /* Codes what an atomic write in pieces counts. */
 static void codec_progress(struct codec *codec, struct write_command *write)
 {
-    uint64_t restarts = write->restarts;
+    uint64_t attempts = write->attempts;
 
     codec_number(codec, &write->script_steps);
     if (codec->version >= 15)
-        codec_number(codec, &restarts);
-    codec_require(codec, restarts <= UINT32_MAX);
-    write->restarts = (uint32_t)restarts;
+        codec_number(codec, &attempts);
+    codec_require(codec, attempts <= UINT32_MAX);
+    write->attempts = (uint32_t)attempts;
+}
+
+/* Checks whether the transaction of a partial write is its own. Transactions of before version 16 do not say so. */
+static void codec_transaction(struct codec *codec, const struct wait *wait)
+{
+    if (codec->bad || wait->txn == NULL || wait->pending_items == NULL)
+        return;
+    if (codec_reads(codec) && codec->version < 16 && wait__is_in_pieces(wait))
+        wait->txn->of_write = true;
+    codec_require(codec, wait->txn->of_write == wait__is_in_pieces(wait));
 }
 
 /* Codes which items are still to run, and all results, in the command's arena. */
@@ -85,6 +95,7 @@ static void codec_results(struct codec *codec, struct wait *wait)
         result_codec__result(codec, &write->results[i]);
     }
     codec_require(codec, codec->bad || !partial || wait->txn == NULL || pending_is_valid(wait));
+    codec_transaction(codec, wait);
 }
 
 /* --- Waits -------------------------------------------------------------------------------------------------------- */

@@ -5,6 +5,7 @@
 
 #include "core/locks/lock.h"
 
+struct core;
 struct session;
 
 enum owner_kind { OWNER_SESSION, OWNER_TXN, OWNER_WRITE };
@@ -16,6 +17,12 @@ struct owner {
     struct session *session; /* that it belongs to; of a session: itself; NULL: none */
     bool abandoned;          /* will be rolled back (txn.h); its fencing tokens are invalid */
 };
+
+/*
+ * Releases all locks of an owner, which is indivisible: locks_per_session_max and transaction_held_max bound it.
+ * Requires: an open unit. Returns: as lock_release_all().
+ */
+size_t owner__release_locks(struct core *core, struct owner *owner);
 
 /* Returns: the struct that contains `owner`; never NULL. */
 static inline struct owner *owner_of(const struct lock_owner *owner)

@@ -99,6 +99,13 @@ void session__register(struct core *core, struct session *session)
                     sizeof *session + session->id.len + session->name.len + session->on_expire.len);
 }
 
+size_t owner__release_locks(struct core *core, struct owner *owner)
+{
+    REQUIRE(owner->locks.user == owner);
+    core__note_indivisible(core, WORK_RELEASE * (uint64_t)owner->locks.hold_count);
+    return lock_release_all(&core->owners->locks, &owner->locks);
+}
+
 void session__touch(struct core *core, struct session *session)
 {
     REQUIRE(MAGIC_VALID(session, SESSION_MAGIC));
@@ -115,7 +122,7 @@ void session__free(struct core *core, struct session *session)
     if (piece != 0)
         save_pieces__delete(&owners->pieces, piece);
     deadline_set(&owners->leases, &session->lease, TL_TS_MAX);
-    lock_release_all(&owners->locks, &session->owner.locks);
+    owner__release_locks(core, &session->owner);
     lock_owner_deinit(&session->owner.locks);
     mem_free_slice(&session->id);
     mem_free_slice(&session->name);

@@ -93,7 +93,7 @@ void txn__free(struct core *core, struct txn *txn)
     INSIST(owners->abandoned_count >= txn->owner.abandoned);
     deadline_set(&owners->idles, &txn->idle, TL_TS_MAX);
     owners->abandoned_count -= txn->owner.abandoned;
-    lock_release_all(&owners->locks, &txn->owner.locks);
+    owner__release_locks(core, &txn->owner);
     lock_owner_deinit(&txn->owner.locks);
     save_pieces__end(core, txn);
     overlay_free(txn->overlay);

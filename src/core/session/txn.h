@@ -48,6 +48,7 @@ struct txn {
     bool retry;                      /* it retries one that was rolled back: its reads take update locks */
     bool of_host;                    /* begun by a host for one request; ends with that host's life */
     uint16_t host;                   /* number of that host; 0 without of_host */
+    bool of_write;                   /* of an atomic write in pieces; no client knows its id, so it has no outcome */
     enum txn_abandon abandon_reason; /* valid with owner.abandoned */
     uint64_t piece_owner;            /* of its pieces in the store (save_pieces.h); 0: it has none */
     uint32_t undo_record_count;      /* of its provisional index entries (provisional.h) */

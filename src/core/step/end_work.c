@@ -11,25 +11,18 @@
 #include "core/unit/work.h"
 #include "store/view.h"
 
-/* The end itself, with the record of its outcome. */
-enum { END_WORK = WORK_OWNER + WORK_READ + 4 * WORK_WRITE };
-/* A lock released, and the path of its document, which a commit reads. */
-enum { RELEASE_WORK = WORK_LOCK_ASKED, PATH_WORK = WORK_READ + WORK_READ };
-/* A change committed: read for its checks, written, and the record of it in the feed. */
-enum { CHANGE_WORK = WORK_READ + WORK_WRITE + WORK_WRITE };
-
 static uint64_t session_work(const struct core *core, struct slice id)
 {
     const struct session *session = owners_session(core->owners, id);
-    return WORK_OWNER + (session == NULL ? 0 : RELEASE_WORK * (uint64_t)session->owner.locks.hold_count);
+    return WORK_OWNER + (session == NULL ? 0 : WORK_END_LOCK * (uint64_t)session->owner.locks.hold_count);
 }
 
 static uint64_t txn_work(const struct core *core, struct slice id)
 {
     const struct txn *txn = owners_txn(core->owners, id);
     if (txn == NULL)
-        return END_WORK; /* its outcome is read */
-    uint64_t work = END_WORK + (RELEASE_WORK + PATH_WORK) * (uint64_t)txn->owner.locks.hold_count +
+        return WORK_END; /* its outcome is read */
+    uint64_t work = WORK_END + (WORK_END_LOCK + WORK_COMMIT_PATH) * (uint64_t)txn->owner.locks.hold_count +
                     WORK_WRITE * (uint64_t)txn->undo_record_count;
     const struct overlay *overlay = txn->overlay;
     if (overlay == NULL)
@@ -37,7 +30,7 @@ static uint64_t txn_work(const struct core *core, struct slice id)
     /* A rename visits the locks of its index. */
     if (overlay_count_in(overlay, SPACE_FEED) > 0)
         return CORE_WORK_UNKNOWN;
-    return work + CHANGE_WORK * (uint64_t)overlay_count(overlay) + overlay_bytes(overlay) / WORK_BYTES;
+    return work + WORK_COMMIT * (uint64_t)overlay_count(overlay) + overlay_bytes(overlay) / WORK_BYTES;
 }
 
 uint64_t core_end_work(const struct core *core, const struct command *command)

@@ -19,15 +19,16 @@
 #include "core/session/command_owner.h"
 #include "core/session/cost.h"
 #include "core/session/deadline.h"
+#include "core/session/owner.h"
 #include "core/session/owners.h"
 #include "core/session/session.h"
 #include "core/session/txn.h"
-#include "core/transaction/txn_renames.h"
-#include "core/wait/wait.h"
 #include "core/step/core.h"
+#include "core/transaction/txn_renames.h"
 #include "core/unit/handler.h"
 #include "core/unit/unit.h"
 #include "core/unit/work.h"
+#include "core/wait/wait.h"
 #include "mapping/mapping.h"
 
 /* --- ROLLBACK ----------------------------------------------------------------------------------------------------- */
@@ -65,14 +66,17 @@ static void roll_back(struct core *core, struct txn *txn, bool by_request, struc
     outcome.cause = cause;
     txn__end_waiting(core, txn, cause);
     txn__check_may_enter(txn, TXN_ENDED);
-    txn__put_outcome(core, txn->id, &outcome);
+    if (!txn->of_write || core->command_version < COMMAND_SINCE_NO_OUTCOME)
+        txn__put_outcome(core, txn->id, &outcome);
     core__work(core, txn->overlay == NULL ? 0 : overlay_count(txn->overlay) * WORK_LOCK);
     txn__free(core, txn);
 }
 
 uint64_t txn__rollback_cost(const struct core *core, const struct txn *txn)
 {
-    uint64_t cost = 1 + txn->owner.locks.lock_count / LOCKS_PER_COST;
+    const struct lock_owner *owner = &txn->owner.locks;
+    bool plain = core->command_version < COMMAND_SINCE_PLAIN_LOCKS;
+    uint64_t cost = 1 + (plain ? owner->lock_count : owner->hold_count) / LOCKS_PER_COST;
     if (core->command_version >= COMMAND_SINCE_WORK_BATCHES && txn->overlay != NULL)
         cost += overlay_count(txn->overlay) / TXN_RECORDS_PER_COST;
     return cost;

@@ -18,8 +18,8 @@
 
 /* Cost in units: */
 enum {
-    /* A lock, waiting request or resource visited; three units for one released */
-    WORK_LOCK = 1,
+    WORK_LOCK = 1,        /* a lock, waiting request or resource visited */
+    WORK_RELEASE = 3,     /* a lock, or a resource above it, released with its owner */
     WORK_SCAN = 10,       /* a key passed by an iterator */
     WORK_READ = 30,       /* a record read by its key */
     WORK_LEVEL = 10,      /* a level of a path, searched for among the renamed directories */
@@ -30,6 +30,14 @@ enum {
     WORK_OWNER = 100,     /* the end of a session, transaction or waiting request */
     WORK_LOCK_ASKED = 14, /* a lock requested without conflict, all checks included */
     WORK_FIELD = 40,      /* a field of a mapping that is made or changed, which copies all fields */
+};
+
+/* Cost in units of operations that consist of these, as far as it is known before their step: core_end_work() */
+enum {
+    WORK_END = WORK_OWNER + WORK_READ + 4 * WORK_WRITE, /* the end of a transaction, with the record of its outcome */
+    WORK_END_LOCK = WORK_LOCK_ASKED,                    /* a lock released at the end */
+    WORK_COMMIT_PATH = 2 * WORK_READ,                   /* the path of its document, which a commit reads */
+    WORK_COMMIT = WORK_READ + 2 * WORK_WRITE,           /* a change: read for its checks, written, and in the feed */
 };
 
 /* Amount for one unit: */
@@ -56,5 +64,10 @@ enum {
  */
 #define CORE_ATOMIC_WORK UINT64_C(75000000)
 #define CORE_COMMIT_WORK UINT64_C(12000000)
+/*
+ * Limit of one request for locks, or of one release of named ones, which are indivisible: 100,000 documents of an
+ * index with a path field, whose paths are read. README-locks.md, "The limits of a request".
+ */
+#define CORE_LOCK_WORK UINT64_C(8000000)
 
 #endif

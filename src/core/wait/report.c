@@ -94,8 +94,11 @@ static void report_slow(struct owners *owners, uint64_t now, uint64_t slow_us, s
     {
         struct wait *wait = list_entry(link, struct wait, of_all);
         INSIST(wait__state(wait) != WAIT_NEW);
-        if (wait->since + slow_us > now)
+        if (wait->since + slow_us > now) {
+            if (wait->txn != NULL && wait->pending_items != NULL)
+                continue; /* a later batch of a bulk, whose wait keeps its place in the list */
             break; /* the following ones began later */
+        }
         if (wait->reported || wait->ready || wait->command == NULL)
             continue;
         wait->reported = true;

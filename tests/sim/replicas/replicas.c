@@ -19,7 +19,11 @@
  * With --waits many sessions and transactions wait for the same few locks, strengthen them, are
  * cancelled and ended, and are saved and loaded meanwhile; seeds have another meaning then.
  *
- * usage: replicas [--waits] [--seeds N] [--from N] [--steps N] [--trace] [SEED ...]
+ * With --attempts two sessions lock and unlock, in turn, the first and the last document of an atomic write that is
+ * carried out in pieces, so that it reaches its last attempt, which is cancelled, ended, saved and loaded, too; at
+ * least one in ten seeds must reach it.
+ *
+ * usage: replicas [--waits | --attempts] [--seeds N] [--from N] [--steps N] [--trace] [SEED ...]
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -39,6 +43,7 @@
 #include "core/session/owners.h"
 #include "core/step/save.h"
 #include "core/unit/unit.h"
+#include "core/wait/wait.h"
 #include "gen.h"
 #include "json/json.h"
 #include "cmdlog/cmdlog_memory.h"
@@ -76,6 +81,8 @@ struct world {
     int step;
     bool trace;
     bool waits; /* the mode */
+    bool attempts;          /* the other mode */
+    uint64_t last_attempts; /* steps that found a write in its last attempt */
     struct rng rng;
     struct rng save_rng; /* when and how states are saved in pieces */
     struct rng find_rng; /* which findings renames have */
@@ -98,7 +105,11 @@ static _Noreturn void fail(const struct world *world, const char *format, ...)
     va_start(arguments, format);
     vfprintf(stderr, format, arguments);
     va_end(arguments);
-    fprintf(stderr, "\n  again: replicas %s--trace %" PRIu64 "\n", world->waits ? "--waits " : "", world->seed);
+    fprintf(stderr, "\n  again: replicas %s--trace %" PRIu64 "\n",
+            world->waits      ? "--waits "
+            : world->attempts ? "--attempts "
+                              : "",
+            world->seed);
     exit(1);
 }
 
@@ -170,7 +181,7 @@ static void save(struct world *world, struct side *side, struct buf *saved)
  */
 static void make_parts_small(const struct world *world, struct core *core)
 {
-    if (world->seed % 3 == 1)
+    if (world->seed % 3 == 1 || world->attempts)
         core->atomic_work_max = 200;
     core->owners->locks.chunk_holds = CHUNK_HOLDS;
     core->owners->session_chunks.members_max = 2;
@@ -553,6 +564,127 @@ static void watch_paths(struct world *world, const struct command *rename, struc
     world->commands++;
 }
 
+/* --- Blocked attempts --------------------------------------------------------------------------------------------- */
+
+/*
+ * Two sessions block an atomic write of the documents 0 to BLOCKED_ITEMS - 1: while it waits for the document of one,
+ * the other locks its document, at the other end, and the first one lets go.
+ */
+enum { BLOCKED_ITEMS = 12, LAST_ATTEMPT = 4 };
+static const char *const blockers[] = {"blocker 0", "blocker 1"}, *const blocked[] = {"p11", "p0"};
+
+/* Returns: the wait of an atomic write in pieces, or NULL. */
+static const struct wait *wait_in_pieces(const struct core *core)
+{
+    list_for_each(link, &core->owners->waits)
+    {
+        const struct wait *wait = list_entry(link, struct wait, of_all);
+        if (!wait->ended && wait__is_in_pieces(wait))
+            return wait;
+    }
+    return NULL;
+}
+
+/* Adds a command of a blocker: it begins, locks its document or another, or unlocks all. */
+static void add_blocker(struct world *world, struct buf *bytes, enum command_type type, int which, const char *document)
+{
+    struct command *command = command_new(type, DIALECT_7);
+    command->request = (uint64_t)world->gen.host << HOST_SHIFT | ++world->gen.requests;
+    if (type == COMMAND_SESSION_OPEN) {
+        command->session.id = slice_from(blockers[which]);
+        command->session.ttl_us = 3600 * TL_SECOND;
+    } else {
+        command->owner.session = slice_from(blockers[which]);
+    }
+    if (type == COMMAND_LOCK) {
+        command->lock.targets = arena_zalloc(&command->arena, sizeof(struct lock_target));
+        command->lock.targets[0] =
+            (struct lock_target){.mode = LOCK_X, .index = SLICE_LIT("fs"), .id = slice_from(document)};
+        command->lock.target_count = 1;
+        command->owner.timeout_us = slice_is(slice_from(document), blocked[which]) ? 0 : 60 * TL_SECOND;
+    }
+    command_group_add(command, bytes);
+    command_free(command);
+    world->commands++;
+}
+
+static void add_blocked_write(struct world *world, struct buf *bytes)
+{
+    struct command *command = command_new(COMMAND_WRITE, DIALECT_7);
+    struct write_command *write = &command->write;
+    command->request = (uint64_t)world->gen.host << HOST_SHIFT | ++world->gen.requests;
+    write->items = arena_zalloc(&command->arena, BLOCKED_ITEMS * sizeof *write->items);
+    write->item_count = BLOCKED_ITEMS;
+    write->atomic = true;
+    for (int i = 0; i < BLOCKED_ITEMS; i++)
+        write->items[i] = (struct write_item){.op = WRITE_INDEX,
+                                              .dialect = DIALECT_7,
+                                              .index = SLICE_LIT("fs"),
+                                              .id = arena_printf(&command->arena, "p%d", i),
+                                              .source = SLICE_LIT("{\"v\":1}"),
+                                              .version = VERSION_ANY,
+                                              .if_seq_no = SEQ_NO_ANY};
+    command->owner.timeout_us = 3600 * TL_SECOND;
+    command_group_add(command, bytes);
+    command_free(command);
+    world->commands++;
+}
+
+static void add_ticks(struct world *world, struct buf *bytes)
+{
+    enum { TICKS = 3 };
+    for (int i = 0; i < TICKS; i++) {
+        struct command *command = command_new(COMMAND_TICK, DIALECT_7);
+        command->tick.barrier_clock = world->gen.clock;
+        command_group_add(command, bytes);
+        command_free(command);
+        world->commands++;
+    }
+}
+
+/* In its last attempt it gets its lock, is a victim, or meets what else is random. */
+static void end_last_attempt(struct world *world, struct buf *bytes, int holder)
+{
+    world->last_attempts++;
+    switch (below(world, 6)) {
+    case 0: add_blocker(world, bytes, COMMAND_UNLOCK, holder, NULL); break;
+    case 1: add_blocker(world, bytes, COMMAND_LOCK, holder, blocked[1 - holder]); break;
+    default: break;
+    }
+    add_ticks(world, bytes);
+}
+
+static void add_blocking(struct world *world, struct buf *bytes)
+{
+    const struct core *core = world->sides[FIRST].core;
+    const struct wait *wait = wait_in_pieces(core);
+    for (int i = 0; i < 2; i++)
+        if (owners_session(core->owners, slice_from(blockers[i])) == NULL)
+            add_blocker(world, bytes, COMMAND_SESSION_OPEN, i, NULL);
+    if (wait == NULL) {
+        add_blocker(world, bytes, COMMAND_UNLOCK, 1, NULL);
+        add_blocker(world, bytes, COMMAND_LOCK, 0, blocked[0]);
+        add_blocked_write(world, bytes);
+        add_ticks(world, bytes);
+        return;
+    }
+    if (wait__state(wait) != WAIT_PARKED) {
+        add_ticks(world, bytes);
+        return;
+    }
+    uint32_t ended = wait->command->write.attempts;
+    int holder = ended % 2 == 1 ? 0 : 1;
+    if (ended == LAST_ATTEMPT) {
+        end_last_attempt(world, bytes, holder);
+        return;
+    }
+    add_blocker(world, bytes, COMMAND_LOCK, 1 - holder, blocked[1 - holder]);
+    add_blocker(world, bytes, COMMAND_UNLOCK, holder, NULL);
+    add_ticks(world, bytes);
+}
+
+/* --- A life ------------------------------------------------------------------------------------------------------- */
+
 static void append(struct world *world)
 {
     struct gen *gen = &world->gen;
@@ -568,6 +700,10 @@ static void append(struct world *world)
     if (stage)
         head.life = head.number = 0;
     command_group_begin(&head, &bytes);
+    if (!stage && world->attempts) {
+        count = one_in(world, 4) ? 1 : 0;
+        add_blocking(world, &bytes);
+    }
     for (unsigned i = 0; i < (stage ? 2 : count); i++) {
         struct command *command = next_command(world, stage ? i : UINT32_MAX);
         if (command->type == COMMAND_RENAME) {
@@ -632,8 +768,6 @@ static void check_feed(struct world *world, const struct side *side)
              SLICE_ARG(buf_as_slice(&wrong)));
 }
 
-/* --- A life ------------------------------------------------------------------------------------------------------- */
-
 static void step(struct world *world)
 {
     struct side *first = &world->sides[FIRST], *second = &world->sides[SECOND], *third = &world->sides[THIRD];
@@ -687,10 +821,22 @@ static struct core_limits small_limits(bool waits)
     return limits;
 }
 
-static uint64_t live(uint64_t seed, int steps, bool waits, bool trace)
+struct mode {
+    bool waits, attempts, trace;
+    int steps;
+    uint64_t last_attempts; /* out: seeds that reached one */
+};
+
+static uint64_t live(uint64_t seed, struct mode *mode)
 {
-    struct world world = {
-        .seed = seed, .trace = trace, .waits = waits, .limits = small_limits(waits), .medium = cmdlog_medium_new()};
+    int steps = mode->steps;
+    bool waits = mode->waits;
+    struct world world = {.seed = seed,
+                          .trace = mode->trace,
+                          .waits = waits,
+                          .attempts = mode->attempts,
+                          .limits = small_limits(waits),
+                          .medium = cmdlog_medium_new()};
 
     rng_init(&world.rng, seed);
     rng_init(&world.save_rng, ~seed);
@@ -715,32 +861,38 @@ static uint64_t live(uint64_t seed, int steps, bool waits, bool trace)
         free(world.outcome[i].replies);
     free(world.outcome);
     cmdlog_medium_free(world.medium);
+    mode->last_attempts += world.last_attempts > 0;
     return world.commands;
 }
 
 int main(int argc, char **argv)
 {
     uint64_t seeds = 0, from = 1, lived = 0, commands = 0;
-    int steps = 400;
-    bool trace = false, waits = false;
+    struct mode mode = {.steps = 400};
 
     for (int i = 1; i < argc; i++) {
         const char *value = i + 1 < argc ? argv[i + 1] : "0";
         if (strcmp(argv[i], "--trace") == 0)
-            trace = true;
+            mode.trace = true;
         else if (strcmp(argv[i], "--waits") == 0)
-            waits = true;
+            mode.waits = true;
+        else if (strcmp(argv[i], "--attempts") == 0)
+            mode.attempts = true;
         else if (strcmp(argv[i], "--seeds") == 0)
             seeds = strtoull(value, NULL, 10), i++;
         else if (strcmp(argv[i], "--from") == 0)
             from = strtoull(value, NULL, 10), i++;
         else if (strcmp(argv[i], "--steps") == 0)
-            steps = atoi(value), i++;
+            mode.steps = atoi(value), i++;
         else
-            commands += live(strtoull(argv[i], NULL, 10), steps, waits, trace), lived++;
+            commands += live(strtoull(argv[i], NULL, 10), &mode), lived++;
     }
     for (uint64_t seed = from; seed < from + seeds; seed++, lived++)
-        commands += live(seed, steps, waits, trace);
+        commands += live(seed, &mode);
     printf("replicas: %" PRIu64 " seeds, %" PRIu64 " commands, no difference\n", lived, commands);
+    if (mode.attempts && lived > 1 && mode.last_attempts * 10 < lived) {
+        fprintf(stderr, "replicas: only %" PRIu64 " seeds reached a last attempt\n", mode.last_attempts);
+        return 1;
+    }
     return 0;
 }

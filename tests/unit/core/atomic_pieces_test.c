@@ -391,12 +391,12 @@ static void run_until_blocked(struct core_fixture *box)
 
 /*
  * Begins an atomic write while another session has the last document. Whenever the write waits, another session locks
- * the document at the other end of it, and the one that blocks it lets go, so that it must start over, until it keeps its locks.
+ * the document at the other end of it, and the one that blocks it lets go, so that its attempt ends, until it keeps its locks.
  * It may do so `rounds_max` times.
  * Returns: its request; *ret_blocker: the session for which it waits then.
  */
-static uint64_t make_start_over(struct core_fixture *box, struct command *write, int rounds_max, bool reopens,
-                                const char **ret_blocker)
+static uint64_t make_attempts(struct core_fixture *box, struct command *write, int rounds_max, bool reopens,
+                              const char **ret_blocker)
 {
     static const char *const sessions[] = {"a", "b"}, *const documents[] = {"39", "0"};
     session(box, COMMAND_SESSION_OPEN, "a");
@@ -419,14 +419,14 @@ static uint64_t make_start_over(struct core_fixture *box, struct command *write,
 static uint64_t begin_last_attempt(struct core_fixture *box, struct command *write, bool reopens,
                                    const char **ret_blocker)
 {
-    uint64_t request = make_start_over(box, write, 20, reopens, ret_blocker);
-    assert_int_equal(wait__by_request(box->core, request)->command->write.restarts, 4);
+    uint64_t request = make_attempts(box, write, 20, reopens, ret_blocker);
+    assert_int_equal(wait__by_request(box->core, request)->command->write.attempts, 4);
     assert_string_equal(*ret_blocker, "a");
     return request;
 }
 
-/* A client that locks and unlocks documents makes it start over a few times only: then it keeps its locks while it waits. */
-static void test_starts_over_are_bounded(void **state)
+/* A client that locks and unlocks documents makes it attempt again a few times only: then it keeps its locks while it waits. */
+static void test_attempts_are_bounded(void **state)
 {
     (void)state;
 
@@ -490,8 +490,8 @@ static void test_victim_with_locks_is_rolled_back(void **state)
     }
 }
 
-/* In a log of before it starts over whenever it is blocked, as it did then. */
-static void test_older_command_starts_over_without_limit(void **state)
+/* In a log of before an attempt ends whenever it is blocked, as it did then. */
+static void test_older_command_has_no_last_attempt(void **state)
 {
     enum { ROUNDS = 12 };
     struct core_fixture box;
@@ -501,8 +501,8 @@ static void test_older_command_starts_over_without_limit(void **state)
     begin(&box);
     older_version = COMMAND_SINCE_LAST_ATTEMPT - 1;
     struct command *command = atomic_write(&box, ITEMS, 1, false);
-    uint64_t request = make_start_over(&box, command, ROUNDS, false, &blocker);
-    assert_int_equal(command->write.restarts, 0);
+    uint64_t request = make_attempts(&box, command, ROUNDS, false, &blocker);
+    assert_int_equal(command->write.attempts, 0);
     unlock_all(&box, blocker);
     command = finish(&box, request);
     assert_int_equal(command->problem.type, PROBLEM_NONE);
@@ -545,6 +545,8 @@ static void test_end_of_last_attempt_rolls_back(void **state)
         }
         if (of == WAITS_REOPENED || of == RUNS_REOPENED)
             reopen(&box);
+        char id[60];
+        snprintf(id, sizeof id, "%.*s", SLICE_ARG(wait__by_request(box.core, request)->command->owner.transaction));
         switch (way % WAYS) {
         case HANG_UP:
         case HOST_STOPS:
@@ -565,11 +567,13 @@ static void test_end_of_last_attempt_rolls_back(void **state)
             assert_int_not_equal(command->problem.type, PROBLEM_NONE);
         }
         assert_null(command->write.retired_overlay);
-        command_free(command);
-        assert_int_equal(box.core->owners->txns.count, 0);
         unlock_all(&box, blocker);
         for (int i = 0; i < 5; i++)
             tick(&box);
+        assert_int_equal(box.core->owners->txns.count, 0);
+        struct txn_outcome outcome; /* no client has its id */
+        assert_int_equal(txn__get_outcome(box.core, slice_from(id), &command->arena, &outcome), 1);
+        command_free(command);
         assert_int_equal(fixture_count(&box, "fs"), 1);
         assert_true(lock_table_is_idle(&box.core->owners->locks));
         end(&box);
@@ -774,9 +778,9 @@ int main(void)
         cmocka_unit_test(test_blocked_piece_waits_without_locks),
         cmocka_unit_test(test_blocked_piece_times_out),
         cmocka_unit_test(test_opposite_orders_are_no_deadlock),
-        cmocka_unit_test(test_starts_over_are_bounded),
+        cmocka_unit_test(test_attempts_are_bounded),
         cmocka_unit_test(test_victim_with_locks_is_rolled_back),
-        cmocka_unit_test(test_older_command_starts_over_without_limit),
+        cmocka_unit_test(test_older_command_has_no_last_attempt),
         cmocka_unit_test(test_end_of_last_attempt_rolls_back),
         cmocka_unit_test(test_repetition_of_last_attempt_runs_once),
         cmocka_unit_test(test_transaction_of_pieces_is_out_of_reach),

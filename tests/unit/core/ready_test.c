@@ -1307,6 +1307,61 @@ static void test_txn_bulk_waits_are_measured_by_batch(void **state)
     end(&box);
 }
 
+/* A slow wait is reported, though the wait before it in the list has begun again since. */
+static void test_slow_wait_behind_later_batch_is_reported(void **state)
+{
+    struct core_fixture box;
+    struct buf report = BUF_INIT(BUF_UNLIMITED);
+    (void)state;
+
+    begin(&box, 2);
+    session(&box, COMMAND_SESSION_OPEN, "holder");
+    session(&box, COMMAND_SESSION_OPEN, "waiter");
+    lock(&box, "holder", "2");
+    txn(&box, COMMAND_TXN_BEGIN, "t");
+    (void)bulk(&box, 0, 6, "t", 60 * TL_SECOND);
+    lock(&box, "waiter", "2");
+    give_as(&box, command_new(COMMAND_TICK, DIALECT_7), 5 * TL_SECOND);
+    assert_int_equal(box.core->owners->locks.waiting_count, 2);
+    core_report(box.core, box.clock, 4 * TL_SECOND, &report);
+    buf_byte(&report, '\0');
+    const char *line = strstr(report.data, " has waited 5.0 s");
+    assert_non_null(line);
+    assert_null(strstr(line + 1, " has waited "));
+    buf_deinit(&report);
+    end(&box);
+}
+
+/* An item that may not wait since others do fails for that limit; before version 14 as if its time were over. */
+static void test_txn_write_says_that_too_many_wait(void **state)
+{
+    (void)state;
+
+    for (unsigned version = COMMAND_SINCE_FULL_CAUSE - 1; version <= COMMAND_SINCE_FULL_CAUSE; version++) {
+        struct core_fixture box;
+        begin(&box, 2);
+        session(&box, COMMAND_SESSION_OPEN, "holder");
+        session(&box, COMMAND_SESSION_OPEN, "waiter");
+        lock(&box, "holder", "1");
+        lock(&box, "waiter", "1");
+        box.core->limits.waiters_max = 1;
+        txn(&box, COMMAND_TXN_BEGIN, "t");
+        struct command *command = fixture_write_command(&box, 2);
+        command->write.items[0] = fixture_item(WRITE_INDEX, "fs", "", "0", "{\"v\":1}");
+        command->write.items[1] = fixture_item(WRITE_INDEX, "fs", "", "1", "{\"v\":1}");
+        command->owner.transaction = SLICE_LIT("t");
+        command->owner.timeout_us = 60 * TL_SECOND;
+        command->version = version;
+        give(&box, command);
+        command = completed_as(&box, last_request);
+        assert_int_equal(command->write.results[0].outcome, WRITE_CREATED);
+        assert_int_equal(command->write.results[1].problem.type,
+                         version < COMMAND_SINCE_FULL_CAUSE ? PROBLEM_LOCK_WAIT_TIMEOUT : PROBLEM_LIMIT_EXCEEDED);
+        command_free(command);
+        end(&box);
+    }
+}
+
 /* Scripts of a later batch that determine paths are bounded, too; the fixture checks each step. */
 static void test_txn_bulk_bounds_scripts_of_later_batches(void **state)
 {
@@ -1799,6 +1854,8 @@ int main(void)
         cmocka_unit_test(test_txn_bulk_fails_from_batch_beyond_limit),
         cmocka_unit_test(test_txn_bulk_reports_done_items_on_cancel),
         cmocka_unit_test(test_txn_bulk_waits_are_measured_by_batch),
+        cmocka_unit_test(test_slow_wait_behind_later_batch_is_reported),
+        cmocka_unit_test(test_txn_write_says_that_too_many_wait),
         cmocka_unit_test(test_txn_bulk_bounds_scripts_of_later_batches),
     };
 

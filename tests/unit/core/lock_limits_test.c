@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Goal: one request for locks is bounded by their number, memory and work, whatever its names mean
+ * (src/core/README-locks.md, "The limits of a request").
+ * Method: requests of the largest size, in a core whose fixture fails if a step is not bounded, and small limits.
+ * Commands of version 13 keep the effect that they had.
+ */
+#include "../../lib/core_fixture.h"
+#include "../../lib/unit.h"
+
+#include <stdio.h>
+
+#include "core/command/command.h"
+#include "core/locks/lock.h"
+#include "core/session/owners.h"
+#include "core/session/session.h"
+#include "core/session/txn.h"
+#include "core/unit/unit.h"
+#include "core/unit/work.h"
+
+enum { TYPES = 10, MOST = 100000, BEFORE = COMMAND_SINCE_PLAIN_LOCKS - 1 };
+
+static void open_session(struct core_fixture *box, const char *id)
+{
+    struct command *command = command_new(COMMAND_SESSION_OPEN, DIALECT_7);
+    command->session.id = slice_from(id);
+    command->session.ttl_us = 3600 * TL_SECOND;
+    assert_int_equal(fixture_run(box, command, 1)->problem.type, PROBLEM_NONE);
+}
+
+static void end_session(struct core_fixture *box, const char *id)
+{
+    struct command *command = command_new(COMMAND_SESSION_CLOSE, DIALECT_7);
+    command->session.id = slice_from(id);
+    assert_int_equal(fixture_run(box, command, 1)->problem.type, PROBLEM_NONE);
+}
+
+static const struct lock_owner *owner_of_session(struct core_fixture *box, const char *id)
+{
+    return &owners_session(box->core->owners, slice_from(id))->owner.locks;
+}
+
+/* An index of many types, t0 and so on, each with a path field. */
+static void make_types(struct core_fixture *box, const char *index)
+{
+    struct buf body = BUF_INIT(BUF_UNLIMITED);
+    buf_lit(&body, "{\"mappings\":{");
+    for (int i = 0; i < TYPES; i++)
+        buf_printf(&body, "%s\"t%d\":{\"properties\":{\"path\":{\"type\":\"path\"}}}", i > 0 ? "," : "", i);
+    buf_append(&body, "}}", sizeof "}}");
+    box->dialect = DIALECT_5;
+    assert_int_equal(fixture_index_command(box, COMMAND_INDEX_CREATE, index, body.data)->problem.type, PROBLEM_NONE);
+    box->dialect = DIALECT_7;
+    buf_deinit(&body);
+}
+
+/* A request of session "s" for the documents 0 to `count` - 1, or to release them. */
+static struct command *of_documents(enum command_type type, size_t count, const char *of_type)
+{
+    struct command *command = command_new(type, DIALECT_5);
+    command->owner.session = SLICE_LIT("s");
+    command->lock.targets = arena_zalloc(&command->arena, count * sizeof(struct lock_target));
+    command->lock.target_count = count;
+    for (size_t i = 0; i < count; i++)
+        command->lock.targets[i] = (struct lock_target){.mode = LOCK_X,
+                                                        .index = SLICE_LIT("fs"),
+                                                        .type = slice_from(of_type),
+                                                        .id = arena_printf(&command->arena, "%zu", i)};
+    return command;
+}
+
+static enum problem_type outcome(struct core_fixture *box, struct command *command)
+{
+    return fixture_run(box, command, 1)->problem.type;
+}
+
+static void begin(struct core_fixture *box)
+{
+    fixture_open(box);
+    make_types(box, "fs");
+    open_session(box, "s");
+}
+
+/* A request of 100,000 names ends early where each means many locks, and has no effect. */
+static void test_lock_of_many_types_is_bounded(void **state)
+{
+    struct core_fixture box;
+    (void)state;
+
+    begin(&box);
+    for (int release = 0; release < 2; release++) {
+        enum problem_type type = outcome(&box, of_documents(release ? COMMAND_UNLOCK : COMMAND_LOCK, MOST, ""));
+        assert_int_equal(type, release ? PROBLEM_NONE : PROBLEM_LIMIT_EXCEEDED);
+        assert_true(core_step_work(box.core) < CORE_LOCK_WORK + CORE_STEP_WORK);
+        assert_true(lock_table_is_idle(&box.core->owners->locks));
+    }
+    fixture_close(&box);
+}
+
+/* 100,000 documents by their types are locked, and released, in one request each. */
+static void test_lock_of_named_types_is_granted(void **state)
+{
+    struct core_fixture box;
+    (void)state;
+
+    begin(&box);
+    assert_int_equal(outcome(&box, of_documents(COMMAND_LOCK, MOST, "t3")), PROBLEM_NONE);
+    assert_int_equal(owner_of_session(&box, "s")->lock_count, MOST);
+    assert_int_equal(outcome(&box, of_documents(COMMAND_UNLOCK, MOST, "t3")), PROBLEM_NONE);
+    assert_int_equal(box.last->lock.released, MOST);
+    assert_true(lock_table_is_idle(&box.core->owners->locks));
+    fixture_close(&box);
+}
+
+/* Auxiliary locks, under the other types of a document, do not count; before version 14 they did. */
+static void test_auxiliary_locks_do_not_count(void **state)
+{
+    enum { FEW = 20 };
+    struct core_fixture box;
+    (void)state;
+
+    begin(&box);
+    box.core->limits.locks_per_session_max = FEW;
+    struct command *older = of_documents(COMMAND_LOCK, FEW, "");
+    older->version = BEFORE;
+    assert_int_equal(outcome(&box, older), PROBLEM_LIMIT_EXCEEDED);
+    assert_int_equal(outcome(&box, of_documents(COMMAND_LOCK, FEW, "")), PROBLEM_NONE);
+    const struct lock_owner *owner = owner_of_session(&box, "s");
+    assert_int_equal(owner->lock_count, FEW);
+    assert_int_equal(owner->auxiliary_count, FEW * TYPES);
+    assert_int_equal(outcome(&box, of_documents(COMMAND_UNLOCK, FEW, "")), PROBLEM_NONE);
+    assert_int_equal(box.last->lock.released, FEW);
+    assert_true(lock_table_is_idle(&box.core->owners->locks));
+    assert_int_equal(outcome(&box, of_documents(COMMAND_LOCK, FEW + 1, "")), PROBLEM_LIMIT_EXCEEDED);
+    fixture_close(&box);
+}
+
+/* Nor do those of a transaction: the name of the alias that it writes by. */
+static void test_auxiliary_locks_of_transaction_do_not_count(void **state)
+{
+    enum { FEW = 4 };
+    (void)state;
+
+    for (int older = 0; older < 2; older++) {
+        struct core_fixture box;
+        fixture_open(&box);
+        fixture_index_command(&box, COMMAND_INDEX_CREATE, "x", "{\"aliases\":{\"a\":{}}}");
+        box.core->limits.locks_per_session_max = FEW;
+        fixture_txn(&box, COMMAND_TXN_BEGIN, "t");
+        struct command *command = fixture_write_command(&box, FEW);
+        command->owner.transaction = SLICE_LIT("t");
+        command->version = older ? BEFORE : BEFORE + 1;
+        for (int i = 0; i < FEW; i++) {
+            command->write.items[i] = fixture_item(WRITE_INDEX, "a", "", "", "{}");
+            command->write.items[i].id = arena_printf(&command->arena, "%d", i);
+        }
+        assert_int_equal(outcome(&box, command), older ? PROBLEM_TRANSACTION_TOO_LARGE : PROBLEM_NONE);
+        fixture_txn(&box, COMMAND_TXN_ROLLBACK, "t");
+        fixture_close(&box);
+    }
+}
+
+/* The memory of a session's locks is limited, with the directories above them; before version 14 it was not. */
+static void test_memory_of_locks_is_limited(void **state)
+{
+    struct core_fixture box;
+    struct lock_target target = {.mode = LOCK_X, .index = SLICE_LIT("new"), .path = SLICE_LIT("/a/b/c/d/e/f/g")};
+    (void)state;
+
+    fixture_open(&box);
+    open_session(&box, "s");
+    for (unsigned version = BEFORE + 1; version >= BEFORE; version--) {
+        struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
+        command->owner.session = SLICE_LIT("s");
+        command->lock.targets = &target;
+        command->lock.target_count = 1;
+        command->version = version;
+        box.core->limits.transaction_held_max = 1000;
+        assert_int_equal(outcome(&box, command), version > BEFORE ? PROBLEM_LIMIT_EXCEEDED : PROBLEM_NONE);
+    }
+    assert_int_equal(owner_of_session(&box, "s")->lock_count, 1);
+    fixture_close(&box);
+}
+
+/* All locks that the memory allows are released in a bounded step, also where most are of the levels above them. */
+static void test_release_of_deep_locks_is_bounded(void **state)
+{
+    enum { DEEP = 300, LEVELS = 1500 };
+    (void)state;
+
+    for (int of_session = 0; of_session < 2; of_session++) {
+        struct core_fixture box;
+        struct buf path = BUF_INIT(BUF_UNLIMITED);
+        fixture_open(&box);
+        open_session(&box, "s");
+        struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
+        command->owner.session = SLICE_LIT("s");
+        command->lock.targets = arena_zalloc(&command->arena, DEEP * sizeof(struct lock_target));
+        command->lock.target_count = DEEP;
+        for (int i = 0; i < DEEP; i++) {
+            buf_clear(&path);
+            buf_printf(&path, "/%d", i);
+            for (int level = 0; level < LEVELS; level++)
+                buf_lit(&path, "/x");
+            command->lock.targets[i] = (struct lock_target){
+                .mode = LOCK_X, .index = SLICE_LIT("new"), .path = arena_copy(&command->arena, buf_as_slice(&path))};
+        }
+        assert_int_equal(outcome(&box, command), PROBLEM_NONE);
+        assert_true(owner_of_session(&box, "s")->hold_count > (size_t)DEEP * LEVELS);
+        if (of_session) {
+            end_session(&box, "s");
+        } else {
+            command = command_new(COMMAND_UNLOCK, DIALECT_7);
+            command->owner.session = SLICE_LIT("s");
+            assert_int_equal(outcome(&box, command), PROBLEM_NONE);
+        }
+        assert_true(lock_table_is_idle(&box.core->owners->locks));
+        fixture_close(&box);
+        buf_deinit(&path);
+    }
+}
+
+/* The ends of owners are charged by all that they hold: several with few locks and many levels take several steps. */
+static void test_rollbacks_count_levels(void **state)
+{
+    enum { OWNERS = 20, LEVELS = 1000 };
+    struct core_fixture box;
+    struct buf path = BUF_INIT(BUF_UNLIMITED);
+    char id[16];
+    (void)state;
+
+    fixture_open(&box);
+    box.core->limits.ephemeral_batch = 40;
+    for (int i = 0; i < OWNERS; i++) {
+        snprintf(id, sizeof id, "t%d", i);
+        fixture_txn(&box, COMMAND_TXN_BEGIN, id);
+        buf_clear(&path);
+        buf_printf(&path, "/%d", i);
+        for (int level = 0; level < LEVELS; level++)
+            buf_lit(&path, "/x");
+        struct lock_target target = {.mode = LOCK_X, .index = SLICE_LIT("new"), .path = buf_as_slice(&path)};
+        struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
+        command->owner.transaction = slice_from(id);
+        command->lock.targets = &target;
+        command->lock.target_count = 1;
+        assert_int_equal(outcome(&box, command), PROBLEM_NONE);
+    }
+    assert_int_equal(outcome(&box, command_new(COMMAND_MACHINE_LOST, DIALECT_7)), PROBLEM_NONE);
+    assert_true(box.core->owners->txns.count >= OWNERS - 3);
+    int steps = 0;
+    for (; core_next_deadline(box.core) == 0; steps++)
+        fixture_run(&box, command_new(COMMAND_TICK, DIALECT_7), 1);
+    assert_true(steps >= OWNERS / 4);
+    assert_int_equal(box.core->owners->txns.count, 0);
+    fixture_close(&box);
+    buf_deinit(&path);
+}
+
+/* The release of many aliases' names visits each lock of their owner once. */
+static void test_release_of_aliases_is_linear(void **state)
+{
+    enum { ALIASES = 200, OTHERS = 5000 };
+    struct core_fixture box;
+    struct buf body = BUF_INIT(BUF_UNLIMITED);
+    (void)state;
+
+    begin(&box);
+    buf_lit(&body, "{\"aliases\":{");
+    for (int i = 0; i < ALIASES; i++)
+        buf_printf(&body, "%s\"a%d\":{}", i > 0 ? "," : "", i);
+    buf_append(&body, "}}", sizeof "}}");
+    fixture_index_command(&box, COMMAND_INDEX_CREATE, "x", body.data);
+    buf_deinit(&body);
+    assert_int_equal(outcome(&box, of_documents(COMMAND_LOCK, OTHERS, "t0")), PROBLEM_NONE);
+    struct command *command = of_documents(COMMAND_LOCK, ALIASES, "");
+    for (int i = 0; i < ALIASES; i++) {
+        command->lock.targets[i].index = arena_printf(&command->arena, "a%d", i);
+        command->lock.targets[i].id = SLICE_LIT("1");
+    }
+    assert_int_equal(outcome(&box, command), PROBLEM_NONE);
+    assert_int_equal(owner_of_session(&box, "s")->auxiliary_count, ALIASES);
+    command = of_documents(COMMAND_UNLOCK, 1, "");
+    command->lock.targets[0].index = SLICE_LIT("x");
+    command->lock.targets[0].id = SLICE_LIT("1");
+    assert_int_equal(outcome(&box, command), PROBLEM_NONE);
+    assert_int_equal(owner_of_session(&box, "s")->auxiliary_count, 0);
+    assert_int_equal(owner_of_session(&box, "s")->lock_count, OTHERS);
+    assert_true(core_step_work(box.core) < 4 * (ALIASES + OTHERS) + 10000);
+    fixture_close(&box);
+}
+
+/* Returns: the work of an atomic write in a transaction, of so many documents that are indexed and then moved. */
+static uint64_t work_of_pairs(size_t pairs)
+{
+    struct core_fixture box;
+    fixture_open(&box);
+    fixture_index_command(&box, COMMAND_INDEX_CREATE, "tree",
+                          "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
+    fixture_txn(&box, COMMAND_TXN_BEGIN, "t");
+    struct command *command = fixture_write_command(&box, 2 * pairs);
+    command->write.atomic = true;
+    command->owner.transaction = SLICE_LIT("t");
+    for (size_t i = 0; i < pairs; i++) {
+        struct write_item *item = &command->write.items[2 * i];
+        struct write_update *update = arena_zalloc(&command->arena, sizeof *update);
+        item[0] = fixture_item(WRITE_INDEX, "tree", "", "", "");
+        item[1] = fixture_item(WRITE_UPDATE, "tree", "", "", "");
+        item[0].id = item[1].id = arena_printf(&command->arena, "%zu", i);
+        item[0].source = arena_printf(&command->arena, "{\"path\":\"/a/%zu\"}", i);
+        update->doc = arena_printf(&command->arena, "{\"path\":\"/b/%zu\"}", i);
+        item[1].source = SLICE_NONE;
+        item[1].update = update;
+    }
+    assert_int_equal(outcome(&box, command), PROBLEM_NONE);
+    for (size_t i = 0; i < 2 * pairs; i++)
+        assert_int_equal(command->write.results[i].outcome, i % 2 == 0 ? WRITE_CREATED : WRITE_UPDATED);
+    uint64_t work = core_step_work(box.core);
+    fixture_txn(&box, COMMAND_TXN_ROLLBACK, "t");
+    fixture_close(&box);
+    return work;
+}
+
+/* Each path that an item gets only while it runs is looked up among those of the write at once, however many there are. */
+static void test_paths_of_a_write_are_linear(void **state)
+{
+    (void)state;
+
+    uint64_t few = work_of_pairs(500), many = work_of_pairs(1000);
+    assert_in_range(many, few, 2 * few + few / 10);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_lock_of_many_types_is_bounded),
+        cmocka_unit_test(test_lock_of_named_types_is_granted),
+        cmocka_unit_test(test_auxiliary_locks_do_not_count),
+        cmocka_unit_test(test_auxiliary_locks_of_transaction_do_not_count),
+        cmocka_unit_test(test_memory_of_locks_is_limited),
+        cmocka_unit_test(test_release_of_deep_locks_is_bounded),
+        cmocka_unit_test(test_rollbacks_count_levels),
+        cmocka_unit_test(test_release_of_aliases_is_linear),
+        cmocka_unit_test(test_paths_of_a_write_are_linear),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
