@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# The front door. Meson does the building; these are the doors that people use.
+# The commands for users and contributors. Meson builds the program.
 
 BUILD ?= build
 
-# Clones share what ccache keeps: it sees paths relative to the clone. It knows the headers from the compiler, and preprocesses nothing.
+# Clones share the cache of ccache, since it sees paths relative to the clone. The compiler lists the headers, so that nothing is preprocessed twice.
 export CCACHE_BASEDIR := $(CURDIR)
 export CCACHE_NOHASHDIR := 1
 export CCACHE_DEPEND := 1
@@ -17,7 +17,7 @@ all: deps $(BUILD)/build.ninja ## build the program, build/tidelock, and its tes
 	@ninja -C $(BUILD)
 	@if [ -e $(BUILD)/src/cli/tidelock ]; then ln -sf src/cli/tidelock $(BUILD)/tidelock; fi
 
-# Half the time, and neither clang nor cmocka.
+# Takes half the time of `all`, and needs neither clang nor cmocka.
 program: ## build the program alone, build/tidelock, with fewer packages
 	@tools/install-deps --program
 	@[ -e $(BUILD)/build.ninja ] || meson setup $(BUILD) -Ddeveloper=enabled -Dtests=disabled >/dev/null
@@ -71,7 +71,7 @@ asan: deps ## every suite under the address and undefined behaviour sanitizers, 
 tsan: deps ## every suite in which threads meet under the thread sanitizer, as test-long has it
 	@tools/run-tests tsan
 
-# Built as whoever calls it, installed as root: `make && sudo make install` finds it built.
+# A release build. `make install` builds it if necessary; after `make release`, `sudo make install` only installs.
 install: build-release/src/cli/tidelock ## install program, man pages, completion, unit: PREFIX=/usr/local, DESTDIR=
 	@DESTDIR="$(DESTDIR)" PREFIX="$(PREFIX)" packaging/install build-release/src/cli/tidelock
 
@@ -86,7 +86,7 @@ deb: ## build the Debian package for this release, in build-deb/, and have linti
 	@tools/install-deps --deb
 	@packaging/make-deb $(REVISION)
 
-# By itself: it fetches a system of some sixty packages from a mirror.
+# Separate from `test`: it downloads a system of some sixty packages from a mirror.
 deb-test: ## the package in a system of its own: installed, started, upgraded, removed, purged (as root)
 	@tools/install-deps --deb
 	@ls build-deb/tidelock_*.deb >/dev/null 2>&1 || packaging/make-deb

@@ -241,6 +241,19 @@ if (!kit.type) {
         await searcher.stop();
     };
 
+    cases.locks = async () => {
+        const native = async (method, path, body) => {
+            const reply = await client.transport.request({ method, path, body });
+            return reply.body ?? reply;
+        };
+        const { session } = await native("POST", "/_session", { ttl: "1m" });
+        await native("POST", "/_lock", { session, locks: [{ mode: "exclusive", index: "fs" }] });
+        await fails(ask("index", { index: "fs", id: "1", timeout: "0s", body: { size: 1 } }), kit.isConflict, "lock_wait_timeout_exception");
+        await client.index({ index: "fs", id: "1", body: { size: 2 } }, { headers: { "tidelock-session": session } });
+        await native("DELETE", `/_session/${session}`);
+        assert.equal((await ask("get", { index: "fs", id: "1" }))._source.size, 2);
+    };
+
     cases.pointInTime = async () => {
         await makeIndex("fs");
         await fill("fs", 30);

@@ -126,6 +126,15 @@ class Locks(Case):
         body = {"session": self.session, "locks": list(locks) if isinstance(locks, tuple) else locks, **members}
         return self.refused(status, "POST", "/_lock", {k: v for k, v in body.items() if v != "absent"}, says=says)
 
+    def test_unlock_of_no_lock_releases_none(self):
+        """Only a body without the member releases all locks of the session."""
+        locks = [{"mode": "shared", "index": "fs"}]
+        self.server.must("POST", "/_lock", {"session": self.session, "locks": locks})
+        for nothing in ([], None):
+            self.refused(400, "POST", "/_unlock", {"session": self.session, "locks": nothing}, says="at least one lock in [locks]; such a body is")
+        self.refused(400, "POST", "/_unlock", {"session": self.session, "locks": {}}, says="[locks] must be a list")
+        self.assertEqual(self.server.must("POST", "/_unlock", {"session": self.session}), {"released": 1})
+
     def test_owner(self):
         for value in NOT_TEXTS:
             self.lock(400, session=value, says="[session]")

@@ -97,6 +97,66 @@ class Clients(unittest.TestCase):
         self.assertEqual([hit["_source"]["size"] for hit in found["hits"]["hits"]], [93, 83, 73])
         self.assertEqual(found["hits"]["total"]["value"], 10)
 
+    def test_scroll(self):
+        self.fill("fs", 250)
+        page, seen = self.client.search(index="fs", scroll="1m", size=100, sort="_doc"), set()
+        while page["hits"]["hits"]:
+            seen.update(hit["_id"] for hit in page["hits"]["hits"])
+            page = self.client.scroll(scroll_id=page["_scroll_id"], scroll="1m")
+        self.assertEqual(len(seen), 250)
+        self.assertTrue(self.client.clear_scroll(scroll_id=page["_scroll_id"])["succeeded"])
+        with self.assertRaises(elasticsearch.NotFoundError):
+            self.client.scroll(scroll_id=page["_scroll_id"], scroll="1m")
+
+    def assert_refused(self, status, kind, call_refused):
+        """Checks what a user reads off the library's exception."""
+        with self.assertRaises(elasticsearch.ApiError if MAJOR >= 8 else elasticsearch.TransportError) as caught:
+            call_refused()
+        error = caught.exception
+        self.assertEqual((error.status_code, (error.body if MAJOR >= 8 else error.info)["error"]["type"]), (status, kind))
+
+    def test_errors(self):
+        self.assert_refused(404, "index_not_found_exception", lambda: self.client.search(index="nowhere"))
+        self.client.index(index="fs", id="1", **body({"size": 1}))
+        self.assert_refused(400, "mapper_parsing_exception", lambda: self.client.index(index="fs", **body({"size": "many"})))
+        self.assert_refused(400, "parsing_exception", lambda: call(self.client.search, "fs", query={"nonsense": {}}))
+        self.assert_refused(409, "version_conflict_engine_exception", lambda: self.client.create(index="fs", id="1", **body({})))
+        actions = [{"_index": "fs", "_id": "1", "_op_type": "create", "size": 1}, {"_index": "fs", "_id": "2", "size": 2}]
+        done, failed = helpers.bulk(self.client, actions, raise_on_error=False)
+        self.assertEqual((done, [item["create"]["status"] for item in failed]), (1, [409]))
+        with self.assertRaises(helpers.BulkIndexError):
+            helpers.bulk(self.client, actions)
+
+    def native(self, method, path, members=None):
+        """A call of Tidelock's own, as docs/http-api.md shows it."""
+        if MAJOR >= 8:
+            return self.client.perform_request(method, path, headers={"Content-Type": "application/json", "Accept": "application/json"}, body=members)
+        return self.client.transport.perform_request(method, path, body=members)
+
+    def within(self, header, value):
+        """Returns: the client, and what its calls take to send the header."""
+        headers = {header: value}
+        return (self.client.options(headers=headers), {}) if MAJOR >= 8 else (self.client, {"headers": headers})
+
+    def test_lock(self):
+        session = self.native("POST", "/_session", {"ttl": "1m", "name": "editor"})["session"]
+        self.assertTrue(self.native("POST", "/_lock", {"session": session, "locks": [{"mode": "exclusive", "index": "fs"}]})["granted"])
+        self.assert_refused(409, "lock_wait_timeout_exception", lambda: self.client.index(index="fs", id="1", timeout="0s", **body({"size": 1})))
+        holder, more = self.within("Tidelock-Session", session)
+        holder.index(index="fs", id="1", **more, **body({"size": 2}))
+        self.assertEqual(helpers.bulk(holder, [{"_index": "fs", "_id": "2", "size": 3}], **more), (1, []))
+        self.native("DELETE", "/_session/" + session)
+        self.client.index(index="fs", id="1", **body({"size": 4}))
+
+    def test_transaction(self):
+        transaction = self.native("POST", "/_transaction", {"mode": "update"})["transaction"]
+        inside, more = self.within("Tidelock-Transaction", transaction)
+        inside.index(index="fs", id="1", **more, **body({"size": 1}))
+        self.assertTrue(inside.exists(index="fs", id="1", **more))
+        self.assertFalse(self.client.exists(index="fs", id="1"))
+        self.assertTrue(self.native("POST", "/_transaction/%s/_commit" % transaction)["committed"])
+        self.assertTrue(self.client.exists(index="fs", id="1"))
+
     def test_by_query(self):
         self.fill("fs", 100)
         call(self.client.update_by_query, "fs", query={"term": {"name": "n3"}}, script={"source": "ctx._source.size = 0"})

@@ -66,7 +66,7 @@ class Demo(unittest.TestCase):
         self.assertLess(abs(moved - total / 2), total / 20, "half-way is half of this tree")
         self.assertIn("A was killed with -9.", run.stdout)
         self.assertIn("nothing is left of A's half-done change", run.stdout)
-        self.assertIn("its version has counted 303 changes: 101 and 202.", run.stdout)
+        self.assertIn("its version rose by 303: by 101 renames of A and 202 changes of B.", run.stdout)
         self.assertIn("nothing is lost in either", run.stdout)
         self.assertEqual(run.stderr, "")
 

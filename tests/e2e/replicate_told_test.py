@@ -67,6 +67,8 @@ class Told(unittest.TestCase):
         self.assertEqual(self.tell("mine", verified_at=place, verified_differences=2)[0], 200)  # the rest stays
         copy = self.copies()["mine"]
         self.assertEqual((copy["place"], copy["verified_differences"], copy["state"]), (place, 2, "following"))
+        status, reply = self.tell("mine", state="running")
+        self.assertEqual((status, reply["error"]["reason"]), (400, "[state] of a consumer's request must be [copying], [following] or [ended], got [running]"))
         self.assertEqual(self.tell("behind", target="x", state="following", place=1)[0], 200)
         self.assertEqual(self.copies()["behind"]["lag_relation"], "gte")
         self.assertEqual(self.tell("new", target="x", state="copying")[0], 200)

@@ -40,7 +40,7 @@ static tl_ts present(struct request *request)
 /* --- Reports ------------------------------------------------------------------------------------------------------ */
 
 static const struct body_schema copy_form = {
-    "a copy's", "target state place sent refused suspects mended verified_at verified_differences",
+    "a consumer's", "target state place sent refused suspects mended verified_at verified_differences",
     "{\"target\": \"http://es:9200\", \"state\": \"following\", \"place\": 1795440085045274}"};
 
 static const char *const states[] = {"copying", "following", "ended"};
@@ -84,8 +84,12 @@ static int check_told(struct native_body *body, struct slice target, struct slic
     struct request *request = body->request;
     bool known = catalog_object(request_catalog(request), CATALOG_COPIES, request_part(request, PART_NAME)) != NULL;
     if (target.data == NULL && !known)
-        return native_body_missing(body, "where the copy is, [target]");
-    if (state.data == NULL ? !known : !is_state(state))
+        return native_body_missing(body, "its [target], such as the address of a copy");
+    if (state.data != NULL && !is_state(state))
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                              "[state] of a consumer's request must be [copying], [following] or [ended], got [%.*s]",
+                              SLICE_ARG(state));
+    if (state.data == NULL && !known)
         return native_body_missing(body, "its [state]: [copying], [following] or [ended]");
     return 0;
 }

@@ -180,13 +180,25 @@ static const struct body_schema unlock_form = {
     "an unlock", "session transaction locks",
     "{\"session\": \"ID\", \"locks\": [{\"index\": \"fs\", \"id\": \"1\"}]}, without [locks] for all of the session's"};
 
+/*
+ * Refuses an empty list and null. A program whose list has become empty would otherwise release all locks of
+ * its session, since the command has no targets then.
+ */
+static int check_unlocked(struct native_body *body)
+{
+    yyjson_val *locks = json_get_lit(body->doc.root, "locks");
+    if (locks == NULL || yyjson_arr_size(locks) > 0 || !(yyjson_is_null(locks) || yyjson_is_arr(locks)))
+        return 0;
+    return native_body_missing(body, "at least one lock in [locks]");
+}
+
 int handle_unlock(struct request *request)
 {
     struct native_body body;
     struct lock_command lock = {0};
     struct command_owner terms;
     int r = native_body_parse(request, &unlock_form, &body);
-    if (r != 0 || (r = read_owner(&body, &terms)) != 0 ||
+    if (r != 0 || (r = read_owner(&body, &terms)) != 0 || (r = check_unlocked(&body)) != 0 ||
         (r = native_body_targets(&body, LOCK_X, &lock.targets, &lock.target_count)) != 0 ||
         (r = request_accept(request)) != 0 || (r = request_forward_query_txn(request, terms.transaction)) != 0)
         return r;
