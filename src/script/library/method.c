@@ -14,6 +14,7 @@ static const struct method_table *const method_tables[] = {
     methods_text_regex,
     methods_painless_text,
     methods_groovy_text_part,
+    methods_groovy_padding,
     methods_groovy_margin,
     methods_groovy_text_number,
     methods_builder,
