@@ -23,7 +23,7 @@ static size_t split_points(struct slice text, uint32_t points[FUZZY_POINTS_MAX])
     return count;
 }
 
-static unsigned least(unsigned a, unsigned b)
+static unsigned lesser(unsigned a, unsigned b)
 {
     return a < b ? a : b;
 }
@@ -32,8 +32,8 @@ static unsigned least(unsigned a, unsigned b)
  * Returns: the optimal string alignment distance, as Lucene's automata define it; above `limit` any
  * value greater than it. Without `transpositions` the Levenshtein distance.
  */
-static unsigned distance(const uint32_t *a, size_t a_count, const uint32_t *b, size_t b_count, bool transpositions,
-                         unsigned limit)
+static unsigned edit_distance(const uint32_t *a, size_t a_count, const uint32_t *b, size_t b_count, bool transpositions,
+                              unsigned limit)
 {
     unsigned rows[3][FUZZY_POINTS_MAX + 1];
     for (size_t j = 0; j <= b_count; j++)
@@ -42,10 +42,10 @@ static unsigned distance(const uint32_t *a, size_t a_count, const uint32_t *b, s
         unsigned *row = rows[i % 3], *above = rows[(i - 1) % 3], *before = rows[(i + 1) % 3];
         unsigned smallest = row[0] = (unsigned)i;
         for (size_t j = 1; j <= b_count; j++) {
-            row[j] = least(least(row[j - 1], above[j]) + 1, above[j - 1] + (a[i - 1] != b[j - 1]));
+            row[j] = lesser(lesser(row[j - 1], above[j]) + 1, above[j - 1] + (a[i - 1] != b[j - 1]));
             if (transpositions && i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-                row[j] = least(row[j], before[j - 2] + 1);
-            smallest = least(smallest, row[j]);
+                row[j] = lesser(row[j], before[j - 2] + 1);
+            smallest = lesser(smallest, row[j]);
         }
         if (smallest > limit)
             return smallest;
@@ -66,5 +66,5 @@ bool term_pattern_fuzzy(const struct term_pattern *pattern, struct slice text, s
     (void)account_take(account, a_count * b_count);
     size_t apart = a_count > b_count ? a_count - b_count : b_count - a_count;
     return apart <= pattern->edits &&
-           distance(a, a_count, b, b_count, pattern->transpositions, pattern->edits) <= pattern->edits;
+           edit_distance(a, a_count, b, b_count, pattern->transpositions, pattern->edits) <= pattern->edits;
 }
