@@ -31,7 +31,7 @@ enum {
 #define SILENT_US (90 * TL_SECOND)
 
 /* The newest timestamp is old while nothing is written; ages count up to the present. */
-static tl_ts present(struct request *request)
+static tl_ts present_ts(struct request *request)
 {
     tl_ts stable = journal_stable(request->api->journal), clock = clock_wall_us();
     return clock > stable ? clock : stable;
@@ -107,7 +107,7 @@ static int write_told(struct native_body *body, struct buf *to)
         json_key(&writer, "state");
         json_string(&writer, state);
         json_key(&writer, "told");
-        json_u64(&writer, present(body->request));
+        json_u64(&writer, present_ts(body->request));
     }
     r = read_numbers(body, &writer);
     json_end(&writer, '}');
@@ -178,7 +178,7 @@ static int find_lag(struct request *request, struct copy *copy)
     }
     feed_scan_free(scan);
     copy->known = true;
-    tl_ts clock = present(request);
+    tl_ts clock = present_ts(request);
     copy->lag_us = oldest == 0 || clock < oldest ? 0 : clock - oldest;
     return r < 0 ? tl_trace(r) : 0;
 }
@@ -195,7 +195,7 @@ static int read_copy(struct request *request, const struct catalog_object *objec
     ret_copy->heard = yyjson_get_uint(json_get_lit(doc.root, "told"));
     ret_copy->state = yyjson_get_str(json_get_lit(doc.root, "state"));
     bool ended = ret_copy->state != NULL && strcmp(ret_copy->state, "ended") == 0;
-    if (!ended && ret_copy->heard + SILENT_US < present(request))
+    if (!ended && ret_copy->heard + SILENT_US < present_ts(request))
         ret_copy->state = "silent";
     return find_lag(request, ret_copy);
 }

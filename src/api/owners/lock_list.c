@@ -136,7 +136,7 @@ static int compare_rows(const void *a, const void *b)
     return order != 0 ? order : (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-static void add(struct buf *buf, struct slice text, bool *begun)
+static void append_list(struct buf *buf, struct slice text, bool *begun)
 {
     if (text.len > 0 && *begun)
         buf_byte(buf, ',');
@@ -156,7 +156,7 @@ static void add_who(struct buf *buf, const struct ranked *rows, size_t at, bool 
         if (before.len >= who.len && memmem(before.data, before.len, who.data, who.len) != NULL)
             return;
     }
-    add(buf, who, begun);
+    append_list(buf, who, begun);
 }
 
 /* Rows with one key are one resource. Returns: how many they were. */
@@ -167,7 +167,7 @@ static size_t write_resource(struct buf *buf, const struct ranked *rows, size_t 
     while (same < count && slice_equal(rows[same].row->key, rows[0].row->key))
         same++;
     buf_byte(buf, '{');
-    add(buf, rows[0].row->name, &begun);
+    append_list(buf, rows[0].row->name, &begun);
     buf_slice(buf, begun ? SLICE_LIT(",\"holders\":[") : SLICE_LIT("\"holders\":["));
     begun = false;
     for (size_t i = 0; i < same; i++)
@@ -180,7 +180,7 @@ static size_t write_resource(struct buf *buf, const struct ranked *rows, size_t 
     return same;
 }
 
-static struct ranked *sorted(struct request *request, const struct lock_list *list)
+static struct ranked *sort_rows(struct request *request, const struct lock_list *list)
 {
     struct ranked *rows = arena_alloc(request->arena, (list->row_count + 1) * sizeof *rows);
     for (size_t i = 0; i < list->row_count; i++)
@@ -199,12 +199,12 @@ static int refuse_too_old(struct request *request, tl_ts from)
     return r;
 }
 
-static int finish(struct request *request, const struct lock_list *list)
+static int finish_lock_list(struct request *request, const struct lock_list *list)
 {
     tl_ts from = list->past_from > request->api->locks_from ? list->past_from : request->api->locks_from;
     if (list->as_of != 0 && list->as_of < from)
         return refuse_too_old(request, from);
-    const struct ranked *rows = sorted(request, list);
+    const struct ranked *rows = sort_rows(request, list);
     struct buf text = BUF_INIT(BUF_UNLIMITED);
     text.guard = request->arena->guard;
     buf_lit(&text, "{\"locks\":[");
@@ -236,14 +236,14 @@ static int read_rest(struct request *request)
         take_piece(request, list, &command->status);
         command_free(command);
     }
-    return request_budget_refused(request) ? request_budget_refuse(request) : finish(request, list);
+    return request_budget_refused(request) ? request_budget_refuse(request) : finish_lock_list(request, list);
 }
 
 static int first_done(struct request *request, struct command *command)
 {
     struct lock_list *list = request->context;
     take_piece(request, list, &command->status);
-    return is_complete(list) || is_enough(list) ? finish(request, list) : request_work(request, read_rest);
+    return is_complete(list) || is_enough(list) ? finish_lock_list(request, list) : request_work(request, read_rest);
 }
 
 int lock_list_read(struct request *request, const struct lock_look *look, lock_list_taker *then)

@@ -85,7 +85,7 @@ void distribution_record(struct request *request, const struct command *command)
 }
 
 /* Has the thread look at everything. Requires: the lock. */
-static void wake(struct distribution *distribution)
+static void wake_thread(struct distribution *distribution)
 {
     distribution->woken = true;
     pthread_cond_signal(&distribution->wake);
@@ -106,7 +106,7 @@ bool distribution_hold(struct request *request)
     *answer = (struct held_answer){
         .request = request, .ts = request->written_ts, .reach = reach, .until_us = clock_boot_us() + hold_us};
     if (distribution->pending == 0 || held_answers_empty(&distribution->held)) /* else question_done() asks */
-        wake(distribution);
+        wake_thread(distribution);
     held_answers_add(&distribution->held, answer);
     pthread_mutex_unlock(&distribution->lock);
     return true;
@@ -120,7 +120,7 @@ static int refuse_unreached(struct request *request, tl_ts ts)
                           ts);
 }
 
-static void settle(struct list *answers, bool reached)
+static void settle_answers(struct list *answers, bool reached)
 {
     while (!list_empty(answers)) {
         struct held_answer *answer = list_entry(answers->next, struct held_answer, link);
@@ -140,7 +140,7 @@ static void settle_reached(struct distribution *distribution)
             held_answers_take_reached(&distribution->held, reach, journal_reached(distribution->api->journal, reach),
                                       &reached);
     pthread_mutex_unlock(&distribution->lock);
-    settle(&reached, true);
+    settle_answers(&reached, true);
 }
 
 /* --- Asking hosts ------------------------------------------------------------------------------------------------- */
@@ -276,7 +276,7 @@ static void question_done(struct host_call *call)
     pthread_mutex_lock(&distribution->lock);
     distribution->calls--; /* from the unlock on it may be closed */
     if (distribution->closing)
-        wake(distribution);
+        wake_thread(distribution);
     pthread_mutex_unlock(&distribution->lock);
 }
 
@@ -293,7 +293,7 @@ static void settle_unreached(struct distribution *distribution, uint64_t *looked
         *looked_at = now;
     }
     pthread_mutex_unlock(&distribution->lock);
-    settle(&over, false);
+    settle_answers(&over, false);
 }
 
 static void distribution_main(void *context)
@@ -371,7 +371,7 @@ void distribution_close(struct distribution *distribution)
     pthread_mutex_lock(&distribution->lock);
     INSIST(held_answers_empty(&distribution->held));
     distribution->closing = true;
-    wake(distribution);
+    wake_thread(distribution);
     pthread_mutex_unlock(&distribution->lock);
     if (distribution->sender != NULL)
         distribution->sender->look(distribution->sender->context);

@@ -246,7 +246,7 @@ int search_keep_enter(struct searches *searches, enum context_kind kind, struct 
 }
 
 /* Requires: the lock is held. Counts the bytes of a context again, unless it is out of the table. */
-static void weigh(struct searches *searches, struct search_keep *keep, size_t bytes)
+static void count_context_bytes(struct searches *searches, struct search_keep *keep, size_t bytes)
 {
     if (!keep->listed)
         return;
@@ -262,14 +262,14 @@ void search_keep_leave(struct searches *searches, struct search_keep *keep)
         pthread_mutex_unlock(&keep->busy);
     pthread_mutex_lock(&searches->lock);
     keep->expires_us = (uint64_t)search_clock_us() + keep->keep_alive_us;
-    weigh(searches, keep, bytes);
+    count_context_bytes(searches, keep, bytes);
     pthread_mutex_unlock(&searches->lock);
     search_keep_unref(searches, keep);
 }
 
 /* Takes out what `ends` says, and lets go of it once the lock is free. Returns: the shards they held. */
-static size_t clear(struct searches *searches, bool (*ends)(const struct search_keep *keep, const void *what),
-                    const void *what)
+static size_t clear_contexts(struct searches *searches, bool (*ends)(const struct search_keep *keep, const void *what),
+                             const void *what)
 {
     struct list ended = LIST_INIT(ended);
     size_t shards = 0;
@@ -306,7 +306,7 @@ static bool is_named(const struct search_keep *keep, const void *what)
 size_t search_keep_clear(struct searches *searches, enum context_kind kind, struct slice id)
 {
     struct named named = {kind, id};
-    return clear(searches, is_named, &named);
+    return clear_contexts(searches, is_named, &named);
 }
 
 static bool is_any(const struct search_keep *keep, const void *what)
@@ -378,7 +378,7 @@ static void reaper_main(void *user)
         (void)clock_wait(&searches->wake, &searches->lock, clock_boot_us() + REAP_EVERY_US);
         pthread_mutex_unlock(&searches->lock);
         uint64_t now = (uint64_t)search_clock_us();
-        clear(searches, is_expired, &now);
+        clear_contexts(searches, is_expired, &now);
         tasks_beat(searches->tasks, now);
         searches->each_second(searches->api);
         pthread_mutex_lock(&searches->lock);
@@ -415,7 +415,7 @@ void searches_close(struct searches *searches)
     pthread_mutex_unlock(&searches->lock);
     thread_join(&searches->reaper); /* it looks at tasks, too */
     tasks_free(searches->tasks);
-    clear(searches, is_any, NULL);
+    clear_contexts(searches, is_any, NULL);
     script_cache_free(searches->scripts);
     pthread_cond_destroy(&searches->wake);
     pthread_mutex_destroy(&searches->script_lock);
@@ -433,7 +433,7 @@ void searches_stop(struct searches *searches)
     pthread_mutex_lock(&searches->lock);
     searches->closed = true;
     pthread_mutex_unlock(&searches->lock);
-    clear(searches, is_any, NULL);
+    clear_contexts(searches, is_any, NULL);
     tasks_stop(searches->tasks, false);
 }
 

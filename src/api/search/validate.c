@@ -78,8 +78,8 @@ static void write_verdict(struct json_writer *w, const struct query_validation *
     json_end(w, '}');
 }
 
-static int reply(struct request *request, const struct query_validation *validation, const struct verdict *verdicts,
-                 bool valid)
+static int reply_verdicts(struct request *request, const struct query_validation *validation,
+                          const struct verdict *verdicts, bool valid)
 {
     const struct search_context *context = &validation->call.context;
     struct json_writer w;
@@ -131,10 +131,10 @@ static int ask_all(struct request *request)
             return search_outcome(request, &validation->call, r);
         valid = valid && verdicts[i].valid;
     }
-    return reply(request, validation, verdicts, valid);
+    return reply_verdicts(request, validation, verdicts, valid);
 }
 
-static int ready(struct request *request)
+static int validate_when_ready(struct request *request)
 {
     struct query_validation *validation = request->context;
     validation->call.view = request->view;
@@ -180,5 +180,5 @@ int handle_validate_query(struct request *request)
     if (r != 0)
         return r;
     search_call_targets(request, &validation->call, &targets, &count);
-    return request_read(request, targets, count, ready);
+    return request_read(request, targets, count, validate_when_ready);
 }
