@@ -35,7 +35,7 @@ static size_t on_bytes(char *bytes, size_t size, size_t count, void *context)
     return size * count;
 }
 
-static void attach(struct attach_stream *stream)
+static void attach_session(struct attach_stream *stream)
 {
     stream->newest_us = clock_boot_us();
     stream->attached = true;
@@ -76,7 +76,7 @@ void attach_stream_init(struct attach_stream *stream, const char *url, const cha
     *stream = (struct attach_stream){
         .multi = curl_multi_init(), .session = session, .ttl_us = ttl_us, .heard_us = clock_boot_us()};
     make_attachment(stream, url);
-    attach(stream);
+    attach_session(stream);
 }
 
 void attach_stream_move(struct attach_stream *stream, const char *url)
@@ -91,7 +91,7 @@ void attach_stream_move(struct attach_stream *stream, const char *url)
         free_attachment(stream, stream->now);
     }
     make_attachment(stream, url);
-    attach(stream);
+    attach_session(stream);
 }
 
 void attach_stream_deinit(struct attach_stream *stream)
@@ -131,7 +131,7 @@ void attach_stream_wait(struct attach_stream *stream, int fd, uint64_t wait_us)
     int queued;
     if (!stream->attached && !stream->lost) {
         if (clock_boot_us() - stream->newest_us >= RETRY_US)
-            attach(stream);
+            attach_session(stream);
         else if (wait_us > RETRY_US)
             wait_us = RETRY_US;
     }

@@ -132,7 +132,7 @@ bool member_is(const char *data)
     return access(path, F_OK) == 0;
 }
 
-static bool has(const char *data, const char *name)
+static bool has_file(const char *data, const char *name)
 {
     tl_cleanup(mem_freep) char *path = path_in(data, name);
     return access(path, F_OK) == 0;
@@ -258,9 +258,10 @@ static int begin_cluster(const struct member_options *o, struct identity *identi
  * Appends a genesis to the log, unless it has one. An empty directory is marked as `creating` before it
  * gets a store, so that its data is known to be of no use, also after a crash.
  */
-static int found(const struct member_options *o, struct cmdlog *log, struct identity *identity, char **ret_reason)
+static int found_cluster(const struct member_options *o, struct cmdlog *log, struct identity *identity,
+                         char **ret_reason)
 {
-    bool empty = identity->state == STATE_NONE && !has(o->data, "rocks") && !has(o->data, "log");
+    bool empty = identity->state == STATE_NONE && !has_file(o->data, "rocks") && !has_file(o->data, "log");
     int r = empty ? begin_cluster(o, identity, STATE_CREATING, ret_reason) : 0;
     if (r == 0)
         r = settle_alone(o, ret_reason);
@@ -538,8 +539,8 @@ static void await_attempt(const struct member_options *o, const struct copy_fail
         usleep(100 * STALL_US);
 }
 
-static int copy(const struct member_options *o, struct cmdlog *log, struct identity *identity,
-                const struct genesis *genesis, char **ret_reason)
+static int copy_member(const struct member_options *o, struct cmdlog *log, struct identity *identity,
+                       const struct genesis *genesis, char **ret_reason)
 {
     struct copy_attempts attempts = {.told = 0};
     snprintf(identity->cluster, sizeof identity->cluster, "%s", genesis->cluster);
@@ -592,10 +593,11 @@ static int check_identity(const struct member_options *o, const struct identity 
                           char **ret_reason)
 {
     if (identity->state == STATE_NONE)
-        return has(o->data, "rocks") ? refuse_data(TL_ERR_BUSY, ret_reason,
-                                                   "the directory has data that is not the cluster's; a new host of a "
-                                                   "cluster starts with an empty directory")
-                                     : 0;
+        return has_file(o->data, "rocks")
+                   ? refuse_data(TL_ERR_BUSY, ret_reason,
+                                 "the directory has data that is not the cluster's; a new host of a "
+                                 "cluster starts with an empty directory")
+                   : 0;
     /* Its cluster does not exist: another host's genesis was first, and that one's data is the cluster's. */
     if (identity->state == STATE_FOUNDING && strcmp(identity->cluster, cluster) != 0)
         return refuse_data(TL_ERR_BUSY, ret_reason,
@@ -662,7 +664,7 @@ static int open_member_store(const struct member_options *o, struct cluster_memb
                     "copying a checkpoint of another host");
         store_close(member->store);
         member->store = NULL;
-        if ((r = copy(o, member->log, identity, genesis, ret_reason)) != 0)
+        if ((r = copy_member(o, member->log, identity, genesis, ret_reason)) != 0)
             break;
     }
     return r;
@@ -700,7 +702,7 @@ static int forget_own_log(const struct member_options *o)
 }
 
 /*
- * Continues with a directory of state `creating`, which was empty before found(): as `founding`, or, if
+ * Continues with a directory of state `creating`, which was empty before found_cluster(): as `founding`, or, if
  * another host made the cluster at the same time, as one into which a checkpoint is copied.
  */
 static int settle_creation(const struct member_options *o, struct identity *identity, const struct genesis *genesis,
@@ -745,7 +747,7 @@ static int check_prefix(const struct member_options *o, char **ret_reason)
                        SLICE_ARG(o->log.url), SLICE_ARG(part));
 }
 
-static int become(const struct member_options *o, struct cluster_member *member, char **ret_reason)
+static int become_member(const struct member_options *o, struct cluster_member *member, char **ret_reason)
 {
     struct identity identity;
     struct genesis genesis = {.position = 0};
@@ -760,7 +762,7 @@ static int become(const struct member_options *o, struct cluster_member *member,
             "a backup (docs/cluster.md, \"Backup\")",
             identity.cluster, SLICE_ARG(o->log.url));
     if (r == CMDLOG_NOT_FOUND && (r = check_prefix(o, ret_reason)) == 0 &&
-        (r = found(o, member->log, &identity, ret_reason)) == 0)
+        (r = found_cluster(o, member->log, &identity, ret_reason)) == 0)
         r = read_genesis(o, member->log, &genesis, ret_reason);
     if (r == 0)
         warn_of_foreign_keys(member->log);
@@ -769,7 +771,7 @@ static int become(const struct member_options *o, struct cluster_member *member,
     if (r == 0)
         r = check_identity(o, &identity, genesis.cluster, ret_reason);
     if (r == 0 && (identity.state == STATE_NONE || identity.state == STATE_COPYING))
-        r = copy(o, member->log, &identity, &genesis, ret_reason);
+        r = copy_member(o, member->log, &identity, &genesis, ret_reason);
     if (r == 0 && identity.state == STATE_FOUNDING)
         r = open_store(o, member, ret_reason);
     else if (r == 0)
@@ -800,7 +802,7 @@ int member_open(const struct member_options *o, struct cluster_member *ret, char
 {
     *ret = (struct cluster_member){0};
     *ret_reason = NULL;
-    if (has(o->data, "differs"))
+    if (has_file(o->data, "differs"))
         return refuse_data(
             TL_ERR_CORRUPT, ret_reason,
             "this host's state differed from that of the others at the same log position; start it with an "
@@ -809,7 +811,7 @@ int member_open(const struct member_options *o, struct cluster_member *ret, char
     if (mkdir(o->data, 0700) != 0 && errno != EEXIST)
         return refuse_data(TL_ERR_IO, ret_reason, "%s: %s", o->data, strerror(errno));
     int r = cmdlog_etcd_open(&o->log, &ret->log, ret_reason);
-    return r == 0 ? become(o, ret, ret_reason) : r;
+    return r == 0 ? become_member(o, ret, ret_reason) : r;
 }
 
 /* Compares the directory with the log's genesis. Returns: as member_open_log(). */

@@ -153,7 +153,7 @@ bool replica_gives_up(const struct client *client)
     return !atomic_compare_exchange_strong(&stopped_us, &since, now) && now - since > LAST_ANSWERS_US;
 }
 
-static error_t parse(int key, char *text, struct argp_state *state)
+static error_t parse_replicate_option(int key, char *text, struct argp_state *state)
 {
     struct replica_options *o = state->input;
     switch (key) {
@@ -316,7 +316,7 @@ static int copy_and_follow(struct replica *replica, struct audit **audit)
  * Copies indices that the target lacks, so that none is created by a document, and refuses those
  * that the copy may not have; then compares and repairs.
  */
-static int repair(struct replica *replica)
+static int repair_target(struct replica *replica)
 {
     int r = target_read_place(&replica->target, replica->source_uuid, &replica->before);
     if (r == 0)
@@ -340,7 +340,7 @@ static int write_target(struct replica *replica)
     struct audit *audit = NULL;
     int r;
     for (unsigned tries = 1;; tries++) {
-        r = replica->options->repair ? repair(replica) : copy_and_follow(replica, &audit);
+        r = replica->options->repair ? repair_target(replica) : copy_and_follow(replica, &audit);
         if (r != REPLICA_REPLACED || replica_stopping())
             break;
         replica_print("the copy begins again from its place");
@@ -357,7 +357,7 @@ static int write_target(struct replica *replica)
     return r == REPLICA_REPLACED ? REPLICA_STOPPED : r;
 }
 
-static int replicate(struct replica *replica)
+static int replicate_source(struct replica *replica)
 {
     const struct replica_options *o = replica->options;
     int r = read_source(replica);
@@ -400,7 +400,7 @@ static int end_stopped(const struct replica_options *o)
 /*
  * Refreshes the target after --once and --repair, and prints the summary. Returns: the exit status.
  */
-static int end(struct replica *replica, int r)
+static int end_replication(struct replica *replica, int r)
 {
     struct lanes_figures figures = replica->lanes == NULL ? (struct lanes_figures){0} : lanes_figures(replica->lanes);
     if (r == 0 && replica->lanes != NULL && (replica->options->once || replica->options->repair))
@@ -432,7 +432,7 @@ static int end(struct replica *replica, int r)
 
 int command_replicate(int argc, char **argv)
 {
-    static const struct argp argp = {options, parse, NULL, doc, NULL, NULL, NULL};
+    static const struct argp argp = {options, parse_replicate_option, NULL, doc, NULL, NULL, NULL};
     struct replica_options o = {.from = ARGUMENTS_URL_DEFAULT,
                                 .prefix = "",
                                 .name = "default",
@@ -450,7 +450,7 @@ int command_replicate(int argc, char **argv)
     source_client_init(&replica.feed, replica.hosts);
     source_client_init(&replica.teller, replica.hosts);
     replica.source.raw_numbers = true;
-    int r = end(&replica, replicate(&replica));
+    int r = end_replication(&replica, replicate_source(&replica));
     lanes_free(replica.lanes);
     suspects_free(replica.suspects);
     identities_free(replica.identities);
