@@ -107,38 +107,37 @@ static void write_server(struct exposition *page, struct exchange *exchange)
 
 static void write_journal(struct exposition *page, struct journal *journal)
 {
-    const struct journal_metrics *figures = journal_metrics(journal);
+    const struct journal_metrics *values = journal_metrics(journal);
     struct metric_reading groups = {0}, syncs = {0};
     exposition_family(page, EXPOSITION_COUNTER, "tidelock_commands", "Commands applied, by kind.");
     for (int type = 0; type < COMMAND_TYPE_COUNT; type++)
-        write_labelled(page, "command", command_name((enum command_type)type), metric_read(&figures->commands[type]));
+        write_labelled(page, "command", command_name((enum command_type)type), metric_read(&values->commands[type]));
     write_gauge(page, "tidelock_commands_queued", "Commands that wait for their turn (not for locks).",
-                metric_read(&figures->queued));
-    metric_read_histogram(&figures->group_sizes, &groups);
+                metric_read(&values->queued));
+    metric_read_histogram(&values->group_sizes, &groups);
     exposition_family(page, EXPOSITION_HISTOGRAM, "tidelock_sync_commands",
                       "Commands that one sync of the disk made durable.");
     exposition_sizes(page, &groups);
-    metric_read_histogram(&figures->sync_times, &syncs);
+    metric_read_histogram(&values->sync_times, &syncs);
     exposition_family(page, EXPOSITION_HISTOGRAM, "tidelock_sync_duration_seconds",
                       "How long a sync of the disk took.");
     exposition_times(page, &syncs);
 }
 
-static void write_steps(struct exposition *page, const struct core_metrics *figures)
+static void write_steps(struct exposition *page, const struct core_metrics *values)
 {
     exposition_family(
         page, EXPOSITION_GAUGE, "tidelock_step_work_max",
         "The most work that one step of the core has taken, in units, by kind of its command; 500000 is the bound.");
     for (int type = 0; type < COMMAND_TYPE_COUNT; type++)
         write_labelled(page, "command", command_name((enum command_type)type),
-                       metric_read(&figures->step_work_max[type]));
+                       metric_read(&values->step_work_max[type]));
     write_counter(page, "tidelock_steps_over_bound", "Steps of the core that have taken more work than the bound.",
-                  metric_read(&figures->steps_over));
+                  metric_read(&values->steps_over));
     write_counter(page, "tidelock_checkpoint_pieces",
                   "Pieces of open transactions and locks that were written for checkpoints.",
-                  metric_read(&figures->pieces_written));
-    write_counter(page, "tidelock_checkpoint_piece_bytes", "Bytes of these pieces.",
-                  metric_read(&figures->piece_bytes));
+                  metric_read(&values->pieces_written));
+    write_counter(page, "tidelock_checkpoint_piece_bytes", "Bytes of these pieces.", metric_read(&values->piece_bytes));
 }
 
 static void write_history(struct exposition *page, struct journal *journal)
@@ -195,38 +194,38 @@ static void write_modes(struct exposition *page, const char *name, const char *h
         write_labelled(page, "mode", names[mode], metric_read(&values[mode]));
 }
 
-static void write_locks(struct exposition *page, const struct core_metrics *figures)
+static void write_locks(struct exposition *page, const struct core_metrics *values)
 {
     static const char *const ends[METRIC_WAIT_END_COUNT] = {"granted", "timeout", "deadlock", "cancelled"};
-    write_modes(page, "tidelock_locks_held", "Locks held, by mode.", figures->held);
-    write_modes(page, "tidelock_locks_wanted", "Locks that requests wait for, by mode.", figures->requested);
-    write_gauge(page, "tidelock_lock_waiters", "Requests that wait for locks.", metric_read(&figures->waiting));
+    write_modes(page, "tidelock_locks_held", "Locks held, by mode.", values->held);
+    write_modes(page, "tidelock_locks_wanted", "Locks that requests wait for, by mode.", values->requested);
+    write_gauge(page, "tidelock_lock_waiters", "Requests that wait for locks.", metric_read(&values->waiting));
     exposition_family(page, EXPOSITION_HISTOGRAM, "tidelock_lock_wait_duration_seconds",
                       "Waits for locks that are over, by how they ended.");
     for (int how = 0; how < METRIC_WAIT_END_COUNT; how++) {
         struct metric_reading reading = {0};
-        metric_read_histogram(&figures->waits[how], &reading);
+        metric_read_histogram(&values->waits[how], &reading);
         exposition_label(page, "outcome", ends[how]);
         exposition_times(page, &reading);
     }
     exposition_family(page, EXPOSITION_COUNTER, "tidelock_deadlocks",
                       "Deadlocks, by how they were broken: a request was ended, or a write was requeued.");
-    write_labelled(page, "broken_by", "ended", metric_read(&figures->deadlocks));
-    write_labelled(page, "broken_by", "requeued", metric_read(&figures->deadlocks_requeued));
+    write_labelled(page, "broken_by", "ended", metric_read(&values->deadlocks));
+    write_labelled(page, "broken_by", "requeued", metric_read(&values->deadlocks_requeued));
 }
 
-static void write_sessions(struct exposition *page, const struct core_metrics *figures)
+static void write_sessions(struct exposition *page, const struct core_metrics *values)
 {
     static const char *const ends[METRIC_SESSION_END_COUNT] = {"closed", "expired", "forced", "detached"};
-    write_gauge(page, "tidelock_sessions", "Open sessions.", metric_read(&figures->sessions));
-    write_counter(page, "tidelock_sessions_opened", "Sessions opened.", metric_read(&figures->sessions_opened));
+    write_gauge(page, "tidelock_sessions", "Open sessions.", metric_read(&values->sessions));
+    write_counter(page, "tidelock_sessions_opened", "Sessions opened.", metric_read(&values->sessions_opened));
     exposition_family(page, EXPOSITION_COUNTER, "tidelock_sessions_ended",
                       "Sessions ended, by how: in order, by their lease, by force, with their connection.");
     for (int how = 0; how < METRIC_SESSION_END_COUNT; how++)
-        write_labelled(page, "how", ends[how], metric_read(&figures->session_ends[how]));
+        write_labelled(page, "how", ends[how], metric_read(&values->session_ends[how]));
     write_gauge(page, "tidelock_deferred_actions",
                 "Cleanup actions of ended sessions that wait for the release of another owner's lock.",
-                metric_read(&figures->deferred_actions));
+                metric_read(&values->deferred_actions));
 }
 
 static void write_transactions(struct exposition *page, struct journal *journal)
@@ -258,23 +257,23 @@ static void write_indices(struct exposition *page, struct request *request)
 {
     const struct catalog *catalog = request_catalog(request);
     size_t indices = catalog_index_count(catalog);
-    uint64_t documents = 0, figures[INDEX_STAT_COUNT] = {0};
+    uint64_t documents = 0, values[INDEX_STAT_COUNT] = {0};
     for (size_t i = 0; i < indices; i++) {
         const struct catalog_index *index = catalog_index_at(catalog, i);
         documents += catalog_index_documents(index);
-        for (int figure = 0; figure < INDEX_STAT_COUNT; figure++)
-            figures[figure] += catalog_index_stat(index, (enum index_stat)figure);
+        for (int stat = 0; stat < INDEX_STAT_COUNT; stat++)
+            values[stat] += catalog_index_stat(index, (enum index_stat)stat);
     }
     write_gauge(page, "tidelock_indices", "Indices.", indices);
     write_gauge(page, "tidelock_documents", "Documents, of all indices.", documents);
     exposition_family(page, EXPOSITION_GAUGE, "tidelock_index_operations",
                       "Operations on existing indices since the start; those of a deleted index are not included.");
-    write_labelled(page, "operation", "indexed", figures[INDEX_STAT_INDEXED]);
-    write_labelled(page, "operation", "deleted", figures[INDEX_STAT_DELETED]);
-    write_labelled(page, "operation", "unchanged", figures[INDEX_STAT_NOOPS]);
-    write_labelled(page, "operation", "got", figures[INDEX_STAT_GETS_FOUND]);
-    write_labelled(page, "operation", "got_missing", figures[INDEX_STAT_GETS_MISSING]);
-    write_labelled(page, "operation", "searched", figures[INDEX_STAT_SEARCHES]);
+    write_labelled(page, "operation", "indexed", values[INDEX_STAT_INDEXED]);
+    write_labelled(page, "operation", "deleted", values[INDEX_STAT_DELETED]);
+    write_labelled(page, "operation", "unchanged", values[INDEX_STAT_NOOPS]);
+    write_labelled(page, "operation", "got", values[INDEX_STAT_GETS_FOUND]);
+    write_labelled(page, "operation", "got_missing", values[INDEX_STAT_GETS_MISSING]);
+    write_labelled(page, "operation", "searched", values[INDEX_STAT_SEARCHES]);
 }
 
 static void write_memory(struct exposition *page, const struct request *request)
@@ -357,10 +356,10 @@ static void write_page(struct exposition *page, struct request *request)
     write_journal(page, api->journal);
     write_history(page, api->journal);
     write_store(page, request);
-    const struct core_metrics *figures = journal_core_metrics(api->journal);
-    write_steps(page, figures);
-    write_locks(page, figures);
-    write_sessions(page, figures);
+    const struct core_metrics *values = journal_core_metrics(api->journal);
+    write_steps(page, values);
+    write_locks(page, values);
+    write_sessions(page, values);
     write_transactions(page, api->journal);
     write_indices(page, request);
     write_gauge(page, "tidelock_scripts_cached", "Scripts that are compiled and kept for reads.",

@@ -17,7 +17,7 @@
 #include "core/documents/update.h"
 
 /* Of replying to a piece: there are more. Not among enum request_result. */
-enum { BULK_GOES_ON = 100 };
+enum { BULK_CONTINUES = 100 };
 enum { COPIES_STEPS = 200 }; /* of an account, to find the siblings of an item */
 
 /* What the completion needs. In the request's arena. */
@@ -183,7 +183,7 @@ static int bulk_reply(struct request *request, struct bulk_request *bulk, const 
                       const struct problem *refusal, bool rolled_back)
 {
     int r = reply_piece(request, bulk, piece_results(request, bulk, results, refusal), rolled_back);
-    return r != 0 ? r : bulk->end == bulk->bulk.count ? reply_end(request, bulk, rolled_back) : BULK_GOES_ON;
+    return r != 0 ? r : bulk->end == bulk->bulk.count ? reply_end(request, bulk, rolled_back) : BULK_CONTINUES;
 }
 
 /* --- What the core never sees ------------------------------------------------------------------------------------- */
@@ -327,11 +327,11 @@ static int submit_piece(struct request *request)
 {
     static const struct problem none = {.type = PROBLEM_NONE};
     struct bulk_request *bulk = request->context;
-    int r = BULK_GOES_ON;
+    int r = BULK_CONTINUES;
     /* Its earlier commands may have made mappings, which are kept: no guard has counted them. */
     if (bulk->results != NULL && request_budget_check_growth(request) != 0)
         r = refuse_postponed(request, bulk);
-    while (r == BULK_GOES_ON) {
+    while (r == BULK_CONTINUES) {
         next_piece(request, bulk);
         struct command *command = write_command_new(request, &bulk->options, 0);
         if (bulk->results != NULL)
@@ -429,7 +429,7 @@ static int bulk_done(struct request *request, struct command *command)
         bulk->end = bulk->bulk.count;
     int r = bulk_reply(request, bulk, command->write.results, &command->problem, command->write.rolled_back);
     bulk->results = NULL;
-    return r == BULK_GOES_ON ? request_work_short(request, submit_piece) : r;
+    return r == BULK_CONTINUES ? request_work_short(request, submit_piece) : r;
 }
 
 static int bulk_submit(struct request *request, struct bulk_request *bulk)

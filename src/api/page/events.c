@@ -22,11 +22,11 @@ enum {
     FRAME_US =
         334 *
         1000, /* between two frames with rows at least, so that with that of the bar there are four a second, ... */
-    REST_TIMES = 20,         /* ... and so many times as long as the answers took */
-    SAMPLES = 300,           /* seconds that are kept */
-    DISK_SAMPLES = 5,        /* seconds between two looks at the disk */
-    BEHIND_BYTES = 64 << 10, /* a viewer that has so much to read gets no more before it has read it */
-    SILENCE_MS = 30 * 1000,  /* one that confirms nothing for so long is gone */
+    REST_TIMES = 20,          /* ... and so many times as long as the answers took */
+    SAMPLES = 300,            /* seconds that are kept */
+    DISK_SAMPLES = 5,         /* seconds between two looks at the disk */
+    BACKLOG_BYTES = 64 << 10, /* a viewer that has so much to read gets no more before it has read it */
+    SILENCE_MS = 30 * 1000,   /* one that confirms nothing for so long is gone */
 };
 
 enum section { SECTION_LOCKS, SECTION_SESSIONS, SECTION_TRANSACTIONS, SECTION_LOCK_EVENTS, SECTION_COUNT };
@@ -115,7 +115,7 @@ static void write_samples(const struct events *events, bool all, struct buf *to)
     buf_byte(to, ']');
 }
 
-static void write_figure(struct buf *to, const char *name, uint64_t value)
+static void write_number(struct buf *to, const char *name, uint64_t value)
 {
     buf_printf(to, ",\"%s\":%" PRIu64, name, value);
 }
@@ -145,25 +145,25 @@ static void write_bar(struct events *events, struct buf *to)
     const struct budget *budget = api->options.budget;
     look_at_disk(events);
     buf_printf(to, ",\"bar\":{\"time\":%" PRIu64, clock_wall_us());
-    write_figure(to, "oldest", journal_oldest(api->journal));
-    write_figure(to, "newest", journal_stable(api->journal));
+    write_number(to, "oldest", journal_oldest(api->journal));
+    write_number(to, "newest", journal_stable(api->journal));
     buf_printf(to, ",\"writable\":%s", journal_writable(api->journal) ? "true" : "false");
-    write_figure(to, "disk_bytes", events->disk_bytes);
+    write_number(to, "disk_bytes", events->disk_bytes);
     if (events->disk_free != UINT64_MAX)
-        write_figure(to, "disk_free", events->disk_free);
-    write_figure(to, "locks", sum_metrics(core->held, LOCK_MODE_COUNT));
-    write_figure(to, "waiters", metric_read(&core->waiting));
-    write_figure(to, "sessions", metric_read(&core->sessions));
-    write_figure(to, "transactions",
+        write_number(to, "disk_free", events->disk_free);
+    write_number(to, "locks", sum_metrics(core->held, LOCK_MODE_COUNT));
+    write_number(to, "waiters", metric_read(&core->waiting));
+    write_number(to, "sessions", metric_read(&core->sessions));
+    write_number(to, "transactions",
                  metric_read(&core->transactions) + metric_read(&journal_query_txn_metrics(api->journal)->open));
-    write_figure(to, "deferred", metric_read(&core->deferred_actions));
-    write_figure(to, "deadlocks", metric_read(&core->deadlocks));
-    write_figure(to, "expired",
+    write_number(to, "deferred", metric_read(&core->deferred_actions));
+    write_number(to, "deadlocks", metric_read(&core->deadlocks));
+    write_number(to, "expired",
                  metric_read(&core->session_ends[SESSION_EXPIRED]) +
                      metric_read(&core->session_ends[SESSION_DETACHED]));
-    write_figure(to, "memory", budget == NULL ? mem_used() : budget_used((struct budget *)(uintptr_t)budget));
+    write_number(to, "memory", budget == NULL ? mem_used() : budget_used((struct budget *)(uintptr_t)budget));
     if (budget != NULL)
-        write_figure(to, "memory_limit", budget->limit);
+        write_number(to, "memory_limit", budget->limit);
     buf_byte(to, '}');
 }
 
@@ -395,7 +395,7 @@ static void show_viewers(struct events *events, bool rows, bool bar)
         }
         if (!viewer->fresh && !rows && !bar)
             continue;
-        if (exchange->ops->stream_behind(exchange) > BEHIND_BYTES) {
+        if (exchange->ops->stream_behind(exchange) > BACKLOG_BYTES) {
             viewer->fresh = true;
             continue;
         }
@@ -413,9 +413,9 @@ static void show_viewers(struct events *events, bool rows, bool bar)
 /* Whether a new viewer has nothing yet, or the rows may have changed. */
 static bool wants_rows(const struct events *events)
 {
-    bool anybody_fresh = false;
-    list_for_each(link, &events->viewers) anybody_fresh = anybody_fresh || list_entry(link, struct viewer, link)->fresh;
-    return anybody_fresh || events->stamp != read_stamp(events);
+    bool any_fresh = false;
+    list_for_each(link, &events->viewers) any_fresh = any_fresh || list_entry(link, struct viewer, link)->fresh;
+    return any_fresh || events->stamp != read_stamp(events);
 }
 
 static void watch_second(struct events *events)

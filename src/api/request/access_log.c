@@ -25,7 +25,7 @@ static int shown_length(struct slice text, size_t max)
  * A reader of the log must not be able to use a client's session: only the begin of an id is
  * shown. Returns: its length.
  */
-static size_t id_behind(struct slice text, size_t at)
+static size_t id_after(struct slice text, size_t at)
 {
     static const char *const before[] = {"/_session/", "/_transaction/", "session=", "transaction="};
     size_t len = 0;
@@ -44,7 +44,7 @@ static const char *without_ids(struct slice text, char to[static PATH_BYTES_SHOW
 {
     size_t len = 0;
     for (size_t i = 0; i < text.len && len < PATH_BYTES_SHOWN;) {
-        size_t id = id_behind(text, i);
+        size_t id = id_after(text, i);
         if (id < ID_BYTES_MIN) {
             to[len++] = text.data[i++];
             continue;

@@ -262,12 +262,12 @@ static void question_done(struct host_call *call)
     tl_ts ts;
     if (answer.len > 0 && answer.data[answer.len - 1] == '\n')
         answer.len--;
-    bool told = call->status == 200 && slice_to_u64(answer, &ts);
-    if (told)
+    bool answered = call->status == 200 && slice_to_u64(answer, &ts);
+    if (answered)
         journal_record_reached(distribution->api->journal, question->number, question->life, ts);
     pthread_mutex_lock(&distribution->lock);
     log_failure(question, distribution->closing);
-    question->retry_at = told ? 0 : clock_boot_us() + RETRY_US;
+    question->retry_at = answered ? 0 : clock_boot_us() + RETRY_US;
     question->pending = false;
     distribution->pending--;
     pthread_mutex_unlock(&distribution->lock);

@@ -55,8 +55,8 @@ static bool is_due(const struct followers *followers, const struct follower *fol
 {
     if (!followers->stopping && !follower->once && now < followers->quiet_until)
         return false;
-    bool news = follower->on_state ? followers->seen_state != follower->seen_state : stable > follower->seen;
-    return followers->stopping || news || now >= follower->until_us || atomic_load(&follower->request->abandoned);
+    bool moved_on = follower->on_state ? followers->seen_state != follower->seen_state : stable > follower->seen;
+    return followers->stopping || moved_on || now >= follower->until_us || atomic_load(&follower->request->abandoned);
 }
 
 /* Takes out the requests that are due. Returns: when to look again at the latest. Requires: the lock. */

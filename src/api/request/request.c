@@ -715,10 +715,10 @@ void request_finish(struct request *request, int result)
     if (request->exchange->timestamp == 0)
         request->exchange->timestamp = request->view.ts != 0 ? request->view.ts : journal_stable(api->journal);
     request_release(request);
-    struct request *behind = txn_queue_leave(api->txn_queue, request);
+    struct request *following = txn_queue_leave(api->txn_queue, request);
     exchange_respond(request->exchange);
-    if (behind != NULL) { /* on a worker, so that a long queue does not nest */
-        behind->next = request_enter_handler;
-        workers_add(api->workers, behind, WORK_SHORT);
+    if (following != NULL) { /* on a worker, so that a long queue does not nest */
+        following->next = request_enter_handler;
+        workers_add(api->workers, following, WORK_SHORT);
     }
 }

@@ -117,7 +117,7 @@ static int refuse_list(struct request *request, struct search_call *call)
 }
 
 /* 7.10 reads the first value, then refuses a token that follows it. Returns: 0; REQUEST_REFUSED. */
-static int refuse_behind(struct request *request, struct search_call *call, struct slice body)
+static int refuse_trailing(struct request *request, struct search_call *call, struct slice body)
 {
     size_t at = location_first_value(body).len, line, column;
     while (at < body.len && location_is_blank(slice_make(body.data + at, 1)))
@@ -183,7 +183,7 @@ int search_call_body(struct request *request, struct search_call *call, struct s
     if (count && call->dialect == DIALECT_7)
         body = location_first_value(body);
     int r = json_parse(call->arena, arena_copy(call->arena, body), call->dialect, 0, doc, &request->problem);
-    if (r > 0 && call->dialect == DIALECT_7 && !count && refuse_behind(request, call, body) != 0)
+    if (r > 0 && call->dialect == DIALECT_7 && !count && refuse_trailing(request, call, body) != 0)
         return REQUEST_REFUSED;
     if (r < 0)
         return tl_trace(r);

@@ -26,7 +26,7 @@ struct verdict {
     struct slice text;
 };
 
-static bool is_told(const struct query_validation *validation)
+static bool is_explained(const struct query_validation *validation)
 {
     return validation->explain || validation->rewrite || validation->all_shards;
 }
@@ -88,7 +88,7 @@ static int reply_verdicts(struct request *request, const struct query_validation
     write_shards(&w, validation->all_shards ? validation->call.shard_count : (unsigned)context->index_count);
     json_key(&w, "valid");
     json_bool(&w, valid);
-    if (is_told(validation) && context->index_count > 0) {
+    if (is_explained(validation) && context->index_count > 0) {
         json_key(&w, "explanations");
         json_begin(&w, '[');
         for (size_t i = 0; i < context->index_count; i++) {
