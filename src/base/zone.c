@@ -247,25 +247,25 @@ struct zone_instants zone_instants(const struct zone *zone, int64_t local)
 {
     int32_t before = zone_offset(zone, local - DAY), after = zone_offset(zone, local + DAY);
     bool by_before = zone_offset(zone, local - before) == before, by_after = zone_offset(zone, local - after) == after;
-    struct zone_instants moments = {.count = 1, .before = before, .after = after};
+    struct zone_instants resolved = {.count = 1, .before = before, .after = after};
     if (before != after && by_before && by_after) {
-        moments.count = 2;
-        moments.first = local - before;
-        moments.second = local - after;
+        resolved.count = 2;
+        resolved.first = local - before;
+        resolved.second = local - after;
     } else if (by_before || by_after) {
-        moments.first = moments.second = local - (by_before ? before : after);
+        resolved.first = resolved.second = local - (by_before ? before : after);
     } else {
-        moments.count = 0;
-        moments.transition = zone_transition_after(zone, local - after);
-        moments.first = moments.second = local - before;
+        resolved.count = 0;
+        resolved.transition = zone_transition_after(zone, local - after);
+        resolved.first = resolved.second = local - before;
     }
-    return moments;
+    return resolved;
 }
 
 int64_t zone_instant(const struct zone *zone, int64_t local, int32_t preferred)
 {
-    struct zone_instants moments = zone_instants(zone, local);
-    return moments.count == 2 && preferred == moments.after ? moments.second : moments.first;
+    struct zone_instants resolved = zone_instants(zone, local);
+    return resolved.count == 2 && preferred == resolved.after ? resolved.second : resolved.first;
 }
 
 /* --- Names -------------------------------------------------------------------------------------------------------- */

@@ -162,20 +162,20 @@ static bool write_whole(int fd, const char *text, size_t len)
 
 static bool write_file(const char *path, const char *text, size_t len, mode_t mode)
 {
-    char *beside = NULL;
-    if (asprintf(&beside, "%s.new", path) < 0)
+    char *new_path = NULL;
+    if (asprintf(&new_path, "%s.new", path) < 0)
         return cert_failed(path, "no memory");
-    (void)unlink(beside); /* of one that was killed */
-    int fd = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+    (void)unlink(new_path); /* of one that was killed */
+    int fd = open(new_path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
     bool written = fd >= 0 && write_whole(fd, text, len);
     int error = errno;
     if (fd >= 0)
         close(fd);
-    if (written && rename(beside, path) != 0) {
+    if (written && rename(new_path, path) != 0) {
         written = false;
         error = errno;
     }
-    free(beside);
+    free(new_path);
     return written || cert_failed(path, strerror(error));
 }
 

@@ -175,13 +175,13 @@ static int check_log(const struct check_options *o, const struct durable *durabl
                o->cluster.url != NULL ? "" : ", which is in etcd and is not read (--cluster)");
         return 0;
     }
-    cmdlog_position behind = 0;
+    cmdlog_position entries_after = 0;
     char *reason = NULL;
-    int r = durable->log == NULL ? 0 : recover_check_log(durable->log, &durable->recovered, &behind, &reason);
+    int r = durable->log == NULL ? 0 : recover_check_log(durable->log, &durable->recovered, &entries_after, &reason);
     if (r != 0)
         return check_failed("the log of commands", r, reason);
-    if (behind > 0)
-        printf("%" PRIu64 " entries of the log follow the checkpoint; a start applies them\n", behind);
+    if (entries_after > 0)
+        printf("%" PRIu64 " entries of the log follow the checkpoint; a start applies them\n", entries_after);
     return 0;
 }
 

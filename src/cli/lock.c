@@ -179,7 +179,7 @@ static void write_target(struct buf *to, const char *target)
     buf_json_string(to, slice_from_offset(all, colon + 1));
 }
 
-static void tell_holders(yyjson_val *error)
+static void print_holders(yyjson_val *error)
 {
     size_t i;
     size_t max;
@@ -205,7 +205,7 @@ static int take_lock(struct client *client, const struct lock_options *o, struct
     long status = client_request(client, "POST", "/_lock", buf_as_slice(&body), o->wait_us + 30 * TL_SECOND);
     if (status == 409) {
         fprintf(stderr, "tidelock lock: %s\n", client_error(client, status));
-        tell_holders(yyjson_obj_get(client_json(client), "error"));
+        print_holders(yyjson_obj_get(client_json(client), "error"));
         return EXIT_NOT_GRANTED;
     }
     if (status != 200)

@@ -402,11 +402,12 @@ static int end_stopped(const struct replica_options *o)
  */
 static int end_replication(struct replica *replica, int r)
 {
-    struct lanes_figures figures = replica->lanes == NULL ? (struct lanes_figures){0} : lanes_figures(replica->lanes);
+    struct lanes_figures sent_counts =
+        replica->lanes == NULL ? (struct lanes_figures){0} : lanes_figures(replica->lanes);
     if (r == 0 && replica->lanes != NULL && (replica->options->once || replica->options->repair))
         (void)!target_ask(&replica->target, "POST", "/_refresh", SLICE_LIT(""));
     if (r == 0 && replica->lanes != NULL && !replica->options->quiet)
-        replica_print("%llu documents sent%s", (unsigned long long)figures.sent,
+        replica_print("%llu documents sent%s", (unsigned long long)sent_counts.sent,
                       replica->options->once && !replica->unequal && replica->newer == 0 ? "; the copy is complete"
                                                                                          : "");
     struct suspects_state suspects =
@@ -417,9 +418,9 @@ static int end_replication(struct replica *replica, int r)
         replica_print("all documents are to be compared by the next one, since requests may be without an answer");
     else if (suspects.count > 0 && !replica->options->quiet)
         replica_print("%zu documents of requests without an answer are to be compared by the next one", suspects.count);
-    if (figures.refused > 0)
+    if (sent_counts.refused > 0)
         replica_print("the target has refused %llu: they are in its index .tidelock-replicate-refused",
-                      (unsigned long long)figures.refused);
+                      (unsigned long long)sent_counts.refused);
     if (replica->newer > 0)
         replica_print("%llu documents of the target have versions above the source's timestamp, so that it keeps them: "
                       "another program has written them",
@@ -427,7 +428,7 @@ static int end_replication(struct replica *replica, int r)
     bool unequal = replica->unequal || replica->newer > 0;
     if (r == REPLICA_STOPPED)
         return end_stopped(replica->options);
-    return r == 0 && (figures.refused > 0 || unequal) ? REPLICA_FAILED : r;
+    return r == 0 && (sent_counts.refused > 0 || unequal) ? REPLICA_FAILED : r;
 }
 
 int command_replicate(int argc, char **argv)

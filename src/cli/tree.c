@@ -159,15 +159,15 @@ static long draw_next(struct tree_walk *walk)
     struct level *level = &walk->levels[walk->level_count - 1];
     const struct directory_entry *entry = &level->directory.items[level->next++];
     bool last = level->next == level->directory.count;
-    bool goes_on = entry->below && walk->level_count < walk->o->depth;
+    bool continues = entry->below && walk->level_count < walk->o->depth;
     buf_truncate(&walk->path, level->path_len);
     buf_truncate(&walk->front, level->front_len);
     if (walk->o->json)
-        print_json_entry(entry, level->next == 1, goes_on);
+        print_json_entry(entry, level->next == 1, continues);
     else
         printf("%.*s%s%s\n", SLICE_ARG(buf_as_slice(&walk->front)), last ? walk->strokes->last : walk->strokes->next,
                escape_terminal_slice(entry->name));
-    if (!goes_on) {
+    if (!continues) {
         walk->directories += entry->directory;
         walk->files += !entry->directory;
         return 200;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Patterns for a single value, and prefixes. Wildcards are in wildcard.c, fuzzy terms in fuzzy.c, regular expressions in regexp.c. */
+/*
+ * Patterns for a single value, and prefixes. Wildcards are in wildcard.c, fuzzy terms in fuzzy.c,
+ * regular expressions in regexp.c.
+ */
 #include "query/term_pattern.h"
 
 const struct term_pattern *term_pattern_new(struct arena *arena, struct slice text, bool case_insensitive)

@@ -261,8 +261,8 @@ static bool lex_part(struct groovy_lexer *lexer, enum lex_quote quote, bool begi
     if (!read_part(lexer, quote, &out, ret_value))
         return bare_dollar(lexer);
     struct slice text = arena_copy(lexer->compiler->arena, buf_as_slice(&out));
-    size_t behind = *ret_value ? 1 : strlen(closings[quote]);
-    for (size_t i = 0; i < behind; i++)
+    size_t closing_len = *ret_value ? 1 : strlen(closings[quote]);
+    for (size_t i = 0; i < closing_len; i++)
         lex__skip(lexer);
     enum token_kind kind = *ret_value ? (begins ? TOKEN_GSTRING_BEGIN : TOKEN_GSTRING_MIDDLE)
                                       : (begins ? TOKEN_STRING : TOKEN_GSTRING_END);

@@ -98,9 +98,9 @@ static bool number_next(const struct groovy_parser *parser)
     enum token_kind kind = parse__peek(parser, 1)->kind;
     if (kind != TOKEN_INTEGER && kind != TOKEN_DECIMAL && kind != TOKEN_HEX && kind != TOKEN_OCTAL)
         return false;
-    const struct token *behind = parse__peek(parser, 2);
-    return !token_is(behind, ".") && !token_is(behind, "[") && !token_is(behind, "(") && !token_is(behind, "**") &&
-           !token_is(behind, "?.") && !token_is(behind, "*.");
+    const struct token *following = parse__peek(parser, 2);
+    return !token_is(following, ".") && !token_is(following, "[") && !token_is(following, "(") &&
+           !token_is(following, "**") && !token_is(following, "?.") && !token_is(following, "*.");
 }
 
 static struct node *parse_prefix(struct groovy_parser *parser, enum node_kind kind, enum operator op)
@@ -316,8 +316,8 @@ static bool accept_next_line(struct groovy_parser *parser, const char *symbol)
     bool line = parse__peek(parser, 0)->kind == TOKEN_NEWLINE;
     if (parser->failed || !token_is(parse__peek(parser, line), symbol))
         return false;
-    size_t behind = 1 + (size_t)line + (parse__peek(parser, 1 + (size_t)line)->kind == TOKEN_NEWLINE);
-    if (!operand_ahead(parser, behind, true)) {
+    size_t following = 1 + (size_t)line + (parse__peek(parser, 1 + (size_t)line)->kind == TOKEN_NEWLINE);
+    if (!operand_ahead(parser, following, true)) {
         parser->at += line;
         return parse__unexpected(parser) != NULL;
     }
@@ -332,7 +332,7 @@ struct node *parse__conditional(struct groovy_parser *parser)
     if (parser->failed || !parse__enter(parser))
         return NULL;
     struct node *node = parse_binary(parser, LEVEL_OR), *whole_node = node;
-    const struct token *behind = parse__peek(parser, parse__peek(parser, 0)->kind == TOKEN_NEWLINE);
+    const struct token *following = parse__peek(parser, parse__peek(parser, 0)->kind == TOKEN_NEWLINE);
     if (node != NULL && accept_next_line(parser, "?:")) {
         whole_node = node_new(parser->compiler, NODE_ELVIS, node->offset);
         whole_node->a = node;
@@ -348,7 +348,7 @@ struct node *parse__conditional(struct groovy_parser *parser)
         whole_node->c = parse__conditional(parser);
     }
     if (whole_node != node)
-        whole_node->error_offset = behind->start;
+        whole_node->error_offset = following->start;
     parser->depth = depth;
     return parser->failed ? NULL : whole_node;
 }

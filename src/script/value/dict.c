@@ -227,7 +227,7 @@ struct map_entry *entry_new(struct run *run, struct value key, struct value valu
 }
 
 /* Inserts an entry after `before`; NULL: as the first. */
-static void link_behind(struct dict *dict, struct map_entry *before, struct map_entry *entry)
+static void link_after(struct dict *dict, struct map_entry *before, struct map_entry *entry)
 {
     entry->before = before;
     entry->after = before != NULL ? before->after : dict->head;
@@ -258,7 +258,7 @@ static bool insert_entry(struct run *run, struct dict *dict, struct value key, s
     for (; *end != NULL; collisions++)
         end = &(*end)->chain;
     *end = entry;
-    link_behind(dict, dict->tail, entry);
+    link_after(dict, dict->tail, entry);
     dict->changes++;
     if (collisions >= CHAIN_MAX && dict->bucket_count < CHAIN_SIZE_MAX && !resize_buckets(run, dict))
         return false;
@@ -291,7 +291,7 @@ static bool put_entry(struct run *run, struct dict *dict, struct value key, stru
     entry->owner = dict;
     if (!tree_insert(run, dict, index, entry))
         return false;
-    link_behind(dict, index > 0 ? dict->sorted[index - 1] : NULL, entry);
+    link_after(dict, index > 0 ? dict->sorted[index - 1] : NULL, entry);
     dict->count++;
     dict->changes++;
     return true;
