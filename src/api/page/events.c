@@ -24,7 +24,7 @@ enum {
         1000, /* between two frames with rows at least, so that with that of the bar there are four a second, ... */
     REST_TIMES = 20,          /* ... and so many times as long as the answers took */
     SAMPLES = 300,            /* seconds that are kept */
-    DISK_SAMPLES = 5,         /* seconds between two looks at the disk */
+    DISK_SAMPLES = 5,         /* seconds between two checks of the disk */
     BACKLOG_BYTES = 64 << 10, /* a viewer that has so much to read gets no more before it has read it */
     SILENCE_MS = 30 * 1000,   /* one that confirms nothing for so long is gone */
 };
@@ -41,7 +41,7 @@ struct sample {
 struct viewer {
     struct list link;
     struct request *request;
-    bool once;             /* it gets a snapshot and goes */
+    bool once;             /* its stream ends after one snapshot */
     bool fresh;            /* it has to have a snapshot first */
     struct slice snapshot; /* with `once`, when it goes; the request's */
 };
@@ -82,7 +82,7 @@ static uint64_t count_reads(struct events *events)
     return reads;
 }
 
-/* The counts of a deleted index are gone with it, so that a total may sink. */
+/* Totals exclude deleted indices, so a total may decrease. */
 static uint64_t increase(uint64_t now, uint64_t before)
 {
     return now > before ? now - before : 0;

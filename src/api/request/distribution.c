@@ -18,7 +18,7 @@
 #define STOP_US TL_SECOND           /* the same once the server stops */
 #define RETRY_US (100 * TL_MS)      /* after a question that failed */
 #define QUESTION_US (2 * TL_SECOND) /* limit of a question; the host may have moved or hang */
-/* While an answer is held back: interval at which the hosts' heartbeats are looked at. */
+/* Interval of checks of the hosts' heartbeats while an answer is held back. */
 #define LOOK_US (20 * TL_MS)
 #define LOOK_ABANDONED_US (500 * TL_MS) /* the same for clients that have left */
 
@@ -84,7 +84,7 @@ void distribution_record(struct request *request, const struct command *command)
         request->written_ts = command->ts;
 }
 
-/* Has the thread look at everything. Requires: the lock. */
+/* Wakes the thread, which then checks all held answers. Requires: the lock. */
 static void wake_thread(struct distribution *distribution)
 {
     distribution->woken = true;

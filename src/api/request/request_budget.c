@@ -16,11 +16,11 @@ enum {
     ENTRY_BYTES = 64,  /* of what a document's value leads to: an index entry, on its way to the store */
     PLACE_BYTES = 192, /* of a level of a path that is locked, or awaited */
     LEVELS_MAX = 4096, /* of one path (core/locks/resource.h) */
-    PLAIN_BYTES = 512, /* bodies that come to nothing worth a look */
+    PLAIN_BYTES = 512, /* no memory is reserved for parsing smaller bodies */
     PATH_SHOWN_MAX = 100,
 };
 
-/* Short answers, and what ends things: served as long as there is anything left. */
+/* Calls with short answers, and calls that end something: served until the reserve is exhausted. */
 static bool relieves_memory(request_handler *handler)
 {
     static request_handler *const handlers[] = {

@@ -34,7 +34,7 @@ static struct request *take_oldest(struct workers *workers, enum work_kind kind)
     return request;
 }
 
-/* What a thread of a kind is for comes first, and short work is for all. */
+/* A thread takes requests of its own kind first; threads of all kinds take short work. */
 static struct request *choose_request(struct workers *workers, enum work_kind kind)
 {
     struct request *request = take_oldest(workers, kind);

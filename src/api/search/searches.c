@@ -231,7 +231,7 @@ int open_context_enter(struct searches *searches, enum context_kind kind, struct
     pthread_mutex_lock(&searches->lock);
     struct open_context *held = find_context(searches, kind, id);
     if (held != NULL && is_expired(held, &now))
-        held = NULL; /* the reaper has not come by yet */
+        held = NULL; /* the reaper has not removed it yet */
     if (held != NULL) {
         held->references++;
         held->keep_alive_us = keep_alive_us > 0 ? keep_alive_us : held->keep_alive_us;
@@ -267,7 +267,7 @@ void open_context_leave(struct searches *searches, struct open_context *held)
     open_context_unref(searches, held);
 }
 
-/* Takes out what `ends` says, and lets go of it once the lock is free. Returns: the shards they held. */
+/* Removes the contexts for which `ends` returns true, and unreferences them without the lock. Returns: their shards. */
 static size_t clear_contexts(struct searches *searches, bool (*ends)(const struct open_context *held, const void *what),
                              const void *what)
 {
@@ -413,7 +413,7 @@ void searches_close(struct searches *searches)
     searches->stopping = true;
     pthread_cond_broadcast(&searches->wake);
     pthread_mutex_unlock(&searches->lock);
-    thread_join(&searches->reaper); /* it looks at tasks, too */
+    thread_join(&searches->reaper); /* it checks tasks, too */
     tasks_free(searches->tasks);
     clear_contexts(searches, is_any, NULL);
     script_cache_free(searches->scripts);

@@ -53,7 +53,7 @@ static int get_task(struct request *request);
 
 /*
  * Requires: the lock is held. Resumes the requests that wait for a task (0: none), and those whose
- * timeout is over or whose client is gone.
+ * timeout has expired or whose client has disconnected.
  */
 static void wake_parked(struct tasks *tasks, uint64_t number, uint64_t now_us)
 {
@@ -86,7 +86,7 @@ struct tasks *tasks_new(struct api *api)
     return tasks;
 }
 
-/* What the work held, such as pinned history, is let go as soon as it is done. */
+/* Pinned history and other resources of the work are released as soon as it is done. */
 static void release_context(struct task *task)
 {
     if (task->free != NULL)
