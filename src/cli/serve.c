@@ -460,12 +460,6 @@ static void check_cluster(const struct argp_state *state, const struct serve_opt
         (void)cluster_options_check_pair(state, &o->cluster);
 }
 
-static void check_poison(const struct argp_state *state, const struct serve_options *o)
-{
-    if (o->poison.skip != 0 && o->poison.retry != 0)
-        arguments_error(state, "--skip-entry and --retry-entry: one or the other");
-}
-
 static error_t parse_serve_option(int key, char *text, struct argp_state *state)
 {
     struct serve_options *o = state->input;
@@ -584,7 +578,8 @@ static error_t parse_serve_option(int key, char *text, struct argp_state *state)
         if (o->cluster.url != NULL && !cmdlog_is_host_name(slice_from(o->node_name)))
             arguments_error(state, "--node-name: in a cluster, of letters, digits, '.', '_' and '-'");
         check_cluster(state, o);
-        check_poison(state, o);
+        if (o->poison.skip != 0 && o->poison.retry != 0)
+            arguments_error(state, "--skip-entry and --retry-entry: one or the other");
         check_reach(state, o);
         if (o->archive.directory == NULL && (o->archive.keep_us != 0 || o->archive.keep_bytes != 0))
             arguments_error(state, "--log-keep needs --log-archive");
@@ -989,11 +984,6 @@ static bool has_ended(struct stopper *stopper)
     return ended;
 }
 
-static bool same_line(const struct config_line *a, const struct config_line *b)
-{
-    return a != NULL && b != NULL && strcmp(a->value, b->value) == 0;
-}
-
 /* Applies the log level of the file. `line` NULL: the file has none, so the default is set. */
 static void change_level(const struct serve_options *o, const struct config_line *line)
 {
@@ -1011,7 +1001,7 @@ static void change_level(const struct serve_options *o, const struct config_line
 static void apply_change(const struct serve_options *o, const struct config_line *before, const struct config_line *now)
 {
     const char *name = now != NULL ? now->name : before->name;
-    if (same_line(before, now))
+    if (before != NULL && now != NULL && strcmp(before->value, now->value) == 0)
         return;
     if (strcmp(name, "log-level") == 0)
         change_level(o, now);
@@ -1224,13 +1214,6 @@ static void share_options(struct serve_options *o)
     o->api.zoneinfo = slice_from(o->zoneinfo);
 }
 
-/* Returns: grace_us, at most half of stop_us, so that the rest of the stop has enough time. */
-static uint64_t grace_within(const struct serve_options *o)
-{
-    uint64_t most = o->stop_us / 2;
-    return o->grace_us < most ? o->grace_us : most;
-}
-
 struct serving {
     struct serve_options *options;
     const sigset_t *signals;
@@ -1257,7 +1240,8 @@ static int serve_until_signal(void *context)
         log_info("stopping before the start was complete: %s", strsignal(stopper_wait(&stopper)));
     }
     stopper_serve(&stopper, NULL);
-    server_close(&server, grace_within(o));
+    uint64_t grace_us_max = o->stop_us / 2; /* so that the rest of the stop has enough time */
+    server_close(&server, o->grace_us < grace_us_max ? o->grace_us : grace_us_max);
     stopper_closes(&stopper);
     server_close_store(&server);
     stopper_end(&stopper);

@@ -350,11 +350,6 @@ static void settle_total(const struct search *search)
     }
 }
 
-static bool matches_all(const struct search_part *part)
-{
-    return part->matcher->kind == BOUND_ALL && part->post_filter == NULL && part->index->shards == NULL;
-}
-
 /* --- One document ------------------------------------------------------------------------------------------------- */
 
 enum { STEP_TAKEN = 0, STEP_PASSED = 1, STEP_STOP = 2 };
@@ -829,11 +824,12 @@ static int known_total(struct search *search, bool *ret_known)
         (search->aggregator != NULL && !search->request->overdue) || !isnan(search->request->min_score))
         return 0;
     for (size_t i = 0; i < search->part_count; i++) {
-        uint64_t documents = search->parts[i].index->document_count;
-        if (!matches_all(&search->parts[i]))
+        const struct search_part *part = &search->parts[i];
+        uint64_t documents = part->index->document_count;
+        if (part->matcher->kind != BOUND_ALL || part->post_filter != NULL || part->index->shards != NULL)
             return 0;
-        if (!search->parts[i].index->count_exact) {
-            int r = doc_count(search->context->view, search->parts[i].index->number, DOC_TYPE_ANY, &documents);
+        if (!part->index->count_exact) {
+            int r = doc_count(search->context->view, part->index->number, DOC_TYPE_ANY, &documents);
             if (r != 0)
                 return r == DOC_TOO_OLD ? SEARCH_TOO_OLD : tl_trace(r);
         }
