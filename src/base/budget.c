@@ -42,14 +42,14 @@ size_t budget_used(const struct budget *budget)
     return mem_used() + atomic_load_explicit(&budget->promised, memory_order_relaxed);
 }
 
-static bool fits(size_t used, size_t share, size_t bytes)
+static bool fits_share(size_t used, size_t share, size_t bytes)
 {
     return used <= share && bytes <= share - used;
 }
 
 bool budget_fits(const struct budget *budget, enum budget_level level, size_t bytes)
 {
-    return budget == NULL || fits(budget_used(budget), budget_share(budget, level), bytes);
+    return budget == NULL || fits_share(budget_used(budget), budget_share(budget, level), bytes);
 }
 
 void budget_tally(enum budget_kind kind, ptrdiff_t bytes)
@@ -115,11 +115,12 @@ static bool fails_here(struct budget_guard *guard, size_t asked)
 }
 
 /* Draws from the reserve (invariant 2). Returns: false when the reserve is exhausted. */
-static bool draw(struct budget_guard *guard, size_t bytes)
+static bool draw_reserve(struct budget_guard *guard, size_t bytes)
 {
     struct budget *budget = guard->budget;
     size_t more = guard->drawn == 0 && bytes < BUDGET_DRAW ? BUDGET_DRAW : bytes;
-    if (!fits(atomic_fetch_add_explicit(&budget->drawn, more, memory_order_relaxed), budget_reserve(budget), more)) {
+    if (!fits_share(atomic_fetch_add_explicit(&budget->drawn, more, memory_order_relaxed), budget_reserve(budget),
+                    more)) {
         atomic_fetch_sub_explicit(&budget->drawn, more, memory_order_relaxed);
         return false;
     }
@@ -130,20 +131,21 @@ static bool draw(struct budget_guard *guard, size_t bytes)
 /*
  * Grants or refuses `bytes`, and counts them for the guard; mem_used() counts them for the process.
  */
-static bool admit(struct budget_guard *guard, size_t bytes)
+static bool admit_bytes(struct budget_guard *guard, size_t bytes)
 {
     struct budget *budget = guard->budget;
-    if (!fits(guard->taken, own_limit(budget), bytes))
+    if (!fits_share(guard->taken, own_limit(budget), bytes))
         return refuse_bytes(guard, guard->taken, bytes, own_limit(budget));
-    enum budget_level level = fits(guard->taken, BUDGET_SMALL, bytes) ? guard->level : BUDGET_RETAINED;
+    enum budget_level level = fits_share(guard->taken, BUDGET_SMALL, bytes) ? guard->level : BUDGET_RETAINED;
     size_t share = budget_share(budget, level), used = budget_used(budget);
-    if (level != BUDGET_ESSENTIAL && !fits(used, share, bytes) && (level != BUDGET_TRANSIENT || !draw(guard, bytes)))
+    if (level != BUDGET_ESSENTIAL && !fits_share(used, share, bytes) &&
+        (level != BUDGET_TRANSIENT || !draw_reserve(guard, bytes)))
         return refuse_bytes(guard, used, bytes, share);
     guard->taken += bytes;
     return true;
 }
 
-static void unpromise(struct budget_guard *guard, size_t bytes)
+static void drop_promise(struct budget_guard *guard, size_t bytes)
 {
     guard->promised -= bytes;
     atomic_fetch_sub_explicit(&guard->budget->promised, bytes, memory_order_relaxed);
@@ -159,19 +161,19 @@ bool budget_guard_take(struct budget_guard *guard, size_t bytes)
         return false;
     if (guard->promised > 0) {
         size_t kept = bytes < guard->promised ? bytes : guard->promised;
-        unpromise(guard, kept);
+        drop_promise(guard, kept);
         bytes -= kept;
         if (bytes == 0)
             return true;
     }
-    return admit(guard, bytes);
+    return admit_bytes(guard, bytes);
 }
 
 bool budget_guard_promise(struct budget_guard *guard, size_t bytes)
 {
     if (guard->budget == NULL)
         return true;
-    if (guard->refused || fails_here(guard, bytes) || !admit(guard, bytes))
+    if (guard->refused || fails_here(guard, bytes) || !admit_bytes(guard, bytes))
         return false;
     guard->promised += bytes;
     atomic_fetch_add_explicit(&guard->budget->promised, bytes, memory_order_relaxed);
@@ -181,7 +183,7 @@ bool budget_guard_promise(struct budget_guard *guard, size_t bytes)
 void budget_guard_end(struct budget_guard *guard)
 {
     if (guard->promised > 0)
-        unpromise(guard, guard->promised);
+        drop_promise(guard, guard->promised);
     if (guard->drawn > 0)
         atomic_fetch_sub_explicit(&guard->budget->drawn, guard->drawn, memory_order_relaxed);
     *guard = (struct budget_guard){.account = guard->account};

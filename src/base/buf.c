@@ -26,7 +26,7 @@ static bool grow_guarded(struct buf *buf, size_t needed, size_t *capacity)
     return budget_guard_take(buf->guard, *capacity - buf->capacity);
 }
 
-static bool grow(struct buf *buf, size_t more)
+static bool grow_buf(struct buf *buf, size_t more)
 {
     if (buf->overflow || more > buf->max - buf->len) {
         buf->overflow = true;
@@ -48,7 +48,7 @@ static bool grow(struct buf *buf, size_t more)
 char *buf_reserve(struct buf *buf, size_t more)
 {
     if (buf->overflow || buf->capacity - buf->len < more || buf->data == NULL || buf->max - buf->len < more) {
-        if (!grow(buf, more))
+        if (!grow_buf(buf, more))
             return NULL;
     }
     return buf->data + buf->len;
@@ -96,7 +96,7 @@ void buf_insert(struct buf *buf, size_t at, struct slice bytes)
 }
 
 /* Returns: whether there are `len` > 0 bytes at `at` to change. False after an overflow. */
-static bool holds(const struct buf *buf, size_t at, size_t len)
+static bool holds_bytes(const struct buf *buf, size_t at, size_t len)
 {
     if (buf->overflow)
         return false;
@@ -106,7 +106,7 @@ static bool holds(const struct buf *buf, size_t at, size_t len)
 
 void buf_remove(struct buf *buf, size_t at, size_t len)
 {
-    if (!holds(buf, at, len))
+    if (!holds_bytes(buf, at, len))
         return;
     memmove(buf->data + at, buf->data + at + len, buf->len - at - len);
     buf->len -= len;
@@ -114,7 +114,7 @@ void buf_remove(struct buf *buf, size_t at, size_t len)
 
 void buf_overwrite(struct buf *buf, size_t at, const void *bytes, size_t len)
 {
-    if (holds(buf, at, len))
+    if (holds_bytes(buf, at, len))
         memcpy(buf->data + at, bytes, len);
 }
 

@@ -37,7 +37,7 @@ static bool reads_back(const struct dtoa_decimal *decimal, double value, bool is
 }
 
 /* Returns: the decimal of `count` digits that is nearest to the value. */
-static struct dtoa_decimal nearest(double value, int count)
+static struct dtoa_decimal nearest_decimal(double value, int count)
 {
     struct dtoa_decimal decimal = {.count = 0};
     char text[40];
@@ -52,7 +52,7 @@ static struct dtoa_decimal nearest(double value, int count)
 }
 
 /* Returns: the next greater decimal with the same number of digits. */
-static struct dtoa_decimal above(struct dtoa_decimal decimal)
+static struct dtoa_decimal decimal_above(struct dtoa_decimal decimal)
 {
     int i = decimal.count - 1;
 
@@ -75,7 +75,7 @@ static struct dtoa_decimal above(struct dtoa_decimal decimal)
  * nearest one does. A power of two has its lower neighbour at half the distance: there the nearest
  * decimal may be too low while the next greater one reads back.
  */
-static struct dtoa_decimal shortest(double value, bool is_float)
+static struct dtoa_decimal shortest_decimal(double value, bool is_float)
 {
     int most = is_float ? COUNT_FLOAT : COUNT_DOUBLE;
     bool tiny = value < (is_float ? FLOAT_SUBNORMAL_BELOW : DOUBLE_SUBNORMAL_BELOW);
@@ -83,10 +83,10 @@ static struct dtoa_decimal shortest(double value, bool is_float)
     bool power = frexp(value, &exponent) == 0.5;
 
     for (;; count++) {
-        struct dtoa_decimal decimal = nearest(value, count);
+        struct dtoa_decimal decimal = nearest_decimal(value, count);
         if (count == most || reads_back(&decimal, value, is_float))
             return decimal;
-        decimal = above(decimal);
+        decimal = decimal_above(decimal);
         if (power && reads_back(&decimal, value, is_float))
             return decimal;
     }
@@ -99,7 +99,7 @@ static char *put_digits(char *to, const struct dtoa_decimal *decimal, int from, 
     return to;
 }
 
-static size_t print(double value, bool is_float, char out[DTOA_TEXT_MAX])
+static size_t print_number(double value, bool is_float, char out[DTOA_TEXT_MAX])
 {
     char *to = out;
 
@@ -110,7 +110,7 @@ static size_t print(double value, bool is_float, char out[DTOA_TEXT_MAX])
         strcpy(to, isnan(value) ? "NaN" : value == 0 ? "0.0" : "Infinity");
         return strlen(out);
     }
-    struct dtoa_decimal decimal = shortest(value, is_float);
+    struct dtoa_decimal decimal = shortest_decimal(value, is_float);
     while (decimal.count > 1 && decimal.digits[decimal.count - 1] == '0')
         decimal.count--;
 
@@ -128,10 +128,10 @@ static size_t print(double value, bool is_float, char out[DTOA_TEXT_MAX])
 
 size_t dtoa_double(double value, char out[DTOA_TEXT_MAX])
 {
-    return print(value, false, out);
+    return print_number(value, false, out);
 }
 
 size_t dtoa_float(float value, char out[DTOA_TEXT_MAX])
 {
-    return print((double)value, true, out);
+    return print_number((double)value, true, out);
 }

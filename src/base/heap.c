@@ -25,7 +25,7 @@ static void put_node(struct heap *heap, size_t index, struct heap_node *node)
 }
 
 /* Moves the node at `index` up until its parent precedes it. */
-static void rise(struct heap *heap, size_t index)
+static void sift_up(struct heap *heap, size_t index)
 {
     struct heap_node *node = heap->nodes[index];
     while (index > 0) {
@@ -39,7 +39,7 @@ static void rise(struct heap *heap, size_t index)
 }
 
 /* Moves the node at `index` down until it precedes both its children. */
-static void sink(struct heap *heap, size_t index)
+static void sift_down(struct heap *heap, size_t index)
 {
     struct heap_node *node = heap->nodes[index];
     for (;;) {
@@ -64,7 +64,7 @@ void heap_push(struct heap *heap, struct heap_node *node)
         heap->nodes = mem_realloc(heap->nodes, heap->capacity * sizeof *heap->nodes);
     }
     put_node(heap, heap->count++, node);
-    rise(heap, heap->count - 1);
+    sift_up(heap, heap->count - 1);
 }
 
 void heap_remove(struct heap *heap, struct heap_node *node)
@@ -76,6 +76,6 @@ void heap_remove(struct heap *heap, struct heap_node *node)
     if (last == node)
         return;
     put_node(heap, index, last);
-    rise(heap, index);
-    sink(heap, last->position - 1);
+    sift_up(heap, index);
+    sift_down(heap, last->position - 1);
 }

@@ -92,7 +92,7 @@ static void format_text(char text[static TEXT_BYTES_MAX], const char *format, va
 }
 
 /* Escapes for a JSON string. The text has no control characters any more, so " and \ suffice. */
-static void quote(const char *text, char json[static 2 * TEXT_BYTES_MAX])
+static void escape_json(const char *text, char json[static 2 * TEXT_BYTES_MAX])
 {
     for (; *text != '\0'; text++) {
         if (*text == '"' || *text == '\\')
@@ -115,7 +115,7 @@ static size_t make_line(enum log_level level, const char *text, char line[static
     gmtime_r(&now.tv_sec, &day);
     strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S", &day);
     if (atomic_load_explicit(&format_now, memory_order_relaxed) == LOG_JSON) {
-        quote(text, json);
+        escape_json(text, json);
         len = snprintf(line, LINE_BYTES_MAX, "{\"timestamp\": \"%s.%03ldZ\", \"level\": \"%s\", \"message\": \"%s\"}\n",
                        date, now.tv_nsec / 1000000, es_names[level], json);
     } else {
@@ -147,19 +147,19 @@ static void write_line(const char *line, size_t len)
 /* --- The queue ---------------------------------------------------------------------------------------------------- */
 
 /* Requires: the lock; the line fits. */
-static void append(const char *line, size_t len)
+static void append_filling(const char *line, size_t len)
 {
     memcpy(queue.filling.bytes + queue.filling.len, line, len);
     queue.filling.len += len;
 }
 
-static void enqueue(const char *line, size_t len)
+static void enqueue_line(const char *line, size_t len)
 {
     pthread_mutex_lock(&queue.lock);
     if (queue.dropped > 0 || queue.filling.len + len > HALF_BYTES)
         queue.dropped++;
     else
-        append(line, len);
+        append_filling(line, len);
     pthread_cond_signal(&queue.filled);
     pthread_mutex_unlock(&queue.lock);
 }
@@ -168,7 +168,7 @@ static void enqueue(const char *line, size_t len)
  * Swaps the buffers for the thread. Lines dropped meanwhile are reported in the new `filling`,
  * after the taken lines. Requires: the lock.
  */
-static void take(void)
+static void take_filling(void)
 {
     struct half taken = queue.filling;
     queue.filling = queue.writing;
@@ -178,7 +178,7 @@ static void take(void)
         char text[TEXT_BYTES_MAX], line[LINE_BYTES_MAX];
         snprintf(text, sizeof text, "%" PRIu64 " lines of the log were dropped here: standard error was not read",
                  queue.dropped);
-        append(line, make_line(LOG_WARNING, text, line));
+        append_filling(line, make_line(LOG_WARNING, text, line));
         queue.dropped = 0;
     }
 }
@@ -190,7 +190,7 @@ static void write_queue(void *unused)
     for (;;) {
         while (queue.filling.len == 0)
             pthread_cond_wait(&queue.filled, &queue.lock);
-        take();
+        take_filling();
         pthread_mutex_unlock(&queue.lock);
         for (size_t at = 0, len; at < queue.writing.len; at += len) {
             const char *line = queue.writing.bytes + at;
@@ -267,7 +267,7 @@ void log_line(enum log_level level, const char *format, ...)
     va_end(arguments);
     size_t len = make_line(level, text, line);
     if (atomic_load(&queue.queues))
-        enqueue(line, len);
+        enqueue_line(line, len);
     else
         write_line(line, len);
 }

@@ -51,7 +51,7 @@ static void index_slot(struct map *map, size_t slot_index)
 /*
  * Removes the removed slots, and sizes the table for at least three positions per remaining slot.
  */
-static void rebuild(struct map *map)
+static void rebuild_slots(struct map *map)
 {
     size_t live = 0;
     for (size_t i = 0; i < map->slot_count; i++)
@@ -89,7 +89,7 @@ void *map_put(struct map *map, struct slice key, void *value)
         }
     }
     if ((map->slot_count + 1) * 4 > map->table_size * 3)
-        rebuild(map);
+        rebuild_slots(map);
     if (map->slot_count == map->slot_capacity) {
         map->slot_capacity = map->slot_capacity ? map->slot_capacity * 2 : 8;
         map->slots = mem_realloc(map->slots, map->slot_capacity * sizeof *map->slots);

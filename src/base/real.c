@@ -33,18 +33,18 @@ static const struct dd ONE_OVER_LN_10 = {0x1.bcb7b1526e50ep-2, 0x1.95355baaafad3
 
 /* --- Series in double-double arithmetic --------------------------------------------------------------------------- */
 
-static struct dd of(double x)
+static struct dd dd_of(double x)
 {
     return (struct dd){x, 0};
 }
 
-static struct dd scale(struct dd x, int exponent)
+static struct dd scale_dd(struct dd x, int exponent)
 {
     return (struct dd){ldexp(x.hi, exponent), ldexp(x.lo, exponent)};
 }
 
 /* Returns: x 2^exponent, rounded once, also if it is subnormal. */
-static double rounded(struct dd x, int exponent)
+static double round_scaled(struct dd x, int exponent)
 {
     if (x.hi == 0 || ilogb(x.hi) + exponent >= -1022)
         return ldexp(x.hi, exponent);
@@ -62,7 +62,7 @@ static struct dd exponential_series(struct dd x)
     double tail = 1;
     for (int n = 22; n > 9; n--)
         tail = 1 + tail * x.hi / n;
-    struct dd sum = of(tail);
+    struct dd sum = dd_of(tail);
     for (int n = 9; n > 0; n--)
         sum = dd_add(ONE, dd_div_double(dd_mul(sum, x), n));
     return sum;
@@ -77,7 +77,7 @@ static struct dd factorial_series(struct dd u, int first)
     double tail = 1;
     for (int k = 14; k > 6; k--)
         tail = 1 + tail * u.hi / ((2 * k + first) * (2 * k + first - 1));
-    struct dd sum = of(tail);
+    struct dd sum = dd_of(tail);
     for (int k = 6; k > 0; k--)
         sum = dd_add(ONE, dd_div_double(dd_mul(sum, u), (2 * k + first) * (2 * k + first - 1)));
     return sum;
@@ -89,7 +89,7 @@ static struct dd odd_series(struct dd u)
     double tail = 0;
     for (int k = 20; k > 6; k--)
         tail = (tail + 1.0 / (2 * k + 1)) * u.hi;
-    struct dd sum = of(tail);
+    struct dd sum = dd_of(tail);
     for (int k = 6; k > 0; k--)
         sum = dd_mul(dd_add(sum, dd_div_double(ONE, 2 * k + 1)), u);
     return dd_add(sum, ONE);
@@ -98,11 +98,11 @@ static struct dd odd_series(struct dd u)
 /* --- Exponentials ------------------------------------------------------------------------------------------------- */
 
 /* Returns: exp(x) as a number between 0.7 and 1.5 and a binary exponent, for |x| < 10000. */
-static struct dd exponential(struct dd x, int *ret_exponent)
+static struct dd dd_exp(struct dd x, int *ret_exponent)
 {
     double k = rint(x.hi / LN_2.hi);
     struct dd r = dd_add(x, dd_two_product(-k, LN_2.hi));
-    r = dd_add(r, of(-k * LN_2.lo));
+    r = dd_add(r, dd_of(-k * LN_2.lo));
     *ret_exponent = (int)k;
     return exponential_series(r);
 }
@@ -114,8 +114,8 @@ double real_exp(double x)
     if (x < -746)
         return 0;
     int exponent;
-    struct dd e = exponential(of(x), &exponent);
-    return rounded(e, exponent);
+    struct dd e = dd_exp(dd_of(x), &exponent);
+    return round_scaled(e, exponent);
 }
 
 /* sinh(x) for |x| <= 0.5. */
@@ -132,29 +132,29 @@ double real_expm1(double x)
         return -1;
     int exponent;
     if (fabs(x) < 1) { /* exp(x) - 1 = 2 sinh(x/2) exp(x/2), without cancellation */
-        struct dd half = of(x / 2), e = exponential(half, &exponent);
-        return dd_mul(small_sinh(half), scale(e, exponent + 1)).hi;
+        struct dd half = dd_of(x / 2), e = dd_exp(half, &exponent);
+        return dd_mul(small_sinh(half), scale_dd(e, exponent + 1)).hi;
     }
-    struct dd e = exponential(of(x), &exponent);
-    return exponent > 120 ? rounded(e, exponent) : dd_add(scale(e, exponent), of(-1)).hi;
+    struct dd e = dd_exp(dd_of(x), &exponent);
+    return exponent > 120 ? round_scaled(e, exponent) : dd_add(scale_dd(e, exponent), dd_of(-1)).hi;
 }
 
 /* exp(x)/2 ± exp(-x)/2 for 0 <= x <= 711. */
 static double half_exponentials(double x, double sign)
 {
     int exponent;
-    struct dd e = exponential(of(x), &exponent);
+    struct dd e = dd_exp(dd_of(x), &exponent);
     if (exponent > 60)
-        return rounded(e, exponent - 1);
-    e = scale(e, exponent);
-    return dd_add(e, dd_mul(of(sign), dd_div(ONE, e))).hi / 2;
+        return round_scaled(e, exponent - 1);
+    e = scale_dd(e, exponent);
+    return dd_add(e, dd_mul(dd_of(sign), dd_div(ONE, e))).hi / 2;
 }
 
 double real_sinh(double x)
 {
     if (isnan(x) || fabs(x) < TINY || fabs(x) > 711)
         return fabs(x) > 711 ? copysign(INFINITY, x) : x;
-    return fabs(x) < 0.5 ? small_sinh(of(x)).hi : copysign(half_exponentials(fabs(x), -1), x);
+    return fabs(x) < 0.5 ? small_sinh(dd_of(x)).hi : copysign(half_exponentials(fabs(x), -1), x);
 }
 
 double real_cosh(double x)
@@ -169,25 +169,25 @@ double real_tanh(double x)
     if (isnan(x) || fabs(x) < TINY || fabs(x) > 20)
         return fabs(x) > 20 ? copysign(1, x) : x;
     if (fabs(x) < 0.5)
-        return dd_div(small_sinh(of(x)), factorial_series(dd_two_product(x, x), 0)).hi;
+        return dd_div(small_sinh(dd_of(x)), factorial_series(dd_two_product(x, x), 0)).hi;
     int exponent;
-    struct dd e = exponential(of(2 * fabs(x)), &exponent);
-    struct dd below_one = dd_div(of(2), dd_add(scale(e, exponent), ONE));
+    struct dd e = dd_exp(dd_of(2 * fabs(x)), &exponent);
+    struct dd below_one = dd_div(dd_of(2), dd_add(scale_dd(e, exponent), ONE));
     return copysign(dd_add(ONE, dd_neg(below_one)).hi, x);
 }
 
 /* --- Logarithms --------------------------------------------------------------------------------------------------- */
 
 /* The logarithm of x > 0. */
-static struct dd logarithm(struct dd x)
+static struct dd dd_log(struct dd x)
 {
     int exponent;
     if (frexp(x.hi, &exponent) < M_SQRT1_2)
         exponent--;
-    struct dd m = scale(x, -exponent);
-    struct dd s = dd_div(dd_add(m, of(-1)), dd_add(m, ONE));
-    struct dd log_m = dd_mul(dd_mul(of(2), s), odd_series(dd_mul(s, s)));
-    return exponent == 0 ? log_m : dd_add(dd_mul(of(exponent), LN_2), log_m);
+    struct dd m = scale_dd(x, -exponent);
+    struct dd s = dd_div(dd_add(m, dd_of(-1)), dd_add(m, ONE));
+    struct dd log_m = dd_mul(dd_mul(dd_of(2), s), odd_series(dd_mul(s, s)));
+    return exponent == 0 ? log_m : dd_add(dd_mul(dd_of(exponent), LN_2), log_m);
 }
 
 /* Returns: whether *ret_log is the logarithm of x, a special value. */
@@ -200,13 +200,13 @@ static bool has_plain_log(double x, double *ret_log)
 double real_log(double x)
 {
     double plain;
-    return has_plain_log(x, &plain) ? plain : logarithm(of(x)).hi;
+    return has_plain_log(x, &plain) ? plain : dd_log(dd_of(x)).hi;
 }
 
 double real_log10(double x)
 {
     double plain;
-    return has_plain_log(x, &plain) ? plain : dd_mul(logarithm(of(x)), ONE_OVER_LN_10).hi;
+    return has_plain_log(x, &plain) ? plain : dd_mul(dd_log(dd_of(x)), ONE_OVER_LN_10).hi;
 }
 
 double real_log1p(double x)
@@ -214,7 +214,7 @@ double real_log1p(double x)
     double plain;
     if (fabs(x) < TINY)
         return x;
-    return has_plain_log(1 + x, &plain) ? plain : logarithm(dd_two_sum(1, x)).hi;
+    return has_plain_log(1 + x, &plain) ? plain : dd_log(dd_two_sum(1, x)).hi;
 }
 
 /* --- Powers and roots --------------------------------------------------------------------------------------------- */
@@ -249,14 +249,14 @@ double real_pow(double x, double y)
     if (y == 1 || y == 2)
         return y == 1 ? x : x * x;
     double sign = x < 0 && is_odd(y) ? -1 : 1;
-    struct dd log_x = logarithm(of(fabs(x)));
+    struct dd log_x = dd_log(dd_of(fabs(x)));
     if (fabs(log_x.hi * y) > 1000) /* also an infinite product */
         return sign * ((log_x.hi > 0) == (y > 0) ? INFINITY : 0);
     if (fabs(log_x.hi * y) < TINY)
         return sign;
     int exponent;
-    struct dd power = exponential(dd_mul(log_x, of(y)), &exponent);
-    return sign * rounded(power, exponent);
+    struct dd power = dd_exp(dd_mul(log_x, dd_of(y)), &exponent);
+    return sign * round_scaled(power, exponent);
 }
 
 double real_cbrt(double x)
@@ -270,8 +270,8 @@ double real_cbrt(double x)
     double root = 1;
     for (int i = 0; i < 7; i++) /* each Newton step doubles the number of correct bits */
         root -= (root * root * root - m) / (3 * root * root);
-    struct dd cube = dd_mul(dd_two_product(root, root), of(root));
-    struct dd off = dd_add(cube, of(-m));
+    struct dd cube = dd_mul(dd_two_product(root, root), dd_of(root));
+    struct dd off = dd_add(cube, dd_of(-m));
     return copysign(ldexp(dd_fast_two_sum(root, -off.hi / (3 * root * root)).hi, (exponent - over) / 3), x);
 }
 
@@ -288,7 +288,7 @@ double real_hypot(double x, double y)
     larger = frexp(larger, &exponent);
     smaller = ldexp(smaller, -exponent);
     struct dd sum = dd_add(dd_two_product(larger, larger), dd_two_product(smaller, smaller));
-    return rounded(dd_sqrt(sum), exponent);
+    return round_scaled(dd_sqrt(sum), exponent);
 }
 
 /* --- Angles ------------------------------------------------------------------------------------------------------- */
@@ -326,14 +326,14 @@ static struct dd fraction_of(uint64_t words[4])
         words[1] = words[1] << shift | words[2] >> (64 - shift);
     }
     double high = (double)(words[0] >> 11), middle = (double)((words[0] & 0x7ff) << 42 | words[1] >> 22);
-    return scale(dd_fast_two_sum(high, ldexp(middle, -53)), -53 - zeros - shift);
+    return scale_dd(dd_fast_two_sum(high, ldexp(middle, -53)), -53 - zeros - shift);
 }
 
 /*
  * Reduces x modulo π/2. Requires: |x| > π/4.
  * Ensures: |*ret_rest| <= π/4, and x = quadrant π/2 + *ret_rest, modulo 2π. Returns: the quadrant.
  */
-static unsigned reduce(double x, struct dd *ret_rest)
+static unsigned reduce_angle(double x, struct dd *ret_rest)
 {
     int exponent;
     uint64_t m = (uint64_t)ldexp(frexp(fabs(x), &exponent), 53), words[4]; /* x = m 2^(exponent - 53) */
@@ -357,12 +357,12 @@ static unsigned reduce(double x, struct dd *ret_rest)
     return (x < 0 ? 4 - quadrant : quadrant) & 3;
 }
 
-static struct dd sine(struct dd r)
+static struct dd dd_sin(struct dd r)
 {
     return dd_mul(r, factorial_series(dd_neg(dd_mul(r, r)), 1));
 }
 
-static struct dd cosine(struct dd r)
+static struct dd dd_cos(struct dd r)
 {
     return factorial_series(dd_neg(dd_mul(r, r)), 0);
 }
@@ -372,10 +372,10 @@ static double shifted_sine(double x, unsigned quarters)
 {
     if (isnan(x) || isinf(x))
         return NAN;
-    struct dd r = of(x);
+    struct dd r = dd_of(x);
     if (fabs(x) > M_PI_4)
-        quarters += reduce(x, &r);
-    struct dd s = quarters & 1 ? cosine(r) : sine(r);
+        quarters += reduce_angle(x, &r);
+    struct dd s = quarters & 1 ? dd_cos(r) : dd_sin(r);
     return quarters & 2 ? -s.hi : s.hi;
 }
 
@@ -393,9 +393,9 @@ double real_tan(double x)
 {
     if (isnan(x) || isinf(x) || fabs(x) < TINY)
         return isinf(x) ? NAN : x;
-    struct dd r = of(x);
-    unsigned quadrant = fabs(x) > M_PI_4 ? reduce(x, &r) : 0;
-    struct dd s = sine(r), c = cosine(r);
+    struct dd r = dd_of(x);
+    unsigned quadrant = fabs(x) > M_PI_4 ? reduce_angle(x, &r) : 0;
+    struct dd s = dd_sin(r), c = dd_cos(r);
     return quadrant & 1 ? -dd_div(c, s).hi : dd_div(s, c).hi;
 }
 
@@ -404,11 +404,11 @@ static struct dd angle_of_tangent(struct dd z)
 {
     for (int i = 0; i < 3; i++)
         z = dd_div(z, dd_add(ONE, dd_sqrt(dd_add(ONE, dd_mul(z, z)))));
-    return dd_mul(scale(z, 3), odd_series(dd_neg(dd_mul(z, z))));
+    return dd_mul(scale_dd(z, 3), odd_series(dd_neg(dd_mul(z, z))));
 }
 
 /* The angle of the point (x, y) for y >= 0, where neither coordinate is negligible. */
-static double angle(struct dd y, struct dd x)
+static double dd_angle(struct dd y, struct dd x)
 {
     struct dd width = x.hi < 0 ? dd_neg(x) : x;
     bool steep = y.hi > width.hi;
@@ -423,14 +423,14 @@ double real_atan2(double y, double x)
     if (isnan(x) || isnan(y))
         return NAN;
     if (isinf(x) && isinf(y))
-        return copysign(x > 0 ? M_PI_4 : (dd_add(PI, dd_neg(scale(HALF_PI, -1)))).hi, y);
+        return copysign(x > 0 ? M_PI_4 : (dd_add(PI, dd_neg(scale_dd(HALF_PI, -1)))).hi, y);
     if (y == 0 || isinf(x) || fabs(y) < fabs(x) * TINY) /* also y / x is rounded once */
         return signbit(x) ? copysign(PI.hi, y) : y == 0 || isinf(x) ? copysign(0, y) : y / x;
     if (isinf(y) || fabs(x) < fabs(y) * TINY)
         return copysign(HALF_PI.hi, y);
     int exponent;
     frexp(fabs(x) > fabs(y) ? x : y, &exponent);
-    return copysign(angle(of(ldexp(fabs(y), -exponent)), of(ldexp(x, -exponent))), y);
+    return copysign(dd_angle(dd_of(ldexp(fabs(y), -exponent)), dd_of(ldexp(x, -exponent))), y);
 }
 
 double real_atan(double x)
@@ -448,12 +448,12 @@ double real_asin(double x)
 {
     if (!(fabs(x) <= 1))
         return NAN;
-    return fabs(x) < TINY ? x : copysign(angle(of(fabs(x)), other_leg(x)), x);
+    return fabs(x) < TINY ? x : copysign(dd_angle(dd_of(fabs(x)), other_leg(x)), x);
 }
 
 double real_acos(double x)
 {
     if (!(fabs(x) <= 1))
         return NAN;
-    return angle(other_leg(x), of(x));
+    return dd_angle(other_leg(x), dd_of(x));
 }

@@ -75,7 +75,7 @@ bool slice_to_double(struct slice text, double *ret_value)
     return true;
 }
 
-static bool continuation(struct slice text, size_t at, unsigned char low, unsigned char high)
+static bool is_continuation(struct slice text, size_t at, unsigned char low, unsigned char high)
 {
     if (at >= text.len)
         return false;
@@ -90,17 +90,17 @@ static size_t utf8_length(struct slice text, size_t at)
     if (c < 0x80)
         return 1;
     if (c >= 0xc2 && c <= 0xdf)
-        return continuation(text, at + 1, 0x80, 0xbf) ? 2 : 0;
+        return is_continuation(text, at + 1, 0x80, 0xbf) ? 2 : 0;
     if (c >= 0xe0 && c <= 0xef) {
         unsigned char low = c == 0xe0 ? 0xa0 : 0x80;
         unsigned char high = c == 0xed ? 0x9f : 0xbf;
-        return continuation(text, at + 1, low, high) && continuation(text, at + 2, 0x80, 0xbf) ? 3 : 0;
+        return is_continuation(text, at + 1, low, high) && is_continuation(text, at + 2, 0x80, 0xbf) ? 3 : 0;
     }
     if (c >= 0xf0 && c <= 0xf4) {
         unsigned char low = c == 0xf0 ? 0x90 : 0x80;
         unsigned char high = c == 0xf4 ? 0x8f : 0xbf;
-        return continuation(text, at + 1, low, high) && continuation(text, at + 2, 0x80, 0xbf) &&
-                       continuation(text, at + 3, 0x80, 0xbf)
+        return is_continuation(text, at + 1, low, high) && is_continuation(text, at + 2, 0x80, 0xbf) &&
+                       is_continuation(text, at + 3, 0x80, 0xbf)
                    ? 4
                    : 0;
     }
@@ -119,7 +119,7 @@ size_t slice_utf8_valid_prefix(struct slice text)
     return at;
 }
 
-static uint64_t fold(uint64_t hash, uint64_t word)
+static uint64_t fold_hash(uint64_t hash, uint64_t word)
 {
     hash = (hash ^ word) * 0x9ddfea08eb382d69u;
     return hash ^ hash >> 32;
@@ -127,14 +127,14 @@ static uint64_t fold(uint64_t hash, uint64_t word)
 
 uint64_t slice_hash(struct slice bytes)
 {
-    uint64_t hash = fold(0xcbf29ce484222325u, bytes.len), word;
+    uint64_t hash = fold_hash(0xcbf29ce484222325u, bytes.len), word;
     size_t at = 0;
     for (; at + sizeof word <= bytes.len; at += sizeof word) {
         memcpy(&word, bytes.data + at, sizeof word);
-        hash = fold(hash, word);
+        hash = fold_hash(hash, word);
     }
     word = 0;
     if (at < bytes.len)
         memcpy(&word, bytes.data + at, bytes.len - at);
-    return fold(fold(hash, word), 0);
+    return fold_hash(fold_hash(hash, word), 0);
 }

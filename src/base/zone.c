@@ -195,7 +195,7 @@ static int32_t offset_at(const struct zone *zone, size_t i)
 }
 
 /* Returns: the number of transitions at or before an instant. */
-static size_t passed(const struct zone *zone, int64_t seconds)
+static size_t transitions_before(const struct zone *zone, int64_t seconds)
 {
     size_t low = 0, high = zone->count;
     while (low < high) {
@@ -217,7 +217,7 @@ int32_t zone_offset(const struct zone *zone, int64_t seconds)
 {
     if (zone == NULL)
         return 0;
-    size_t before = passed(zone, seconds);
+    size_t before = transitions_before(zone, seconds);
     return before == zone->count && zone->has_dst_rule ? rule_offset(zone, seconds) : offset_at(zone, before);
 }
 
@@ -225,7 +225,7 @@ int64_t zone_transition_after(const struct zone *zone, int64_t seconds)
 {
     if (zone == NULL)
         return INT64_MAX;
-    size_t before = passed(zone, seconds);
+    size_t before = transitions_before(zone, seconds);
     if (before < zone->count)
         return time_at(zone, before);
     return zone->has_dst_rule ? rule_near(zone, seconds, true, NULL) : INT64_MAX;
@@ -235,7 +235,7 @@ int64_t zone_transition_before(const struct zone *zone, int64_t seconds)
 {
     if (zone == NULL)
         return INT64_MIN;
-    size_t before = passed(zone, seconds);
+    size_t before = transitions_before(zone, seconds);
     int64_t last = before > 0 ? time_at(zone, before - 1) : INT64_MIN;
     if (before < zone->count || !zone->has_dst_rule)
         return last;
@@ -247,25 +247,25 @@ struct zone_instants zone_instants(const struct zone *zone, int64_t local)
 {
     int32_t before = zone_offset(zone, local - DAY), after = zone_offset(zone, local + DAY);
     bool by_before = zone_offset(zone, local - before) == before, by_after = zone_offset(zone, local - after) == after;
-    struct zone_instants moments = {.count = 1, .before = before, .after = after};
+    struct zone_instants resolved = {.count = 1, .before = before, .after = after};
     if (before != after && by_before && by_after) {
-        moments.count = 2;
-        moments.first = local - before;
-        moments.second = local - after;
+        resolved.count = 2;
+        resolved.first = local - before;
+        resolved.second = local - after;
     } else if (by_before || by_after) {
-        moments.first = moments.second = local - (by_before ? before : after);
+        resolved.first = resolved.second = local - (by_before ? before : after);
     } else {
-        moments.count = 0;
-        moments.transition = zone_transition_after(zone, local - after);
-        moments.first = moments.second = local - before;
+        resolved.count = 0;
+        resolved.transition = zone_transition_after(zone, local - after);
+        resolved.first = resolved.second = local - before;
     }
-    return moments;
+    return resolved;
 }
 
 int64_t zone_instant(const struct zone *zone, int64_t local, int32_t preferred)
 {
-    struct zone_instants moments = zone_instants(zone, local);
-    return moments.count == 2 && preferred == moments.after ? moments.second : moments.first;
+    struct zone_instants resolved = zone_instants(zone, local);
+    return resolved.count == 2 && preferred == resolved.after ? resolved.second : resolved.first;
 }
 
 /* --- Names -------------------------------------------------------------------------------------------------------- */
@@ -653,7 +653,8 @@ static int by_name(const void *left, const void *right)
  * Returns: the start of an equal zone among the first `count`, after removing the bytes from
  * `begin` on; otherwise `begin`.
  */
-static size_t share(struct buf *buf, size_t begin, const uint32_t *starts, const uint32_t *lengths, size_t count)
+static size_t share_equal_zone(struct buf *buf, size_t begin, const uint32_t *starts, const uint32_t *lengths,
+                               size_t count)
 {
     size_t len = buf->len - begin;
     for (size_t i = 0; i < count; i++) {
@@ -696,7 +697,7 @@ void zones_write(struct buf *buf, struct slice version, struct zone_file *files,
             continue;
         }
         lengths[kept] = (uint32_t)(zones.len - begin);
-        starts[kept] = (uint32_t)share(&zones, begin, starts, lengths, kept);
+        starts[kept] = (uint32_t)share_equal_zone(&zones, begin, starts, lengths, kept);
         files[kept++] = files[i];
     }
     size_t at = HEAD_BYTES + version.len + kept * ROW_BYTES, name_at = at + zones.len;

@@ -130,7 +130,7 @@ static bool is_old(const struct archive *archive, const struct stat *status, uin
  * Removes the oldest segments only, so that the archive has no gap. Names are numbers of equal
  * length.
  */
-static void prune(const struct archive *archive)
+static void prune_segments(const struct archive *archive)
 {
     struct dirent **entries;
     struct stat status;
@@ -166,6 +166,6 @@ int archive_keep(void *context, const char *name)
     archive->failing = !done;
     if (!done)
         return TL_ERR_IO;
-    prune(archive);
+    prune_segments(archive);
     return moved;
 }

@@ -26,20 +26,20 @@ static size_t on_bytes(char *bytes, size_t size, size_t count, void *context)
     (void)bytes;
     curl_easy_getinfo(attachment->curl, CURLINFO_RESPONSE_CODE, &status);
     if (status == 200 && attachment == stream->now) {
-        if (stream->heard_us < stream->before_us)
-            stream->heard_us = stream->before_us;
+        if (stream->alive_us < stream->before_us)
+            stream->alive_us = stream->before_us;
         if (stream->newest_us < stream->looked_us)
             stream->newest_us = stream->looked_us;
-        stream->stood = attachment->stood = true;
+        stream->alive = attachment->alive = true;
     }
     return size * count;
 }
 
-static void attach(struct attach_stream *stream)
+static void attach_session(struct attach_stream *stream)
 {
     stream->newest_us = clock_boot_us();
     stream->attached = true;
-    stream->now->stood = false;
+    stream->now->alive = false;
     curl_multi_add_handle(stream->multi, stream->now->curl);
 }
 
@@ -74,9 +74,9 @@ static void free_attachment(struct attach_stream *stream, struct attach_stream_r
 void attach_stream_init(struct attach_stream *stream, const char *url, const char *session, uint64_t ttl_us)
 {
     *stream = (struct attach_stream){
-        .multi = curl_multi_init(), .session = session, .ttl_us = ttl_us, .heard_us = clock_boot_us()};
+        .multi = curl_multi_init(), .session = session, .ttl_us = ttl_us, .alive_us = clock_boot_us()};
     make_attachment(stream, url);
-    attach(stream);
+    attach_session(stream);
 }
 
 void attach_stream_move(struct attach_stream *stream, const char *url)
@@ -84,14 +84,14 @@ void attach_stream_move(struct attach_stream *stream, const char *url)
     if (stream->lost || strcmp(stream->server, url) == 0)
         return;
     mem_free(stream->server);
-    if (stream->attached && stream->now->stood) {
+    if (stream->attached && stream->now->alive) {
         free_attachment(stream, stream->former);
         stream->former = stream->now;
     } else {
         free_attachment(stream, stream->now);
     }
     make_attachment(stream, url);
-    attach(stream);
+    attach_session(stream);
 }
 
 void attach_stream_deinit(struct attach_stream *stream)
@@ -118,9 +118,9 @@ static void on_end(struct attach_stream *stream, CURL *curl)
     curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
     curl_multi_remove_handle(stream->multi, curl);
     stream->attached = false;
-    stream->failed = !stream->now->stood && status != 404;
+    stream->failed = !stream->now->alive && status != 404;
     stream->lost = stream->lost || status == 404;
-    if (!stream->stood && is_final(status))
+    if (!stream->alive && is_final(status))
         stream->refused = status;
 }
 
@@ -131,7 +131,7 @@ void attach_stream_wait(struct attach_stream *stream, int fd, uint64_t wait_us)
     int queued;
     if (!stream->attached && !stream->lost) {
         if (clock_boot_us() - stream->newest_us >= RETRY_US)
-            attach(stream);
+            attach_session(stream);
         else if (wait_us > RETRY_US)
             wait_us = RETRY_US;
     }
@@ -143,7 +143,7 @@ void attach_stream_wait(struct attach_stream *stream, int fd, uint64_t wait_us)
     stream->looked_us = look_us;
     for (const CURLMsg *message; (message = curl_multi_info_read(stream->multi, &queued)) != NULL;)
         on_end(stream, message->easy_handle);
-    if (stream->now->stood)
+    if (stream->now->alive)
         free_attachment(stream, tl_steal(stream->former));
 }
 
@@ -155,9 +155,9 @@ void attach_stream_wake(struct attach_stream *stream)
 bool attach_stream_await(struct attach_stream *stream)
 {
     uint64_t end = clock_boot_us() + stream->ttl_us / AWAIT_PARTS;
-    while (!stream->stood && !stream->lost && stream->refused == 0 && clock_boot_us() < end)
+    while (!stream->alive && !stream->lost && stream->refused == 0 && clock_boot_us() < end)
         attach_stream_wait(stream, -1, end - clock_boot_us());
-    return stream->stood;
+    return stream->alive;
 }
 
 bool attach_stream_renew(struct attach_stream *stream, struct client *client, uint64_t wait_us)
@@ -170,14 +170,14 @@ bool attach_stream_renew(struct attach_stream *stream, struct client *client, ui
     uint64_t asked_us = clock_boot_us();
     long status = client_request(client, "POST", path.data, SLICE_LIT(""), wait_us);
     if (status == 200)
-        stream->heard_us = stream->newest_us = asked_us;
+        stream->alive_us = stream->newest_us = asked_us;
     stream->lost = stream->lost || status == 404;
     return status == 200 || status == 404;
 }
 
 uint64_t attach_stream_left(const struct attach_stream *stream)
 {
-    uint64_t end = stream->heard_us + stream->ttl_us;
+    uint64_t end = stream->alive_us + stream->ttl_us;
     uint64_t now = clock_boot_us();
     return stream->lost || now >= end ? 0 : end - now;
 }

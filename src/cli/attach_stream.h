@@ -19,7 +19,7 @@ struct client;
 struct attach_stream_response {
     struct attach_stream *stream;
     CURL *curl;
-    bool stood; /* a line has arrived */
+    bool alive; /* a line has arrived */
 };
 
 struct attach_stream {
@@ -30,13 +30,13 @@ struct attach_stream {
     const char *session;                   /* the caller's */
     uint64_t ttl_us;
     /* Times of a clock that runs while the host sleeps. */
-    uint64_t heard_us;  /* not after the newest line was sent: the lease holds ttl from here */
+    uint64_t alive_us;  /* not after the newest line was sent: the lease holds ttl from here */
     uint64_t newest_us; /* not after the newest line arrived; before the first: when it was asked for */
     uint64_t before_us; /* the same, of the newest line that the last look found, see on_bytes() */
     uint64_t looked_us; /* all bytes that had arrived by then have been read */
     bool attached;      /* the response of `now` is open, or on its way */
     bool failed;        /* the last attempt to attach had no answer */
-    bool stood;         /* a line has arrived: the server knows whose end ends the session */
+    bool alive;         /* a line has arrived: the server knows whose end ends the session */
     bool lost;          /* the session has ended */
     long refused;       /* status of a reply before the first line that a repetition would not change; 0: none */
 };

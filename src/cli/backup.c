@@ -36,7 +36,7 @@ static const char doc[] =
     "  tidelock check --data DIR/before-the-upgrade\n"
     "  tidelock serve --data DIR/before-the-upgrade --listen 127.0.0.1:9201\n";
 
-static error_t parse(int key, char *text, struct argp_state *state)
+static error_t parse_backup_option(int key, char *text, struct argp_state *state)
 {
     struct backup_options *o = state->input;
     switch (key) {
@@ -56,7 +56,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
     return 0;
 }
 
-static uint64_t number(yyjson_val *reply, const char *name)
+static uint64_t reply_number(yyjson_val *reply, const char *name)
 {
     return yyjson_get_uint(yyjson_obj_get(reply, name));
 }
@@ -68,13 +68,13 @@ static void print_done(const struct backup_options *o, const struct client *clie
         printf("%.*s\n", SLICE_ARG(buf_as_slice(&client->body)));
     else
         printf("%s: everything up to timestamp %" PRIu64 ", %.1f MB, in %.1f s\n", escape_terminal(o->name),
-               number(reply, "timestamp"), (double)number(reply, "size_in_bytes") / 1e6,
-               (double)number(reply, "took") / 1e3);
+               reply_number(reply, "timestamp"), (double)reply_number(reply, "size_in_bytes") / 1e6,
+               (double)reply_number(reply, "took") / 1e3);
 }
 
 int command_backup(int argc, char **argv)
 {
-    static const struct argp argp = {options, parse, "NAME", doc, NULL, NULL, NULL};
+    static const struct argp argp = {options, parse_backup_option, "NAME", doc, NULL, NULL, NULL};
     struct backup_options o = {.url = ARGUMENTS_URL_DEFAULT};
     tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
     struct client client;

@@ -77,7 +77,7 @@ static void add_host(const struct argp_state *state, struct cert_options *o, con
     o->hosts[o->host_count++] = name;
 }
 
-static error_t parse(int key, char *text, struct argp_state *state)
+static error_t parse_cert_option(int key, char *text, struct argp_state *state)
 {
     struct cert_options *o = state->input;
     switch (key) {
@@ -124,15 +124,15 @@ static void pair_clear(struct pair *pair)
     *pair = (struct pair){0};
 }
 
-static bool complain(const char *what, const char *why)
+static bool cert_failed(const char *what, const char *why)
 {
     fprintf(stderr, "tidelock cert: %s: %s\n", escape_terminal(what), why);
     return false;
 }
 
-static bool must(int code)
+static bool gnutls_succeeded(int code)
 {
-    return code >= 0 || complain("cannot make a certificate", gnutls_strerror(code));
+    return code >= 0 || cert_failed("cannot make a certificate", gnutls_strerror(code));
 }
 
 /* Owns: the caller; mem_free. */
@@ -162,32 +162,32 @@ static bool write_whole(int fd, const char *text, size_t len)
 
 static bool write_file(const char *path, const char *text, size_t len, mode_t mode)
 {
-    char *beside = NULL;
-    if (asprintf(&beside, "%s.new", path) < 0)
-        return complain(path, "no memory");
-    (void)unlink(beside); /* of one that was killed */
-    int fd = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+    char *new_path = NULL;
+    if (asprintf(&new_path, "%s.new", path) < 0)
+        return cert_failed(path, "no memory");
+    (void)unlink(new_path); /* of one that was killed */
+    int fd = open(new_path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
     bool written = fd >= 0 && write_whole(fd, text, len);
     int error = errno;
     if (fd >= 0)
         close(fd);
-    if (written && rename(beside, path) != 0) {
+    if (written && rename(new_path, path) != 0) {
         written = false;
         error = errno;
     }
-    free(beside);
-    return written || complain(path, strerror(error));
+    free(new_path);
+    return written || cert_failed(path, strerror(error));
 }
 
 static bool write_pair(const struct cert_options *o, const char *name, const struct pair *pair)
 {
     tl_cleanup(mem_freep) char *cert_path = path_of(o, name, ""), *key_path = path_of(o, name, "-key");
     gnutls_datum_t key = {0}, cert = {0};
-    bool done =
-        must(gnutls_x509_privkey_export2_pkcs8(pair->key, GNUTLS_X509_FMT_PEM, NULL, GNUTLS_PKCS_PLAIN, &key)) &&
-        must(gnutls_x509_crt_export2(pair->cert, GNUTLS_X509_FMT_PEM, &cert)) &&
-        write_file(key_path, (char *)key.data, key.size, 0600) &&
-        write_file(cert_path, (char *)cert.data, cert.size, 0644);
+    bool done = gnutls_succeeded(
+                    gnutls_x509_privkey_export2_pkcs8(pair->key, GNUTLS_X509_FMT_PEM, NULL, GNUTLS_PKCS_PLAIN, &key)) &&
+                gnutls_succeeded(gnutls_x509_crt_export2(pair->cert, GNUTLS_X509_FMT_PEM, &cert)) &&
+                write_file(key_path, (char *)key.data, key.size, 0600) &&
+                write_file(cert_path, (char *)cert.data, cert.size, 0644);
     if (done)
         printf("%s\n%s\n", escape_terminal(cert_path), escape_terminal(key_path));
     gnutls_free(key.data);
@@ -195,7 +195,7 @@ static bool write_pair(const struct cert_options *o, const char *name, const str
     return done;
 }
 
-static bool import(const char *cert_path, const char *key_path, struct pair *pair)
+static bool import_pair(const char *cert_path, const char *key_path, struct pair *pair)
 {
     gnutls_datum_t cert = {0}, key = {0};
     bool done = gnutls_load_file(cert_path, &cert) == 0 && gnutls_load_file(key_path, &key) == 0 &&
@@ -204,8 +204,9 @@ static bool import(const char *cert_path, const char *key_path, struct pair *pai
                 gnutls_x509_privkey_import(pair->key, &key, GNUTLS_X509_FMT_PEM) == 0;
     gnutls_free(cert.data);
     gnutls_free(key.data);
-    return done || complain(cert_path,
-                            "this or its key cannot be read, or is no PEM; without it there is nothing to sign with");
+    return done ||
+           cert_failed(cert_path,
+                       "this or its key cannot be read, or is no PEM; without it there is nothing to sign with");
 }
 
 /* --- Certificates ------------------------------------------------------------------------------------------------- */
@@ -215,26 +216,28 @@ enum kind { KIND_CA, KIND_SERVER, KIND_CLIENT };
 static bool set_serial(gnutls_x509_crt_t cert)
 {
     unsigned char serial[SERIAL_BYTES];
-    if (!must(gnutls_rnd(GNUTLS_RND_NONCE, serial, sizeof serial)))
+    if (!gnutls_succeeded(gnutls_rnd(GNUTLS_RND_NONCE, serial, sizeof serial)))
         return false;
     serial[0] = (unsigned char)((serial[0] & 0x7f) | 1); /* a positive number of this length */
-    return must(gnutls_x509_crt_set_serial(cert, serial, sizeof serial));
+    return gnutls_succeeded(gnutls_x509_crt_set_serial(cert, serial, sizeof serial));
 }
 
 static bool add_name(gnutls_x509_crt_t cert, const char *name)
 {
     unsigned char address[sizeof(struct in6_addr)];
     if (inet_pton(AF_INET, name, address) == 1)
-        return must(gnutls_x509_crt_set_subject_alt_name(cert, GNUTLS_SAN_IPADDRESS, address, 4, GNUTLS_FSAN_APPEND));
+        return gnutls_succeeded(
+            gnutls_x509_crt_set_subject_alt_name(cert, GNUTLS_SAN_IPADDRESS, address, 4, GNUTLS_FSAN_APPEND));
     if (inet_pton(AF_INET6, name, address) == 1)
-        return must(gnutls_x509_crt_set_subject_alt_name(cert, GNUTLS_SAN_IPADDRESS, address, 16, GNUTLS_FSAN_APPEND));
-    return must(gnutls_x509_crt_set_subject_alt_name(cert, GNUTLS_SAN_DNSNAME, name, (unsigned)strlen(name),
-                                                     GNUTLS_FSAN_APPEND));
+        return gnutls_succeeded(
+            gnutls_x509_crt_set_subject_alt_name(cert, GNUTLS_SAN_IPADDRESS, address, 16, GNUTLS_FSAN_APPEND));
+    return gnutls_succeeded(gnutls_x509_crt_set_subject_alt_name(cert, GNUTLS_SAN_DNSNAME, name, (unsigned)strlen(name),
+                                                                 GNUTLS_FSAN_APPEND));
 }
 
 static bool set_server(const struct cert_options *o, gnutls_x509_crt_t cert)
 {
-    bool done = must(gnutls_x509_crt_set_key_purpose_oid(cert, GNUTLS_KP_TLS_WWW_SERVER, 0)) &&
+    bool done = gnutls_succeeded(gnutls_x509_crt_set_key_purpose_oid(cert, GNUTLS_KP_TLS_WWW_SERVER, 0)) &&
                 add_name(cert, "localhost") && add_name(cert, "127.0.0.1") && add_name(cert, "::1");
     for (size_t i = 0; done && i < o->host_count; i++)
         done = add_name(cert, o->hosts[i]);
@@ -243,14 +246,14 @@ static bool set_server(const struct cert_options *o, gnutls_x509_crt_t cert)
 
 static bool set_what_for(const struct cert_options *o, enum kind kind, gnutls_x509_crt_t cert)
 {
-    if (!must(gnutls_x509_crt_set_basic_constraints(cert, kind == KIND_CA, kind == KIND_CA ? 0 : -1)) ||
-        !must(gnutls_x509_crt_set_key_usage(cert, kind == KIND_CA ? GNUTLS_KEY_KEY_CERT_SIGN | GNUTLS_KEY_CRL_SIGN
-                                                                  : GNUTLS_KEY_DIGITAL_SIGNATURE)))
+    if (!gnutls_succeeded(gnutls_x509_crt_set_basic_constraints(cert, kind == KIND_CA, kind == KIND_CA ? 0 : -1)) ||
+        !gnutls_succeeded(gnutls_x509_crt_set_key_usage(
+            cert, kind == KIND_CA ? GNUTLS_KEY_KEY_CERT_SIGN | GNUTLS_KEY_CRL_SIGN : GNUTLS_KEY_DIGITAL_SIGNATURE)))
         return false;
     switch (kind) {
     case KIND_CA: return true;
     case KIND_SERVER: return set_server(o, cert);
-    case KIND_CLIENT: return must(gnutls_x509_crt_set_key_purpose_oid(cert, GNUTLS_KP_TLS_WWW_CLIENT, 0));
+    case KIND_CLIENT: return gnutls_succeeded(gnutls_x509_crt_set_key_purpose_oid(cert, GNUTLS_KP_TLS_WWW_CLIENT, 0));
     }
     return false;
 }
@@ -259,30 +262,31 @@ static bool set_ids(const struct pair *pair, const struct pair *ca)
 {
     unsigned char own[64], theirs[64];
     size_t own_len = sizeof own, their_len = sizeof theirs;
-    return must(gnutls_x509_crt_get_key_id(pair->cert, 0, own, &own_len)) &&
-           must(gnutls_x509_crt_set_subject_key_id(pair->cert, own, own_len)) &&
-           must(gnutls_x509_crt_get_key_id(ca->cert, 0, theirs, &their_len)) &&
-           must(gnutls_x509_crt_set_authority_key_id(pair->cert, theirs, their_len));
+    return gnutls_succeeded(gnutls_x509_crt_get_key_id(pair->cert, 0, own, &own_len)) &&
+           gnutls_succeeded(gnutls_x509_crt_set_subject_key_id(pair->cert, own, own_len)) &&
+           gnutls_succeeded(gnutls_x509_crt_get_key_id(ca->cert, 0, theirs, &their_len)) &&
+           gnutls_succeeded(gnutls_x509_crt_set_authority_key_id(pair->cert, theirs, their_len));
 }
 
 /* Signed by `ca`, or by itself where that is NULL. */
-static bool make(const struct cert_options *o, enum kind kind, const char *name, const struct pair *ca,
-                 struct pair *pair)
+static bool make_certificate(const struct cert_options *o, enum kind kind, const char *name, const struct pair *ca,
+                             struct pair *pair)
 {
     time_t now = time(NULL), days = kind == KIND_CA ? CA_DAYS : o->days;
-    if (!must(gnutls_x509_privkey_init(&pair->key)) || !must(gnutls_x509_crt_init(&pair->cert)) ||
-        !must(gnutls_x509_privkey_generate(pair->key, GNUTLS_PK_ECDSA, GNUTLS_CURVE_TO_BITS(GNUTLS_ECC_CURVE_SECP256R1),
-                                           0)))
+    if (!gnutls_succeeded(gnutls_x509_privkey_init(&pair->key)) ||
+        !gnutls_succeeded(gnutls_x509_crt_init(&pair->cert)) ||
+        !gnutls_succeeded(gnutls_x509_privkey_generate(pair->key, GNUTLS_PK_ECDSA,
+                                                       GNUTLS_CURVE_TO_BITS(GNUTLS_ECC_CURVE_SECP256R1), 0)))
         return false;
     const struct pair *signer = ca != NULL ? ca : pair;
-    return must(gnutls_x509_crt_set_version(pair->cert, 3)) && set_serial(pair->cert) &&
-           must(gnutls_x509_crt_set_dn_by_oid(pair->cert, GNUTLS_OID_X520_COMMON_NAME, 0, name,
-                                              (unsigned)strlen(name))) &&
-           must(gnutls_x509_crt_set_key(pair->cert, pair->key)) &&
-           must(gnutls_x509_crt_set_activation_time(pair->cert, now - BACK_SECONDS)) &&
-           must(gnutls_x509_crt_set_expiration_time(pair->cert, now + days * 86400)) &&
+    return gnutls_succeeded(gnutls_x509_crt_set_version(pair->cert, 3)) && set_serial(pair->cert) &&
+           gnutls_succeeded(gnutls_x509_crt_set_dn_by_oid(pair->cert, GNUTLS_OID_X520_COMMON_NAME, 0, name,
+                                                          (unsigned)strlen(name))) &&
+           gnutls_succeeded(gnutls_x509_crt_set_key(pair->cert, pair->key)) &&
+           gnutls_succeeded(gnutls_x509_crt_set_activation_time(pair->cert, now - BACK_SECONDS)) &&
+           gnutls_succeeded(gnutls_x509_crt_set_expiration_time(pair->cert, now + days * 86400)) &&
            set_what_for(o, kind, pair->cert) && set_ids(pair, signer) &&
-           must(gnutls_x509_crt_sign2(pair->cert, signer->cert, signer->key, GNUTLS_DIG_SHA256, 0));
+           gnutls_succeeded(gnutls_x509_crt_sign2(pair->cert, signer->cert, signer->key, GNUTLS_DIG_SHA256, 0));
 }
 
 /* That which there is, or one that is made. */
@@ -290,8 +294,8 @@ static bool get_ca(const struct cert_options *o, struct pair *ca)
 {
     tl_cleanup(mem_freep) char *cert_path = path_of(o, "ca", ""), *key_path = path_of(o, "ca", "-key");
     if (access(cert_path, F_OK) == 0)
-        return import(cert_path, key_path, ca);
-    return make(o, KIND_CA, "Tidelock CA", NULL, ca) && write_pair(o, "ca", ca);
+        return import_pair(cert_path, key_path, ca);
+    return make_certificate(o, KIND_CA, "Tidelock CA", NULL, ca) && write_pair(o, "ca", ca);
 }
 
 /* An existing file stays, unless --renew is given. */
@@ -302,7 +306,7 @@ static bool get_certificate(const struct cert_options *o, enum kind kind, const 
     struct pair pair = {0};
     if (!o->renew && access(path, F_OK) == 0)
         return true;
-    bool done = make(o, kind, name, ca, &pair) && write_pair(o, file, &pair);
+    bool done = make_certificate(o, kind, name, ca, &pair) && write_pair(o, file, &pair);
     pair_clear(&pair);
     return done;
 }
@@ -311,7 +315,7 @@ static bool get_all(const struct cert_options *o)
 {
     struct pair ca = {0};
     if (mkdir(o->dir, 0700) != 0 && errno != EEXIST)
-        return complain(o->dir, strerror(errno));
+        return cert_failed(o->dir, strerror(errno));
     bool done = get_ca(o, &ca) &&
                 get_certificate(o, KIND_SERVER, "server", o->host_count > 0 ? o->hosts[0] : "localhost", &ca) &&
                 get_certificate(o, KIND_CLIENT, o->client, o->client, &ca);
@@ -321,7 +325,7 @@ static bool get_all(const struct cert_options *o)
 
 int command_cert(int argc, char **argv)
 {
-    static const struct argp argp = {options, parse, NULL, doc, NULL, NULL, NULL};
+    static const struct argp argp = {options, parse_cert_option, NULL, doc, NULL, NULL, NULL};
     struct cert_options o = {.dir = "./tidelock-tls", .client = "client", .days = 365};
     arguments_parse(&argp, argc, argv, 0, &o);
     bool done = get_all(&o);

@@ -65,7 +65,7 @@ static void parse_since(struct changes_options *o, const char *text, const struc
                         text);
 }
 
-static error_t parse(int key, char *text, struct argp_state *state)
+static error_t parse_changes_option(int key, char *text, struct argp_state *state)
 {
     struct changes_options *o = state->input;
     switch (key) {
@@ -221,7 +221,7 @@ static long print_all(const struct changes_options *o, struct client *client, ui
 
 int command_changes(int argc, char **argv)
 {
-    static const struct argp argp = {options, parse, NULL, doc, NULL, NULL, NULL};
+    static const struct argp argp = {options, parse_changes_option, NULL, doc, NULL, NULL, NULL};
     struct changes_options o = {.url = ARGUMENTS_URL_DEFAULT};
     struct client client;
     uint64_t since;

@@ -39,7 +39,7 @@ static _Noreturn void exec_command(char **argv, pid_t parent, int gate)
 }
 
 /* In the guard's process: the pipe ends when the last holder of its other end is gone. */
-static _Noreturn void guard(int pipe_end, pid_t group)
+static _Noreturn void guard_group(int pipe_end, pid_t group)
 {
     char byte;
     (void)setsid(); /* out of the reach of the terminal's signals */
@@ -57,7 +57,7 @@ static int start_guard(struct child *child)
     child->guard = fork();
     if (child->guard == 0) {
         close(ends[1]);
-        guard(ends[0], child->pid);
+        guard_group(ends[0], child->pid);
     }
     int failed = child->guard < 0 ? errno : 0;
     close(ends[0]);

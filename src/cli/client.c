@@ -25,7 +25,7 @@ error_t client_option(int key, const char *text)
     }
 }
 
-static void export(const char *name, const char *value)
+static void export_variable(const char *name, const char *value)
 {
     if (value != NULL)
         setenv(name, value, 1);
@@ -33,9 +33,9 @@ static void export(const char *name, const char *value)
 
 void client_export(void)
 {
-    export("TIDELOCK_CACERT", arg_cacert);
-    export("TIDELOCK_CERT", arg_cert);
-    export("TIDELOCK_KEY", arg_key);
+    export_variable("TIDELOCK_CACERT", arg_cacert);
+    export_variable("TIDELOCK_CERT", arg_cert);
+    export_variable("TIDELOCK_KEY", arg_key);
 }
 
 size_t client_collect(char *bytes, size_t size, size_t count, void *buf)

@@ -47,7 +47,7 @@ static int read_all(const char *path, struct buf *text, char **ret_reason)
 }
 
 /* Cuts the blanks at both ends off. */
-static char *trimmed(char *text)
+static char *trim_blanks(char *text)
 {
     text += strspn(text, blanks);
     size_t len = strlen(text);
@@ -56,7 +56,7 @@ static char *trimmed(char *text)
     return text;
 }
 
-static char *copy(const char *text)
+static char *copy_text(const char *text)
 {
     return mem_strdup(text, strlen(text));
 }
@@ -64,14 +64,14 @@ static char *copy(const char *text)
 /* Parses one line in place. Returns: its error, or NULL. */
 static const char *take_line(struct config *config, unsigned number, char *line)
 {
-    line = trimmed(line);
+    line = trim_blanks(line);
     if (*line == '\0' || *line == '#')
         return NULL;
     char *equals = strchr(line, '=');
     if (equals == NULL)
         return "it is neither NAME = VALUE nor a comment, which begins with #";
     *equals = '\0';
-    const char *name = trimmed(line), *value = trimmed(equals + 1);
+    const char *name = trim_blanks(line), *value = trim_blanks(equals + 1);
     if (strncmp(name, "--", 2) == 0)
         return "option names in a file have no --";
     if (*name == '\0')
@@ -81,14 +81,14 @@ static const char *take_line(struct config *config, unsigned number, char *line)
     if (config_find(config, name) != NULL)
         return "this option is also in an earlier line; values of lists are separated by commas";
     config->lines = mem_realloc(config->lines, (config->count + 1) * sizeof *config->lines);
-    config->lines[config->count++] = (struct config_line){number, copy(name), copy(value), copy(value)};
+    config->lines[config->count++] = (struct config_line){number, copy_text(name), copy_text(value), copy_text(value)};
     return NULL;
 }
 
 int config_read(const char *path, struct config *ret_config, char **ret_reason)
 {
     struct buf text = BUF_INIT(BUF_UNLIMITED);
-    struct config config = {.path = copy(path)};
+    struct config config = {.path = copy_text(path)};
     int r = read_all(path, &text, ret_reason);
     char *rest = text.data;
     for (unsigned number = 1; r == 0 && rest != NULL; number++) {

@@ -24,7 +24,7 @@ void file_doc_maker_deinit(struct file_doc_maker *maker)
     buf_deinit(&maker->scratch);
 }
 
-static const char *owner(struct file_doc_maker *maker, uid_t user)
+static const char *owner_name(struct file_doc_maker *maker, uid_t user)
 {
     char number[16];
     snprintf(number, sizeof number, "%u", (unsigned)user);
@@ -38,7 +38,7 @@ static const char *owner(struct file_doc_maker *maker, uid_t user)
     return name;
 }
 
-static const char *type(mode_t mode)
+static const char *type_of_mode(mode_t mode)
 {
     switch (mode & S_IFMT) {
     case S_IFREG: return "file";
@@ -106,8 +106,8 @@ void file_doc_write(struct file_doc_maker *maker, struct buf *to, struct slice p
     buf_lit(to, ",\"path\":");
     write_text(maker, to, path);
     buf_printf(to, ",\"size\":%lld,\"mtime\":\"%s\",\"mode\":\"%04o\",\"type\":\"%s\",\"owner\":",
-               (long long)status->st_size, mtime, (unsigned)(status->st_mode & 07777), type(status->st_mode));
-    write_text(maker, to, slice_from(owner(maker, status->st_uid)));
+               (long long)status->st_size, mtime, (unsigned)(status->st_mode & 07777), type_of_mode(status->st_mode));
+    write_text(maker, to, slice_from(owner_name(maker, status->st_uid)));
     if (S_ISREG(status->st_mode) && status->st_size > 0 && (size_t)status->st_size <= maker->options.content_bytes_max)
         write_content(maker, to, file, (size_t)status->st_size);
     buf_byte(to, '}');

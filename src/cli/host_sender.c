@@ -116,7 +116,7 @@ static void end_unsent(struct host_call *call)
     call->done(call);
 }
 
-static void begin(struct sender *sender, struct host_call *call)
+static void begin_transfer(struct sender *sender, struct host_call *call)
 {
     if (!call->is_own && sender->client_calls == CALLS_MAX) {
         end_unsent(call);
@@ -141,7 +141,7 @@ static void begin(struct sender *sender, struct host_call *call)
 }
 
 /* `why` NULL: the reply has come whole. */
-static void end(struct sender *sender, struct transfer *transfer, const char *why)
+static void end_transfer(struct sender *sender, struct transfer *transfer, const char *why)
 {
     struct host_call *call = transfer->call;
     long status = 0;
@@ -171,7 +171,7 @@ static void end_finished(struct sender *sender)
         char why[HOST_CALL_ERROR_BYTES];
         snprintf(why, sizeof why, "%s", transfer->error[0] != '\0' ? transfer->error : curl_easy_strerror(result));
         client_add_advice(result, transfer->call->tls, "cluster-", NULL, why, sizeof why);
-        end(sender, transfer, result == CURLE_OK ? NULL : why);
+        end_transfer(sender, transfer, result == CURLE_OK ? NULL : why);
     }
 }
 
@@ -185,7 +185,7 @@ static void end_given_up(struct sender *sender, bool at_once)
     {
         struct host_call *call = list_entry(link, struct host_call, link);
         if (call->gives_up(call))
-            end(sender, call->handle, "it is out of the cluster, or the request has ended");
+            end_transfer(sender, call->handle, "it is out of the cluster, or the request has ended");
     }
 }
 
@@ -208,7 +208,7 @@ static bool begin_sent(struct sender *sender, bool *ret_looks)
     list_for_each_safe(link, following, &taken)
     {
         list_remove(link);
-        begin(sender, list_entry(link, struct host_call, link));
+        begin_transfer(sender, list_entry(link, struct host_call, link));
     }
     return stopping;
 }
@@ -236,7 +236,7 @@ static void send_call(void *context, struct host_call *call)
     pthread_mutex_unlock(&sender->lock);
 }
 
-static void look(void *context)
+static void look_for_calls(void *context)
 {
     struct sender *sender = context;
     pthread_mutex_lock(&sender->lock);
@@ -248,7 +248,7 @@ static void look(void *context)
 int host_sender_open(struct sender **ret_sender)
 {
     struct sender *sender = mem_zalloc(sizeof *sender);
-    sender->ops = (struct host_sender){.send = send_call, .look = look, .context = sender};
+    sender->ops = (struct host_sender){.send = send_call, .look = look_for_calls, .context = sender};
     sender->multi = curl_multi_init();
     (void)curl_multi_setopt(sender->multi, CURLMOPT_MAXCONNECTS, (long)IDLE_MAX);
     list_init(&sender->sent);

@@ -22,7 +22,7 @@ static int read_chain(const char *file, gnutls_x509_crt_t **ret_chain, unsigned 
 }
 
 /* Returns: GNUTLS_CERT_ flags; 0: it is verified. */
-static unsigned verify(gnutls_x509_trust_list_t trusted, gnutls_x509_crt_t *chain, unsigned count, char *name)
+static unsigned verify_chain(gnutls_x509_trust_list_t trusted, gnutls_x509_crt_t *chain, unsigned count, char *name)
 {
     gnutls_typed_vdata_st wanted[] = {
         {.type = GNUTLS_DT_DNS_HOSTNAME, .data = (unsigned char *)name},
@@ -33,7 +33,7 @@ static unsigned verify(gnutls_x509_trust_list_t trusted, gnutls_x509_crt_t *chai
     return r < 0 ? GNUTLS_CERT_INVALID : status;
 }
 
-static int judge(unsigned status, const char *cert, const char *ca, const char *name, char **ret_reason)
+static int judge_status(unsigned status, const char *cert, const char *ca, const char *name, char **ret_reason)
 {
     if (status == 0)
         return 0;
@@ -71,7 +71,7 @@ int host_tls_check(const char *cert, const char *ca, const char *address, char *
     else if ((r = read_chain(cert, &chain, &count)) < 0)
         r = reason_fail(ret_reason, "--tls-cert %s: %s", cert, gnutls_strerror(r));
     else
-        r = judge(verify(trusted, chain, count, name), cert, ca, name, ret_reason);
+        r = judge_status(verify_chain(trusted, chain, count, name), cert, ca, name, ret_reason);
     for (unsigned i = 0; i < count; i++)
         gnutls_x509_crt_deinit(chain[i]);
     gnutls_free(chain);

@@ -45,7 +45,7 @@ static const char doc[] =
     "  tidelock hosts --url http://10.0.0.1:9200\n"
     "  tidelock hosts --watch\n";
 
-static error_t parse(int key, char *text, struct argp_state *state)
+static error_t parse_hosts_option(int key, char *text, struct argp_state *state)
 {
     struct hosts_options *o = state->input;
     switch (key) {
@@ -87,7 +87,7 @@ static long write_table(struct client *client, struct buf *to)
 }
 
 /* One look. Returns: the exit status. */
-static int show(struct client *client, const struct hosts_options *o, bool redraw)
+static int show_hosts(struct client *client, const struct hosts_options *o, bool redraw)
 {
     tl_cleanup(buf_deinit) struct buf text = BUF_INIT(BUF_UNLIMITED);
     long status = client_request(client, "GET", "/_cluster/hosts", SLICE_NONE, 10 * TL_SECOND);
@@ -118,7 +118,7 @@ static int show(struct client *client, const struct hosts_options *o, bool redra
 
 int command_hosts(int argc, char **argv)
 {
-    static const struct argp argp = {options, parse, NULL, doc, NULL, NULL, NULL};
+    static const struct argp argp = {options, parse_hosts_option, NULL, doc, NULL, NULL, NULL};
     struct hosts_options o = {.url = ARGUMENTS_URL_DEFAULT, .interval_us = TL_SECOND};
     struct client client;
     arguments_parse(&argp, argc, argv, 0, &o);
@@ -126,11 +126,11 @@ int command_hosts(int argc, char **argv)
     bool redraw = o.watch && !o.json && isatty(STDOUT_FILENO) == 1;
     if (redraw)
         fputs("\033[2J", stdout);
-    int status = show(&client, &o, redraw);
+    int status = show_hosts(&client, &o, redraw);
     while (o.watch) {
         struct timespec pause = {(time_t)(o.interval_us / TL_SECOND), (long)(o.interval_us % TL_SECOND) * 1000};
         nanosleep(&pause, NULL);
-        status = show(&client, &o, redraw);
+        status = show_hosts(&client, &o, redraw);
     }
     client_deinit(&client);
     return status;

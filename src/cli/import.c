@@ -82,7 +82,7 @@ static const char doc[] =
     "  tidelock import /usr --index fs\n"
     "  tidelock import ~/projects --index fs --root /clinton/projects --contents\n";
 
-static error_t parse(int key, char *text, struct argp_state *state)
+static error_t parse_import_option(int key, char *text, struct argp_state *state)
 {
     struct import_options *o = state->input;
     switch (key) {
@@ -295,8 +295,8 @@ static int add_file(struct batch *batch, struct file_doc_maker *maker, struct sl
 
 /* --- Loading ------------------------------------------------------------------------------------------------------ */
 
-static int load(const struct import_options *o, struct batch *batch, struct progress *progress,
-                uint64_t *ret_unreadable)
+static int load_batches(const struct import_options *o, struct batch *batch, struct progress *progress,
+                        uint64_t *ret_unreadable)
 {
     struct file_doc_options doc_options = {.content_bytes_max = o->contents ? o->contents_bytes_max : 0};
     struct file_doc_maker maker;
@@ -370,7 +370,7 @@ static int make_index(const struct import_options *o, bool *ret_made)
     return status == 200 ? 0 : client_exit(status);
 }
 
-static void report(const struct import_options *o, const struct loader *loader, double seconds)
+static void report_counts(const struct import_options *o, const struct loader *loader, double seconds)
 {
     const struct loader_counts *counts = loader_counts(loader);
     printf("%llu documents created in '%s', %llu updated, %llu already there, %llu failed, in %.1f s (%.0f/s)\n",
@@ -383,7 +383,7 @@ static void report(const struct import_options *o, const struct loader *loader, 
 
 int command_import(int argc, char **argv)
 {
-    static const struct argp argp = {options, parse, "DIR", doc, NULL, NULL, NULL};
+    static const struct argp argp = {options, parse_import_option, "DIR", doc, NULL, NULL, NULL};
     struct import_options o = {
         .url = ARGUMENTS_URL_DEFAULT,
         .jobs = JOBS_DEFAULT,
@@ -422,13 +422,13 @@ int command_import(int argc, char **argv)
     batch->looks = !made;
     client_init_tidelock(&batch->client, o.url);
     INSIST(getrandom(&batch->run, sizeof batch->run, 0) == sizeof batch->run);
-    int r = load(&o, batch, &progress, &unreadable);
+    int r = load_batches(&o, batch, &progress, &unreadable);
     client_deinit(&batch->client);
     arena_deinit(&batch->arena);
     mem_free(batch);
     progress_set(&progress, loader_counts(loader)->sent);
     progress_end(&progress);
-    report(&o, loader, progress_seconds(&progress));
+    report_counts(&o, loader, progress_seconds(&progress));
     bool whole = r == 0 && loader_counts(loader)->failed == 0 && unreadable == 0;
     loader_free(loader);
     return whole ? 0 : 1;

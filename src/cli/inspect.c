@@ -19,7 +19,7 @@
 #include "mapping/document.h"
 #include "mapping/entry.h"
 
-enum { FAULTS_TOLD_MAX = 20 };
+enum { FAULTS_REPORTED_MAX = 20 };
 
 /* A fingerprint of a set of entries: two sets with equal ones are taken for equal. */
 struct entry_sum {
@@ -48,9 +48,9 @@ struct index_inspection {
 void inspect_fault(struct inspection *inspection, const char *format, ...)
 {
     inspection->faults++;
-    if (inspection->faults_told >= FAULTS_TOLD_MAX)
+    if (inspection->faults_reported >= FAULTS_REPORTED_MAX)
         return;
-    inspection->faults_told++;
+    inspection->faults_reported++;
     va_list arguments;
     va_start(arguments, format);
     char *text = NULL;

@@ -17,7 +17,7 @@ struct inspection {
     const struct view *view;
     FILE *report; /* faults, a line each */
     size_t faults;
-    size_t faults_told; /* further ones are counted only */
+    size_t faults_reported; /* further ones are counted only */
     uint64_t documents;
     uint64_t entries;
     uint64_t stale; /* entries of former versions, which searches skip */

@@ -147,7 +147,7 @@ static void free_job(struct job *job)
 }
 
 /* Tries again later, or gives up. */
-static void retry(struct loader *loader, struct job *job, const char *why)
+static void retry_job(struct loader *loader, struct job *job, const char *why)
 {
     if (job->tries >= loader->options.tries) {
         note_error(loader, why);
@@ -165,7 +165,7 @@ static void finish_job(struct loader *loader, struct job *job, CURLcode result)
     curl_easy_getinfo(job->curl, CURLINFO_RESPONSE_CODE, &status);
     curl_multi_remove_handle(loader->multi, job->curl);
     if (result != CURLE_OK) {
-        retry(loader, job, curl_easy_strerror(result));
+        retry_job(loader, job, curl_easy_strerror(result));
         return;
     }
     yyjson_doc *reply = yyjson_read(job->reply.data != NULL ? job->reply.data : "", job->reply.len, 0);
@@ -174,19 +174,19 @@ static void finish_job(struct loader *loader, struct job *job, CURLcode result)
         count_items(loader, job, root);
         free_job(job);
     } else if (status == 200) {
-        retry(loader, job, "the answer to a batch does not name each document of it");
+        retry_job(loader, job, "the answer to a batch does not name each document of it");
     } else {
         const char *reason = yyjson_get_str(yyjson_obj_get(yyjson_obj_get(root, "error"), "reason"));
         bool passing = status == 429 || status == 502 || status == 503 || status == 504 || status == 507;
         if (!passing)
             job->tries = loader->options.tries;
-        retry(loader, job, reason != NULL ? reason : "the server refused the batch");
+        retry_job(loader, job, reason != NULL ? reason : "the server refused the batch");
     }
     yyjson_doc_free(reply);
 }
 
 /* Processes transfers, for at most `wait_ms`. */
-static void pump(struct loader *loader, int wait_ms)
+static void pump_transfers(struct loader *loader, int wait_ms)
 {
     int running;
     int queued;
@@ -218,7 +218,7 @@ struct buf *loader_begin(struct loader *loader, struct slice id)
     while (loader->filling == NULL) {
         loader->filling = find_free(loader);
         if (loader->filling == NULL)
-            pump(loader, 100);
+            pump_transfers(loader, 100);
     }
     struct buf *body = &loader->filling->body;
     if (loader->options.overwrite)
@@ -230,7 +230,7 @@ struct buf *loader_begin(struct loader *loader, struct slice id)
     return body;
 }
 
-static int state(const struct loader *loader)
+static int loader_state(const struct loader *loader)
 {
     return loader->broken ? TL_ERR_IO : 0;
 }
@@ -244,9 +244,9 @@ int loader_commit(struct loader *loader)
     if (job->count >= loader->options.batch_count || job->body.len >= loader->options.batch_bytes) {
         loader->filling = NULL;
         send_job(loader, job);
-        pump(loader, 0);
+        pump_transfers(loader, 0);
     }
-    return state(loader);
+    return loader_state(loader);
 }
 
 int loader_finish(struct loader *loader)
@@ -259,8 +259,8 @@ int loader_finish(struct loader *loader)
         for (unsigned i = 0; i < loader->options.jobs; i++)
             busy = busy || loader->jobs[i].busy;
         if (!busy || loader->broken)
-            return state(loader);
-        pump(loader, 100);
+            return loader_state(loader);
+        pump_transfers(loader, 100);
     }
 }
 

@@ -107,7 +107,7 @@ static void take_mode(struct lock_options *o, const char *mode, struct argp_stat
     o->mode = mode;
 }
 
-static error_t parse(int key, char *text, struct argp_state *state)
+static error_t parse_lock_option(int key, char *text, struct argp_state *state)
 {
     struct lock_options *o = state->input;
     switch (key) {
@@ -144,7 +144,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
     return 0;
 }
 
-static int complain(const struct client *client, long status, const char *what)
+static int lock_failed(const struct client *client, long status, const char *what)
 {
     fprintf(stderr, "tidelock lock: %s: %s\n", what, client_error(client, status));
     return client_exit(status);
@@ -160,7 +160,7 @@ static int open_session(struct client *client, const struct lock_options *o, str
     long status = client_request(client, "POST", "/_session", buf_as_slice(&body), o->ttl_us);
     const char *session = yyjson_get_str(yyjson_obj_get(client_json(client), "session"));
     if (status != 201 || session == NULL)
-        return complain(client, status, "no session");
+        return lock_failed(client, status, "no session");
     held->session = mem_strdup(session, strlen(session));
     return 0;
 }
@@ -179,7 +179,7 @@ static void write_target(struct buf *to, const char *target)
     buf_json_string(to, slice_from_offset(all, colon + 1));
 }
 
-static void tell_holders(yyjson_val *error)
+static void print_holders(yyjson_val *error)
 {
     size_t i;
     size_t max;
@@ -205,11 +205,11 @@ static int take_lock(struct client *client, const struct lock_options *o, struct
     long status = client_request(client, "POST", "/_lock", buf_as_slice(&body), o->wait_us + 30 * TL_SECOND);
     if (status == 409) {
         fprintf(stderr, "tidelock lock: %s\n", client_error(client, status));
-        tell_holders(yyjson_obj_get(client_json(client), "error"));
+        print_holders(yyjson_obj_get(client_json(client), "error"));
         return EXIT_NOT_GRANTED;
     }
     if (status != 200)
-        return complain(client, status, "cannot lock");
+        return lock_failed(client, status, "cannot lock");
     held->token = yyjson_get_uint(yyjson_obj_get(client_json(client), "fencing_token"));
     if (yyjson_get_bool(yyjson_obj_get(client_json(client), "index_missing")))
         fprintf(stderr, "tidelock lock: there is no index [%.*s]; the lock guards it if it is created\n",
@@ -226,7 +226,7 @@ static int begin_transaction(struct client *client, const struct lock_options *o
     long status = client_request(client, "POST", "/_transaction", buf_as_slice(&body), o->ttl_us);
     const char *transaction = yyjson_get_str(yyjson_obj_get(client_json(client), "transaction"));
     if (status != 201 || transaction == NULL)
-        return complain(client, status, "no transaction");
+        return lock_failed(client, status, "no transaction");
     held->transaction = mem_strdup(transaction, strlen(transaction));
     return 0;
 }
@@ -235,7 +235,7 @@ static int begin_transaction(struct client *client, const struct lock_options *o
  * A commit whose answer was lost may have happened. It is asked again, which the server answers as
  * it did the first time, after a restart too.
  */
-static long commit(struct client *client, const char *path, uint64_t patience_us)
+static long commit_transaction(struct client *client, const char *path, uint64_t patience_us)
 {
     const struct timespec pause = {.tv_nsec = COMMIT_PAUSE_US * 1000};
     long answer = client_request(client, "POST", path, SLICE_LIT(""), COMMIT_US);
@@ -258,10 +258,10 @@ static int end_transaction(struct client *client, const struct lock_options *o, 
         (void)!client_request(client, "POST", path.data, SLICE_LIT(""), o->ttl_us);
         return status;
     }
-    long answer = commit(client, path.data, o->ttl_us);
+    long answer = commit_transaction(client, path.data, o->ttl_us);
     if (answer == 200)
         return 0;
-    (void)complain(client, answer, "the transaction is not committed");
+    (void)lock_failed(client, answer, "the transaction is not committed");
     return EXIT_FAILED; /* COMMAND has run: 69, no server, would be wrong */
 }
 
@@ -426,7 +426,8 @@ static int lock_and_run(struct client *client, const struct lock_options *o, str
 
 int command_lock(int argc, char **argv)
 {
-    static const struct argp argp = {options, parse, "INDEX[:PATH] -- COMMAND [ARGUMENT...]", doc, NULL, NULL, NULL};
+    static const struct argp argp = {
+        options, parse_lock_option, "INDEX[:PATH] -- COMMAND [ARGUMENT...]", doc, NULL, NULL, NULL};
     struct lock_options o = {.url = ARGUMENTS_URL_DEFAULT, .wait_us = 10 * TL_SECOND, .ttl_us = 30 * TL_SECOND};
     struct client client;
     struct held held = {0};

@@ -41,7 +41,7 @@ struct table {
 /* --- Texts -------------------------------------------------------------------------------------------------------- */
 
 /* Looks at the character at `text`. Returns: its width; *ret_len is 0 where it is not to be shown. */
-static unsigned glyph(const char *text, size_t *ret_len, size_t *ret_bytes)
+static unsigned measure_glyph(const char *text, size_t *ret_len, size_t *ret_bytes)
 {
     wchar_t wide;
     mbstate_t state = {0};
@@ -58,7 +58,7 @@ static unsigned text_width(const char *text)
     unsigned width = 0;
     size_t len, bytes;
     for (; *text != '\0'; text += bytes)
-        width += glyph(text, &len, &bytes);
+        width += measure_glyph(text, &len, &bytes);
     return width;
 }
 
@@ -67,7 +67,7 @@ static const char *put_head(const char *text, unsigned *width, struct buf *to)
 {
     size_t len, bytes;
     for (; *text != '\0'; text += bytes) {
-        unsigned wide = glyph(text, &len, &bytes);
+        unsigned wide = measure_glyph(text, &len, &bytes);
         if (wide > *width)
             break;
         *width -= wide;
@@ -80,11 +80,11 @@ static const char *put_head(const char *text, unsigned *width, struct buf *to)
 }
 
 /* Returns: the end of `text` that has at most the width. */
-static const char *tail(const char *text, unsigned width)
+static const char *tail_within(const char *text, unsigned width)
 {
     size_t len, bytes;
     for (unsigned left = text_width(text); left > width; text += bytes)
-        left -= glyph(text, &len, &bytes);
+        left -= measure_glyph(text, &len, &bytes);
     return text;
 }
 
@@ -97,7 +97,7 @@ static void put_fitted(const char *text, unsigned width, struct buf *to)
         const char *rest = put_head(text, &head, to);
         left = width - width / 2 - 1 + head;
         buf_lit(to, "…");
-        text = tail(rest, left);
+        text = tail_within(rest, left);
     }
     put_head(text, &left, to);
     while (left-- > 0)
@@ -258,7 +258,7 @@ static unsigned total_width(const struct table *table)
 }
 
 /* Takes from the widest of the columns of texts. Returns: whether the table is narrow enough then. */
-static bool shrink(struct table *table, unsigned columns, unsigned least)
+static bool shrink_columns(struct table *table, unsigned columns, unsigned least)
 {
     while (total_width(table) > columns) {
         enum column widest = LOCK;
@@ -284,9 +284,9 @@ static void fit_columns(struct table *table, unsigned columns)
             table->widths[i] = width > table->widths[i] ? width : table->widths[i];
         }
     }
-    for (size_t i = 0; i < sizeof spare / sizeof *spare && !shrink(table, columns, NARROW); i++)
+    for (size_t i = 0; i < sizeof spare / sizeof *spare && !shrink_columns(table, columns, NARROW); i++)
         table->widths[spare[i]] = 0;
-    (void)shrink(table, columns, 1);
+    (void)shrink_columns(table, columns, 1);
 }
 
 /* Lines of the table when at most `shown` of each queue are shown, and one says how many more there are. */

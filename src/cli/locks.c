@@ -40,7 +40,7 @@ static const char doc[] =
     "  tidelock locks\n"
     "  tidelock locks --watch fs:/clinton\n";
 
-static error_t parse(int key, char *text, struct argp_state *state)
+static error_t parse_locks_option(int key, char *text, struct argp_state *state)
 {
     struct locks_options *o = state->input;
     switch (key) {
@@ -109,8 +109,8 @@ static bool is_missing(struct client *client, const char *index)
 }
 
 /* One look. */
-static int show(struct client *client, const struct locks_options *o, const char *path, bool terminal, bool redraw,
-                bool *ret_none)
+static int show_locks(struct client *client, const struct locks_options *o, const char *path, bool terminal,
+                      bool redraw, bool *ret_none)
 {
     tl_cleanup(buf_deinit) struct buf text = BUF_INIT(BUF_UNLIMITED);
     long status = client_request(client, "GET", path, SLICE_NONE, 10 * TL_SECOND);
@@ -133,7 +133,7 @@ static int show(struct client *client, const struct locks_options *o, const char
 
 int command_locks(int argc, char **argv)
 {
-    static const struct argp argp = {options, parse, "[INDEX[:PATH]]", doc, NULL, NULL, NULL};
+    static const struct argp argp = {options, parse_locks_option, "[INDEX[:PATH]]", doc, NULL, NULL, NULL};
     struct locks_options o = {.url = ARGUMENTS_URL_DEFAULT, .interval_us = TL_SECOND};
     struct client client;
     tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
@@ -145,7 +145,7 @@ int command_locks(int argc, char **argv)
     if (redraw)
         fputs("\033[2J", stdout);
     bool none = false;
-    int status = show(&client, &o, path.data, terminal, redraw, &none);
+    int status = show_locks(&client, &o, path.data, terminal, redraw, &none);
     if (status == 0 && none && is_missing(&client, o.index)) {
         fprintf(stderr, "tidelock locks: there is no index '%s'\n", o.index);
         status = o.watch ? 0 : 1;
@@ -153,7 +153,7 @@ int command_locks(int argc, char **argv)
     while (o.watch) {
         struct timespec pause = {(time_t)(o.interval_us / TL_SECOND), (long)(o.interval_us % TL_SECOND) * 1000};
         nanosleep(&pause, NULL);
-        status = show(&client, &o, path.data, terminal, redraw, &none);
+        status = show_locks(&client, &o, path.data, terminal, redraw, &none);
     }
     client_deinit(&client);
     return status;

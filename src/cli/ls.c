@@ -46,7 +46,7 @@ static void take_target(struct ls_options *o, char *text)
         o->path.len--;
 }
 
-static error_t parse(int key, char *text, struct argp_state *state)
+static error_t parse_ls_option(int key, char *text, struct argp_state *state)
 {
     struct ls_options *o = state->input;
     switch (key) {
@@ -188,7 +188,7 @@ static int list_by_search(const struct ls_options *o, struct client *client, siz
 
 /* --- By the tree -------------------------------------------------------------------------------------------------- */
 
-static int list(const struct ls_options *o, struct client *client, size_t *printed)
+static int list_tree(const struct ls_options *o, struct client *client, size_t *printed)
 {
     tl_cleanup(directory_deinit) struct directory directory;
     struct directory_ask ask = {
@@ -208,13 +208,13 @@ static int list(const struct ls_options *o, struct client *client, size_t *print
 
 int command_ls(int argc, char **argv)
 {
-    static const struct argp argp = {options, parse, "INDEX[:PATH]", doc, NULL, NULL, NULL};
+    static const struct argp argp = {options, parse_ls_option, "INDEX[:PATH]", doc, NULL, NULL, NULL};
     struct ls_options o = {.url = ARGUMENTS_URL_DEFAULT};
     struct client client;
     size_t printed = 0;
     arguments_parse(&argp, argc, argv, 0, &o);
     client_init_tidelock(&client, o.url);
-    int status = list(&o, &client, &printed);
+    int status = list_tree(&o, &client, &printed);
     if (status == 0 && printed == 0) {
         fprintf(stderr, "tidelock ls: '%s' has no directory '%s/'\n", escape_terminal(o.index),
                 escape_terminal_slice(o.path));

@@ -63,7 +63,7 @@ static const struct {
 };
 
 /* Returns: the command with a similar name; NULL: none. */
-static const char *meant(const char *name)
+static const char *nearest_command(const char *name)
 {
     const char *nearest = NULL;
     double best = SUGGEST_SIMILARITY_MIN;
@@ -80,9 +80,9 @@ static const char *meant(const char *name)
     return nearest;
 }
 
-static int unknown(const char *name)
+static int refuse_unknown(const char *name)
 {
-    const char *nearest = meant(name);
+    const char *nearest = nearest_command(name);
     fprintf(stderr, "tidelock: there is no command '%s'", escape_terminal(name));
     if (nearest != NULL)
         fprintf(stderr, "; did you mean '%s'?", nearest);
@@ -155,5 +155,5 @@ int main(int argc, char **argv)
         curl_global_cleanup();
         return arguments_end_output(title, status);
     }
-    return unknown(name);
+    return refuse_unknown(name);
 }

@@ -27,7 +27,7 @@
 enum { ID_BYTES = 33, SECRET_BYTES = 65, TEXT_BYTES_MAX = 512, STALL_US = 1000 };
 
 #define ATTEMPT_US (2 * TL_SECOND)
-#define TELL_US (5 * TL_SECOND)
+#define LOG_EACH_US (5 * TL_SECOND)
 #define COPY_US (600 * TL_SECOND)
 #define COPY_PAUSE_MIN_US (500 * TL_MS)    /* between two attempts to copy a checkpoint */
 #define COPY_PAUSE_MAX_US (60 * TL_SECOND) /* the same, if this host cannot store it */
@@ -132,7 +132,7 @@ bool member_is(const char *data)
     return access(path, F_OK) == 0;
 }
 
-static bool has(const char *data, const char *name)
+static bool has_file(const char *data, const char *name)
 {
     tl_cleanup(mem_freep) char *path = path_in(data, name);
     return access(path, F_OK) == 0;
@@ -147,17 +147,17 @@ struct genesis {
 };
 
 /*
- * Logs that the command log cannot be reached, and why; at most once in TELL_US. `told`: boot
+ * Logs that the command log cannot be reached, and why; at most once in LOG_EACH_US. `logged_us`: boot
  * clock of the last such line.
  */
-static void warn_unreachable(struct cmdlog *log, uint64_t *told)
+static void warn_unreachable(struct cmdlog *log, uint64_t *logged_us)
 {
-    if (clock_boot_us() - *told < TELL_US)
+    if (clock_boot_us() - *logged_us < LOG_EACH_US)
         return;
     tl_cleanup(mem_freep) char *trouble = cmdlog_etcd_last_error(log);
     log_warning("the log of the cluster cannot be reached; waiting for it (--cluster names the members of etcd): %s",
                 trouble != NULL ? trouble : "");
-    *told = clock_boot_us();
+    *logged_us = clock_boot_us();
 }
 
 static int parse_genesis(struct buf *bytes, struct genesis *ret, char **ret_reason)
@@ -182,14 +182,14 @@ static bool is_stopping(const struct member_options *o)
 static int read_genesis(const struct member_options *o, struct cmdlog *log, struct genesis *ret, char **ret_reason)
 {
     struct buf bytes = BUF_INIT(BUF_UNLIMITED);
-    uint64_t told = clock_boot_us();
+    uint64_t logged_us = clock_boot_us();
     int r;
     while ((r = cmdlog_read_genesis(log, clock_boot_us() + ATTEMPT_US, &bytes, &ret->position)) == CMDLOG_UNREACHABLE) {
         if (is_stopping(o)) {
             r = TL_ERR_STOPPED;
             break;
         }
-        warn_unreachable(log, &told);
+        warn_unreachable(log, &logged_us);
         buf_clear(&bytes);
         usleep(100 * STALL_US);
     }
@@ -258,9 +258,10 @@ static int begin_cluster(const struct member_options *o, struct identity *identi
  * Appends a genesis to the log, unless it has one. An empty directory is marked as `creating` before it
  * gets a store, so that its data is known to be of no use, also after a crash.
  */
-static int found(const struct member_options *o, struct cmdlog *log, struct identity *identity, char **ret_reason)
+static int found_cluster(const struct member_options *o, struct cmdlog *log, struct identity *identity,
+                         char **ret_reason)
 {
-    bool empty = identity->state == STATE_NONE && !has(o->data, "rocks") && !has(o->data, "log");
+    bool empty = identity->state == STATE_NONE && !has_file(o->data, "rocks") && !has_file(o->data, "log");
     int r = empty ? begin_cluster(o, identity, STATE_CREATING, ret_reason) : 0;
     if (r == 0)
         r = settle_alone(o, ret_reason);
@@ -426,8 +427,8 @@ static struct peer_address address_in(struct slice about)
     return peer;
 }
 
-/* Copies a checkpoint of a host. `tells`: why no checkpoint came is logged. Returns: whether the copy is complete. */
-static bool copy_from(const struct member_options *o, struct slice about, const char *secret, bool tells,
+/* Copies a checkpoint of a host. `logs`: why no checkpoint came is logged. Returns: whether the copy is complete. */
+static bool copy_from(const struct member_options *o, struct slice about, const char *secret, bool logs,
                       struct copy_failure *failure)
 {
     tl_cleanup(mem_freep) char *incoming = path_in(o->data, "incoming");
@@ -449,7 +450,7 @@ static bool copy_from(const struct member_options *o, struct slice about, const 
         r = note_unwritten(incoming, failure);
     if (r == 0)
         r = copy_files(&client, client_json(&client), incoming, failure);
-    if (r != 0 && failure->cause == 0 && tells && !is_stopping(o))
+    if (r != 0 && failure->cause == 0 && logs && !is_stopping(o))
         log_warning("no checkpoint came from %s: %s", url.data,
                     status != 200 ? client_error(&client, status) : error_text(r));
     if (r != 0)
@@ -460,7 +461,7 @@ static bool copy_from(const struct member_options *o, struct slice about, const 
 }
 
 /* Returns: whether a copy is complete. */
-static bool copy_from_any(const struct member_options *o, struct cmdlog *log, const char *secret, bool tells,
+static bool copy_from_any(const struct member_options *o, struct cmdlog *log, const char *secret, bool logs,
                           struct copy_failure *ret_failure)
 {
     struct cmdlog_hosts *hosts;
@@ -472,7 +473,7 @@ static bool copy_from_any(const struct member_options *o, struct cmdlog *log, co
         if (slice_equal(hosts->hosts[i].name, o->name))
             ret_failure->is_named = true;
         else
-            done = copy_from(o, hosts->hosts[i].about, secret, tells, ret_failure);
+            done = copy_from(o, hosts->hosts[i].about, secret, logs, ret_failure);
     mem_free(hosts);
     return done;
 }
@@ -500,19 +501,19 @@ static int take_copy(const char *data, char **ret_reason)
 
 /* The attempts to copy a checkpoint. */
 struct copy_attempts {
-    uint64_t told;     /* boot clock: the last line about hosts that cannot be asked */
-    int told_cause;    /* copy_failure.cause of the attempt before this one; it has been logged */
+    uint64_t logged_us; /* boot clock: the last line about hosts that cannot be asked */
+    int logged_cause;   /* copy_failure.cause of the attempt before this one; it has been logged */
     uint64_t pause_us; /* after this attempt */
 };
 
-/* Logs that no checkpoint could be copied: once if this host cannot store it, else each TELL_US. */
+/* Logs that no checkpoint could be copied: once if this host cannot store it, else each LOG_EACH_US. */
 static void warn_no_copy(const struct member_options *o, const struct copy_failure *failure,
                          struct copy_attempts *attempts)
 {
-    if (failure->cause != 0 && failure->cause != attempts->told_cause)
+    if (failure->cause != 0 && failure->cause != attempts->logged_cause)
         log_warning("this host needs a checkpoint of another one, and cannot store it: %s; trying again", failure->why);
-    attempts->told_cause = failure->cause;
-    if (clock_boot_us() - attempts->told < TELL_US)
+    attempts->logged_cause = failure->cause;
+    if (clock_boot_us() - attempts->logged_us < LOG_EACH_US)
         return;
     if (failure->cause == 0)
         log_warning("this host needs a checkpoint of another one, and no host of the cluster could be asked for it; "
@@ -521,7 +522,7 @@ static void warn_no_copy(const struct member_options *o, const struct copy_failu
         log_warning("a live host has the name of this one, %.*s; if that is not its own previous process, give this "
                     "one another --node-name",
                     SLICE_ARG(o->name));
-    attempts->told = clock_boot_us();
+    attempts->logged_us = clock_boot_us();
 }
 
 /*
@@ -538,17 +539,18 @@ static void await_attempt(const struct member_options *o, const struct copy_fail
         usleep(100 * STALL_US);
 }
 
-static int copy(const struct member_options *o, struct cmdlog *log, struct identity *identity,
-                const struct genesis *genesis, char **ret_reason)
+static int copy_member(const struct member_options *o, struct cmdlog *log, struct identity *identity,
+                       const struct genesis *genesis, char **ret_reason)
 {
-    struct copy_attempts attempts = {.told = 0};
+    struct copy_attempts attempts = {.logged_us = 0};
     snprintf(identity->cluster, sizeof identity->cluster, "%s", genesis->cluster);
     if (identity->state == STATE_NONE)
         draw_id(identity->directory);
     identity->state = STATE_COPYING;
     int r = write_identity(o->data, identity, ret_reason);
     struct copy_failure failure;
-    while (r == 0 && !copy_from_any(o, log, genesis->secret, clock_boot_us() - attempts.told >= TELL_US, &failure)) {
+    while (r == 0 &&
+           !copy_from_any(o, log, genesis->secret, clock_boot_us() - attempts.logged_us >= LOG_EACH_US, &failure)) {
         if (is_stopping(o))
             return TL_ERR_STOPPED;
         warn_no_copy(o, &failure, &attempts);
@@ -592,10 +594,11 @@ static int check_identity(const struct member_options *o, const struct identity 
                           char **ret_reason)
 {
     if (identity->state == STATE_NONE)
-        return has(o->data, "rocks") ? refuse_data(TL_ERR_BUSY, ret_reason,
-                                                   "the directory has data that is not the cluster's; a new host of a "
-                                                   "cluster starts with an empty directory")
-                                     : 0;
+        return has_file(o->data, "rocks")
+                   ? refuse_data(TL_ERR_BUSY, ret_reason,
+                                 "the directory has data that is not the cluster's; a new host of a "
+                                 "cluster starts with an empty directory")
+                   : 0;
     /* Its cluster does not exist: another host's genesis was first, and that one's data is the cluster's. */
     if (identity->state == STATE_FOUNDING && strcmp(identity->cluster, cluster) != 0)
         return refuse_data(TL_ERR_BUSY, ret_reason,
@@ -620,12 +623,12 @@ static int check_log(const struct member_options *o, struct cluster_member *memb
     cmdlog_position head;
     struct cmdlog_cursor *cursor;
     struct cmdlog_entry entry;
-    uint64_t told = clock_boot_us();
+    uint64_t logged_us = clock_boot_us();
     int r;
     while ((r = cmdlog_read_head(member->log, clock_boot_us() + ATTEMPT_US, &head)) == CMDLOG_UNREACHABLE) {
         if (is_stopping(o))
             return TL_ERR_STOPPED;
-        warn_unreachable(member->log, &told);
+        warn_unreachable(member->log, &logged_us);
         usleep(100 * STALL_US);
     }
     if (r == 0 && member->position > head && member->position > genesis)
@@ -641,7 +644,7 @@ static int check_log(const struct member_options *o, struct cluster_member *memb
     if ((r = cmdlog_follow(member->log, member->position + 1, &cursor)) != 0)
         return r;
     while ((r = cmdlog_next(cursor, &entry)) == CMDLOG_END && !is_stopping(o)) {
-        warn_unreachable(member->log, &told);
+        warn_unreachable(member->log, &logged_us);
         (void)!cmdlog_await(cursor, clock_boot_us() + ATTEMPT_US);
     }
     cmdlog_unfollow(cursor);
@@ -662,7 +665,7 @@ static int open_member_store(const struct member_options *o, struct cluster_memb
                     "copying a checkpoint of another host");
         store_close(member->store);
         member->store = NULL;
-        if ((r = copy(o, member->log, identity, genesis, ret_reason)) != 0)
+        if ((r = copy_member(o, member->log, identity, genesis, ret_reason)) != 0)
             break;
     }
     return r;
@@ -700,7 +703,7 @@ static int forget_own_log(const struct member_options *o)
 }
 
 /*
- * Continues with a directory of state `creating`, which was empty before found(): as `founding`, or, if
+ * Continues with a directory of state `creating`, which was empty before found_cluster(): as `founding`, or, if
  * another host made the cluster at the same time, as one into which a checkpoint is copied.
  */
 static int settle_creation(const struct member_options *o, struct identity *identity, const struct genesis *genesis,
@@ -745,7 +748,7 @@ static int check_prefix(const struct member_options *o, char **ret_reason)
                        SLICE_ARG(o->log.url), SLICE_ARG(part));
 }
 
-static int become(const struct member_options *o, struct cluster_member *member, char **ret_reason)
+static int become_member(const struct member_options *o, struct cluster_member *member, char **ret_reason)
 {
     struct identity identity;
     struct genesis genesis = {.position = 0};
@@ -760,7 +763,7 @@ static int become(const struct member_options *o, struct cluster_member *member,
             "a backup (docs/cluster.md, \"Backup\")",
             identity.cluster, SLICE_ARG(o->log.url));
     if (r == CMDLOG_NOT_FOUND && (r = check_prefix(o, ret_reason)) == 0 &&
-        (r = found(o, member->log, &identity, ret_reason)) == 0)
+        (r = found_cluster(o, member->log, &identity, ret_reason)) == 0)
         r = read_genesis(o, member->log, &genesis, ret_reason);
     if (r == 0)
         warn_of_foreign_keys(member->log);
@@ -769,7 +772,7 @@ static int become(const struct member_options *o, struct cluster_member *member,
     if (r == 0)
         r = check_identity(o, &identity, genesis.cluster, ret_reason);
     if (r == 0 && (identity.state == STATE_NONE || identity.state == STATE_COPYING))
-        r = copy(o, member->log, &identity, &genesis, ret_reason);
+        r = copy_member(o, member->log, &identity, &genesis, ret_reason);
     if (r == 0 && identity.state == STATE_FOUNDING)
         r = open_store(o, member, ret_reason);
     else if (r == 0)
@@ -800,7 +803,7 @@ int member_open(const struct member_options *o, struct cluster_member *ret, char
 {
     *ret = (struct cluster_member){0};
     *ret_reason = NULL;
-    if (has(o->data, "differs"))
+    if (has_file(o->data, "differs"))
         return refuse_data(
             TL_ERR_CORRUPT, ret_reason,
             "this host's state differed from that of the others at the same log position; start it with an "
@@ -809,7 +812,7 @@ int member_open(const struct member_options *o, struct cluster_member *ret, char
     if (mkdir(o->data, 0700) != 0 && errno != EEXIST)
         return refuse_data(TL_ERR_IO, ret_reason, "%s: %s", o->data, strerror(errno));
     int r = cmdlog_etcd_open(&o->log, &ret->log, ret_reason);
-    return r == 0 ? become(o, ret, ret_reason) : r;
+    return r == 0 ? become_member(o, ret, ret_reason) : r;
 }
 
 /* Compares the directory with the log's genesis. Returns: as member_open_log(). */

@@ -36,7 +36,7 @@ static const char doc[] = "Rename a directory with all of its content, or a file
                           "  tidelock mv fs /clinton /bill\n"
                           "  tidelock lock fs:/clinton -- tidelock mv fs /clinton /bill\n";
 
-static error_t parse(int key, char *text, struct argp_state *state)
+static error_t parse_mv_option(int key, char *text, struct argp_state *state)
 {
     struct mv_options *o = state->input;
     switch (key) {
@@ -68,7 +68,7 @@ static void add_param(struct buf *path, char *before, const char *name, const ch
 
 int command_mv(int argc, char **argv)
 {
-    static const struct argp argp = {options, parse, "INDEX FROM TO", doc, NULL, NULL, NULL};
+    static const struct argp argp = {options, parse_mv_option, "INDEX FROM TO", doc, NULL, NULL, NULL};
     struct mv_options o = {.url = ARGUMENTS_URL_DEFAULT,
                            .session = getenv("TIDELOCK_SESSION"),
                            .transaction = getenv("TIDELOCK_TRANSACTION")};

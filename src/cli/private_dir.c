@@ -21,7 +21,7 @@ void private_dir_begin(void)
 }
 
 /* Links are left alone: what they lead to is not ours. */
-static int tighten(const char *path, const struct stat *info, int kind, struct FTW *place)
+static int tighten_entry(const char *path, const struct stat *info, int kind, struct FTW *place)
 {
     (void)place;
     if ((kind == FTW_F || kind == FTW_D) && (info->st_mode & OTHERS) != 0)
@@ -48,7 +48,7 @@ void private_dir_tighten(const char *path)
     static const char *const folders[] = {"rocks", "log"};
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
         if (asprintf(&inside, "%s/%s", path, folders[i]) >= 0) {
-            (void)nftw(inside, tighten, FILES_OPEN, FTW_PHYS);
+            (void)nftw(inside, tighten_entry, FILES_OPEN, FTW_PHYS);
             mem_free(inside);
         }
     static const char *const files[] = {"FORMAT", "SYNCED", "boot", "at-work"};

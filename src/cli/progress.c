@@ -44,7 +44,7 @@ static void show_bar(const struct progress *progress)
     fprintf(stderr, "[%s] %3u%% ", bar, (unsigned)(progress->done * 100 / progress->total));
 }
 
-static void show(struct progress *progress)
+static void show_progress(struct progress *progress)
 {
     double seconds = progress_seconds(progress);
     double rate = seconds > 0 ? (double)progress->done / seconds : 0;
@@ -78,7 +78,7 @@ void progress_set(struct progress *progress, uint64_t done)
     progress->done = done;
     uint64_t every = progress->terminal ? TERMINAL_EVERY_US : PLAIN_EVERY_US;
     if (!progress->quiet && clock_boot_us() - progress->shown_us >= every)
-        show(progress);
+        show_progress(progress);
 }
 
 void progress_end(struct progress *progress)
@@ -86,7 +86,7 @@ void progress_end(struct progress *progress)
     if (progress->quiet)
         return;
     flockfile(stderr);
-    show(progress);
+    show_progress(progress);
     if (progress->terminal)
         fputs("\n", stderr);
     bar_shown = false;

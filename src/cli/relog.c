@@ -34,7 +34,7 @@ static char *path_of(const char *folder, const char *name)
     return buf_detach(&path, &(size_t){0});
 }
 
-static int fail(const char *path)
+static int fail_path(const char *path)
 {
     fprintf(stderr, "tidelock: %s: %s\n", escape_terminal(path), strerror(errno));
     return -1;
@@ -45,12 +45,13 @@ static int copy_file(const char *from, const char *to)
     char bytes[65536];
     ssize_t len = 0;
     int in = open(from, O_RDONLY | O_NOFOLLOW | O_CLOEXEC), out = -1;
-    int r =
-        in < 0 || (out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600)) < 0 ? fail(in < 0 ? from : to) : 0;
+    int r = in < 0 || (out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600)) < 0
+                ? fail_path(in < 0 ? from : to)
+                : 0;
     while (r == 0 && (len = read(in, bytes, sizeof bytes)) > 0)
-        r = file_write_all(out, bytes, (size_t)len) == 0 ? 0 : fail(to);
+        r = file_write_all(out, bytes, (size_t)len) == 0 ? 0 : fail_path(to);
     if (r == 0 && (len < 0 || fsync(out) != 0))
-        r = fail(len < 0 ? from : to);
+        r = fail_path(len < 0 ? from : to);
     if (in >= 0)
         close(in);
     if (out >= 0)
@@ -59,11 +60,11 @@ static int copy_file(const char *from, const char *to)
 }
 
 /* Copies a folder with its content, or removes it (`to` NULL). */
-static int walk(const char *from, const char *to)
+static int copy_folder(const char *from, const char *to)
 {
     char *paths[] = {(char *)(uintptr_t)from, NULL};
     FTS *walk = fts_open(paths, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
-    int r = walk == NULL ? fail(from) : 0;
+    int r = walk == NULL ? fail_path(from) : 0;
     for (FTSENT *entry; r == 0 && (entry = fts_read(walk)) != NULL;) {
         if (to == NULL) {
             if (entry->fts_info != FTS_D)
@@ -74,11 +75,11 @@ static int walk(const char *from, const char *to)
         buf_printf(&target, "%s%s", to, entry->fts_path + strlen(from));
         buf_byte(&target, '\0');
         if (entry->fts_info == FTS_D)
-            r = mkdir(target.data, 0700) == 0 ? 0 : fail(target.data);
+            r = mkdir(target.data, 0700) == 0 ? 0 : fail_path(target.data);
         else if (entry->fts_info == FTS_F)
             r = copy_file(entry->fts_path, target.data);
         else if (entry->fts_info == FTS_DNR || entry->fts_info == FTS_ERR)
-            r = fail(entry->fts_path);
+            r = fail_path(entry->fts_path);
         buf_deinit(&target);
     }
     if (walk != NULL)
@@ -90,10 +91,10 @@ static int walk(const char *from, const char *to)
  * Links or copies the segments of a log's folder into another. Two folders may have the same
  * segment.
  */
-static int gather(const char *folder, const char *into)
+static int gather_segments(const char *folder, const char *into)
 {
     DIR *listing = opendir(folder);
-    int r = listing == NULL ? fail(folder) : 0;
+    int r = listing == NULL ? fail_path(folder) : 0;
     for (struct dirent *entry; r == 0 && (entry = readdir(listing)) != NULL;) {
         if (strstr(entry->d_name, ".segment") == NULL && strcmp(entry->d_name, "durable") != 0)
             continue;
@@ -110,7 +111,7 @@ static int gather(const char *folder, const char *into)
 
 /* --- Logs --------------------------------------------------------------------------------------------------------- */
 
-static int complain(const char *what, int code, char *reason)
+static int relog_failed(const char *what, int code, char *reason)
 {
     fprintf(stderr, "tidelock: %s: %s\n", escape_terminal(what),
             reason != NULL ? escape_terminal(reason) : error_text(code));
@@ -126,7 +127,7 @@ static int open_log(const char *path, bool read_only, struct cmdlog **ret_log)
     int r = cmdlog_disk_open(path, &disk);
     if (r == 0)
         r = cmdlog_file_open(disk, &opening, ret_log, &reason);
-    return r == 0 ? 0 : complain(path, r, reason);
+    return r == 0 ? 0 : relog_failed(path, r, reason);
 }
 
 /* Checks, before it is copied, that a directory may be a backup. Returns: 0; -1, with the reason printed. */
@@ -153,7 +154,7 @@ static int read_backup(const char *path, struct recovered *ret_store, tl_ts *ret
         *ret_ts = core_last_ts(durable.core);
     }
     durable_close(&durable);
-    return r == 0 ? 0 : complain(path, r, reason);
+    return r == 0 ? 0 : relog_failed(path, r, reason);
 }
 
 /*
@@ -247,7 +248,7 @@ static int check_lineage(const struct relog_options *o, struct cmdlog *from, str
     if (r == 0)
         r = cmdlog_lineage_fits(&lineage, &store->lineage) ? compare_entries(from, to, first, last) : 1;
     if (r < 0)
-        return complain("the log", r, NULL);
+        return relog_failed("the log", r, NULL);
     if (r > 0)
         fprintf(
             stderr,
@@ -257,8 +258,8 @@ static int check_lineage(const struct relog_options *o, struct cmdlog *from, str
     return r == 0 ? 0 : -1;
 }
 
-static int join(const struct relog_options *o, struct cmdlog *from, struct cmdlog *to, const struct recovered *store,
-                struct relogged *restored)
+static int join_logs(const struct relog_options *o, struct cmdlog *from, struct cmdlog *to,
+                     const struct recovered *store, struct relogged *restored)
 {
     struct cmdlog_head have, head;
     cmdlog_head(to, &have);
@@ -287,25 +288,25 @@ static int join(const struct relog_options *o, struct cmdlog *from, struct cmdlo
     if (o->from != NULL && check_lineage(o, from, to, store, have.appended) != 0)
         return -1;
     int r = append_entries(o, from, to, restored);
-    return r == 0 ? 0 : complain("the log", r == CMDLOG_TRIMMED ? TL_ERR_CORRUPT : r, NULL);
+    return r == 0 ? 0 : relog_failed("the log", r == CMDLOG_TRIMMED ? TL_ERR_CORRUPT : r, NULL);
 }
 
 /* --- All of it ---------------------------------------------------------------------------------------------------- */
 
-static int fill(const struct relog_options *o, const char *part, const char *merged, struct relogged *restored)
+static int fill_part(const struct relog_options *o, const char *part, const char *merged, struct relogged *restored)
 {
     tl_cleanup(mem_freep) char *own = path_of(part, "log");
     struct cmdlog *from = NULL, *to = NULL;
     struct recovered store = {0};
     int r = o->from != NULL ? check_backup(o->from) : 0;
     if (r == 0)
-        r = mkdir(merged, 0700) == 0 ? 0 : fail(merged);
+        r = mkdir(merged, 0700) == 0 ? 0 : fail_path(merged);
     for (int i = 0; r == 0 && i < o->log_count; i++)
-        r = gather(o->logs[i], merged);
+        r = gather_segments(o->logs[i], merged);
     if (r == 0 && o->from == NULL)
-        r = mkdir(part, 0700) == 0 ? 0 : fail(part);
+        r = mkdir(part, 0700) == 0 ? 0 : fail_path(part);
     if (r == 0 && o->from != NULL)
-        r = walk(o->from, part);
+        r = copy_folder(o->from, part);
     if (r == 0 && o->from != NULL)
         r = read_backup(part, &store, &restored->newest);
     if (r == 0 && restored->newest > o->until) {
@@ -318,7 +319,7 @@ static int fill(const struct relog_options *o, const char *part, const char *mer
     if (r == 0)
         r = open_log(own, false, &to);
     if (r == 0)
-        r = join(o, from, to, &store, restored);
+        r = join_logs(o, from, to, &store, restored);
     cmdlog_close(from);
     cmdlog_close(to);
     return r;
@@ -330,10 +331,10 @@ int relog_make(const struct relog_options *o, const char *directory, struct relo
     buf_printf(&merged, "%s.log", directory);
     buf_byte(&merged, '\0');
     *ret = (struct relogged){0};
-    int r = fill(o, directory, merged.data, ret);
-    (void)walk(merged.data, NULL);
+    int r = fill_part(o, directory, merged.data, ret);
+    (void)copy_folder(merged.data, NULL);
     if (r != 0)
-        (void)walk(directory, NULL);
+        (void)copy_folder(directory, NULL);
     return r;
 }
 
@@ -341,18 +342,18 @@ int relog_copy_store(const char *data, const char *directory)
 {
     tl_cleanup(mem_freep) char *store = path_of(data, "rocks"), *format = path_of(data, "FORMAT");
     tl_cleanup(mem_freep) char *to_store = path_of(directory, "rocks"), *to_format = path_of(directory, "FORMAT");
-    int r = mkdir(directory, 0700) == 0 ? 0 : fail(directory);
+    int r = mkdir(directory, 0700) == 0 ? 0 : fail_path(directory);
     if (r != 0)
         return r;
-    r = walk(store, to_store);
+    r = copy_folder(store, to_store);
     if (r == 0 && access(format, F_OK) == 0)
         r = copy_file(format, to_format);
     if (r != 0)
-        (void)walk(directory, NULL);
+        (void)copy_folder(directory, NULL);
     return r;
 }
 
 void relog_remove(const char *directory)
 {
-    (void)walk(directory, NULL);
+    (void)copy_folder(directory, NULL);
 }

@@ -14,7 +14,7 @@
 #include "core/step/core.h"
 #include "journal/cluster_replay.h"
 
-static int complain(const char *what, int code, char *reason)
+static int replay_failed(const char *what, int code, char *reason)
 {
     printf("%s: %s\n", escape_terminal(what), reason != NULL ? escape_terminal(reason) : error_text(code));
     mem_free(reason);
@@ -36,7 +36,7 @@ static void close_replayed(struct durable *replayed)
  * Prints what may explain a difference. `from_first`: the log was applied from its first entry.
  * Returns: 1.
  */
-static int explain(const struct durable *made, bool from_first)
+static int explain_difference(const struct durable *made, bool from_first)
 {
     if (made->recovered.other_build != 0)
         printf("replayed: another build wrote the log up to entry %" PRIu64
@@ -49,7 +49,7 @@ static int explain(const struct durable *made, bool from_first)
     return 1;
 }
 
-static int compare(const struct durable *there, const struct durable *made, bool from_first)
+static int compare_states(const struct durable *there, const struct durable *made, bool from_first)
 {
     uint64_t digest_there = 0, digest_made = 0;
     if (made->recovered.position != there->recovered.checkpoint) {
@@ -60,21 +60,21 @@ static int compare(const struct durable *there, const struct durable *made, bool
     if (made->recovered.differs != 0) {
         printf("replayed: the state differs from the recorded one, first at entry %" PRIu64 "\n",
                made->recovered.differs);
-        return explain(made, from_first);
+        return explain_difference(made, from_first);
     }
     if (core_chain(made->core) != core_chain(there->core)) {
         printf("replayed: the writes differ from the recorded ones, after the last entry with a record of the state\n");
-        return explain(made, from_first);
+        return explain_difference(made, from_first);
     }
     int r = core_digest(there->core, &digest_there);
     if (r == 0)
         r = core_digest(made->core, &digest_made);
     if (r != 0)
-        return complain("replayed", r, NULL);
+        return replay_failed("replayed", r, NULL);
     if (digest_made != digest_there) {
         printf("replayed: the writes are equal, but the state of the store differs: the store was changed by something "
                "other than commands\n");
-        return explain(made, from_first);
+        return explain_difference(made, from_first);
     }
     return 0;
 }
@@ -118,7 +118,7 @@ int replayed_compare(const char *data, const struct durable *durable, const stru
     struct store_options opening = {.directory = slice_from(directory.data)};
     int r = durable_open(&opening, &limits, NULL, &replayed, &reason);
     bool from_first = options->from == NULL;
-    int status = r != 0 ? complain("replayed", r, reason) : compare(durable, &replayed, from_first);
+    int status = r != 0 ? replay_failed("replayed", r, reason) : compare_states(durable, &replayed, from_first);
     if (status == 0)
         print_equal(&replayed, made.entries, from_first);
     close_replayed(&replayed);
@@ -208,7 +208,7 @@ static int replay_cluster(const char *directory, struct cmdlog *log, cmdlog_posi
     if (r == 0)
         r = recover_begin(store, &limits, &core, &position, &log_bytes, &reason);
     if (r != 0) {
-        status = complain("replayed", r, reason);
+        status = replay_failed("replayed", r, reason);
     } else if ((r = cluster_replay(core, log, checkpoint, SILENCE_US, &replay)) != 0) {
         status = complain_of_log(r, log, checkpoint);
     } else if (replay.head <= checkpoint) {

@@ -153,7 +153,7 @@ bool replica_gives_up(const struct client *client)
     return !atomic_compare_exchange_strong(&stopped_us, &since, now) && now - since > LAST_ANSWERS_US;
 }
 
-static error_t parse(int key, char *text, struct argp_state *state)
+static error_t parse_replicate_option(int key, char *text, struct argp_state *state)
 {
     struct replica_options *o = state->input;
     switch (key) {
@@ -357,7 +357,7 @@ static int write_target(struct replica *replica)
     return r == REPLICA_REPLACED ? REPLICA_STOPPED : r;
 }
 
-static int replicate(struct replica *replica)
+static int replicate_source(struct replica *replica)
 {
     const struct replica_options *o = replica->options;
     int r = read_source(replica);
@@ -400,13 +400,14 @@ static int end_stopped(const struct replica_options *o)
 /*
  * Refreshes the target after --once and --repair, and prints the summary. Returns: the exit status.
  */
-static int end_replicate(struct replica *replica, int r)
+static int end_replication(struct replica *replica, int r)
 {
-    struct lanes_figures figures = replica->lanes == NULL ? (struct lanes_figures){0} : lanes_figures(replica->lanes);
+    struct lanes_figures sent_counts =
+        replica->lanes == NULL ? (struct lanes_figures){0} : lanes_figures(replica->lanes);
     if (r == 0 && replica->lanes != NULL && (replica->options->once || replica->options->repair))
         (void)!target_ask(&replica->target, "POST", "/_refresh", SLICE_LIT(""));
     if (r == 0 && replica->lanes != NULL && !replica->options->quiet)
-        replica_print("%llu documents sent%s", (unsigned long long)figures.sent,
+        replica_print("%llu documents sent%s", (unsigned long long)sent_counts.sent,
                       replica->options->once && !replica->unequal && replica->newer == 0 ? "; the copy is complete"
                                                                                          : "");
     struct suspects_state suspects =
@@ -417,9 +418,9 @@ static int end_replicate(struct replica *replica, int r)
         replica_print("all documents are to be compared by the next one, since requests may be without an answer");
     else if (suspects.count > 0 && !replica->options->quiet)
         replica_print("%zu documents of requests without an answer are to be compared by the next one", suspects.count);
-    if (figures.refused > 0)
+    if (sent_counts.refused > 0)
         replica_print("the target has refused %llu: they are in its index .tidelock-replicate-refused",
-                      (unsigned long long)figures.refused);
+                      (unsigned long long)sent_counts.refused);
     if (replica->newer > 0)
         replica_print("%llu documents of the target have versions above the source's timestamp, so that it keeps them: "
                       "another program has written them",
@@ -427,12 +428,12 @@ static int end_replicate(struct replica *replica, int r)
     bool unequal = replica->unequal || replica->newer > 0;
     if (r == REPLICA_STOPPED)
         return end_stopped(replica->options);
-    return r == 0 && (figures.refused > 0 || unequal) ? REPLICA_FAILED : r;
+    return r == 0 && (sent_counts.refused > 0 || unequal) ? REPLICA_FAILED : r;
 }
 
 int command_replicate(int argc, char **argv)
 {
-    static const struct argp argp = {options, parse, NULL, doc, NULL, NULL, NULL};
+    static const struct argp argp = {options, parse_replicate_option, NULL, doc, NULL, NULL, NULL};
     struct replica_options o = {.from = ARGUMENTS_URL_DEFAULT,
                                 .prefix = "",
                                 .name = "default",
@@ -450,7 +451,7 @@ int command_replicate(int argc, char **argv)
     source_client_init(&replica.feed, replica.hosts);
     source_client_init(&replica.teller, replica.hosts);
     replica.source.raw_numbers = true;
-    int r = end_replicate(&replica, replicate(&replica));
+    int r = end_replication(&replica, replicate_source(&replica));
     lanes_free(replica.lanes);
     suspects_free(replica.suspects);
     identities_free(replica.identities);

@@ -44,7 +44,7 @@ static const char doc[] =
     "      --log old-data/log --until 1795440085045274 --data restored\n"
     "  tidelock serve --data restored\n";
 
-static error_t parse(int key, char *text, struct argp_state *state)
+static error_t parse_restore_option(int key, char *text, struct argp_state *state)
 {
     struct restore_options *o = state->input;
     char *end;
@@ -76,7 +76,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
 
 int command_restore(int argc, char **argv)
 {
-    static const struct argp argp = {options, parse, NULL, doc, NULL, NULL, NULL};
+    static const struct argp argp = {options, parse_restore_option, NULL, doc, NULL, NULL, NULL};
     struct restore_options o = {.relog = {.until = TL_TS_MAX, .last = UINT64_MAX}};
     struct relogged made;
     arguments_parse(&argp, argc, argv, 0, &o);

@@ -464,13 +464,7 @@ static void check_cluster(const struct argp_state *state, const struct serve_opt
         (void)cluster_options_check_pair(state, &o->cluster);
 }
 
-static void check_poison(const struct argp_state *state, const struct serve_options *o)
-{
-    if (o->poison.skip != 0 && o->poison.retry != 0)
-        arguments_error(state, "--skip-entry and --retry-entry: one or the other");
-}
-
-static error_t parse(int key, char *text, struct argp_state *state)
+static error_t parse_serve_option(int key, char *text, struct argp_state *state)
 {
     struct serve_options *o = state->input;
     switch (key) {
@@ -593,7 +587,8 @@ static error_t parse(int key, char *text, struct argp_state *state)
         if (o->cluster.url != NULL && !cmdlog_is_host_name(slice_from(o->node_name)))
             arguments_error(state, "--node-name: in a cluster, of letters, digits, '.', '_' and '-'");
         check_cluster(state, o);
-        check_poison(state, o);
+        if (o->poison.skip != 0 && o->poison.retry != 0)
+            arguments_error(state, "--skip-entry and --retry-entry: one or the other");
         check_reach(state, o);
         if (o->archive.directory == NULL && (o->archive.keep_us != 0 || o->archive.keep_bytes != 0))
             arguments_error(state, "--log-keep needs --log-archive");
@@ -700,7 +695,7 @@ static void share_memory(struct server *server, struct serve_options *o)
         o->http.bodies_bytes_max = bytes / 2;
 }
 
-static int complain(int code, const char *what, char *reason)
+static int serve_failed(int code, const char *what, char *reason)
 {
     log_error("%s: %s", what, reason != NULL ? reason : error_text(code));
     mem_free(reason);
@@ -713,7 +708,7 @@ static void handle_exchange(void *context, struct exchange *exchange)
     api_handle(server->api, exchange);
 }
 
-static tl_ts timestamp(void *context)
+static tl_ts stable_timestamp(void *context)
 {
     const struct server *server = context;
     return journal_stable(server->journal);
@@ -739,10 +734,10 @@ static void start_input_barrier(void *context)
 static int open_http(struct server *server, const struct http_options *http)
 {
     char *reason = NULL;
-    struct http_handler handler = {.handle = handle_exchange, .timestamp = timestamp, .context = server};
+    struct http_handler handler = {.handle = handle_exchange, .timestamp = stable_timestamp, .context = server};
     int r = http_open(http, &handler, &server->http, &reason);
     server->tls = http->tls.cert != NULL;
-    return r == 0 ? 0 : complain(r, "cannot start", reason);
+    return r == 0 ? 0 : serve_failed(r, "cannot start", reason);
 }
 
 static char *address_of(const struct serve_options *o)
@@ -804,15 +799,15 @@ static int open_member(struct server *server, struct serve_options *o)
                                           .journal = &o->journal,
                                           .poison = o->poison};
     if (o->archive.directory != NULL)
-        return complain(TL_ERR_IO, "--log-archive", mem_strdup("a host of a cluster has no log of its own", 41));
+        return serve_failed(TL_ERR_IO, "--log-archive", mem_strdup("a host of a cluster has no log of its own", 41));
     if ((!etcd_tls && host_tls_check_client(o->cluster.ca, o->cluster.cert, o->cluster.key, &reason) != 0) ||
         (cluster.tls && host_tls_check(o->http.tls.cert, o->cluster.ca, server->address, &reason) != 0))
-        return complain(TL_ERR_IO, "cannot start", reason);
+        return serve_failed(TL_ERR_IO, "cannot start", reason);
     be_client_of_hosts(o);
     warn_of_loopback(o, server->address);
     int r = member_open(&wanted, member, &reason);
     if (r != 0)
-        return r == TL_ERR_STOPPED ? r : complain(r, o->data, reason);
+        return r == TL_ERR_STOPPED ? r : serve_failed(r, o->data, reason);
     private_dir_tighten(o->data);
     hosts_clear_checkpoints(slice_from(o->data));
     cluster.about = slice_from(member->about);
@@ -825,7 +820,7 @@ static int open_member(struct server *server, struct serve_options *o)
     o->journal.skips = member->skips;
     r = journal_open_cluster(member->core, member->store, &o->journal, &server->journal, &reason);
     o->journal.cluster = NULL;
-    return r == 0 || r == TL_ERR_STOPPED ? r : complain(r, "the cluster refuses this host", reason);
+    return r == 0 || r == TL_ERR_STOPPED ? r : serve_failed(r, "the cluster refuses this host", reason);
 }
 
 /*
@@ -838,11 +833,12 @@ static int open_alone(struct server *server, struct serve_options *o)
     struct durable *durable = &server->durable;
     struct core_limits limits = core_limits_default(); /* until the log has a command with other ones */
     if (member_is(o->data))
-        return complain(TL_ERR_BUSY, o->data, mem_strdup("the directory is a host's of a cluster: give --cluster", 54));
+        return serve_failed(TL_ERR_BUSY, o->data,
+                            mem_strdup("the directory is a host's of a cluster: give --cluster", 54));
     durable->choice = o->poison;
     int r = durable_open(&o->store, &limits, o->archive.directory != NULL ? &o->archive : NULL, durable, &reason);
     if (r != 0)
-        return complain(r, o->data, reason);
+        return serve_failed(r, o->data, reason);
     private_dir_tighten(o->data);
     if (durable->recovered.differs != 0)
         log_error("the state differs from the one that was recorded at entry %" PRIu64
@@ -859,7 +855,7 @@ static int open_alone(struct server *server, struct serve_options *o)
     o->journal.log_replayed_bytes = durable->recovered.replayed_bytes;
     o->journal.host_crashed = durable->machine_lost;
     if ((r = journal_open_local(durable->core, durable->store, &o->journal, &server->journal)) != 0)
-        return complain(r, "cannot start the journal", NULL);
+        return serve_failed(r, "cannot start the journal", NULL);
     durable_settle(o->store.directory);
     return 0;
 }
@@ -876,16 +872,16 @@ static int server_open(struct server *server, struct serve_options *o)
     if (r != 0)
         return r;
     if (o->backups != NULL && (r = backup_folder_open(o->backups, o->data, &server->backups, &reason)) != 0)
-        return complain(r, "cannot start", reason);
+        return serve_failed(r, "cannot start", reason);
     if (o->cluster.url != NULL) {
         if ((r = host_sender_open(&server->sender)) != 0)
-            return complain(r, "cannot start", NULL);
+            return serve_failed(r, "cannot start", NULL);
         o->api.hosts = host_sender_ops(server->sender);
     }
     o->api.cluster_secret = o->cluster.url != NULL ? slice_from(server->member.secret) : SLICE_NONE;
     o->api.backups = server->backups == NULL ? SLICE_NONE : slice_from(server->backups);
     if ((r = api_open(server->journal, store, &o->api, &server->api)) != 0)
-        return complain(r, "cannot start the api", NULL);
+        return serve_failed(r, "cannot start the api", NULL);
     if ((r = open_http(server, &o->http)) == 0)
         journal_set_input_barrier(server->journal,
                                   &(struct journal_input_barrier){.start = start_input_barrier, .context = server});
@@ -902,7 +898,7 @@ static int server_open(struct server *server, struct serve_options *o)
 /*
  * Waits for the requests in flight, at most grace_us. Returns: false if some are still in flight.
  */
-static bool drain(struct server *server, uint64_t grace_us)
+static bool drain_requests(struct server *server, uint64_t grace_us)
 {
     while (grace_us > STOP_AGAIN_US) {
         if (http_drain(server->http, STOP_AGAIN_US))
@@ -917,7 +913,7 @@ static bool drain(struct server *server, uint64_t grace_us)
  * Waits without limit until no request uses the api. Each one ends by itself, on a loaded machine
  * after a delay.
  */
-static void settle(struct server *server)
+static void wait_for_requests(struct server *server)
 {
     for (unsigned tries = 1; !http_settled(server->http, STOP_AGAIN_US); tries++) {
         api_stop(server->api);
@@ -936,11 +932,11 @@ static void server_close(struct server *server, uint64_t grace_us)
     if (server->http != NULL) {
         http_quiesce(server->http);
         api_stop(server->api);
-        if (!drain(server, grace_us))
+        if (!drain_requests(server, grace_us))
             log_warning("some requests did not finish in time; they are refused");
         api_cancel(server->api);
         (void)http_drain(server->http, CANCELLED_US);
-        settle(server);
+        wait_for_requests(server);
     }
     if (server->journal != NULL)
         journal_stop(server->journal);
@@ -997,11 +993,6 @@ static bool has_ended(struct stopper *stopper)
     return ended;
 }
 
-static bool same(const struct config_line *a, const struct config_line *b)
-{
-    return a != NULL && b != NULL && strcmp(a->value, b->value) == 0;
-}
-
 /* Applies the log level of the file. `line` NULL: the file has none, so the default is set. */
 static void change_level(const struct serve_options *o, const struct config_line *line)
 {
@@ -1019,7 +1010,7 @@ static void change_level(const struct serve_options *o, const struct config_line
 static void apply_change(const struct serve_options *o, const struct config_line *before, const struct config_line *now)
 {
     const char *name = now != NULL ? now->name : before->name;
-    if (same(before, now))
+    if (before != NULL && now != NULL && strcmp(before->value, now->value) == 0)
         return;
     if (strcmp(name, "log-level") == 0)
         change_level(o, now);
@@ -1065,7 +1056,7 @@ static int reload_tls(struct server *server, char **ret_reason)
  * Reads the configuration and TLS files again. The server continues in any case; an invalid file
  * changes nothing.
  */
-static void reload(struct server *server)
+static void reload_files(struct server *server)
 {
     char *reason = NULL;
     if (server->options->config.path != NULL)
@@ -1084,7 +1075,7 @@ static void read_again(struct stopper *stopper)
     pthread_mutex_lock(&stopper->lock);
     stopper->missed = stopper->server == NULL;
     if (stopper->server != NULL)
-        reload(stopper->server);
+        reload_files(stopper->server);
     pthread_mutex_unlock(&stopper->lock);
 }
 
@@ -1094,7 +1085,7 @@ static void stopper_serve(struct stopper *stopper, struct server *server)
     pthread_mutex_lock(&stopper->lock);
     stopper->server = server;
     if (server != NULL && stopper->missed)
-        reload(server);
+        reload_files(server);
     pthread_mutex_unlock(&stopper->lock);
 }
 
@@ -1175,7 +1166,7 @@ static void stopper_end(struct stopper *stopper)
     pthread_mutex_destroy(&stopper->lock);
 }
 
-static void announce(const struct server *server, const char *host)
+static void announce_ready(const struct server *server, const char *host)
 {
     bool v6 = strchr(host, ':') != NULL;
     printf("ready on %s://%s%s%s:%u\n", server->tls ? "https" : "http", v6 ? "[" : "", host, v6 ? "]" : "",
@@ -1186,7 +1177,7 @@ static void announce(const struct server *server, const char *host)
     clearerr(stdout);
 }
 
-static void defaults(struct serve_options *o, char host_name[static 65])
+static void set_defaults(struct serve_options *o, char host_name[static 65])
 {
     *o = (struct serve_options){
         .data = "./tidelock-data",
@@ -1212,7 +1203,7 @@ static void defaults(struct serve_options *o, char host_name[static 65])
  * Copies options that several layers use to each of them, and derives the defaults that depend on
  * others.
  */
-static void share(struct serve_options *o)
+static void share_options(struct serve_options *o)
 {
     if (o->stop_us == 0)
         o->stop_us = o->grace_us + 20 * TL_SECOND;
@@ -1232,20 +1223,13 @@ static void share(struct serve_options *o)
     o->api.zoneinfo = slice_from(o->zoneinfo);
 }
 
-/* Returns: grace_us, at most half of stop_us, so that the rest of the stop has enough time. */
-static uint64_t grace_within(const struct serve_options *o)
-{
-    uint64_t most = o->stop_us / 2;
-    return o->grace_us < most ? o->grace_us : most;
-}
-
 struct serving {
     struct serve_options *options;
     const sigset_t *signals;
 };
 
 /* Opens the server, serves until a signal, and closes it. Returns: the exit status. */
-static int serve(void *context)
+static int serve_until_signal(void *context)
 {
     const struct serving *serving = context;
     struct serve_options *o = serving->options;
@@ -1253,11 +1237,11 @@ static int serve(void *context)
     struct server server = {.options = o, .stopping = &stopper.stopping};
     share_memory(&server, o);
     if (stopper_begin(&stopper) != 0)
-        return complain(TL_ERR_IO, "cannot start a thread", NULL);
+        return serve_failed(TL_ERR_IO, "cannot start a thread", NULL);
     int r = server_open(&server, o);
     if (r == 0) {
         stopper_serve(&stopper, &server);
-        announce(&server, o->host);
+        announce_ready(&server, o->host);
         supervisor_notify("READY=1");
         log_info("stopping: %s", strsignal(stopper_wait(&stopper)));
         supervisor_notify("STOPPING=1");
@@ -1265,7 +1249,8 @@ static int serve(void *context)
         log_info("stopping before the start was complete: %s", strsignal(stopper_wait(&stopper)));
     }
     stopper_serve(&stopper, NULL);
-    server_close(&server, grace_within(o));
+    uint64_t grace_us_max = o->stop_us / 2; /* so that the rest of the stop has enough time */
+    server_close(&server, o->grace_us < grace_us_max ? o->grace_us : grace_us_max);
     stopper_closes(&stopper);
     server_close_store(&server);
     stopper_end(&stopper);
@@ -1303,13 +1288,13 @@ static int end_check(struct serve_options *o)
 
 int command_serve(int argc, char **argv)
 {
-    static const struct argp argp = {options, parse, NULL, doc, NULL, NULL, NULL};
+    static const struct argp argp = {options, parse_serve_option, NULL, doc, NULL, NULL, NULL};
     struct serve_options o;
     char host_name[65] = {0};
-    defaults(&o, host_name);
+    set_defaults(&o, host_name);
     arguments_parse_config(&argp, argc, argv, 0, &o, &o.config);
     o.level_given = arguments_given(&argp, argc, argv, "log-level");
-    share(&o);
+    share_options(&o);
     if (o.check)
         return end_check(&o);
 
@@ -1318,7 +1303,7 @@ int command_serve(int argc, char **argv)
     pthread_sigmask(SIG_BLOCK, &signals, NULL);
     signal(SIGPIPE, SIG_IGN);
     if (log_begin_queue(STDERR_FILENO) != 0)
-        return complain(TL_ERR_IO, "cannot start a thread", NULL);
+        return serve_failed(TL_ERR_IO, "cannot start a thread", NULL);
     private_dir_begin();
     raise_file_limit();
     fit_connections(&o.http);
@@ -1330,7 +1315,7 @@ int command_serve(int argc, char **argv)
      */
     stack_prepare();
     struct serving serving = {&o, &signals};
-    int status = stack_run(serve, &serving);
+    int status = stack_run(serve_until_signal, &serving);
     if (status < 0)
         log_error("cannot start a thread");
     free_options(&o);

@@ -33,7 +33,7 @@ static const char doc[] =
     "Example:\n"
     "  tidelock status --url http://127.0.0.1:9200\n";
 
-static error_t parse(int key, char *text, struct argp_state *state)
+static error_t parse_status_option(int key, char *text, struct argp_state *state)
 {
     struct status_options *o = state->input;
     switch (key) {
@@ -186,7 +186,7 @@ static int show_json(struct client *client, const char *url)
 
 int command_status(int argc, char **argv)
 {
-    static const struct argp argp = {options, parse, NULL, doc, NULL, NULL, NULL};
+    static const struct argp argp = {options, parse_status_option, NULL, doc, NULL, NULL, NULL};
     struct status_options o = {.url = ARGUMENTS_URL_DEFAULT};
     struct client client;
     arguments_parse(&argp, argc, argv, 0, &o);

@@ -57,7 +57,7 @@ static void take_word(struct tree_options *o, char *word, struct argp_state *sta
     }
 }
 
-static error_t parse(int key, char *text, struct argp_state *state)
+static error_t parse_tree_option(int key, char *text, struct argp_state *state)
 {
     struct tree_options *o = state->input;
     switch (key) {
@@ -118,7 +118,7 @@ struct tree_walk {
 };
 
 /* Begins with a directory, which the path names. Returns: as directory_read(). */
-static long enter(struct tree_walk *walk)
+static long enter_directory(struct tree_walk *walk)
 {
     if (walk->level_count == walk->level_capacity) {
         walk->level_capacity = 2 * walk->level_capacity + 16;
@@ -130,7 +130,7 @@ static long enter(struct tree_walk *walk)
     return directory_read(walk->client, &walk->ask, buf_as_slice(&walk->path), &level->directory);
 }
 
-static void leave(struct tree_walk *walk)
+static void leave_directory(struct tree_walk *walk)
 {
     directory_deinit(&walk->levels[--walk->level_count].directory);
     if (walk->o->json)
@@ -159,15 +159,15 @@ static long draw_next(struct tree_walk *walk)
     struct level *level = &walk->levels[walk->level_count - 1];
     const struct directory_entry *entry = &level->directory.items[level->next++];
     bool last = level->next == level->directory.count;
-    bool goes_on = entry->below && walk->level_count < walk->o->depth;
+    bool continues = entry->below && walk->level_count < walk->o->depth;
     buf_truncate(&walk->path, level->path_len);
     buf_truncate(&walk->front, level->front_len);
     if (walk->o->json)
-        print_json_entry(entry, level->next == 1, goes_on);
+        print_json_entry(entry, level->next == 1, continues);
     else
         printf("%.*s%s%s\n", SLICE_ARG(buf_as_slice(&walk->front)), last ? walk->strokes->last : walk->strokes->next,
                escape_terminal_slice(entry->name));
-    if (!goes_on) {
+    if (!continues) {
         walk->directories += entry->directory;
         walk->files += !entry->directory;
         return 200;
@@ -175,7 +175,7 @@ static long draw_next(struct tree_walk *walk)
     buf_byte(&walk->path, '/');
     buf_slice(&walk->path, entry->name);
     buf_slice(&walk->front, slice_from(last ? walk->strokes->blank : walk->strokes->bar));
-    return enter(walk);
+    return enter_directory(walk);
 }
 
 static void print_root(const struct tree_walk *walk)
@@ -201,9 +201,9 @@ static void print_report(const struct tree_walk *walk)
                files == 1 ? "" : "s");
 }
 
-static int draw(struct tree_walk *walk)
+static int draw_tree(struct tree_walk *walk)
 {
-    long status = enter(walk);
+    long status = enter_directory(walk);
     if (status == 200 && walk->levels[0].directory.count == 0 && walk->path.len > 0) {
         fprintf(stderr, "tidelock tree: '%s' has no directory '%s/'\n", escape_terminal(walk->o->index),
                 escape_terminal_slice(buf_as_slice(&walk->path)));
@@ -216,7 +216,7 @@ static int draw(struct tree_walk *walk)
         if (level->next < level->directory.count)
             status = draw_next(walk);
         else
-            leave(walk);
+            leave_directory(walk);
     }
     if (status != 200) {
         fprintf(stderr, "tidelock tree: %s\n", client_error(walk->client, status));
@@ -228,7 +228,7 @@ static int draw(struct tree_walk *walk)
 
 int command_tree(int argc, char **argv)
 {
-    static const struct argp argp = {options, parse, "INDEX [PATH]", doc, NULL, NULL, NULL};
+    static const struct argp argp = {options, parse_tree_option, "INDEX [PATH]", doc, NULL, NULL, NULL};
     struct tree_options o = {.url = ARGUMENTS_URL_DEFAULT, .depth = UINT64_MAX};
     struct client client;
     arguments_parse(&argp, argc, argv, 0, &o);
@@ -242,7 +242,7 @@ int command_tree(int argc, char **argv)
     buf_slice(&walk.path, slice_from(o.path != NULL ? o.path : ""));
     while (walk.path.len > 0 && walk.path.data[walk.path.len - 1] == '/')
         buf_chop(&walk.path, 1);
-    int status = draw(&walk);
+    int status = draw_tree(&walk);
     while (walk.level_count > 0)
         directory_deinit(&walk.levels[--walk.level_count].directory);
     mem_free(walk.levels);

@@ -78,7 +78,7 @@ static void scan_table(const struct http *http, struct slot_scan *scan)
  * Evicts a connection (NULL: none); bytes that it has received are still processed and answered.
  * Returns: false when it does not wait for a request any more, or too many evictions are pending.
  */
-static bool evict(struct http *http, struct connection *connection)
+static bool evict_connection(struct http *http, struct connection *connection)
 {
     if (connection == NULL || atomic_load(&http->evicted_count) >= EVICTED_MAX)
         return false;
@@ -115,16 +115,16 @@ enum admission_result admission_check(struct http *http, const struct sockaddr *
         struct slot_scan own = {.address = &from};
         scan_table(http, &own);
         if (own.count >= limit)
-            return evict(http, own.idlest) ? ADMISSION_OK : ADMISSION_REFUSED;
+            return evict_connection(http, own.idlest) ? ADMISSION_OK : ADMISSION_REFUSED;
     }
     if (http->tls != NULL && atomic_load(&http->handshakes) >= handshakes_max(http)) {
         struct slot_scan handshaking = {.handshaking = true};
         scan_table(http, &handshaking);
-        return evict(http, handshaking.idlest) ? ADMISSION_OK : ADMISSION_REFUSED;
+        return evict_connection(http, handshaking.idlest) ? ADMISSION_OK : ADMISSION_REFUSED;
     }
     if (admitted_count(http) < http->options.connections_max - (loopback ? 0 : loopback_reserve(http)))
         return ADMISSION_OK;
     struct slot_scan all = {.exclude_loopback = !loopback};
     scan_table(http, &all);
-    return evict(http, all.idlest) ? ADMISSION_OK : ADMISSION_REFUSED;
+    return evict_connection(http, all.idlest) ? ADMISSION_OK : ADMISSION_REFUSED;
 }

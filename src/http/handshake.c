@@ -73,7 +73,7 @@ static void answer_plain(int fd)
 }
 
 /* Reads from the socket for GnuTLS; answers a client that sends plain HTTP. */
-static ssize_t pull(gnutls_transport_ptr_t context, void *to, size_t room)
+static ssize_t pull_bytes(gnutls_transport_ptr_t context, void *to, size_t room)
 {
     struct connection *connection = context;
     int fd = connection->fd; /* only this thread closes it */
@@ -108,6 +108,6 @@ void handshake_setup(struct connection *connection, struct MHD_Connection *mhd)
     connection->tls_bytes_seen = false;
     connection->credentials = tls_begin(connection->http->tls, session);
     gnutls_transport_set_ptr2(session, connection, (gnutls_transport_ptr_t)(intptr_t)connection->fd);
-    gnutls_transport_set_pull_function(session, pull);
+    gnutls_transport_set_pull_function(session, pull_bytes);
     gnutls_handshake_set_hook_function(session, GNUTLS_HANDSHAKE_FINISHED, GNUTLS_HOOK_POST, on_finished);
 }

@@ -26,14 +26,14 @@
 /* --- Refusals ----------------------------------------------------------------------------------------------------- */
 
 /* Returns: a new refusal, to be filled in. */
-static struct problem *refusal(struct http_exchange *hx)
+static struct problem *new_refusal(struct http_exchange *hx)
 {
     hx->refusal = arena_zalloc(&hx->exchange.arena, sizeof *hx->refusal);
     return hx->refusal;
 }
 
 /* Sets the refusal. Value: false. */
-#define refuse(hx, type, ...) (problem_set(refusal(hx), &(hx)->exchange.arena, type, __VA_ARGS__), false)
+#define refuse(hx, type, ...) (problem_set(new_refusal(hx), &(hx)->exchange.arena, type, __VA_ARGS__), false)
 
 /*
  * Refuses an ambiguous request. Later bytes on its connection could be ambiguous too: it is closed.
@@ -115,7 +115,7 @@ static bool is_named(struct slice name, const char *wanted)
     return name.len == strlen(wanted) && strncasecmp(name.data, wanted, name.len) == 0;
 }
 
-static bool begins(struct slice name, const char *wanted)
+static bool name_begins(struct slice name, const char *wanted)
 {
     return name.len >= strlen(wanted) && strncasecmp(name.data, wanted, strlen(wanted)) == 0;
 }
@@ -127,8 +127,8 @@ static void record_field(struct headers *headers, struct slice name, struct slic
             headers->values[i] = value;
             headers->counts[i]++;
         }
-    headers->browser = headers->browser || begins(name, "Sec-Fetch-") || is_named(name, "Origin");
-    headers->proxy = headers->proxy || begins(name, "X-Forwarded-") || is_named(name, "Forwarded") ||
+    headers->browser = headers->browser || name_begins(name, "Sec-Fetch-") || is_named(name, "Origin");
+    headers->proxy = headers->proxy || name_begins(name, "X-Forwarded-") || is_named(name, "Forwarded") ||
                      is_named(name, "Via") || is_named(name, "X-Real-IP");
 }
 
@@ -136,7 +136,7 @@ static void record_field(struct headers *headers, struct slice name, struct slic
  * Checks that the field starts directly after the previous line; then sets headers->at to its own
  * end.
  */
-static bool follows(struct headers *headers, struct slice name, struct slice value)
+static bool field_follows(struct headers *headers, struct slice name, struct slice value)
 {
     if (headers->at == NULL)
         return true;
@@ -160,7 +160,7 @@ static enum MHD_Result check_field(void *context, enum MHD_ValueKind kind, const
     if (!is_token(name))
         (void)refuse_malformed(hx,
                                "a header's name has characters that no name may have, a space before its colon say");
-    else if (text == NULL || !follows(headers, name, value))
+    else if (text == NULL || !field_follows(headers, name, value))
         (void)refuse_malformed(
             hx,
             "header [%.*s], or the line before it, has a NUL, continues on another line, or does not end "
@@ -173,7 +173,7 @@ static enum MHD_Result check_field(void *context, enum MHD_ValueKind kind, const
     return hx->refusal == NULL ? MHD_YES : MHD_NO;
 }
 
-static struct slice trimmed(struct slice text)
+static struct slice trimmed_end(struct slice text)
 {
     while (text.len > 0 && (text.data[text.len - 1] == ' ' || text.data[text.len - 1] == '\t'))
         text.len--;
@@ -183,14 +183,14 @@ static struct slice trimmed(struct slice text)
 /* Checks that the length of the body is given once, in one way. */
 static bool check_length(struct http_exchange *hx, struct headers *headers, const char *version)
 {
-    struct slice transfer = trimmed(headers->values[KNOWN_TRANSFER]);
+    struct slice transfer = trimmed_end(headers->values[KNOWN_TRANSFER]);
     if (headers->counts[KNOWN_TRANSFER] > 0 && headers->counts[KNOWN_LENGTH] > 0)
         return refuse_malformed(hx, "it has both Content-Length and Transfer-Encoding; send one of them");
     if (headers->counts[KNOWN_TRANSFER] > 0 && strcmp(version, "HTTP/1.1") != 0)
         return refuse_malformed(hx, "HTTP/1.0 knows no Transfer-Encoding; send a Content-Length");
     if (headers->counts[KNOWN_TRANSFER] > 0 && !is_named(transfer, "chunked"))
         return refuse_malformed(hx, "Transfer-Encoding [%.*s] is not supported; chunked is", SLICE_ARG(transfer));
-    if (headers->counts[KNOWN_LENGTH] > 0 && !is_number(trimmed(headers->values[KNOWN_LENGTH])))
+    if (headers->counts[KNOWN_LENGTH] > 0 && !is_number(trimmed_end(headers->values[KNOWN_LENGTH])))
         return refuse_malformed(hx, "its Content-Length is no number");
     return true;
 }
@@ -296,7 +296,7 @@ static struct slice authority_of(struct slice uri)
 
 static bool is_absolute_form(struct slice uri)
 {
-    return begins(uri, "http://") || begins(uri, "https://");
+    return name_begins(uri, "http://") || name_begins(uri, "https://");
 }
 
 static bool is_same_site(struct slice origin, struct slice host)
@@ -308,8 +308,8 @@ static bool is_same_site(struct slice origin, struct slice host)
 
 static bool check_page(struct http_exchange *hx, const struct headers *headers)
 {
-    struct slice origin = trimmed(headers->values[KNOWN_ORIGIN]), site = trimmed(headers->values[KNOWN_SITE]);
-    if (headers->counts[KNOWN_ORIGIN] > 0 && !is_same_site(origin, trimmed(headers->values[KNOWN_HOST])))
+    struct slice origin = trimmed_end(headers->values[KNOWN_ORIGIN]), site = trimmed_end(headers->values[KNOWN_SITE]);
+    if (headers->counts[KNOWN_ORIGIN] > 0 && !is_same_site(origin, trimmed_end(headers->values[KNOWN_HOST])))
         return refuse(
             hx, PROBLEM_SECURITY,
             "origin [%.*s] is another than this server's: pages of other sites may not ask it; have their own "
@@ -324,7 +324,7 @@ static bool check_page(struct http_exchange *hx, const struct headers *headers)
 
 static bool check_origin(struct http_exchange *hx, const struct headers *headers)
 {
-    if (headers->counts[KNOWN_HOST] > 0 && !check_host(hx, trimmed(headers->values[KNOWN_HOST])))
+    if (headers->counts[KNOWN_HOST] > 0 && !check_host(hx, trimmed_end(headers->values[KNOWN_HOST])))
         return false;
     if (is_absolute_form(hx->target) && !check_host(hx, authority_of(hx->target)))
         return false;

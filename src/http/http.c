@@ -70,7 +70,7 @@ static size_t on_unescape(void *context, struct MHD_Connection *mhd, char *text)
 }
 
 /* Suspends the connection until the handler responds (invariant 2). */
-static enum MHD_Result suspend(struct http_exchange *hx)
+static enum MHD_Result suspend_connection(struct http_exchange *hx)
 {
     struct connection *connection = hx->connection;
     MHD_suspend_connection(hx->mhd);
@@ -97,7 +97,7 @@ static enum MHD_Result suspend(struct http_exchange *hx)
     return MHD_YES;
 }
 
-static bool answered(struct http_exchange *hx)
+static bool is_answered(struct http_exchange *hx)
 {
     int state = atomic_load(&hx->state);
     return state == HTTP_EXCHANGE_RESPONDED || state == HTTP_EXCHANGE_STREAMING;
@@ -107,7 +107,7 @@ static bool answered(struct http_exchange *hx)
  * Returns: whether the request may be handed to the handler. It is counted before the check of
  * `refusing`, so that http_settled() misses none.
  */
-static bool admit(struct http *http)
+static bool admit_request(struct http *http)
 {
     atomic_fetch_add(&http->in_flight, 1);
     if (!atomic_load(&http->refusing))
@@ -120,7 +120,7 @@ static void hand_over(struct http_exchange *hx)
 {
     struct http *http = hx->http;
     struct connection *connection = hx->connection;
-    if (!admit(http)) {
+    if (!admit_request(http)) {
         receive_refuse_stopping(hx);
         response_refuse(hx);
         return;
@@ -132,7 +132,7 @@ static void hand_over(struct http_exchange *hx)
     atomic_fetch_add_explicit(&http->requests, 1, memory_order_relaxed);
     atomic_store(&hx->state, HTTP_EXCHANGE_HANDLING);
     http->handler.handle(http->handler.context, &hx->exchange);
-    poller_leave(connection, answered(hx), poller_clock_ns());
+    poller_leave(connection, is_answered(hx), poller_clock_ns());
 }
 
 /*
@@ -165,15 +165,15 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *mhd, con
         *data_len = 0;
         return go_on ? MHD_YES : MHD_NO;
     }
-    if (!hx->handed_over && !answered(hx)) {
+    if (!hx->handed_over && !is_answered(hx)) {
         receive_end(hx);
         if (hx->refusal != NULL)
             response_refuse(hx);
         else
             hand_over(hx);
     }
-    if (!answered(hx))
-        return suspend(hx);
+    if (!is_answered(hx))
+        return suspend_connection(hx);
     poller_answered(hx->connection);
     return response_queue(hx);
 }

@@ -35,7 +35,7 @@ static struct slice ops_header(struct exchange *exchange, const char *name)
  * return the exchange may have been released. No other thread touches a suspended connection, so it
  * is safe to resume it after the move.
  */
-static void answer(struct http_exchange *hx, enum http_exchange_state answered)
+static void answer_exchange(struct http_exchange *hx, enum http_exchange_state answered)
 {
     struct MHD_Connection *mhd = hx->mhd;
     atomic_fetch_sub_explicit(&hx->http->in_flight, 1, memory_order_relaxed);
@@ -61,7 +61,7 @@ static void ops_respond(struct exchange *exchange)
         hx->disconnect_reported = true;
         pthread_mutex_unlock(&hx->lock);
     }
-    answer(hx, HTTP_EXCHANGE_RESPONDED);
+    answer_exchange(hx, HTTP_EXCHANGE_RESPONDED);
 }
 
 /*
@@ -95,7 +95,7 @@ static void ops_stream_open(struct exchange *exchange)
     exchange->response.guard = NULL; /* stream_write() checks the budget itself */
     budget_tally(BUDGET_STREAMS, (ptrdiff_t)exchange->response.len);
     atomic_fetch_add_explicit(&hx->http->streams, 1, memory_order_relaxed);
-    answer(hx, HTTP_EXCHANGE_STREAMING);
+    answer_exchange(hx, HTTP_EXCHANGE_STREAMING);
     if (hung_up)
         http_exchange_disconnected(hx);
 }

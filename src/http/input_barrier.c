@@ -141,7 +141,7 @@ static bool all_read(struct http *http)
 }
 
 /* Begins a barrier for the calls that were made before. Returns: whether there was one. */
-static bool begin(struct http *http)
+static bool begin_barrier(struct http *http)
 {
     struct input_barrier *barrier = &http->input_barrier;
     pthread_mutex_lock(&barrier->lock);
@@ -157,7 +157,7 @@ static bool begin(struct http *http)
 }
 
 /* A callback may call http_input_barrier(). */
-static void end(struct input_barrier *barrier)
+static void end_barrier(struct input_barrier *barrier)
 {
     struct input_barrier_call *calls = tl_steal(barrier->running);
     for (const struct input_barrier_call *call = calls; call != NULL; call = call->next)
@@ -169,13 +169,13 @@ int input_barrier_poll(struct http *http)
 {
     struct input_barrier *barrier = &http->input_barrier;
     if (barrier->running == NULL)
-        return begin(http) ? POLL_MS : 0;
+        return begin_barrier(http) ? POLL_MS : 0;
     bool late = /* counts polls instead of time: the time of a stall must not count */
         ++barrier->polls > HTTP_INPUT_BARRIER_TIMEOUT_US / TL_MS / POLL_MS;
     if (late)
         log_warning("requests that have come in are not read; leases run out all the same");
     if (!late && !all_read(http))
         return POLL_MS;
-    end(barrier);
-    return begin(http) ? POLL_MS : 0;
+    end_barrier(barrier);
+    return begin_barrier(http) ? POLL_MS : 0;
 }

@@ -25,7 +25,7 @@ enum { BACKLOG = 4096 };
     "as many connections are open as may be, and none of them is idle (--max-connections, " \
     "--max-connections-per-address); close some, or try again later"
 
-static int fail(char **ret_reason, const char *host, uint16_t port, const char *why)
+static int fail_listen(char **ret_reason, const char *host, uint16_t port, const char *why)
 {
     return reason_fail(ret_reason, "cannot listen on %s:%u: %s", host, port, why);
 }
@@ -76,7 +76,7 @@ int listen_open(const char *host, uint16_t port, int *ret_fd, uint16_t *ret_port
     snprintf(service, sizeof service, "%u", port);
     int failed = getaddrinfo(host, service, &hints, &addresses);
     if (failed != 0)
-        return fail(ret_reason, host, port, gai_strerror(failed));
+        return fail_listen(ret_reason, host, port, gai_strerror(failed));
 
     int fd = -1;
     for (const struct addrinfo *a = addresses; a != NULL && fd < 0; a = a->ai_next)
@@ -84,7 +84,7 @@ int listen_open(const char *host, uint16_t port, int *ret_fd, uint16_t *ret_port
     int saved = errno;
     freeaddrinfo(addresses);
     if (fd < 0)
-        return fail(ret_reason, host, port, why_not(saved));
+        return fail_listen(ret_reason, host, port, why_not(saved));
     *ret_port = bound_port(fd);
     *ret_fd = fd;
     return 0;
@@ -120,7 +120,7 @@ static void refuse_connection(const struct http *http, int fd)
 }
 
 /* Passes an accepted connection to a polling thread, or refuses it. */
-static void admit(struct http *http, int fd, const struct sockaddr *address, socklen_t len)
+static void admit_socket(struct http *http, int fd, const struct sockaddr *address, socklen_t len)
 {
     if (admission_check(http, address) != ADMISSION_OK || !connection_reserve(http, fd, address))
         refuse_connection(http, fd);
@@ -135,7 +135,7 @@ static bool accept_one(struct http *http)
     socklen_t len = sizeof address;
     int fd = accept4(http->listener, (struct sockaddr *)&address, &len, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd >= 0) {
-        admit(http, fd, (struct sockaddr *)&address, len);
+        admit_socket(http, fd, (struct sockaddr *)&address, len);
         return true;
     }
     if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {

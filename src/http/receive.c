@@ -52,13 +52,13 @@ void receive_begin(struct http_exchange *hx, const char *uri)
     exchange->query = mark < all.len ? slice_from_offset(all, mark + 1) : SLICE_NONE;
 }
 
-static const char *header(struct http_exchange *hx, const char *name)
+static const char *header_value(struct http_exchange *hx, const char *name)
 {
     return MHD_lookup_connection_value(hx->mhd, MHD_HEADER_KIND, name);
 }
 
 /* Returns: a new refusal, to be filled in. */
-static struct problem *refusal(struct http_exchange *hx)
+static struct problem *new_refusal(struct http_exchange *hx)
 {
     hx->refusal = arena_zalloc(&hx->exchange.arena, sizeof *hx->refusal);
     return hx->refusal;
@@ -67,24 +67,24 @@ static struct problem *refusal(struct http_exchange *hx)
 static void refuse_too_large(struct http_exchange *hx)
 {
     problem_set(
-        refusal(hx), &hx->exchange.arena, PROBLEM_CONTENT_TOO_LARGE,
+        new_refusal(hx), &hx->exchange.arena, PROBLEM_CONTENT_TOO_LARGE,
         "the body of this request is larger than the limit of %zu bytes; send less at once, or raise --max-body",
         hx->http->options.body_bytes_max);
 }
 
 static bool is_compressed(struct http_exchange *hx)
 {
-    const char *encoding = header(hx, MHD_HTTP_HEADER_CONTENT_ENCODING);
+    const char *encoding = header_value(hx, MHD_HTTP_HEADER_CONTENT_ENCODING);
     return encoding != NULL && strcasecmp(encoding, "identity") != 0;
 }
 
 static void check_encoding(struct http_exchange *hx)
 {
-    const char *encoding = header(hx, MHD_HTTP_HEADER_CONTENT_ENCODING);
+    const char *encoding = header_value(hx, MHD_HTTP_HEADER_CONTENT_ENCODING);
     if (strcasecmp(encoding, "gzip") == 0 || strcasecmp(encoding, "x-gzip") == 0 ||
         strcasecmp(encoding, "deflate") == 0)
         return;
-    problem_set(refusal(hx), &hx->exchange.arena, PROBLEM_ILLEGAL_ARGUMENT,
+    problem_set(new_refusal(hx), &hx->exchange.arena, PROBLEM_ILLEGAL_ARGUMENT,
                 "Content-Encoding [%s] is not supported; send the body plain, or as gzip or deflate", encoding);
     hx->refusal->status = MHD_HTTP_UNSUPPORTED_MEDIA_TYPE;
 }
@@ -94,7 +94,7 @@ static void refuse_memory(struct http_exchange *hx)
     struct exchange *exchange = &hx->exchange;
     struct slice what = arena_printf(&exchange->arena, "the body of %.*s %.*s", SLICE_ARG(exchange->method_name),
                                      (int)(exchange->path.len < 100 ? exchange->path.len : 100), exchange->path.data);
-    budget_problem(&hx->memory, what, &exchange->arena, refusal(hx));
+    budget_problem(&hx->memory, what, &exchange->arena, new_refusal(hx));
 }
 
 bool receive_header(struct http_exchange *hx, const char *method)
@@ -108,12 +108,12 @@ bool receive_header(struct http_exchange *hx, const char *method)
     budget_guard_init(&hx->memory, hx->http->options.budget, BUDGET_BODIES, BUDGET_TRANSIENT);
     hx->body.guard = &hx->memory;
     uint64_t length;
-    const char *text = header(hx, MHD_HTTP_HEADER_CONTENT_LENGTH);
+    const char *text = header_value(hx, MHD_HTTP_HEADER_CONTENT_LENGTH);
     if (text == NULL || !slice_to_u64(slice_from(text), &length) || length == 0)
         return true;
     if (length > hx->http->options.body_bytes_max) {
         refuse_too_large(hx);
-        return length <= DROPPED_BYTES_MAX && header(hx, MHD_HTTP_HEADER_EXPECT) == NULL;
+        return length <= DROPPED_BYTES_MAX && header_value(hx, MHD_HTTP_HEADER_EXPECT) == NULL;
     }
     (void)buf_reserve(&hx->body, length + 1 < BODY_RESERVE_MAX ? length + 1 : BODY_RESERVE_MAX);
     return true;
@@ -127,14 +127,14 @@ static size_t bodies_max(const struct http_exchange *hx)
 }
 
 /* Counts bytes of a body against bodies_bytes_max. Returns: false when refused. */
-static bool charge(struct http_exchange *hx, size_t bytes)
+static bool charge_body(struct http_exchange *hx, size_t bytes)
 {
     struct http *http = hx->http;
     size_t before = atomic_fetch_add_explicit(&http->body_bytes, bytes, memory_order_relaxed);
     hx->charged += bytes;
     if (before + bytes <= bodies_max(hx))
         return true;
-    problem_set(refusal(hx), &hx->exchange.arena, PROBLEM_LIMIT_EXCEEDED,
+    problem_set(new_refusal(hx), &hx->exchange.arena, PROBLEM_LIMIT_EXCEEDED,
                 "requests in flight already hold %zu bytes of the %zu that all together may hold; try again later",
                 before, http->options.bodies_bytes_max);
     return false;
@@ -159,7 +159,7 @@ bool receive_body(struct http_exchange *hx, struct slice bytes)
     if (hx->refusal == NULL) {
         if (hx->body.len + bytes.len > hx->http->options.body_bytes_max)
             refuse_too_large(hx);
-        else if (charge(hx, bytes.len))
+        else if (charge_body(hx, bytes.len))
             buf_slice(&hx->body, bytes);
         if (hx->body.overflow && hx->refusal == NULL)
             refuse_memory(hx);
@@ -171,7 +171,7 @@ bool receive_body(struct http_exchange *hx, struct slice bytes)
     return hx->dropped <= DROPPED_BYTES_MAX;
 }
 
-static void decompress(struct http_exchange *hx)
+static void decompress_body(struct http_exchange *hx)
 {
     struct buf plain = BUF_INIT(hx->http->options.body_bytes_max + 1);
     plain.guard = &hx->memory;
@@ -180,7 +180,7 @@ static void decompress(struct http_exchange *hx)
         if (plain.len > hx->http->options.body_bytes_max)
             refuse_too_large(hx);
         else
-            (void)charge(hx, plain.len);
+            (void)charge_body(hx, plain.len);
         break;
     case INFLATE_TOO_LARGE:
         if (hx->memory.refused)
@@ -189,7 +189,7 @@ static void decompress(struct http_exchange *hx)
             refuse_too_large(hx);
         break;
     default:
-        problem_set(refusal(hx), &hx->exchange.arena, PROBLEM_ILLEGAL_ARGUMENT,
+        problem_set(new_refusal(hx), &hx->exchange.arena, PROBLEM_ILLEGAL_ARGUMENT,
                     "the body is not in the format that Content-Encoding says, or is cut off");
         break;
     }
@@ -200,13 +200,13 @@ static void decompress(struct http_exchange *hx)
 
 void receive_refuse_stopping(struct http_exchange *hx)
 {
-    problem_set(refusal(hx), &hx->exchange.arena, PROBLEM_STOPPING, "this server is shutting down");
+    problem_set(new_refusal(hx), &hx->exchange.arena, PROBLEM_STOPPING, "this server is shutting down");
 }
 
 void receive_end(struct http_exchange *hx)
 {
     if (hx->refusal == NULL && hx->body.len > 0 && is_compressed(hx))
-        decompress(hx);
+        decompress_body(hx);
     if (hx->refusal == NULL && atomic_load_explicit(&hx->http->refusing, memory_order_relaxed))
         receive_refuse_stopping(hx);
     if (hx->refusal == NULL && hx->body.len > 0) {

@@ -30,14 +30,14 @@ struct tls {
 
 /* --- Reading ------------------------------------------------------------------------------------------------------ */
 
-static int fail(char **ret_reason, const char *option, const char *file, const char *why)
+static int fail_tls(char **ret_reason, const char *option, const char *file, const char *why)
 {
     return reason_fail(ret_reason, "--%s %s: %s", option, file, why);
 }
 
 static int check_readable(const char *option, const char *file, char **ret_reason)
 {
-    return access(file, R_OK) == 0 ? 0 : fail(ret_reason, option, file, strerror(errno));
+    return access(file, R_OK) == 0 ? 0 : fail_tls(ret_reason, option, file, strerror(errno));
 }
 
 static const char *why_no_pair(int code)
@@ -81,7 +81,7 @@ static int read_pair(struct tls_credentials *credentials, const struct tls_files
     int code =
         gnutls_certificate_set_x509_key_file2(credentials->x509, files->cert, files->key, GNUTLS_X509_FMT_PEM, NULL, 0);
     if (code < 0)
-        return fail(ret_reason, "tls-key", files->key, why_no_pair(code));
+        return fail_tls(ret_reason, "tls-key", files->key, why_no_pair(code));
     warn_of_dates(credentials, files);
     return 0;
 }
@@ -93,8 +93,8 @@ static int read_ca(struct tls_credentials *credentials, const struct tls_files *
         return r;
     int count = gnutls_certificate_set_x509_trust_file(credentials->x509, files->ca, GNUTLS_X509_FMT_PEM);
     if (count <= 0)
-        return fail(ret_reason, "tls-ca", files->ca,
-                    count == 0 ? "there is no certificate in it" : "it is not PEM, or has no certificate in it");
+        return fail_tls(ret_reason, "tls-ca", files->ca,
+                        count == 0 ? "there is no certificate in it" : "it is not PEM, or has no certificate in it");
     credentials->asks = true;
     return 0;
 }
@@ -167,7 +167,7 @@ static gnutls_alert_description_t alert_of(unsigned status)
  * refused before (GNUTLS_CERT_REQUIRE). A certificate that restricts its purpose must permit client
  * authentication.
  */
-static int verify(gnutls_session_t session)
+static int verify_client(gnutls_session_t session)
 {
     gnutls_typed_vdata_st purpose = {.type = GNUTLS_DT_KEY_PURPOSE_OID, .data = (void *)GNUTLS_KP_TLS_WWW_CLIENT};
     unsigned status = 0;
@@ -193,7 +193,7 @@ struct tls_credentials *tls_begin(struct tls *tls, gnutls_session_t session)
     INSIST(r == 0);
     if (credentials->asks) {
         gnutls_certificate_server_set_request(session, GNUTLS_CERT_REQUIRE);
-        gnutls_session_set_verify_function(session, verify);
+        gnutls_session_set_verify_function(session, verify_client);
     }
     return credentials;
 }

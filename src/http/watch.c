@@ -117,7 +117,7 @@ static const char *idle_limit_exceeded(struct connection *connection, uint64_t s
 /*
  * Returns: whether a transfer has exceeded its grace period and is below the minimum average rate.
  */
-static bool stalled(const struct http *http, uint64_t since, uint64_t now, size_t bytes)
+static bool is_stalled(const struct http *http, uint64_t since, uint64_t now, size_t bytes)
 {
     const struct http_options *options = &http->options;
     uint64_t allowed = options->stall_us / TL_MS + bytes / (options->stall_bytes_second / 1000 + 1);
@@ -136,8 +136,8 @@ static const char *limit_exceeded(struct connection *connection, uint64_t now)
     case PHASE_HANDSHAKE:
         return elapsed_ms(http, since, now) > http->options.header_us / TL_MS ? "handshake not finished" : NULL;
     case PHASE_IDLE: return idle_limit_exceeded(connection, since, now);
-    case PHASE_RECEIVING: return stalled(http, since, now, bytes) ? "body too slow" : NULL;
-    case PHASE_SENDING: return stalled(http, since, now, bytes) ? "response not read" : NULL;
+    case PHASE_RECEIVING: return is_stalled(http, since, now, bytes) ? "body too slow" : NULL;
+    case PHASE_SENDING: return is_stalled(http, since, now, bytes) ? "response not read" : NULL;
     default: return NULL;
     }
 }
@@ -157,7 +157,7 @@ static void retrigger_end_of_stream(struct connection *connection)
         (void)shutdown(connection->fd, SHUT_RD);
 }
 
-static void sweep(struct http *http)
+static void sweep_stalled(struct http *http)
 {
     uint64_t now = http_now_ms();
     if (now - http->swept_ms > GAP_MS) /* nothing was read during a stall: restart all time limits */
@@ -250,7 +250,7 @@ static void watch_run(void *context)
         for (int i = 0; i < count; i++)
             take_event(http, events[i].data.u64);
         if (http_now_ms() >= next_sweep) {
-            sweep(http);
+            sweep_stalled(http);
             listen_again(http);
             warn_when_full(http, &warned);
             next_sweep = http_now_ms() + SWEEP_MS;
@@ -258,7 +258,7 @@ static void watch_run(void *context)
     }
 }
 
-static int fail(char **ret_reason, int error)
+static int fail_watch(char **ret_reason, int error)
 {
     return reason_fail(ret_reason, "cannot watch connections: %s%s", strerror(error),
                        error == EMFILE ? "; raise the limit of open files (ulimit -n)" : "");
@@ -268,15 +268,15 @@ int watch_start(struct http *http, char **ret_reason)
 {
     http->watch_epoll = epoll_create1(EPOLL_CLOEXEC);
     if (http->watch_epoll < 0)
-        return fail(ret_reason, errno);
+        return fail_watch(ret_reason, errno);
     http->watch_wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (http->watch_wake < 0)
-        return fail(ret_reason, errno);
+        return fail_watch(ret_reason, errno);
     struct epoll_event event = {.events = EPOLLIN, .data.u64 = WATCH_WAKE};
     if (epoll_ctl(http->watch_epoll, EPOLL_CTL_ADD, http->watch_wake, &event) != 0)
-        return fail(ret_reason, errno);
+        return fail_watch(ret_reason, errno);
     if (thread_start(&http->watcher, "watcher", watch_run, http) != 0)
-        return fail(ret_reason, errno);
+        return fail_watch(ret_reason, errno);
     return 0;
 }
 

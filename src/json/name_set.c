@@ -35,7 +35,7 @@ static struct json_name_set_slot *find_slot(const struct json_name_set *set, siz
     }
 }
 
-static void grow(struct json_name_set *set)
+static void grow_slots(struct json_name_set *set)
 {
     struct json_name_set old = *set;
     set->size = old.size == 0 ? 64 : old.size * 2;
@@ -50,7 +50,7 @@ static void grow(struct json_name_set *set)
 bool json_name_set_add(struct json_name_set *set, size_t object, struct slice name)
 {
     if (set->count * 2 >= set->size)
-        grow(set);
+        grow_slots(set);
     struct json_name_set_slot *slot = find_slot(set, object, name);
     if (slot->object != 0)
         return false;

@@ -8,14 +8,14 @@ struct visit {
     void *context;
 };
 
-static bool walk(yyjson_val *value, struct slice path, const struct visit *visit);
+static bool walk_value(yyjson_val *value, struct slice path, const struct visit *visit);
 
 static bool walk_array(yyjson_val *array, struct slice path, const struct visit *visit)
 {
     size_t i, max;
     yyjson_val *item;
     json_arr_foreach (array, i, max, item) {
-        if (!walk(item, path, visit))
+        if (!walk_value(item, path, visit))
             return false;
     }
     return true;
@@ -31,13 +31,13 @@ static bool walk_object(yyjson_val *object, struct slice path, const struct visi
             continue;
         /* An exhausted path has data NULL, which distinguishes it from an empty last name. */
         struct slice rest = end == path.len ? SLICE_NONE : slice_make(path.data + end + 1, path.len - end - 1);
-        if (!walk(member, rest, visit))
+        if (!walk_value(member, rest, visit))
             return false;
     }
     return true;
 }
 
-static bool walk(yyjson_val *value, struct slice path, const struct visit *visit)
+static bool walk_value(yyjson_val *value, struct slice path, const struct visit *visit)
 {
     if (yyjson_is_arr(value))
         return walk_array(value, path, visit);
@@ -48,7 +48,7 @@ static bool walk(yyjson_val *value, struct slice path, const struct visit *visit
 
 bool json_path_each(yyjson_val *root, struct slice path, json_path_visit *function, void *context)
 {
-    return walk(root, path, &(struct visit){function, context});
+    return walk_value(root, path, &(struct visit){function, context});
 }
 
 static bool take_first(void *context, yyjson_val *leaf)

@@ -46,21 +46,21 @@ static void look_at(struct slice key, yyjson_val *object, struct arena *arena, s
                             &(struct json_reference){.script = true, .id = stored.data != NULL ? stored : id});
 }
 
-static void walk(struct slice key, yyjson_val *value, struct arena *arena, struct json_references *list)
+static void walk_references(struct slice key, yyjson_val *value, struct arena *arena, struct json_references *list)
 {
     size_t i, max;
     yyjson_val *name, *item;
     if (yyjson_is_arr(value)) {
         json_arr_foreach (value, i, max, item)
-            walk(key, item, arena, list);
+            walk_references(key, item, arena, list);
     } else if (yyjson_is_obj(value)) {
         look_at(key, value, arena, list);
         json_obj_foreach (value, i, max, name, item)
-            walk(json_slice(name), item, arena, list);
+            walk_references(json_slice(name), item, arena, list);
     }
 }
 
 void json_references(yyjson_val *value, struct arena *arena, struct json_references *list)
 {
-    walk(SLICE_NONE, value, arena, list);
+    walk_references(SLICE_NONE, value, arena, list);
 }

@@ -55,8 +55,8 @@ static size_t last_block(const struct scanner *s)
 }
 
 /* Sets the error, at the current position. Returns: JSON_INVALID, as do all fail_…() below. */
-static int fail(struct scanner *s, bool end_of_input, const char *format, ...) TL_PRINTF(3, 4);
-static int fail(struct scanner *s, bool end_of_input, const char *format, ...)
+static int fail_scan(struct scanner *s, bool end_of_input, const char *format, ...) TL_PRINTF(3, 4);
+static int fail_scan(struct scanner *s, bool end_of_input, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -71,12 +71,12 @@ static int fail(struct scanner *s, bool end_of_input, const char *format, ...)
 
 static int fail_end(struct scanner *s, const char *where)
 {
-    return fail(s, true, "Unexpected end-of-input%s", where);
+    return fail_scan(s, true, "Unexpected end-of-input%s", where);
 }
 
 static int fail_end_in_token(struct scanner *s)
 {
-    return fail(s, true, "Unexpected end-of-input in %s", s->token);
+    return fail_scan(s, true, "Unexpected end-of-input in %s", s->token);
 }
 
 /* Returns: whether there is a byte at s->at; if not, counts a read past the end. */
@@ -99,7 +99,7 @@ static bool must_stop(struct scanner *s)
 
 static int fail_stopped(struct scanner *s)
 {
-    return fail(s, false, "the request is over"); /* a placeholder: json_parse() discards it */
+    return fail_scan(s, false, "the request is over"); /* a placeholder: json_parse() discards it */
 }
 
 static unsigned char byte_at(const struct scanner *s, size_t at)
@@ -108,7 +108,7 @@ static unsigned char byte_at(const struct scanner *s, size_t at)
 }
 
 /* Returns: Jackson's text for a character: "'x' (code 120)", "(CTRL-CHAR, code 9)" … */
-static struct slice describe(struct scanner *s, uint32_t c)
+static struct slice describe_character(struct scanner *s, uint32_t c)
 {
     if (c < 0x20 || (c >= 0x7f && c < 0xa0))
         return arena_printf(s->arena, "(CTRL-CHAR, code %u)", c);
@@ -131,12 +131,13 @@ static struct slice describe(struct scanner *s, uint32_t c)
 
 static int fail_unexpected(struct scanner *s, uint32_t c, const char *comment)
 {
-    return fail(s, false, "Unexpected character (%s): %s", describe(s, c).data, comment);
+    return fail_scan(s, false, "Unexpected character (%s): %s", describe_character(s, c).data, comment);
 }
 
 static int fail_number(struct scanner *s, uint32_t c, const char *comment)
 {
-    return fail(s, false, "Unexpected character (%s) in numeric value: %s", describe(s, c).data, comment);
+    return fail_scan(s, false, "Unexpected character (%s) in numeric value: %s", describe_character(s, c).data,
+                     comment);
 }
 
 /*
@@ -233,9 +234,9 @@ static int skip_space(struct scanner *s, unsigned char *ret_byte)
         } else if (c == '\n' || c == '\r') {
             skip_line_break(s, c);
         } else if (c < ' ' && c != '\t') {
-            return fail(s, false,
-                        "Illegal character (%s): only regular white space (\\r, \\n, \\t) is allowed between tokens",
-                        describe(s, c).data);
+            return fail_scan(
+                s, false, "Illegal character (%s): only regular white space (\\r, \\n, \\t) is allowed between tokens",
+                describe_character(s, c).data);
         } else if (c != ' ' && c != '\t') {
             *ret_byte = c;
             return 0;
@@ -250,7 +251,7 @@ static int need_byte(struct scanner *s, unsigned char *ret_byte)
     int r = skip_space(s, ret_byte);
     if (r != AT_END)
         return r;
-    return fail(s, true, "Unexpected end-of-input within/between %s entries", scope_name(s));
+    return fail_scan(s, true, "Unexpected end-of-input within/between %s entries", scope_name(s));
 }
 
 /*
@@ -264,7 +265,7 @@ static int decode_for_error(struct scanner *s, unsigned char first, uint32_t *re
     if (first > 0x7f) {
         more = (first & 0xe0) == 0xc0 ? 1 : (first & 0xf0) == 0xe0 ? 2 : (first & 0xf8) == 0xf0 ? 3 : 0;
         if (more == 0)
-            return fail(s, false, "Invalid UTF-8 start byte 0x%x", first);
+            return fail_scan(s, false, "Invalid UTF-8 start byte 0x%x", first);
         point = first & (0x3fu >> more);
     }
     for (; more > 0; more--) {
@@ -272,7 +273,7 @@ static int decode_for_error(struct scanner *s, unsigned char first, uint32_t *re
             return fail_end_in_token(s);
         unsigned char c = byte_at(s, s->at++);
         if ((c & 0xc0) != 0x80)
-            return fail(s, false, "Invalid UTF-8 middle byte 0x%x", c);
+            return fail_scan(s, false, "Invalid UTF-8 middle byte 0x%x", c);
         point = point << 6 | (c & 0x3f);
     }
     *ret_point = point;
@@ -317,9 +318,9 @@ static int fail_token(struct scanner *s, const char *matched, size_t matched_len
         memcpy(token + len, s->text + start, s->at - start);
         len += s->at - start;
         if (len >= TOKEN_TEXT_MAX)
-            return fail(s, false, "Unrecognized token '%.*s...': was expecting %s", (int)len, token, expected);
+            return fail_scan(s, false, "Unrecognized token '%.*s...': was expecting %s", (int)len, token, expected);
     }
-    return fail(s, false, "Unrecognized token '%.*s': was expecting %s", (int)len, token, expected);
+    return fail_scan(s, false, "Unrecognized token '%.*s': was expecting %s", (int)len, token, expected);
 }
 
 #define VALUES_OF_7 "(JSON String, Number, Array, Object or token 'null', 'true' or 'false')"
@@ -348,8 +349,8 @@ static int match_word(struct scanner *s, const char *word, size_t matched)
 
 static int fail_not_a_number(struct scanner *s, const char *word)
 {
-    return fail(s, false, "Non-standard token '%s': enable JsonParser.Feature.ALLOW_NON_NUMERIC_NUMBERS to allow",
-                word);
+    return fail_scan(s, false, "Non-standard token '%s': enable JsonParser.Feature.ALLOW_NON_NUMERIC_NUMBERS to allow",
+                     word);
 }
 
 /* Fails after a sign followed by `c`, which is consumed and not a digit. */
@@ -420,7 +421,7 @@ static int scan_number(struct scanner *s, unsigned char c)
     }
     if (c == '0') {
         if (has_byte(s) && s->text[s->at] >= '0' && s->text[s->at] <= '9')
-            return fail(s, false, "Invalid numeric value: Leading zeroes not allowed");
+            return fail_scan(s, false, "Invalid numeric value: Leading zeroes not allowed");
     } else {
         skip_digits(s);
     }
@@ -472,7 +473,7 @@ static int scan_escape(struct scanner *s, size_t *high_end)
             return 0;
         if (decode_for_error(s, c, &point) != 0)
             return JSON_INVALID;
-        return fail(s, false, "Unrecognized character escape %s", describe(s, point).data);
+        return fail_scan(s, false, "Unrecognized character escape %s", describe_character(s, point).data);
     }
     uint32_t unit = 0;
     if (scan_hex(s, &unit) != 0)
@@ -523,7 +524,7 @@ static int scan_character(struct scanner *s, unsigned char first, size_t error_a
                                                  : 0;
     if (len == 0) {
         s->at = error_at != 0 ? error_at : s->at;
-        return fail(s, false, "Invalid UTF-8 start byte 0x%x", first);
+        return fail_scan(s, false, "Invalid UTF-8 start byte 0x%x", first);
     }
     while (s->at < start + len) {
         if (!has_byte(s))
@@ -531,7 +532,7 @@ static int scan_character(struct scanner *s, unsigned char first, size_t error_a
         unsigned char c = byte_at(s, s->at++);
         if ((c & 0xc0) != 0x80) {
             s->at = error_at != 0 ? error_at : s->at;
-            return fail(s, false, "Invalid UTF-8 middle byte 0x%x", c);
+            return fail_scan(s, false, "Invalid UTF-8 middle byte 0x%x", c);
         }
     }
     repair_character(s, start, len);
@@ -575,9 +576,9 @@ static int scan_string(struct scanner *s, bool is_name)
         if (c == '"')
             return 0;
         if (c < ' ')
-            return fail(s, false,
-                        "Illegal unquoted character (%s): has to be escaped using backslash to be included in %s",
-                        describe(s, c).data, is_name ? "name" : "string value");
+            return fail_scan(s, false,
+                             "Illegal unquoted character (%s): has to be escaped using backslash to be included in %s",
+                             describe_character(s, c).data, is_name ? "name" : "string value");
         if (c >= 0x80 && scan_character(s, c, name_end) != 0)
             return JSON_INVALID;
     }
@@ -586,8 +587,8 @@ static int scan_string(struct scanner *s, bool is_name)
 static int open_scope(struct scanner *s, bool is_array)
 {
     if (s->depth >= json_depth_limit())
-        return fail(s, false, "Document nesting depth (%d) exceeds the maximum allowed (%d)", JSON_DEPTH_MAX + 1,
-                    JSON_DEPTH_MAX);
+        return fail_scan(s, false, "Document nesting depth (%d) exceeds the maximum allowed (%d)", JSON_DEPTH_MAX + 1,
+                         JSON_DEPTH_MAX);
     s->scopes[s->depth++] = (struct scope){is_array, s->line, s->at - s->line_start, s->objects, 0};
     s->objects += !is_array;
     s->token = is_array ? "START_ARRAY" : "START_OBJECT";
@@ -598,8 +599,8 @@ static int close_scope(struct scanner *s, unsigned char c)
 {
     const struct scope *scope = current_scope(s);
     if (scope == NULL || scope->is_array != (c == ']'))
-        return fail(s, false, "Unexpected close marker '%c': expected '%c' (for %s starting at %s)", c,
-                    c == ']' ? '}' : ']', scope_name(s), scope_start(s, scope).data);
+        return fail_scan(s, false, "Unexpected close marker '%c': expected '%c' (for %s starting at %s)", c,
+                         c == ']' ? '}' : ']', scope_name(s), scope_start(s, scope).data);
     s->depth--;
     s->token = c == ']' ? "END_ARRAY" : "END_OBJECT";
     return 0;
@@ -684,7 +685,7 @@ static int scan_member(struct scanner *s, unsigned char c)
         return JSON_INVALID;
     struct slice name = unescape_name(s, start, s->at - 1);
     if (!(s->flags & JSON_DUPLICATES) && !json_name_set_add(&s->names, current_scope(s)->number, name))
-        return fail(s, false, "Duplicate field '%.*s'", SLICE_ARG(name));
+        return fail_scan(s, false, "Duplicate field '%.*s'", SLICE_ARG(name));
     s->token = "FIELD_NAME";
     if (need_byte(s, &c) != 0)
         return JSON_INVALID;
@@ -702,16 +703,16 @@ static int scan_entry(struct scanner *s)
     unsigned char c;
     int r = skip_space(s, &c);
     if (r == AT_END)
-        return fail(s, true, "Unexpected end-of-input: expected close marker for %s (start marker at %s)",
-                    scope_name(s), scope_start(s, scope).data);
+        return fail_scan(s, true, "Unexpected end-of-input: expected close marker for %s (start marker at %s)",
+                         scope_name(s), scope_start(s, scope).data);
     if (r != 0)
         return JSON_INVALID;
     if (c == ']' || c == '}')
         return close_scope(s, c);
     if (scope->entries++ > 0) {
         if (c != ',')
-            return fail(s, false, "Unexpected character (%s): was expecting comma to separate %s entries",
-                        describe(s, c).data, scope_name(s));
+            return fail_scan(s, false, "Unexpected character (%s): was expecting comma to separate %s entries",
+                             describe_character(s, c).data, scope_name(s));
         if (need_byte(s, &c) != 0)
             return JSON_INVALID;
     }
@@ -729,7 +730,7 @@ static int scan_rest(struct scanner *s)
         return close_scope(s, c);
     if (scan_value(s, c) != 0)
         return JSON_INVALID;
-    return fail(s, false, "Malformed content, found extra data after parsing: %s", s->token);
+    return fail_scan(s, false, "Malformed content, found extra data after parsing: %s", s->token);
 }
 
 static int scan_text(struct scanner *s)

@@ -102,8 +102,8 @@ static int merge_type(struct mapping *mapping, struct slice name, yyjson_val *bo
  * or a new reference to `base` if nothing changed.
  * Returns: 0; MAPPING_REFUSED.
  */
-static int finish(const struct mapping *base, struct mapping **mapping, struct arena *arena,
-                  struct mapping **ret_mapping, struct problem *problem)
+static int finish_change(const struct mapping *base, struct mapping **mapping, struct arena *arena,
+                         struct mapping **ret_mapping, struct problem *problem)
 {
     int r = mapping__seal(*mapping, arena, problem);
     if (r == 0)
@@ -126,7 +126,7 @@ static int finish(const struct mapping *base, struct mapping **mapping, struct a
 }
 
 /* Returns: the value of {"t": {…}} for the type t, or the body itself if it has another form. */
-static yyjson_val *unwrap(yyjson_val *body, struct slice name)
+static yyjson_val *unwrap_type(yyjson_val *body, struct slice name)
 {
     if (name.len == 0 || yyjson_obj_size(body) != 1)
         return body;
@@ -139,13 +139,13 @@ int mapping_merge(const struct mapping *base, struct slice type, yyjson_val *bod
 {
     if (!yyjson_is_obj(body) || (yyjson_obj_size(body) == 0 && dialect == DIALECT_5))
         return refuse_name(arena, ret_problem, PROBLEM_MAPPER_PARSING, "malformed mapping no root object found");
-    if (type.len == 0 && unwrap(body, SLICE_LIT("_doc")) != body)
+    if (type.len == 0 && unwrap_type(body, SLICE_LIT("_doc")) != body)
         return refuse_name(arena, ret_problem, PROBLEM_ILLEGAL_ARGUMENT,
                            "Types cannot be provided in put mapping requests, unless the include_type_name "
                            "parameter is set to true.");
     tl_cleanup(mapping_unrefp) struct mapping *mapping = mapping__copy(base);
-    int r = merge_type(mapping, type, unwrap(body, type), dialect, creating, arena, ret_problem);
-    return r == 0 ? finish(base, &mapping, arena, ret_mapping, ret_problem) : r;
+    int r = merge_type(mapping, type, unwrap_type(body, type), dialect, creating, arena, ret_problem);
+    return r == 0 ? finish_change(base, &mapping, arena, ret_mapping, ret_problem) : r;
 }
 
 static bool is_root_parameter(struct slice name)
@@ -183,7 +183,8 @@ static int merge_all_types(struct mapping *mapping, yyjson_val *mappings, struct
         if (!yyjson_is_obj(value))
             return refuse_name(arena, problem, PROBLEM_MAPPER_PARSING, "Expected map for type [%.*s]",
                                SLICE_ARG(json_slice(key)));
-        int r = merge_type(mapping, json_slice(key), unwrap(value, json_slice(key)), DIALECT_5, true, arena, problem);
+        int r =
+            merge_type(mapping, json_slice(key), unwrap_type(value, json_slice(key)), DIALECT_5, true, arena, problem);
         if (r != 0)
             return r;
     }
@@ -200,14 +201,14 @@ int mapping_merge_all(const struct mapping *base, yyjson_val *mappings, enum dia
         return 0;
     }
     bool of_types = typed || dialect == DIALECT_5 || holds_types(mappings);
-    if (!of_types && unwrap(mappings, SLICE_LIT("_doc")) != mappings)
+    if (!of_types && unwrap_type(mappings, SLICE_LIT("_doc")) != mappings)
         return refuse_name(arena, ret_problem, PROBLEM_ILLEGAL_ARGUMENT,
                            "The mapping definition cannot be nested under a type [_doc] unless "
                            "include_type_name is set to true.");
     tl_cleanup(mapping_unrefp) struct mapping *mapping = mapping__copy(base);
     int r = of_types ? merge_all_types(mapping, mappings, arena, ret_problem)
                      : merge_type(mapping, SLICE_NONE, mappings, dialect, true, arena, ret_problem);
-    return r == 0 ? finish(base, &mapping, arena, ret_mapping, ret_problem) : r;
+    return r == 0 ? finish_change(base, &mapping, arena, ret_mapping, ret_problem) : r;
 }
 
 int mapping_ensure_type(const struct mapping *base, struct slice type, bool hidden, enum dialect dialect,
@@ -224,5 +225,5 @@ int mapping_ensure_type(const struct mapping *base, struct slice type, bool hidd
     if (record == NULL)
         return MAPPING_REFUSED;
     record->type.hidden = hidden;
-    return finish(base, &mapping, arena, ret_mapping, ret_problem);
+    return finish_change(base, &mapping, arena, ret_mapping, ret_problem);
 }

@@ -70,6 +70,7 @@ struct date_format {
     size_t count;
 };
 
+#define DAY_MS INT64_C(86400000)
 #define DATE_ZONE_SECONDS_MAX (18 * 3600)
 
 /* The number to which digits beyond the range of any date are clamped. */
@@ -93,6 +94,9 @@ bool date__take_iso_zone(struct slice *text, int *ret_seconds, bool *ret_full);
 bool date__take_fraction(struct slice *text, int max, int *ret_millis);
 /* Returns: whether an offset that date__take_zone() took is at most 18 hours; true for "Z" and names. */
 bool date__is_valid_offset(struct slice offset);
+/* Parses a date without date math. `zone` as in date_parse_math(). Returns: 0; DATE_INVALID. */
+int date__parse(const struct date_format *format, struct slice text, bool round_up, const struct zone *zone,
+                int64_t *ret_millis) TL_MUST_USE;
 /*
  * Parses `text` by a pattern.
  * Returns: 0; DATE_INVALID. In both cases *ret_stop is the offset at which parsing stopped.

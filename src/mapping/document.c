@@ -76,7 +76,7 @@ static int refuse_because(struct document_walk *walk, struct problem *cause, con
 }
 
 /* Returns: a value as Java prints it. */
-static struct slice preview(struct document_walk *walk, yyjson_val *value)
+static struct slice preview_value(struct document_walk *walk, yyjson_val *value)
 {
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
     java_text(&buf, value);
@@ -94,7 +94,7 @@ static int refuse_field(struct document_walk *walk, struct slice path, struct sl
 {
     if (walk->dialect == DIALECT_5)
         return refuse_because(walk, cause, "failed to parse [%.*s]", SLICE_ARG(path));
-    struct slice shown = preview(walk, value);
+    struct slice shown = preview_value(walk, value);
     return refuse_because(walk, cause,
                           "failed to parse field [%.*s] of type [%.*s] in document with id '%.*s'. Preview "
                           "of field's value: '%.*s'",
@@ -696,7 +696,7 @@ void document_release(struct document *document)
 /* --- The values of one field ---------------------------------------------------------------------- */
 
 /* Adds the values of a leaf in walk->only; called by json_path_each(). */
-static bool collect(void *context, yyjson_val *leaf)
+static bool collect_leaf(void *context, yyjson_val *leaf)
 {
     struct document_walk *walk = context;
     if (yyjson_is_null(leaf)) {
@@ -732,7 +732,7 @@ static size_t read_field(const struct mapping *mapping, const struct mapping_fie
         }
     } else {
         bool is_multi = field->parent != NULL && !field__is_object(field->parent);
-        json_path_each(root, is_multi ? field->parent->path : field->path, collect, &walk);
+        json_path_each(root, is_multi ? field->parent->path : field->path, collect_leaf, &walk);
     }
     *ret_values = walk.values;
     return walk.count;

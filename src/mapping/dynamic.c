@@ -108,7 +108,7 @@ static bool is_big_integer(yyjson_val *value)
            slice_find_byte(raw, 'E') == raw.len;
 }
 
-static struct detection examine(struct merge *merge, yyjson_val *value)
+static struct detection detect_type(struct merge *merge, yyjson_val *value)
 {
     if (yyjson_is_obj(value))
         return (struct detection){"object", "object", SLICE_NONE};
@@ -122,7 +122,7 @@ static struct detection examine(struct merge *merge, yyjson_val *value)
 }
 
 /* Returns: whether `text` matches a wildcard pattern, or one of an array of patterns. */
-static bool matches(yyjson_val *patterns, struct slice text)
+static bool matches_any_pattern(yyjson_val *patterns, struct slice text)
 {
     if (!yyjson_is_arr(patterns))
         return json_wildcard(json_slice(patterns), text);
@@ -145,11 +145,11 @@ static bool template_matches(yyjson_val *template, struct slice name, struct sli
         {"match", false, true}, {"unmatch", false, false}, {"path_match", true, true}, {"path_unmatch", true, false}};
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         yyjson_val *patterns = json_get(template, slice_from(rules[i].member));
-        if (patterns != NULL && matches(patterns, rules[i].of_path ? path : name) != rules[i].wanted)
+        if (patterns != NULL && matches_any_pattern(patterns, rules[i].of_path ? path : name) != rules[i].wanted)
             return false;
     }
     yyjson_val *wanted = json_get_lit(template, "match_mapping_type");
-    return wanted == NULL || matches(wanted, slice_from(kind));
+    return wanted == NULL || matches_any_pattern(wanted, slice_from(kind));
 }
 
 /* Returns: the "mapping" of the first template that matches, or NULL. */
@@ -241,7 +241,7 @@ static int refuse_big_integer(struct merge *merge)
 int dynamic__add(struct merge *merge, struct mapping_field *parent, struct slice name, yyjson_val *value,
                  struct mapping_field **ret_field)
 {
-    struct detection detection = examine(merge, value);
+    struct detection detection = detect_type(merge, value);
     if (is_big_integer(value) && merge->dialect == DIALECT_5)
         return refuse_big_integer(merge);
     struct slice path = parent->path.len == 0
@@ -262,7 +262,7 @@ int dynamic__add(struct merge *merge, struct mapping_field *parent, struct slice
 
 int dynamic__check(struct merge *merge, const struct mapping_field *field, yyjson_val *value)
 {
-    struct detection detection = examine(merge, value);
+    struct detection detection = detect_type(merge, value);
     struct slice path = field->path;
     if (find_template(merge, field->name, path, detection.kind) != NULL || slice_is(field->type_name, detection.type))
         return 0;

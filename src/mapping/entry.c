@@ -31,7 +31,7 @@ void entry_set_init(struct entry_set *set, struct arena *arena, uint32_t index, 
 }
 
 /* Adds an item, unless the field has no entries. */
-static void add(struct entry_set *set, struct slice document_key, const struct field_value *value, bool old)
+static void add_entry(struct entry_set *set, struct slice document_key, const struct field_value *value, bool old)
 {
     if (value->field == FIELD_NUMBER_NONE || value->kind == FIELD_VALUE_NONE)
         return;
@@ -78,7 +78,7 @@ static void add_changed(struct entry_set *set, struct slice document_key, const 
 {
     for (size_t i = 0; i < count; i++) {
         if (changed == NULL || changed[values[i].field / 8] & (1u << values[i].field % 8))
-            add(set, document_key, &values[i], old);
+            add_entry(set, document_key, &values[i], old);
     }
 }
 
@@ -119,7 +119,7 @@ void entry_set_delete(struct entry_set *set, struct slice document_key, const st
     if (old_batch != 0)
         return; /* posting lists are not modified: the old entries become stale */
     for (size_t i = 0; i < old_count; i++)
-        add(set, document_key, &old_values[i], true);
+        add_entry(set, document_key, &old_values[i], true);
 }
 
 /* --- Single entries ------------------------------------------------------------------------------- */

@@ -13,8 +13,8 @@ static struct entry_range whole_field(uint32_t index, const struct mapping_field
 }
 
 /* Returns: the range of paths below the directory `text`: they begin with it and the delimiter. */
-static struct entry_range below(struct entry_range range, const struct mapping_field *field, struct slice text,
-                                struct arena *arena)
+static struct entry_range range_below(struct entry_range range, const struct mapping_field *field, struct slice text,
+                                      struct arena *arena)
 {
     char delimiter;
     bool is_path = analyzer_is_path(field->analyzer, &delimiter);
@@ -41,7 +41,7 @@ size_t entry_ranges_of_value(uint32_t index, const struct mapping_field *field, 
         return 1;
     if (value->bytes.len == 0)
         return 0; /* no token of a path is empty */
-    ranges[1] = below(whole_field(index, field), field, value->bytes, arena);
+    ranges[1] = range_below(whole_field(index, field), field, value->bytes, arena);
     return 2;
 }
 
@@ -73,7 +73,7 @@ static size_t above_bound(const struct entry_range *bounds, struct entry_range f
         bool too_low = bounds->low != NULL && slice_compare(directory, bounds->low->bytes) < 0;
         if (too_low || (end < high.len && (unsigned char)delimiter < (unsigned char)high.data[end]))
             continue;
-        ranges[count++] = below(field_range, field, directory, arena);
+        ranges[count++] = range_below(field_range, field, directory, arena);
     }
     return count;
 }

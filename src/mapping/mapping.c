@@ -523,7 +523,7 @@ static int refuse_reference(struct seal_state *sealing, const struct mapping_fie
     return MAPPING_REFUSED;
 }
 
-static struct slice unquoted(struct slice json)
+static struct slice unquoted_json(struct slice json)
 {
     bool quoted = json.len >= 2 && json.data[0] == '"';
     return quoted ? slice_make(json.data + 1, json.len - 2) : json;
@@ -531,7 +531,7 @@ static struct slice unquoted(struct slice json)
 
 static int check_alias(struct seal_state *sealing, const struct mapping_field *field)
 {
-    struct slice path = unquoted(field__parameter(field, "path"));
+    struct slice path = unquoted_json(field__parameter(field, "path"));
     if (path.data == NULL) {
         problem_set(sealing->problem, sealing->arena, PROBLEM_MAPPER_PARSING,
                     "The [path] property must be specified for field [%.*s].", SLICE_ARG(field->path));

@@ -23,7 +23,7 @@ struct number_format {
     struct affixes positive, negative;
     unsigned multiplier; /* 1, 100, 1000 */
     unsigned whole_min;  /* minimum number of digits before the point */
-    unsigned whole_max;  /* with exponents: digits before the point, at most; see print() */
+    unsigned whole_max;  /* with exponents: digits before the point, at most; see print_decimal() */
     unsigned fraction_min, fraction_max;
     unsigned group;           /* 0: no groups */
     unsigned exponent_digits; /* 0: no exponent */
@@ -55,7 +55,7 @@ struct reader {
     struct slice why; /* the error; data NULL: none */
 };
 
-static void fail(struct reader *r, const char *what)
+static void fail_pattern(struct reader *r, const char *what)
 {
     if (r->why.data == NULL)
         r->why = arena_printf(r->arena, "%s \"%.*s\"", what, SLICE_ARG(r->pattern));
@@ -80,7 +80,7 @@ static bool next_is(const struct reader *r, size_t ahead, char c)
 static void read_scale(struct reader *r, struct subpattern *sub, unsigned multiplier, struct slice sign)
 {
     if (sub->multiplier != 1)
-        fail(r, "Too many percent/per mille characters in pattern");
+        fail_pattern(r, "Too many percent/per mille characters in pattern");
     sub->multiplier = multiplier;
     buf_slice(sub->affix, sign);
     r->at += sign.len;
@@ -134,11 +134,11 @@ static void end_digits(struct subpattern *sub)
 static void read_exponent(struct reader *r, struct subpattern *sub)
 {
     if (sub->exponent_digits > 0)
-        fail(r, "Multiple exponential symbols in pattern");
+        fail_pattern(r, "Multiple exponential symbols in pattern");
     for (r->at++; next_is(r, 0, '0'); r->at++)
         sub->exponent_digits++;
     if (sub->left + sub->zeros < 1 || sub->exponent_digits < 1)
-        fail(r, "Malformed exponential pattern");
+        fail_pattern(r, "Malformed exponential pattern");
     end_digits(sub);
 }
 
@@ -167,7 +167,7 @@ static void read_digit(struct reader *r, struct subpattern *sub, bool first)
     else if (c == '0')
         sub->zeros++;
     else if (c == '.' && sub->point >= 0)
-        fail(r, "Multiple decimal separators in pattern");
+        fail_pattern(r, "Multiple decimal separators in pattern");
     else if (c == '.')
         sub->point = sub->left + sub->zeros + sub->right;
     if (c == ',')
@@ -200,7 +200,7 @@ static void read_subpattern(struct reader *r, struct subpattern *sub, bool first
     }
     if ((sub->point >= 0 && (sub->point < sub->left || sub->point > sub->left + sub->zeros)) ||
         (sub->point < 0 && sub->right > 0) || sub->group == 0 || sub->quoted)
-        fail(r, "Malformed pattern");
+        fail_pattern(r, "Malformed pattern");
 }
 
 static void subpattern_deinit(struct subpattern *sub)
@@ -274,7 +274,7 @@ struct format_decimal {
     bool negative;
 };
 
-static void trim(struct format_decimal *d)
+static void trim_zeros(struct format_decimal *d)
 {
     while (d->count > 0 && d->digits[d->count - 1] == '0')
         d->count--;
@@ -299,7 +299,7 @@ static void decimal_read(struct format_decimal *d, const char *text)
     }
     if (*text == 'E')
         d->point += atoi(text + 1);
-    trim(d);
+    trim_zeros(d);
 }
 
 /*
@@ -333,7 +333,7 @@ static void decimal_round(struct format_decimal *d, int keep, int exact)
             d->point++;
         }
     }
-    trim(d);
+    trim_zeros(d);
 }
 
 /*
@@ -418,8 +418,8 @@ static void print_exponent(struct buf *buf, const struct number_format *format, 
  * Appends a number, rounded as the format requires: to fraction_max places, or with exponents to
  * whole_max + fraction_max digits. `whole`: it is an integer, so its digits are exact.
  */
-static void print(struct buf *buf, const struct number_format *format, struct format_decimal *d, double number,
-                  bool whole)
+static void print_decimal(struct buf *buf, const struct number_format *format, struct format_decimal *d, double number,
+                          bool whole)
 {
     const struct affixes *around = d->negative ? &format->negative : &format->positive;
     int keep = format->exponent_digits > 0 ? (int)(format->whole_max + format->fraction_max)
@@ -452,7 +452,7 @@ void number_print_double(struct buf *buf, const struct number_format *format, do
     }
     dtoa_double(number, text);
     decimal_read(&d, text);
-    print(buf, format, &d, number, false);
+    print_decimal(buf, format, &d, number, false);
 }
 
 void number_print_i64(struct buf *buf, const struct number_format *format, int64_t number)
@@ -464,5 +464,5 @@ void number_print_i64(struct buf *buf, const struct number_format *format, int64
              : format->multiplier == 100            ? "00"
                                                     : "000");
     decimal_read(&d, text);
-    print(buf, format, &d, 0, true);
+    print_decimal(buf, format, &d, 0, true);
 }

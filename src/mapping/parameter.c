@@ -116,8 +116,8 @@ static struct slice java_slice(struct arena *arena, yyjson_val *value)
 }
 
 /* Appends a value in canonical form: "true" becomes true, "10" becomes 10. */
-static int canonical(struct merge *merge, struct mapping_field *field, const struct mapping_parameter *parameter,
-                     yyjson_val *value, struct buf *buf)
+static int append_canonical(struct merge *merge, struct mapping_field *field, const struct mapping_parameter *parameter,
+                            yyjson_val *value, struct buf *buf)
 {
     struct slice text = java_slice(merge->arena, value);
     uint64_t count;
@@ -191,7 +191,7 @@ static int put_parameter(struct merge *merge, struct mapping_field *field, const
     if (slice_is(slice_from(parameter->name), "index") && is_index_word(value) && merge->dialect == DIALECT_5)
         buf_slice(&buf, slice_is(json_slice(value), "no") ? SLICE_LIT("false") : SLICE_LIT("true"));
     else
-        r = canonical(merge, field, parameter, value, &buf);
+        r = append_canonical(merge, field, parameter, value, &buf);
     /* The default analyzer is stored too if given: a search_analyzer requires an analyzer. */
     bool is_default = parameter->otherwise != NULL && slice_is(buf_as_slice(&buf), parameter->otherwise);
     if (r == 0 && (!is_default || slice_is(slice_from(parameter->name), "analyzer")))
@@ -256,7 +256,7 @@ int field__read_parameters(struct merge *merge, struct mapping_field *field, yyj
 }
 
 /* Returns: JSON text as errors show it, strings without quotes. */
-static struct slice shown(struct slice json)
+static struct slice unquoted_json(struct slice json)
 {
     if (json.data == NULL)
         return SLICE_LIT("null");
@@ -276,7 +276,7 @@ static void describe_conflict(struct merge *merge, struct buf *list, const struc
 {
     if (merge->dialect == DIALECT_7) {
         buf_printf(list, "\n\tCannot update parameter [%s] from [%.*s] to [%.*s]", parameter->name,
-                   SLICE_ARG(shown(old)), SLICE_ARG(shown(new)));
+                   SLICE_ARG(unquoted_json(old)), SLICE_ARG(unquoted_json(new)));
         return;
     }
     bool is_analyzer = slice_is(slice_from(parameter->name), "analyzer");
@@ -335,7 +335,7 @@ static bool parameter_is(const struct mapping_field *field, const char *name, co
 static struct slice parameter_text(const struct mapping_field *field, const char *name)
 {
     struct slice json = field__parameter(field, name);
-    return json.data == NULL ? SLICE_NONE : shown(json);
+    return json.data == NULL ? SLICE_NONE : unquoted_json(json);
 }
 
 static int resolve_analyzer(struct merge *merge, const struct mapping_field *field, const char *parameter,
@@ -444,7 +444,8 @@ static int resolve_scaling(struct merge *merge, struct mapping_field *field)
         (void)slice_to_double(factor, &field->scaling_factor);
     if (!(field->scaling_factor > 0) || factor.data[0] == '"')
         return mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT,
-                               "[scaling_factor] must be a positive number, got [%.*s]", SLICE_ARG(shown(factor)));
+                               "[scaling_factor] must be a positive number, got [%.*s]",
+                               SLICE_ARG(unquoted_json(factor)));
     return 0;
 }
 

@@ -313,7 +313,7 @@ static int decode_on(const struct mapping *empty, yyjson_val *root, struct arena
     return 0;
 }
 
-static int decode(struct slice bytes, struct arena *arena, struct mapping **ret_mapping)
+static int decode_mapping(struct slice bytes, struct arena *arena, struct mapping **ret_mapping)
 {
     struct json_doc doc;
     struct problem problem;
@@ -327,7 +327,7 @@ static int decode(struct slice bytes, struct arena *arena, struct mapping **ret_
 int mapping_decode(struct slice bytes, struct mapping **ret_mapping)
 {
     struct arena arena = ARENA_INIT;
-    int r = decode(bytes, &arena, ret_mapping);
+    int r = decode_mapping(bytes, &arena, ret_mapping);
     arena_deinit(&arena);
     return r;
 }

@@ -25,7 +25,7 @@ static yyjson_mut_val *object_in(yyjson_mut_doc *doc, yyjson_mut_val *parent, st
 /*
  * Adds the settings to `into`, with dotted names split into nested objects up to a maximum depth.
  */
-static void nest(yyjson_mut_doc *doc, yyjson_mut_val *into, yyjson_val *settings, size_t depth)
+static void nest_settings(yyjson_mut_doc *doc, yyjson_mut_val *into, yyjson_val *settings, size_t depth)
 {
     size_t i, max;
     yyjson_val *key, *value;
@@ -41,7 +41,7 @@ static void nest(yyjson_mut_doc *doc, yyjson_mut_val *into, yyjson_val *settings
         }
         if (yyjson_is_obj(value) && depth < MAPPING_DEPTH_MAX) {
             bool is_index = depth == 0 && parts == 0 && slice_is(path, "index");
-            nest(doc, is_index ? into : object_in(doc, parent, path), value, depth + 1);
+            nest_settings(doc, is_index ? into : object_in(doc, parent, path), value, depth + 1);
         } else if (!yyjson_is_obj(value)) {
             yyjson_mut_obj_put(parent, yyjson_mut_strncpy(doc, path.data, path.len), yyjson_val_mut_copy(doc, value));
         }
@@ -55,7 +55,7 @@ yyjson_val *settings__nest(struct arena *arena, yyjson_val *settings)
     yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
     yyjson_mut_val *root = yyjson_mut_obj(doc);
     yyjson_mut_doc_set_root(doc, root);
-    nest(doc, root, settings, 0);
+    nest_settings(doc, root, settings, 0);
     yyjson_mut_val *kept = yyjson_mut_obj(doc);
     static const char *const sections[] = {"analysis", "mapping"};
     for (size_t i = 0; i < 2; i++) {

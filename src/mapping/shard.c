@@ -26,7 +26,7 @@ static uint32_t little_endian(const uint8_t *bytes)
     return bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
 }
 
-static uint32_t finish(uint32_t hash)
+static uint32_t finish_hash(uint32_t hash)
 {
     hash = (hash ^ hash >> 16) * 0x85ebca6bu;
     hash = (hash ^ hash >> 13) * 0xc2b2ae35u;
@@ -45,7 +45,7 @@ uint32_t shard_murmur3(const void *bytes, size_t len, uint32_t seed)
         tail = tail << 8 | data[i - 1];
     if (len != whole)
         hash ^= mix_block(tail);
-    return finish(hash ^ (uint32_t)len);
+    return finish_hash(hash ^ (uint32_t)len);
 }
 
 /* Writes the UTF-16 code units of a text. Returns: their number, at most CODE_UNITS_MAX. */

@@ -90,7 +90,7 @@ static struct slice map_characters(struct slice text, enum token_filter_kind kin
     return copy;
 }
 
-static struct slice reversed(struct slice text, struct arena *arena)
+static struct slice reverse_text(struct slice text, struct arena *arena)
 {
     char *copy = arena_alloc(arena, text.len);
     struct slice result = slice_make(copy, text.len);
@@ -154,7 +154,7 @@ bool token_filter__run(const struct token_filter *filter, struct slice *token, s
         size_t characters = utf8__count(*token);
         return characters >= filter->min && characters <= filter->max;
     }
-    case FILTER_REVERSE: *token = reversed(*token, arena); return true;
+    case FILTER_REVERSE: *token = reverse_text(*token, arena); return true;
     case FILTER_TRUNCATE: *token = utf8__head(*token, filter->max); return true;
     case FILTER_NONE: break;
     }

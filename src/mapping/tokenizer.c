@@ -10,15 +10,15 @@
 
 enum class { OTHER, LETTER, DIGIT, JOINER, IDEOGRAPH };
 
-static bool in(uint32_t c, uint32_t low, uint32_t high)
+static bool in_range(uint32_t c, uint32_t low, uint32_t high)
 {
     return c >= low && c <= high;
 }
 
 static bool is_ideograph(uint32_t c)
 {
-    return in(c, 0x2e80, 0x2fdf) || in(c, 0x3040, 0x309f) || in(c, 0x3400, 0x4dbf) || in(c, 0x4e00, 0x9fff) ||
-           in(c, 0xf900, 0xfaff) || in(c, 0x20000, 0x3ffff);
+    return in_range(c, 0x2e80, 0x2fdf) || in_range(c, 0x3040, 0x309f) || in_range(c, 0x3400, 0x4dbf) ||
+           in_range(c, 0x4e00, 0x9fff) || in_range(c, 0xf900, 0xfaff) || in_range(c, 0x20000, 0x3ffff);
 }
 
 bool analysis_is_ideograph(struct slice text)
@@ -32,24 +32,25 @@ bool analysis_is_ideograph(struct slice text)
  */
 static bool is_symbol(uint32_t c)
 {
-    return in(c, 0x80, 0xa9) || in(c, 0xab, 0xb4) || in(c, 0xb6, 0xb9) || in(c, 0xbb, 0xbf) || c == 0xd7 || c == 0xf7 ||
-           in(c, 0x2000, 0x206f) || in(c, 0x20a0, 0x20cf) || in(c, 0x2190, 0x2bff) || in(c, 0x3000, 0x3004) ||
-           in(c, 0x3008, 0x3020) || in(c, 0xfe10, 0xfe6f) || in(c, 0xff01, 0xff0f) || in(c, 0xff1a, 0xff20) ||
-           in(c, 0xff3b, 0xff40) || in(c, 0xff5b, 0xff65) || in(c, 0xe000, 0xf8ff) || in(c, 0x1f000, 0x1faff) ||
-           in(c, 0xfff0, 0xffff) || c == 0xfeff;
+    return in_range(c, 0x80, 0xa9) || in_range(c, 0xab, 0xb4) || in_range(c, 0xb6, 0xb9) || in_range(c, 0xbb, 0xbf) ||
+           c == 0xd7 || c == 0xf7 || in_range(c, 0x2000, 0x206f) || in_range(c, 0x20a0, 0x20cf) ||
+           in_range(c, 0x2190, 0x2bff) || in_range(c, 0x3000, 0x3004) || in_range(c, 0x3008, 0x3020) ||
+           in_range(c, 0xfe10, 0xfe6f) || in_range(c, 0xff01, 0xff0f) || in_range(c, 0xff1a, 0xff20) ||
+           in_range(c, 0xff3b, 0xff40) || in_range(c, 0xff5b, 0xff65) || in_range(c, 0xe000, 0xf8ff) ||
+           in_range(c, 0x1f000, 0x1faff) || in_range(c, 0xfff0, 0xffff) || c == 0xfeff;
 }
 
 static enum class classify(uint32_t c) {
-    if (c < 0x80){if (in(c | 0x20, 'a', 'z')) return LETTER; return in(c, '0', '9') ? DIGIT
-                                                                    : c == '_'      ? JOINER
-                                                                                    : OTHER;}
+    if (c < 0x80){if (in_range(c | 0x20, 'a', 'z')) return LETTER; return in_range(c, '0', '9') ? DIGIT
+                                                                          : c == '_'            ? JOINER
+                                                                                                : OTHER;}
 return is_symbol(c) ? OTHER : is_ideograph(c) ? IDEOGRAPH : LETTER;
 }
 
 static bool is_space(uint32_t c)
 {
-    return c == ' ' || in(c, 9, 13) || in(c, 0x1c, 0x1f) || c == 0x85 || c == 0x1680 ||
-           (in(c, 0x2000, 0x200a) && c != 0x2007) || c == 0x2028 || c == 0x2029 || c == 0x205f || c == 0x3000;
+    return c == ' ' || in_range(c, 9, 13) || in_range(c, 0x1c, 0x1f) || c == 0x85 || c == 0x1680 ||
+           (in_range(c, 0x2000, 0x200a) && c != 0x2007) || c == 0x2028 || c == 0x2029 || c == 0x205f || c == 0x3000;
 }
 
 /* The destination of tokens. */
@@ -84,7 +85,7 @@ static size_t offset_of(const struct output *out, struct slice rest)
 }
 
 /* Returns: whether `c` joins its neighbours, of class `before` and `after`, to one word. */
-static bool joins(uint32_t c, enum class before, enum class after)
+static bool joins_words(uint32_t c, enum class before, enum class after)
 {
     if (before == LETTER && after == LETTER)
         return c == '\'' || c == '.' || c == ':' || c == 0x2019 || c == 0xb7;
@@ -103,7 +104,7 @@ static void skip_word(struct slice *rest, enum class last)
         if (kind == OTHER) {
             struct slice after = next;
             enum class following = after.len == 0 ? OTHER : classify(utf8__take(&after));
-            if (!joins(c, last, following))
+            if (!joins_words(c, last, following))
                 return;
             last = following;
             *rest = after;
@@ -184,7 +185,7 @@ struct text_position {
 };
 
 /* Returns: `part` after the filters that the tokenizer applies. */
-static struct slice changed(const struct path *path, struct slice part, struct arena *arena)
+static struct slice filtered_part(const struct path *path, struct slice part, struct arena *arena)
 {
     for (size_t i = 0; i < tokenizer__applied_filters(path->analyzer); i++)
         (void)token_filter__run(&path->analyzer->filters[i], &part, arena);
@@ -192,7 +193,7 @@ static struct slice changed(const struct path *path, struct slice part, struct a
 }
 
 /* Returns: `text` with its delimiters replaced. */
-static struct slice replaced(const struct tokenizer *tokenizer, struct slice text, struct arena *arena)
+static struct slice replace_delimiters(const struct tokenizer *tokenizer, struct slice text, struct arena *arena)
 {
     if (tokenizer->replacement == tokenizer->delimiter)
         return text;
@@ -207,18 +208,18 @@ static void path_prepare(struct path *path, struct slice text, struct arena *are
 {
     path->text = text;
     path->before = (size_t)(text.data - path->out->text.data);
-    path->cut = replaced(&path->analyzer->tokenizer, text, arena);
-    path->shown = changed(path, path->cut, arena);
+    path->cut = replace_delimiters(&path->analyzer->tokenizer, text, arena);
+    path->shown = filtered_part(path, path->cut, arena);
     path->even = tokenizer__applied_filters(path->analyzer) == 0 || utf8__is_ascii(path->cut);
 }
 
 /* Advances a position to offset `to` of path.text. */
-static void move(const struct path *path, struct text_position *position, size_t to)
+static void move_position(const struct path *path, struct text_position *position, size_t to)
 {
     size_t moved = to - position->at;
     if (!path->even) {
         struct arena scratch = ARENA_INIT;
-        moved = changed(path, slice_make(path->cut.data + position->at, moved), &scratch).len;
+        moved = filtered_part(path, slice_make(path->cut.data + position->at, moved), &scratch).len;
         arena_deinit(&scratch);
     }
     *position = (struct text_position){to, position->shown + moved};
@@ -254,7 +255,7 @@ static bool run_heads(struct path *path, struct arena *arena)
 
     const struct text_position start = {0, 0};
     for (struct text_position end = start; end.at < text.len;) {
-        move(path, &end, next_delimiter(text, tokenizer->delimiter, end.at + 1));
+        move_position(path, &end, next_delimiter(text, tokenizer->delimiter, end.at + 1));
         if (!put_path(path, &start, &end))
             return false;
     }
@@ -284,7 +285,7 @@ static bool run_tails(struct path *path, struct arena *arena)
         if (!put_path(path, &start, &end))
             return false;
         size_t next = next_delimiter(text, tokenizer->delimiter, start.at) + 1;
-        move(path, &start, next < text.len ? next : text.len);
+        move_position(path, &start, next < text.len ? next : text.len);
     }
     return true;
 }

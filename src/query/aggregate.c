@@ -50,7 +50,7 @@ static int refuse_aggregation(struct binder *binder, enum problem_type type, con
  * Replaces a "failed to create query" problem by its cause: a value of an aggregation is not part
  * of a query.
  */
-static int unwrap(struct binder *binder, int r)
+static int unwrap_problem(struct binder *binder, int r)
 {
     if (r == QUERY_REFUSED && binder->problem->type == PROBLEM_QUERY_SHARD && binder->problem->caused_by != NULL)
         *binder->problem = *binder->problem->caused_by;
@@ -76,7 +76,7 @@ static int bind_value(struct binder *binder, const struct aggregation *aggregati
     double number;
     bool numeric = is_one_of(aggregation, KINDS_NUMERIC | KINDS_HISTOGRAM | KINDS_RANGE);
     if (field != NULL) {
-        int r = unwrap(binder, bind__term(binder, field, json, 1, false, &matcher));
+        int r = unwrap_problem(binder, bind__term(binder, field, json, 1, false, &matcher));
         if (r != 0)
             return r;
         if (matcher->kind == BOUND_TERMS && matcher->terms.count == 1) {
@@ -115,7 +115,7 @@ static int bind_date(struct binder *binder, const struct aggregation *aggregatio
     if (format == NULL)
         format = field != NULL && field->format != NULL ? field->format : date_format_default(DATE_RULES_7_10);
     if (date_parse_math(format, text, binder->context->now_ms, false, aggregation->rounding.zone, ret_millis) != 0)
-        return unwrap(binder, bind__refuse_date(binder, text, date_format_text(format)));
+        return unwrap_problem(binder, bind__refuse_date(binder, text, date_format_text(format)));
     return 0;
 }
 
@@ -259,7 +259,7 @@ static int bind_filters(struct binder *binder, const struct aggregation *aggrega
     bound->filters = arena_zalloc(binder->arena, (aggregation->filter_count + 1) * sizeof(struct bound_query *));
     binder->scores = false;
     for (size_t i = 0; i < aggregation->filter_count && r == 0; i++)
-        r = unwrap(binder, query_bind(binder, aggregation->filters[i].query, &bound->filters[i]));
+        r = unwrap_problem(binder, query_bind(binder, aggregation->filters[i].query, &bound->filters[i]));
     binder->scores = scores;
     return r;
 }
@@ -778,7 +778,7 @@ static bool may_collect(const struct aggregator *aggregator, uint64_t steps)
 }
 
 /* Charges memory to the search's budget, in chunks. */
-static void charge(const struct aggregator *aggregator, size_t bytes)
+static void charge_bytes(const struct aggregator *aggregator, size_t bytes)
 {
     struct agg_usage *usage = aggregator->usage;
     usage->bytes += bytes;
@@ -801,7 +801,7 @@ static struct agg_bucket *new_bucket(const struct aggregator *aggregator, const 
             new_aggregator(aggregator->context, aggregation->children, aggregator->account, aggregator->usage);
     size_t below =
         bucket->children == NULL ? 0 : sizeof *bucket->children + bucket->children->count * sizeof(struct metric);
-    charge(aggregator, sizeof *bucket + below + aggregator__key(key).len);
+    charge_bytes(aggregator, sizeof *bucket + below + aggregator__key(key).len);
     return bucket;
 }
 
@@ -872,7 +872,7 @@ static void add_numbers(const struct aggregation *aggregation, struct metric *me
     map_deinit(&seen);
 }
 
-static void add(struct aggregator *aggregator, bool global, struct match_doc *match_doc)
+static void add_document(struct aggregator *aggregator, bool global, struct match_doc *match_doc)
 {
     size_t i = 0, position = (size_t)(match_doc->index - aggregator->context->indices);
     for (const struct aggregation *a = aggregator->list; a != NULL && may_collect(aggregator, STEPS_OF_AGGREGATION);
@@ -880,8 +880,8 @@ static void add(struct aggregator *aggregator, bool global, struct match_doc *ma
         if ((a->kind == AGGREGATION_GLOBAL) != global)
             continue;
         if (a->kind == AGGREGATION_TOP_HITS)
-            charge(aggregator,
-                   aggregator__offer_hit(a, &aggregator->metrics[i], &a->bound[position], match_doc, position));
+            charge_bytes(aggregator,
+                         aggregator__offer_hit(a, &aggregator->metrics[i], &a->bound[position], match_doc, position));
         else if (is_one_of(a, KINDS_METRIC) && a->kind != AGGREGATION_CARDINALITY)
             add_numbers(a, &aggregator->metrics[i], &a->bound[position], match_doc);
         else
@@ -891,10 +891,10 @@ static void add(struct aggregator *aggregator, bool global, struct match_doc *ma
 
 void aggregator_add(struct aggregator *aggregator, struct match_doc *match_doc)
 {
-    add(aggregator, false, match_doc);
+    add_document(aggregator, false, match_doc);
 }
 
 void aggregator_add_global(struct aggregator *aggregator, struct match_doc *match_doc)
 {
-    add(aggregator, true, match_doc);
+    add_document(aggregator, true, match_doc);
 }

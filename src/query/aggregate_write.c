@@ -381,7 +381,7 @@ static uint64_t estimate_intervals(const struct aggregation *aggregation, const 
     return count < most ? (uint64_t)count : (uint64_t)most; /* also if the keys are infinite */
 }
 
-static void widen(struct field_value *low, struct field_value *high, bool *any, struct field_value key)
+static void widen_bounds(struct field_value *low, struct field_value *high, bool *any, struct field_value key)
 {
     if (!*any || field_value_compare(&key, low) < 0)
         *low = key;
@@ -400,15 +400,15 @@ static bool histogram_span(const struct aggregation *aggregation, struct agg_buc
     const struct bounds *bounds = &aggregation->extended;
     bool any = false;
     for (size_t i = 0; i < count; i++)
-        widen(low, high, &any, buckets[i]->key);
+        widen_bounds(low, high, &any, buckets[i]->key);
     if (any && bounds->low_json != NULL)
-        widen(low, high, &any, aggregation__interval_key(aggregation, bounds->low));
+        widen_bounds(low, high, &any, aggregation__interval_key(aggregation, bounds->low));
     else if (!any && (bounds->low_json == NULL || bounds->high_json == NULL))
         return false;
     if (!any)
-        widen(low, high, &any, aggregation__interval_key(aggregation, bounds->low));
+        widen_bounds(low, high, &any, aggregation__interval_key(aggregation, bounds->low));
     if (bounds->high_json != NULL)
-        widen(low, high, &any, aggregation__interval_key(aggregation, bounds->high));
+        widen_bounds(low, high, &any, aggregation__interval_key(aggregation, bounds->high));
     return any;
 }
 

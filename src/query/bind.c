@@ -71,7 +71,7 @@ void binder_deinit(struct binder *binder)
     binder->script_count = 0;
 }
 
-static struct bound_query *all(struct binder *binder, double boost)
+static struct bound_query *bind_all(struct binder *binder, double boost)
 {
     return bind__new(binder, BOUND_ALL, boost);
 }
@@ -314,7 +314,7 @@ static int bind_bool(struct binder *binder, const struct query *query, struct bo
     }
     *ret_matcher = matcher;
     if (clauses == 0)
-        *ret_matcher = all(binder, query->boost);
+        *ret_matcher = bind_all(binder, query->boost);
     else if (negative && query->boolean.keep_pure_negative)
         *ret_matcher = bind__none(binder);
     return r;
@@ -476,7 +476,7 @@ static int bind_field(struct binder *binder, const struct query *query, struct b
 static int bind_node(struct binder *binder, const struct query *query, struct bound_query **ret_matcher)
 {
     switch (query->kind) {
-    case QUERY_MATCH_ALL: *ret_matcher = all(binder, query->boost); return 0;
+    case QUERY_MATCH_ALL: *ret_matcher = bind_all(binder, query->boost); return 0;
     case QUERY_MATCH_NONE: *ret_matcher = bind__none(binder); return 0;
     case QUERY_IDS: *ret_matcher = bind__ids(binder, query); return 0;
     case QUERY_TYPE: *ret_matcher = bind__types(binder, query); return 0;

@@ -15,7 +15,7 @@
 #include "json/filter.h"
 #include "query/metadata.h"
 
-static struct bound_query *all(struct binder *binder, double boost)
+static struct bound_query *bind_all(struct binder *binder, double boost)
 {
     return bind__new(binder, BOUND_ALL, boost);
 }
@@ -62,7 +62,8 @@ struct bound_query *bind__types(struct binder *binder, const struct query *query
     }
     if (matcher->types.count == 0)
         return bind__none(binder);
-    return matcher->types.count == mapping_type_count(binder->index->mapping) ? all(binder, query->boost) : matcher;
+    return matcher->types.count == mapping_type_count(binder->index->mapping) ? bind_all(binder, query->boost)
+                                                                              : matcher;
 }
 
 /* Returns: whether `pattern` fits the name of the index or one of its aliases. */
@@ -85,7 +86,7 @@ static struct bound_query *index_by_name(struct binder *binder, const struct que
     for (size_t i = 0; i < query->values.count; i++) {
         struct slice text = query__scalar_text(binder->arena, query->values.items[i]);
         if (index_name_fits(binder->index, &text, name_equals))
-            return all(binder, query->boost);
+            return bind_all(binder, query->boost);
     }
     return bind__none(binder);
 }
@@ -97,7 +98,7 @@ struct name_pattern {
     bool case_insensitive;
 };
 
-static struct slice lower(struct arena *arena, struct slice text)
+static struct slice lower_ascii(struct arena *arena, struct slice text)
 {
     char *bytes = arena_alloc(arena, text.len + 1);
     for (size_t i = 0; i < text.len; i++)
@@ -108,8 +109,9 @@ static struct slice lower(struct arena *arena, struct slice text)
 static bool name_pattern_fits(const void *context, struct slice name)
 {
     const struct name_pattern *pattern = context;
-    return pattern->case_insensitive ? json_wildcard(lower(pattern->arena, pattern->text), lower(pattern->arena, name))
-                                     : json_wildcard(pattern->text, name);
+    return pattern->case_insensitive
+               ? json_wildcard(lower_ascii(pattern->arena, pattern->text), lower_ascii(pattern->arena, name))
+               : json_wildcard(pattern->text, name);
 }
 
 /* --- Patterns of names -------------------------------------------------------------------------------------------- */
@@ -127,7 +129,7 @@ static struct bound_query *types_by_pattern(struct binder *binder, const struct 
     }
     if (matcher->types.count == 0)
         return bind__none(binder);
-    return matcher->types.count == count ? all(binder, boost) : matcher;
+    return matcher->types.count == count ? bind_all(binder, boost) : matcher;
 }
 
 static struct bound_query *by_pattern(struct binder *binder, const struct metadata_field *field,
@@ -139,7 +141,8 @@ static struct bound_query *by_pattern(struct binder *binder, const struct metada
         pattern.text = arena_printf(binder->arena, "%.*s*", SLICE_ARG(text));
     if (field->number == METADATA_TYPE)
         return types_by_pattern(binder, &pattern, query->boost);
-    return index_name_fits(binder->index, &pattern, name_pattern_fits) ? all(binder, query->boost) : bind__none(binder);
+    return index_name_fits(binder->index, &pattern, name_pattern_fits) ? bind_all(binder, query->boost)
+                                                                       : bind__none(binder);
 }
 
 static int refuse_pattern(struct binder *binder, const struct metadata_field *field, const struct query *query)
@@ -261,7 +264,7 @@ static int refuse_metadata(struct binder *binder, const struct metadata_field *f
 static int bind_exists(struct binder *binder, const struct metadata_field *field, const struct query *query,
                        struct bound_query **ret_matcher)
 {
-    *ret_matcher = (field->traits & METADATA_ALWAYS_PRESENT) != 0 ? all(binder, query->boost)
+    *ret_matcher = (field->traits & METADATA_ALWAYS_PRESENT) != 0 ? bind_all(binder, query->boost)
                    : field->number == METADATA_ROUTING            ? bind__new(binder, BOUND_ROUTING, query->boost)
                                                                   : bind__none(binder);
     bool refused = field->exists_refusal != NULL && binder->context->dialect == DIALECT_7;

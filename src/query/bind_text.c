@@ -35,8 +35,8 @@ int bind__check_analyzer(struct binder *binder, const char *query, struct slice 
 }
 
 /* Requires: bind__check_analyzer(). */
-static int analyse(struct binder *binder, const struct mapping_field *field, const struct match_options *options,
-                   struct slice text, bool phrase, struct tokens *ret_tokens)
+static int analyse_text(struct binder *binder, const struct mapping_field *field, const struct match_options *options,
+                        struct slice text, bool phrase, struct tokens *ret_tokens)
 {
     const struct analyzer *analyzer = field->search_analyzer != NULL ? field->search_analyzer : field->analyzer;
     if (phrase && field->quote_analyzer != NULL)
@@ -191,7 +191,7 @@ static int match_field(struct binder *binder, const struct query *query, const s
                             SLICE_ARG(field->path));
     struct tokens tokens;
     bool phrase = form == MATCH_PHRASE || form == MATCH_PHRASE_PREFIX;
-    int r = analyse(binder, field, options, query__scalar_text(binder->arena, value), phrase, &tokens);
+    int r = analyse_text(binder, field, options, query__scalar_text(binder->arena, value), phrase, &tokens);
     if (r != 0)
         return r;
     *ret_matcher = zero_terms(binder, options, query->boost);
@@ -335,8 +335,8 @@ static int match_across(struct binder *binder, const struct query *query, const 
     struct tokens tokens = {.binder = binder};
     for (size_t i = 0; i < chosen->count && tokens.count == 0; i++) {
         if (chosen->items[i].field != NULL && chosen->items[i].field->type == FIELD_TEXT) {
-            int r = analyse(binder, chosen->items[i].field, options,
-                            query__scalar_text(binder->arena, query->multi.value), false, &tokens);
+            int r = analyse_text(binder, chosen->items[i].field, options,
+                                 query__scalar_text(binder->arena, query->multi.value), false, &tokens);
             if (r != 0)
                 return r;
         }

@@ -389,7 +389,7 @@ static struct slice lower_ascii(struct arena *arena, struct slice text)
 }
 
 /* Normalises a wildcard or prefix for matching with tokens, which most analyzers lower-case. */
-static struct slice normalized(struct binder *binder, const struct mapping_field *field, struct slice text)
+static struct slice normalized_pattern(struct binder *binder, const struct mapping_field *field, struct slice text)
 {
     if (field->type == FIELD_KEYWORD && field->analyzer != NULL)
         return lower_ascii(binder->arena, text);
@@ -477,5 +477,5 @@ int bind__pattern(struct binder *binder, const struct query *query, const struct
                   (query->kind == QUERY_PREFIX && (field->analyzer == NULL || field->type == FIELD_KEYWORD));
     matcher->field = field;
     *ret_matcher = matcher;
-    return bind__pattern_text(binder, query, simple ? normalized(binder, field, text) : text, matcher);
+    return bind__pattern_text(binder, query, simple ? normalized_pattern(binder, field, text) : text, matcher);
 }

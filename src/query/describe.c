@@ -8,7 +8,7 @@
 #include "json/write.h"
 #include "query/term_pattern.h"
 
-static void describe(struct buf *buf, const struct bound_query *matcher, bool nested);
+static void describe_boosted(struct buf *buf, const struct bound_query *matcher, bool nested);
 
 /* --- Values ------------------------------------------------------------------------------------------------------- */
 
@@ -75,7 +75,7 @@ static void put_terms(struct buf *buf, const struct bound_query *matcher)
 
 /* --- Ranges ------------------------------------------------------------------------------------------------------- */
 
-static int64_t extreme(const struct mapping_field *field, bool high)
+static int64_t extreme_of_field(const struct mapping_field *field, bool high)
 {
     bool small =
         field != NULL && (field->type == FIELD_INTEGER || field->type == FIELD_SHORT || field->type == FIELD_BYTE);
@@ -91,11 +91,11 @@ static void put_whole_range(struct buf *buf, const struct bound_query *matcher)
 {
     struct field_value low = matcher->range.low, high = matcher->range.high;
     if (!matcher->range.has_low)
-        low = (struct field_value){.kind = FIELD_VALUE_I64, .i64 = extreme(matcher->field, false)};
+        low = (struct field_value){.kind = FIELD_VALUE_I64, .i64 = extreme_of_field(matcher->field, false)};
     else if (matcher->range.low_exclusive && low.i64 < INT64_MAX)
         low.i64++;
     if (!matcher->range.has_high)
-        high = (struct field_value){.kind = FIELD_VALUE_I64, .i64 = extreme(matcher->field, true)};
+        high = (struct field_value){.kind = FIELD_VALUE_I64, .i64 = extreme_of_field(matcher->field, true)};
     else if (matcher->range.high_exclusive && high.i64 > INT64_MIN)
         high.i64--;
     buf_byte(buf, '[');
@@ -222,7 +222,7 @@ static void put_clauses(struct buf *buf, const char *mark, const struct bound_qu
 {
     for (size_t i = 0; i < list->count; i++) {
         buf_printf(buf, "%s%s", *first ? "" : " ", mark);
-        describe(buf, list->items[i], true);
+        describe_boosted(buf, list->items[i], true);
         *first = false;
     }
 }
@@ -266,13 +266,13 @@ static void put_bool(struct buf *buf, const struct bound_query *matcher, bool ne
 static void put_dis_max(struct buf *buf, const struct bound_query *matcher, bool nested)
 {
     if (matcher->compound.queries.count == 1) {
-        describe(buf, matcher->compound.queries.items[0], nested);
+        describe_boosted(buf, matcher->compound.queries.items[0], nested);
         return;
     }
     buf_byte(buf, '(');
     for (size_t i = 0; i < matcher->compound.queries.count; i++) {
         buf_printf(buf, "%s", i > 0 ? " | " : "");
-        describe(buf, matcher->compound.queries.items[i], true);
+        describe_boosted(buf, matcher->compound.queries.items[i], true);
     }
     buf_byte(buf, ')');
     if (matcher->compound.number > 0) {
@@ -284,9 +284,9 @@ static void put_dis_max(struct buf *buf, const struct bound_query *matcher, bool
 static void put_boosting(struct buf *buf, const struct bound_query *matcher)
 {
     buf_lit(buf, "boosting (");
-    describe(buf, matcher->compound.queries.items[0], true);
+    describe_boosted(buf, matcher->compound.queries.items[0], true);
     buf_lit(buf, ", ");
-    describe(buf, matcher->compound.queries.items[1], true);
+    describe_boosted(buf, matcher->compound.queries.items[1], true);
     buf_lit(buf, ")^");
     json_float_text(buf, matcher->compound.number);
 }
@@ -294,7 +294,7 @@ static void put_boosting(struct buf *buf, const struct bound_query *matcher)
 static void put_wrapped(struct buf *buf, const char *name, const struct bound_query *query)
 {
     buf_printf(buf, "%s(", name);
-    describe(buf, query, false);
+    describe_boosted(buf, query, false);
     buf_byte(buf, ')');
 }
 
@@ -324,7 +324,7 @@ static void put_plain(struct buf *buf, const struct bound_query *matcher, bool n
     }
 }
 
-static void describe(struct buf *buf, const struct bound_query *matcher, bool nested)
+static void describe_boosted(struct buf *buf, const struct bound_query *matcher, bool nested)
 {
     bool boosted = matcher->boost != 1 && matcher->kind != BOUND_NONE, is_bool = matcher->kind == BOUND_BOOL;
     if (boosted && !is_bool)
@@ -341,7 +341,7 @@ static void describe(struct buf *buf, const struct bound_query *matcher, bool ne
 struct slice bound_query_describe(struct arena *arena, const struct bound_query *matcher)
 {
     struct buf buf = BUF_INIT(DESCRIBED_BYTES_MAX);
-    describe(&buf, matcher, false);
+    describe_boosted(&buf, matcher, false);
     struct slice text = arena_printf(arena, "%.*s%s", SLICE_ARG(buf_as_slice(&buf)), buf.overflow ? " …" : "");
     buf_deinit(&buf);
     return text;

@@ -50,8 +50,8 @@ struct queued_hit *queued_hit_copy(uint32_t index, float score, struct slice key
     return hit;
 }
 
-static int compare(const struct hit_queue *queue, uint32_t index, float score, struct slice key,
-                   const struct sort_value *values, const struct queued_hit *b)
+static int compare_candidate(const struct hit_queue *queue, uint32_t index, float score, struct slice key,
+                             const struct sort_value *values, const struct queued_hit *b)
 {
     int order = queue->key_count > 0 ? sort_compare(queue->keys, queue->key_count, values, b->values)
                                      : (score < b->score) - (score > b->score);
@@ -63,7 +63,7 @@ static int compare(const struct hit_queue *queue, uint32_t index, float score, s
 /* Compares two hits in the total order. Returns: <0, 0, >0. */
 static int compare_hits(const struct hit_queue *queue, const struct queued_hit *a, const struct queued_hit *b)
 {
-    return compare(queue, a->index, a->score, a->key, a->values, b);
+    return compare_candidate(queue, a->index, a->score, a->key, a->values, b);
 }
 
 static void set_at(struct hit_queue *queue, size_t at, struct queued_hit *hit)
@@ -72,14 +72,14 @@ static void set_at(struct hit_queue *queue, size_t at, struct queued_hit *hit)
     hit->heap_index = at;
 }
 
-static void swap(struct hit_queue *queue, size_t a, size_t b)
+static void swap_hits(struct hit_queue *queue, size_t a, size_t b)
 {
     struct queued_hit *moved = queue->items[a];
     set_at(queue, a, queue->items[b]);
     set_at(queue, b, moved);
 }
 
-static void sink(struct hit_queue *queue, size_t at)
+static void sift_down(struct hit_queue *queue, size_t at)
 {
     for (;;) {
         size_t worst = at;
@@ -89,20 +89,20 @@ static void sink(struct hit_queue *queue, size_t at)
         }
         if (worst == at)
             return;
-        swap(queue, at, worst);
+        swap_hits(queue, at, worst);
         at = worst;
     }
 }
 
-static void rise(struct hit_queue *queue, size_t at)
+static void sift_up(struct hit_queue *queue, size_t at)
 {
     while (at > 0 && compare_hits(queue, queue->items[at], queue->items[(at - 1) / 2]) > 0) {
-        swap(queue, at, (at - 1) / 2);
+        swap_hits(queue, at, (at - 1) / 2);
         at = (at - 1) / 2;
     }
 }
 
-static void add(struct hit_queue *queue, struct queued_hit *hit)
+static void add_hit(struct hit_queue *queue, struct queued_hit *hit)
 {
     if (queue->count == queue->capacity) {
         queue->capacity = queue->capacity > 0 ? queue->capacity * 2 : 16;
@@ -110,7 +110,7 @@ static void add(struct hit_queue *queue, struct queued_hit *hit)
     }
     set_at(queue, queue->count++, hit);
     queue->bytes += hit->bytes;
-    rise(queue, queue->count - 1);
+    sift_up(queue, queue->count - 1);
 }
 
 static void evict_worst(struct hit_queue *queue)
@@ -122,7 +122,7 @@ static void evict_worst(struct hit_queue *queue)
     if (--queue->count == 0)
         return;
     set_at(queue, 0, queue->items[queue->count]);
-    sink(queue, 0);
+    sift_down(queue, 0);
 }
 
 void hit_queue_offer(struct hit_queue *queue, uint32_t index, float score, struct slice key,
@@ -130,11 +130,11 @@ void hit_queue_offer(struct hit_queue *queue, uint32_t index, float score, struc
 {
     if (queue->limit == 0)
         return;
-    if (queue->after != NULL && compare(queue, index, score, key, values, queue->after) <= 0)
+    if (queue->after != NULL && compare_candidate(queue, index, score, key, values, queue->after) <= 0)
         return;
-    if (queue->count == queue->limit && compare(queue, index, score, key, values, queue->items[0]) >= 0)
+    if (queue->count == queue->limit && compare_candidate(queue, index, score, key, values, queue->items[0]) >= 0)
         return;
-    add(queue, queued_hit_copy(index, score, key, values, queue->key_count, SLICE_NONE));
+    add_hit(queue, queued_hit_copy(index, score, key, values, queue->key_count, SLICE_NONE));
     if (queue->count > queue->limit)
         evict_worst(queue);
 }
@@ -143,7 +143,7 @@ void hit_queue_offer(struct hit_queue *queue, uint32_t index, float score, struc
  * Replaces the hit of a group by a better one, which can only sink in the heap: the worst hits are
  * on top.
  */
-static void replace(struct hit_queue *queue, struct queued_hit *old, struct queued_hit *better)
+static void replace_hit(struct hit_queue *queue, struct queued_hit *old, struct queued_hit *better)
 {
     size_t at = old->heap_index;
     queue->bytes += better->bytes;
@@ -151,7 +151,7 @@ static void replace(struct hit_queue *queue, struct queued_hit *old, struct queu
     (void)map_put(&queue->groups, better->group, better);
     set_at(queue, at, better);
     mem_free(old);
-    sink(queue, at);
+    sift_down(queue, at);
 }
 
 void hit_queue_offer_group(struct hit_queue *queue, uint32_t index, float score, struct slice key,
@@ -161,14 +161,14 @@ void hit_queue_offer_group(struct hit_queue *queue, uint32_t index, float score,
         return;
     struct queued_hit *old = map_get(&queue->groups, group);
     const struct queued_hit *worst = old != NULL ? old : queue->count == queue->limit ? queue->items[0] : NULL;
-    if (worst != NULL && compare(queue, index, score, key, values, worst) >= 0)
+    if (worst != NULL && compare_candidate(queue, index, score, key, values, worst) >= 0)
         return;
     struct queued_hit *hit = queued_hit_copy(index, score, key, values, queue->key_count, group);
     if (old != NULL) {
-        replace(queue, old, hit);
+        replace_hit(queue, old, hit);
         return;
     }
-    add(queue, hit);
+    add_hit(queue, hit);
     (void)map_put(&queue->groups, hit->group, hit);
     if (queue->count > queue->limit)
         evict_worst(queue);

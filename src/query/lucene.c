@@ -107,7 +107,7 @@ static struct slice char_at(const struct lucene *p)
     return slice_make(p->text.data + p->at, len);
 }
 
-static struct query *fail(struct lucene *p, const char *expecting)
+static struct query *fail_lucene(struct lucene *p, const char *expecting)
 {
     if (p->failed)
         return query_match_all(p->arena);
@@ -308,7 +308,7 @@ static struct query *parse_phrase(struct lucene *p, struct slice field)
     struct slice copy = arena_copy(p->arena, buf_as_slice(&text));
     buf_deinit(&text);
     if (!take_char(p, '"'))
-        return fail(p, EXPECTING_CLAUSE);
+        return fail_lucene(p, EXPECTING_CLAUSE);
     double slop = take_char(p, '~') ? take_number(p, 0) : p->query->lucene.options.phrase_slop;
     return make_words(p, field, copy, MATCH_PHRASE, slop > 1e6 ? 1000000u : (unsigned)slop);
 }
@@ -346,12 +346,12 @@ static struct query *parse_range(struct lucene *p, struct slice field, bool excl
     model.range.low_exclusive = exclusive;
     set_bound(p, &model, take_bound(p), false);
     if (!take_word(p, "TO"))
-        return fail(p, "    \"TO\" ...\n    ");
+        return fail_lucene(p, "    \"TO\" ...\n    ");
     set_bound(p, &model, take_bound(p), true);
     skip_space(p);
     model.range.high_exclusive = p->at < p->text.len && p->text.data[p->at] == '}';
     if (!take_char(p, ']') && !take_char(p, '}'))
-        return fail(p, "    \"]\" ...\n    \"}\" ...\n    ");
+        return fail_lucene(p, "    \"]\" ...\n    \"}\" ...\n    ");
     if (field.data == NULL && p->field_count == 0)
         return query__new(p->arena, QUERY_MATCH_NONE);
     return each_field(p, field, on_field, &model);
@@ -368,7 +368,7 @@ static struct query *parse_comparison(struct lucene *p, struct slice field)
     struct lucene_term term;
     skip_space(p);
     if (!take_term(p, &term))
-        return fail(p, EXPECTING_CLAUSE);
+        return fail_lucene(p, EXPECTING_CLAUSE);
     range->field = field;
     range->lenient = p->lenient;
     range->range.zone = p->query->lucene.options.zone;
@@ -384,7 +384,7 @@ static struct query *parse_regexp(struct lucene *p, struct slice field)
         p->at += p->text.data[p->at] == '\\' && p->at + 1 < p->text.len ? 2 : 1;
     struct slice text = {p->text.data + start, p->at - start};
     if (!take_char(p, '/'))
-        return fail(p, EXPECTING_CLAUSE);
+        return fail_lucene(p, EXPECTING_CLAUSE);
     return make_pattern(p, field, QUERY_REGEXP, text, SLICE_NONE);
 }
 
@@ -414,11 +414,11 @@ static struct query *parse_query(struct lucene *p, struct slice field);
 static struct query *parse_group(struct lucene *p, struct slice field)
 {
     if (++p->depth > QUERY_DEPTH_MAX)
-        return fail(p, "    fewer brackets\n    ");
+        return fail_lucene(p, "    fewer brackets\n    ");
     struct query *inner = parse_query(p, field);
     p->depth--;
     skip_space(p);
-    return take_char(p, ')') ? inner : fail(p, EXPECTING_MORE);
+    return take_char(p, ')') ? inner : fail_lucene(p, EXPECTING_MORE);
 }
 
 /* Consumes a field name and its colon. Returns: data NULL: no field name here, nothing consumed. */
@@ -451,11 +451,11 @@ static struct query *parse_value(struct lucene *p, struct slice field)
     struct query *comparison = parse_comparison(p, field);
     if (comparison != NULL)
         return comparison;
-    return take_term(p, &term) ? make_term(p, field, &term) : fail(p, EXPECTING_CLAUSE);
+    return take_term(p, &term) ? make_term(p, field, &term) : fail_lucene(p, EXPECTING_CLAUSE);
 }
 
 /* Applies an optional ^BOOST suffix to `query`. */
-static struct query *boosted(struct lucene *p, struct query *query)
+static struct query *take_boost(struct lucene *p, struct query *query)
 {
     if (!take_char(p, '^'))
         return query;
@@ -472,10 +472,10 @@ static struct query *parse_clause(struct lucene *p, struct slice field)
         struct lucene_term term = {.text = SLICE_NONE};
         skip_space(p);
         if (take_term(p, &term) && term.wildcard && !slice_is(term.text, "*"))
-            return boosted(p, query__new(p->arena, QUERY_MATCH_NONE)); /* wildcards do not apply to this name */
-        return term.text.len > 0 ? boosted(p, make_exists(p, term.text)) : fail(p, EXPECTING_CLAUSE);
+            return take_boost(p, query__new(p->arena, QUERY_MATCH_NONE)); /* wildcards do not apply to this name */
+        return term.text.len > 0 ? take_boost(p, make_exists(p, term.text)) : fail_lucene(p, EXPECTING_CLAUSE);
     }
-    return boosted(p, parse_value(p, named.data != NULL ? named : field));
+    return take_boost(p, parse_value(p, named.data != NULL ? named : field));
 }
 
 enum occur { OCCUR_SHOULD, OCCUR_MUST, OCCUR_MUST_NOT };
@@ -509,7 +509,7 @@ static char take_sign(struct lucene *p)
     return take_char(p, '+') ? '+' : ' ';
 }
 
-static struct query *combine(struct lucene *p, const struct lucene_clause *clauses, size_t count)
+static struct query *combine_clauses(struct lucene *p, const struct lucene_clause *clauses, size_t count)
 {
     if (count == 1 && clauses[0].occur != OCCUR_MUST_NOT)
         return clauses[0].query;
@@ -606,7 +606,7 @@ static struct query *parse_query(struct lucene *p, struct slice field)
         enum occur occur = occur_of(p, and_before, or_before, sign, count > 0 ? &clauses[count - 1] : NULL);
         clauses[count++] = (struct lucene_clause){query, occur};
     } while (!p->failed && !at_end(p) && p->text.data[p->at] != ')');
-    return combine(p, clauses, count);
+    return combine_clauses(p, clauses, count);
 }
 
 static struct query *with_boost(struct query *parsed, double boost)
@@ -656,7 +656,7 @@ int lucene_parse(struct arena *arena, const struct mapping *mapping, const struc
     }
     *ret_query = with_minimum(with_boost(parse_query(&p, SLICE_NONE), query->boost), query);
     if (!p.failed && !at_end(&p))
-        fail(&p, EXPECTING_MORE);
+        fail_lucene(&p, EXPECTING_MORE);
     return p.failed ? QUERY_REFUSED : 0;
 }
 
@@ -704,7 +704,7 @@ static void find_closing(struct lucene *p)
 }
 
 /* Makes a query that matches all documents which a clause does not match. */
-static struct query *excluding(struct lucene *p, struct query *clause)
+static struct query *excluding_clause(struct lucene *p, struct query *clause)
 {
     struct query *others = query__new(p->arena, QUERY_BOOL);
     others->boolean.excludes = true;
@@ -731,7 +731,7 @@ static void add_simple(struct lucene *p, struct simple *simple, struct query *cl
     if (clause == NULL)
         return;
     if (negated)
-        clause = excluding(p, clause);
+        clause = excluding_clause(p, clause);
     if (simple->top == NULL) {
         simple->top = clause;
         return;

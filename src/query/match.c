@@ -19,7 +19,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-static bool matches(const struct bound_query *matcher, struct match_doc *match_doc)
+static bool matches_unscored(const struct bound_query *matcher, struct match_doc *match_doc)
 {
     float ignored;
     return bound_query_match(matcher, match_doc, &ignored);
@@ -96,7 +96,7 @@ static float lucene6_length(size_t length)
     return 1.0f / (root * root);
 }
 
-static float bm25(const struct term_weight *weight, float frequency, size_t length)
+static float bm25_score(const struct term_weight *weight, float frequency, size_t length)
 {
     const float k1 = 1.2f, b = 0.75f;
     float count = frequency, stored_length = 1;
@@ -169,7 +169,8 @@ static bool match_terms(const struct bound_query *matcher, struct match_doc *mat
         return false;
     if (matcher->terms.weight.norms && !matcher->terms.weight.frequencies)
         count = field_value_distinct(values->values, count, &match_doc->arena);
-    *ret_score = matcher->terms.weight.scored ? bm25(&matcher->terms.weight, (float)frequency, count) : matcher->boost;
+    *ret_score =
+        matcher->terms.weight.scored ? bm25_score(&matcher->terms.weight, (float)frequency, count) : matcher->boost;
     return true;
 }
 
@@ -244,11 +245,11 @@ static bool match_bool(const struct bound_query *matcher, struct match_doc *matc
     float total = 0, score = 0;
     size_t matched = 0;
     for (size_t i = 0; i < matcher->boolean.filter.count; i++) {
-        if (!matches(matcher->boolean.filter.items[i], match_doc))
+        if (!matches_unscored(matcher->boolean.filter.items[i], match_doc))
             return false;
     }
     for (size_t i = 0; i < matcher->boolean.must_not.count; i++) {
-        if (matches(matcher->boolean.must_not.items[i], match_doc))
+        if (matches_unscored(matcher->boolean.must_not.items[i], match_doc))
             return false;
     }
     for (size_t i = 0; i < matcher->boolean.must.count; i++) {
@@ -289,7 +290,7 @@ static bool match_boosting(const struct bound_query *matcher, struct match_doc *
 {
     if (!bound_query_match(matcher->compound.queries.items[0], match_doc, ret_score))
         return false;
-    if (matches(matcher->compound.queries.items[1], match_doc))
+    if (matches_unscored(matcher->compound.queries.items[1], match_doc))
         *ret_score *= matcher->compound.number;
     *ret_score *= matcher->boost;
     return true;
@@ -377,7 +378,7 @@ static bool match_function(const struct bound_query *matcher, struct match_doc *
     size_t applied = 0;
     for (size_t i = 0; i < spec->function.count; i++) {
         const struct bound_function *function = &matcher->function.functions[i];
-        if (function->filter != NULL && !matches(function->filter, match_doc))
+        if (function->filter != NULL && !matches_unscored(function->filter, match_doc))
             continue;
         double value = function_value(function, match_doc, score);
         factor = applied++ == 0 ? value : combine_scores(spec->function.score_mode, factor, value);
@@ -408,7 +409,7 @@ static bool match_phrase(const struct bound_query *matcher, struct match_doc *ma
         idf += matcher->phrase.weights[i].idf;
     struct term_weight all = matcher->phrase.weights[0];
     all.weight = matcher->boost * 2.2f * (float)idf;
-    *ret_score = all.scored ? bm25(&all, frequency, length) : matcher->boost;
+    *ret_score = all.scored ? bm25_score(&all, frequency, length) : matcher->boost;
     return true;
 }
 
@@ -445,7 +446,7 @@ bool bound_query_match(const struct bound_query *matcher, struct match_doc *matc
     case BOUND_PHRASE: return match_phrase(matcher, match_doc, ret_score);
     case BOUND_BOOL: return match_bool(matcher, match_doc, ret_score);
     case BOUND_DIS_MAX: return match_dis_max(matcher, match_doc, ret_score);
-    case BOUND_CONSTANT: return matches(matcher->compound.queries.items[0], match_doc);
+    case BOUND_CONSTANT: return matches_unscored(matcher->compound.queries.items[0], match_doc);
     case BOUND_BOOSTING: return match_boosting(matcher, match_doc, ret_score);
     case BOUND_FUNCTION: return match_function(matcher, match_doc, ret_score);
     case BOUND_SCRIPT: return match_script(matcher, match_doc);

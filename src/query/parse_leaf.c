@@ -51,10 +51,10 @@ int query__parse_field(struct query_parser *parser, struct slice name, yyjson_va
     json_obj_foreach (body, index, count, key, value) {
         struct slice field = json_slice(key);
         int r;
-        bool beside = is_common(field) && !yyjson_is_ctn(value) && count > 1;
-        if (beside && seven && slice_is(name, "range"))
+        bool has_other = is_common(field) && !yyjson_is_ctn(value) && count > 1;
+        if (has_other && seven && slice_is(name, "range"))
             return query__refuse_option(parser, name, field, value);
-        if (beside && !seven) { /* 7.x accepts them among the field's options only */
+        if (has_other && !seven) { /* 7.x accepts them among the field's options only */
             r = take_common(parser, field, value, query);
         } else if (query->field.data != NULL) {
             return second_field(parser, name, query->field, field, value);

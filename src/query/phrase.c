@@ -168,7 +168,7 @@ static struct occurrences *find_occurrences(const struct bound_query *matcher, s
 /* --- Exact phrases ------------------------------------------------------------------------------------------------ */
 
 /* Returns: the index of the phrase's token with the fewest occurrences in the text. */
-static size_t rarest(const struct bound_query *matcher, const struct occurrences *occurrences)
+static size_t rarest_token(const struct bound_query *matcher, const struct occurrences *occurrences)
 {
     size_t found = 0;
     for (size_t i = 1; i < matcher->phrase.count; i++)
@@ -202,7 +202,7 @@ static bool occurs_at(const struct bound_query *matcher, struct match_doc *match
 static size_t exact_frequency(const struct bound_query *matcher, struct match_doc *match_doc,
                               const struct occurrences *occurrences)
 {
-    size_t token = rarest(matcher, occurrences), frequency = 0;
+    size_t token = rarest_token(matcher, occurrences), frequency = 0;
     const struct occurrences *of = &occurrences[matcher->phrase.word_of[token]];
     const struct occurrences *first = &occurrences[matcher->phrase.word_of[0]];
     size_t *next = arena_zalloc(&match_doc->arena, matcher->phrase.count * sizeof *next);
@@ -244,7 +244,7 @@ struct sloppy {
     struct account *account;
 };
 
-static bool precedes(const struct word *a, const struct word *b)
+static bool word_precedes(const struct word *a, const struct word *b)
 {
     return a->at < b->at || (a->at == b->at && a->offset < b->offset);
 }
@@ -254,10 +254,10 @@ static bool queued_before(const struct heap_node *a, const struct heap_node *b)
 {
     const struct word *one = container_of(a, const struct word, queued),
                       *other = container_of(b, const struct word, queued);
-    return precedes(one, other) || (!precedes(other, one) && one < other);
+    return word_precedes(one, other) || (!word_precedes(other, one) && one < other);
 }
 
-static bool step(struct sloppy *sloppy, struct word *word)
+static bool step_word(struct sloppy *sloppy, struct word *word)
 {
     if (word->next == word->occurrences.count || !account_take(sloppy->account, 1))
         return false;
@@ -265,12 +265,12 @@ static bool step(struct sloppy *sloppy, struct word *word)
     return true;
 }
 
-static bool advance(struct sloppy *sloppy, struct word *word)
+static bool advance_word(struct sloppy *sloppy, struct word *word)
 {
     bool queued = heap_holds(&word->queued);
     if (queued)
         heap_remove(&sloppy->queue, &word->queued);
-    bool more = step(sloppy, word);
+    bool more = step_word(sloppy, word);
     if (queued)
         heap_push(&sloppy->queue, &word->queued);
     if (more && word->at > sloppy->end)
@@ -301,8 +301,8 @@ static bool separate_equal_words(struct sloppy *sloppy, struct word *word)
 {
     struct word *other;
     while ((other = find_collision(sloppy, word)) != NULL) {
-        word = precedes(word, other) ? word : other;
-        if (!advance(sloppy, word))
+        word = word_precedes(word, other) ? word : other;
+        if (!advance_word(sloppy, word))
             return false;
     }
     return true;
@@ -312,12 +312,12 @@ static bool separate_equal_words(struct sloppy *sloppy, struct word *word)
  * Moves each word to its first occurrence, equal words to different ones. Returns: false: there are
  * too few occurrences, or the account has ended.
  */
-static bool begin(struct sloppy *sloppy)
+static bool begin_sloppy(struct sloppy *sloppy)
 {
     for (size_t i = 0; i < sloppy->count; i++) {
         struct word *word = &sloppy->words[i];
         for (size_t k = 0; k <= word->equal_before; k++)
-            if (!step(sloppy, word))
+            if (!step_word(sloppy, word))
                 return false;
         sloppy->end = i == 0 || word->at > sloppy->end ? word->at : sloppy->end;
         heap_push(&sloppy->queue, &word->queued);
@@ -328,13 +328,13 @@ static bool begin(struct sloppy *sloppy)
 static float sloppy_frequency(struct sloppy *sloppy, int64_t slop)
 {
     float frequency = 0;
-    if (!begin(sloppy))
+    if (!begin_sloppy(sloppy))
         return 0;
     for (bool more = true; more;) {
         struct word *word = first_queued(sloppy);
         heap_remove(&sloppy->queue, &word->queued);
         int64_t distance = sloppy->end - word->at, next = first_queued(sloppy)->at;
-        while ((more = advance(sloppy, word) && separate_equal_words(sloppy, word)) && word->at <= next)
+        while ((more = advance_word(sloppy, word) && separate_equal_words(sloppy, word)) && word->at <= next)
             distance = sloppy->end - word->at < distance ? sloppy->end - word->at : distance;
         heap_push(&sloppy->queue, &word->queued);
         if (distance <= slop)

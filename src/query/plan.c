@@ -45,7 +45,7 @@ struct planner {
     int error;
 };
 
-static struct access unusable(void)
+static struct access unusable_access(void)
 {
     return (struct access){.usable = false};
 }
@@ -218,7 +218,7 @@ static struct access id_access(struct planner *planner, const struct bound_query
 /*
  * Returns: the number of documents that an access names, counted up to `limit`; SIZE_MAX: unusable.
  */
-static size_t cost(struct planner *planner, const struct access *access, size_t limit)
+static size_t access_cost(struct planner *planner, const struct access *access, size_t limit)
 {
     size_t total = access->id_count + access->key_count;
     if (!access->usable)
@@ -260,7 +260,7 @@ static struct access union_of(struct planner *planner, const struct bound_query_
  * Returns: the cheapest of several accesses that must all hold. An access is counted only while it
  * can still be the cheapest.
  */
-static struct access cheapest(struct planner *planner, struct access *accesses, size_t count)
+static struct access cheapest_access(struct planner *planner, struct access *accesses, size_t count)
 {
     struct access *best = NULL;
     if (count == 1)
@@ -268,7 +268,7 @@ static struct access cheapest(struct planner *planner, struct access *accesses, 
     for (size_t limit = ESTIMATE_FIRST; best == NULL && limit <= ESTIMATE_LAST; limit *= 8) {
         size_t least = limit;
         for (size_t i = 0; i < count; i++) {
-            size_t hits = cost(planner, &accesses[i], least);
+            size_t hits = access_cost(planner, &accesses[i], least);
             if (hits < least) {
                 least = hits;
                 best = &accesses[i];
@@ -279,7 +279,7 @@ static struct access cheapest(struct planner *planner, struct access *accesses, 
         if (accesses[i].usable)
             best = &accesses[i];
     }
-    return best != NULL ? *best : unusable();
+    return best != NULL ? *best : unusable_access();
 }
 
 static struct access bool_access(struct planner *planner, const struct bound_query *matcher)
@@ -298,7 +298,7 @@ static struct access bool_access(struct planner *planner, const struct bound_que
         accesses[count] = union_of(planner, &matcher->boolean.should);
         count += accesses[count].usable;
     }
-    return count > 0 ? cheapest(planner, accesses, count) : unusable();
+    return count > 0 ? cheapest_access(planner, accesses, count) : unusable_access();
 }
 
 /* Uses the rarest token, which names the fewest documents. A trailing prefix is ignored. */
@@ -312,13 +312,13 @@ static struct access phrase_access(struct planner *planner, const struct bound_q
             .field = matcher->field->number, .kind = FIELD_VALUE_BYTES, .bytes = matcher->phrase.tokens[i]};
         accesses[i] = value_access(planner, matcher->field, &values[i], 1);
     }
-    return count > 0 ? cheapest(planner, accesses, count) : unusable();
+    return count > 0 ? cheapest_access(planner, accesses, count) : unusable_access();
 }
 
 static struct access access_of(struct planner *planner, const struct bound_query *matcher)
 {
     if (!account_take(planner->account, STEPS_OF_VALUE))
-        return unusable();
+        return unusable_access();
     switch (matcher->kind) {
     case BOUND_NONE: return (struct access){.usable = true};
     case BOUND_IDS: return id_access(planner, matcher);
@@ -332,7 +332,7 @@ static struct access access_of(struct planner *planner, const struct bound_query
     case BOUND_CONSTANT:
     case BOUND_BOOSTING: return access_of(planner, matcher->compound.queries.items[0]);
     case BOUND_FUNCTION: return access_of(planner, matcher->function.query);
-    default: return unusable();
+    default: return unusable_access();
     }
 }
 

@@ -81,7 +81,7 @@ static struct piece *new_piece(struct regexp_parser *p, enum piece_kind kind, st
     return piece;
 }
 
-static bool more(const struct regexp_parser *p)
+static bool has_more(const struct regexp_parser *p)
 {
     return p->reason.data == NULL && p->at < p->text.len;
 }
@@ -98,10 +98,10 @@ static bool expect_more(struct regexp_parser *p)
 {
     if (p->reason.data == NULL && p->at >= p->text.len)
         p->reason = SLICE_LIT("unexpected end-of-string");
-    return more(p);
+    return has_more(p);
 }
 
-static struct piece *literal(struct regexp_parser *p, uint32_t point)
+static struct piece *literal_piece(struct regexp_parser *p, uint32_t point)
 {
     struct piece *piece = new_piece(p, PIECE_STATE, NULL, NULL);
     piece->state = (struct state){.kind = STATE_POINT, .point = point};
@@ -121,14 +121,14 @@ static struct piece *parse_class(struct regexp_parser *p)
     struct point_range *ranges = NULL;
     size_t count = 0, capacity = 0;
     piece->state.kind = STATE_CLASS;
-    if (more(p) && p->text.data[p->at] == '^') {
+    if (has_more(p) && p->text.data[p->at] == '^') {
         piece->state.negated = true;
         p->at++;
     }
     do { /* a bracket in the first place, or after a hyphen, is a character of the class */
         struct point_range range;
         range.low = range.high = class_point(p);
-        if (more(p) && p->text.data[p->at] == '-') {
+        if (has_more(p) && p->text.data[p->at] == '-') {
             p->at++;
             range.high = class_point(p);
         }
@@ -136,8 +136,8 @@ static struct piece *parse_class(struct regexp_parser *p)
             p->reason = arena_printf(p->arena, "invalid range: from (%u) cannot be > to (%u)", range.low, range.high);
         ranges = arena_grow(p->arena, ranges, count, &capacity, sizeof *ranges);
         ranges[count++] = range;
-    } while (more(p) && p->text.data[p->at] != ']');
-    if (!more(p))
+    } while (has_more(p) && p->text.data[p->at] != ']');
+    if (!has_more(p))
         return refuse_regexp(p, "expected ']'");
     p->at++;
     piece->state.ranges = ranges;
@@ -148,9 +148,9 @@ static struct piece *parse_class(struct regexp_parser *p)
 static struct piece *parse_quoted(struct regexp_parser *p)
 {
     struct piece *all = new_piece(p, PIECE_EMPTY, NULL, NULL);
-    while (more(p) && p->text.data[p->at] != '"')
-        all = new_piece(p, PIECE_SEQUENCE, all, literal(p, term_pattern__next_code_point(p->text, &p->at)));
-    if (!more(p))
+    while (has_more(p) && p->text.data[p->at] != '"')
+        all = new_piece(p, PIECE_SEQUENCE, all, literal_piece(p, term_pattern__next_code_point(p->text, &p->at)));
+    if (!has_more(p))
         return refuse_regexp(p, "expected '\"'");
     p->at++;
     return all;
@@ -163,9 +163,9 @@ static struct piece *parse_group(struct regexp_parser *p)
     if (++p->depth > REGEXP_DEPTH_MAX)
         return refuse_regexp(p, "too deeply nested");
     struct piece *inner =
-        more(p) && p->text.data[p->at] == ')' ? new_piece(p, PIECE_EMPTY, NULL, NULL) : parse_choice(p);
+        has_more(p) && p->text.data[p->at] == ')' ? new_piece(p, PIECE_EMPTY, NULL, NULL) : parse_choice(p);
     p->depth--;
-    if (!more(p) || p->text.data[p->at] != ')')
+    if (!has_more(p) || p->text.data[p->at] != ')')
         return refuse_regexp(p, "expected ')'");
     p->at++;
     return inner;
@@ -202,12 +202,12 @@ static struct piece *parse_atom(struct regexp_parser *p)
     case '(': return parse_group(p);
     case '"': return parse_quoted(p);
     case '\\':
-        return expect_more(p) ? literal(p, term_pattern__next_code_point(p->text, &p->at))
+        return expect_more(p) ? literal_piece(p, term_pattern__next_code_point(p->text, &p->at))
                               : new_piece(p, PIECE_EMPTY, NULL, NULL);
     case '~':
     case '<':
     case '&': return refuse_regexp(p, "the operators ~ & < are not supported");
-    default: return literal(p, point);
+    default: return literal_piece(p, point);
     }
 }
 
@@ -215,7 +215,7 @@ static unsigned parse_number(struct regexp_parser *p)
 {
     unsigned number = 0;
     size_t digits = 0;
-    for (; more(p) && p->text.data[p->at] >= '0' && p->text.data[p->at] <= '9' && digits < 5; digits++)
+    for (; has_more(p) && p->text.data[p->at] >= '0' && p->text.data[p->at] <= '9' && digits < 5; digits++)
         number = number * 10 + (unsigned)(p->text.data[p->at++] - '0');
     if (digits == 0)
         refuse_regexp(p, "integer expected");
@@ -225,11 +225,11 @@ static unsigned parse_number(struct regexp_parser *p)
 static void parse_counts(struct regexp_parser *p, struct piece *repeat)
 {
     repeat->least = repeat->most = parse_number(p);
-    if (more(p) && p->text.data[p->at] == ',') {
+    if (has_more(p) && p->text.data[p->at] == ',') {
         p->at++;
-        repeat->most = more(p) && p->text.data[p->at] != '}' ? parse_number(p) : UINT32_MAX;
+        repeat->most = has_more(p) && p->text.data[p->at] != '}' ? parse_number(p) : UINT32_MAX;
     }
-    if (!more(p) || p->text.data[p->at] != '}')
+    if (!has_more(p) || p->text.data[p->at] != '}')
         refuse_regexp(p, "expected '}'");
     p->at++;
 }
@@ -237,7 +237,7 @@ static void parse_counts(struct regexp_parser *p, struct piece *repeat)
 static struct piece *parse_repeat(struct regexp_parser *p)
 {
     struct piece *piece = parse_atom(p);
-    for (unsigned nesting = 0; more(p) && strchr("?*+{", p->text.data[p->at]) != NULL; nesting++) {
+    for (unsigned nesting = 0; has_more(p) && strchr("?*+{", p->text.data[p->at]) != NULL; nesting++) {
         if (nesting >= REGEXP_DEPTH_MAX)
             return refuse_regexp(p, "too many repetitions");
         char sign = p->text.data[p->at++];
@@ -254,7 +254,7 @@ static struct piece *parse_repeat(struct regexp_parser *p)
 static struct piece *parse_sequence(struct regexp_parser *p)
 {
     struct piece *all = parse_repeat(p);
-    while (more(p) && p->text.data[p->at] != '|' && p->text.data[p->at] != ')')
+    while (has_more(p) && p->text.data[p->at] != '|' && p->text.data[p->at] != ')')
         all = new_piece(p, PIECE_SEQUENCE, all, parse_repeat(p));
     return all;
 }
@@ -262,36 +262,36 @@ static struct piece *parse_sequence(struct regexp_parser *p)
 static struct piece *parse_choice(struct regexp_parser *p)
 {
     struct piece *all = parse_sequence(p);
-    while (more(p) && p->text.data[p->at] == '|') {
+    while (has_more(p) && p->text.data[p->at] == '|') {
         p->at++;
         all = new_piece(p, PIECE_CHOICE, all, parse_sequence(p));
     }
     return all;
 }
 
-static uint32_t build(struct regexp_parser *p, const struct piece *piece, uint32_t next);
+static uint32_t build_states(struct regexp_parser *p, const struct piece *piece, uint32_t next);
 
 static uint32_t build_repeat(struct regexp_parser *p, const struct piece *piece, uint32_t next)
 {
     uint32_t start = next;
     if (piece->most == UINT32_MAX) {
         uint32_t loop = add_state(p, (struct state){.kind = STATE_SPLIT, .other = next});
-        uint32_t body = build(p, piece->left, loop);
+        uint32_t body = build_states(p, piece->left, loop);
         if (p->reason.data != NULL)
             return 0;
         p->regexp->states[loop].next = body;
         start = loop;
     } else {
         for (unsigned i = piece->least; i < piece->most && p->reason.data == NULL; i++)
-            start =
-                add_state(p, (struct state){.kind = STATE_SPLIT, .next = build(p, piece->left, start), .other = next});
+            start = add_state(
+                p, (struct state){.kind = STATE_SPLIT, .next = build_states(p, piece->left, start), .other = next});
     }
     for (unsigned i = 0; i < piece->least && p->reason.data == NULL; i++)
-        start = build(p, piece->left, start);
+        start = build_states(p, piece->left, start);
     return start;
 }
 
-static uint32_t build(struct regexp_parser *p, const struct piece *piece, uint32_t next)
+static uint32_t build_states(struct regexp_parser *p, const struct piece *piece, uint32_t next)
 {
     if (p->built++ > REGEXP_PIECES_MAX)
         refuse_regexp(p, "expression is too large");
@@ -306,17 +306,17 @@ static uint32_t build(struct regexp_parser *p, const struct piece *piece, uint32
     case PIECE_SEQUENCE: {
         /* Sequences are left-recursive, so the recursion is only as deep as brackets nest. */
         while (piece->kind == PIECE_SEQUENCE) {
-            next = build(p, piece->right, next);
+            next = build_states(p, piece->right, next);
             piece = piece->left;
         }
-        return build(p, piece, next);
+        return build_states(p, piece, next);
     }
     case PIECE_CHOICE: {
-        uint32_t start = build(p, piece->right, next);
+        uint32_t start = build_states(p, piece->right, next);
         for (piece = piece->left; piece->kind == PIECE_CHOICE; piece = piece->left)
-            start =
-                add_state(p, (struct state){.kind = STATE_SPLIT, .next = build(p, piece->right, next), .other = start});
-        return add_state(p, (struct state){.kind = STATE_SPLIT, .next = build(p, piece, next), .other = start});
+            start = add_state(
+                p, (struct state){.kind = STATE_SPLIT, .next = build_states(p, piece->right, next), .other = start});
+        return add_state(p, (struct state){.kind = STATE_SPLIT, .next = build_states(p, piece, next), .other = start});
     }
     case PIECE_REPEAT: return build_repeat(p, piece, next);
     case PIECE_EMPTY: break;
@@ -334,10 +334,10 @@ const struct term_pattern *term_pattern_new_regexp(struct arena *arena, struct s
     pattern->case_insensitive = case_insensitive;
     pattern->regexp = regexp;
     struct piece *all = text.len == 0 ? new_piece(&parser, PIECE_EMPTY, NULL, NULL) : parse_choice(&parser);
-    if (more(&parser))
+    if (has_more(&parser))
         refuse_regexp(&parser, "end-of-string expected");
     uint32_t end = add_state(&parser, (struct state){.kind = STATE_END});
-    regexp->start = build(&parser, all, end);
+    regexp->start = build_states(&parser, all, end);
     *ret_reason = parser.reason;
     return parser.reason.data == NULL ? pattern : NULL;
 }
@@ -390,7 +390,7 @@ static uint32_t swap_case(uint32_t point)
     return (point >= 'a' && point <= 'z') ? point - 32 : (point >= 'A' && point <= 'Z') ? point + 32 : point;
 }
 
-static bool accepts(const struct state *state, uint32_t point)
+static bool state_accepts(const struct state *state, uint32_t point)
 {
     return state->kind == STATE_ANY || (state->kind == STATE_POINT && state->point == point) ||
            (state->kind == STATE_CLASS && in_class(state, point));
@@ -413,7 +413,7 @@ bool term_pattern_regexp(const struct term_pattern *pattern, struct slice text, 
         then->count = 0;
         for (size_t i = 0; i < now->count; i++) {
             const struct state *state = &pattern->regexp->states[now->items[i]];
-            if (accepts(state, point) || (pattern->case_insensitive && accepts(state, swap_case(point))))
+            if (state_accepts(state, point) || (pattern->case_insensitive && state_accepts(state, swap_case(point))))
                 set_add(&run, then, state->next);
         }
         struct state_set *swapped = now;

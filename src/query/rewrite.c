@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Predicts whether 7.10's QueryBuilder.rewrite() changes a query; see rewrite.h. */
+/* Predicts whether 7.10's QueryBuilder.rewrite_node() changes a query; see rewrite.h. */
 #include "query/rewrite.h"
 
 #include "mapping/entry_range.h"
@@ -14,7 +14,7 @@ struct rewrite_result {
     bool none; /* the query matches nothing, rewritten or not */
 };
 
-static struct rewrite_result rewrite(struct binder *binder, const struct query *query);
+static struct rewrite_result rewrite_node(struct binder *binder, const struct query *query);
 
 static struct rewrite_result to_none(void)
 {
@@ -94,7 +94,7 @@ static bool rewrite_list(struct binder *binder, const struct query_list *list, s
 {
     bool changed = false;
     for (size_t i = 0; i < list->count; i++) {
-        struct rewrite_result one = rewrite(binder, list->items[i]);
+        struct rewrite_result one = rewrite_node(binder, list->items[i]);
         changed |= one.changed;
         *none += one.none;
     }
@@ -120,16 +120,16 @@ static struct rewrite_result rewrite_bool(struct binder *binder, const struct qu
 static struct rewrite_result rewrite_functions(struct binder *binder, const struct query *query)
 {
     struct rewrite_result inner =
-        query->function.query != NULL ? rewrite(binder, query->function.query) : (struct rewrite_result){0};
+        query->function.query != NULL ? rewrite_node(binder, query->function.query) : (struct rewrite_result){0};
     if (inner.none)
         return to_none();
     for (size_t i = 0; i < query->function.count; i++)
         if (query->function.functions[i].filter != NULL)
-            inner.changed |= rewrite(binder, query->function.functions[i].filter).changed;
+            inner.changed |= rewrite_node(binder, query->function.functions[i].filter).changed;
     return inner;
 }
 
-static struct rewrite_result rewrite(struct binder *binder, const struct query *query)
+static struct rewrite_result rewrite_node(struct binder *binder, const struct query *query)
 {
     size_t none = 0;
     bool changed;
@@ -153,7 +153,7 @@ static struct rewrite_result rewrite(struct binder *binder, const struct query *
         changed = rewrite_list(binder, &query->compound.queries, &none);
         return none > 0 ? to_none() : (struct rewrite_result){.changed = changed};
     case QUERY_BOOSTING:
-        if (rewrite(binder, query->compound.queries.items[0]).none)
+        if (rewrite_node(binder, query->compound.queries.items[0]).none)
             return to_none();
         return (struct rewrite_result){.changed = rewrite_list(binder, &query->compound.queries, &none)};
     case QUERY_DIS_MAX:
@@ -165,5 +165,5 @@ static struct rewrite_result rewrite(struct binder *binder, const struct query *
 
 bool query_is_rewritten(struct binder *binder, const struct query *query)
 {
-    return rewrite(binder, query).changed;
+    return rewrite_node(binder, query).changed;
 }

@@ -186,7 +186,7 @@ int64_t rounding_next(const struct rounding *rounding, int64_t begin)
 }
 
 /* Returns: a - b, or 0 if that is negative. */
-static uint64_t difference(int64_t a, int64_t b)
+static uint64_t positive_difference(int64_t a, int64_t b)
 {
     return a > b ? (uint64_t)a - (uint64_t)b : 0;
 }
@@ -194,7 +194,7 @@ static uint64_t difference(int64_t a, int64_t b)
 static uint64_t months_between(int64_t low_day, int64_t high_day)
 {
     struct calendar_date low = calendar_date(low_day), high = calendar_date(high_day);
-    return difference((high.year - low.year) * INT64_C(12) + high.month, low.month);
+    return positive_difference((high.year - low.year) * INT64_C(12) + high.month, low.month);
 }
 
 uint64_t rounding_estimate_count(const struct rounding *rounding, int64_t low, int64_t high)
@@ -203,8 +203,8 @@ uint64_t rounding_estimate_count(const struct rounding *rounding, int64_t low, i
     int64_t from_day = floor_div(from, DAY_MS), to_day = floor_div(to, DAY_MS);
     uint64_t elapsed, shown;
     switch (rounding->unit) {
-    case ROUND_DAY: return difference(to_day, from_day) + 1;
-    case ROUND_WEEK: return difference(to_day, from_day) / 7 + 1;
+    case ROUND_DAY: return positive_difference(to_day, from_day) + 1;
+    case ROUND_WEEK: return positive_difference(to_day, from_day) / 7 + 1;
     case ROUND_MONTH: return months_between(from_day, to_day) + 1;
     case ROUND_QUARTER: return months_between(from_day, to_day) / 3 + 1;
     case ROUND_YEAR: return months_between(from_day, to_day) / 12 + 1;
@@ -212,7 +212,7 @@ uint64_t rounding_estimate_count(const struct rounding *rounding, int64_t low, i
     case ROUND_TIME: break;
     }
     /* Clocks that were set forward have skipped intervals; a fixed one lasts while they repeat. */
-    elapsed = difference(high, low);
-    shown = rounding->unit == ROUND_FIXED ? difference(to, from) : elapsed;
+    elapsed = positive_difference(high, low);
+    shown = rounding->unit == ROUND_FIXED ? positive_difference(to, from) : elapsed;
     return (elapsed < shown ? elapsed : shown) / (uint64_t)rounding->millis + 1;
 }

@@ -350,11 +350,6 @@ static void settle_total(const struct search *search)
     }
 }
 
-static bool matches_all(const struct search_part *part)
-{
-    return part->matcher->kind == BOUND_ALL && part->post_filter == NULL && part->index->shards == NULL;
-}
-
 /* --- One document ------------------------------------------------------------------------------------------------- */
 
 enum { STEP_TAKEN = 0, STEP_PASSED = 1, STEP_STOP = 2 };
@@ -399,7 +394,7 @@ static uint64_t reading_steps(const struct match_doc *match_doc)
  * limit. `shown`: it passed the post_filter, without which it does not count.
  * Returns: whether the shard has ended.
  */
-static bool terminated(struct search *search, struct search_part *part, bool shown)
+static bool count_terminated(struct search *search, struct search_part *part, bool shown)
 {
     if (part->collected == NULL)
         return false;
@@ -419,7 +414,7 @@ static int match_doc_failure(struct search *search, struct search_part *part)
 }
 
 /* Charges the account for the document, and polls it periodically. */
-static void charge(struct search *search, const struct match_doc *match_doc)
+static void charge_document(struct search *search, const struct match_doc *match_doc)
 {
     (void)account_take(&search->account, reading_steps(match_doc));
     if (++search->documents_read % POLL_EVERY_DOCUMENTS == 0)
@@ -437,7 +432,7 @@ static int look_at(struct search *search, struct search_part *part, float *ret_s
     }
     float ignored;
     bool shown = taken && (part->post_filter == NULL || bound_query_match(part->post_filter, match_doc, &ignored));
-    if (taken && terminated(search, part, shown))
+    if (taken && count_terminated(search, part, shown))
         return part->index->shard_count <= 1 ? STEP_STOP : STEP_PASSED;
     match_doc->score = *ret_score;
     if (taken && search->aggregator != NULL && match_doc->error == 0 && match_doc->problem == NULL)
@@ -455,7 +450,7 @@ static int look_at(struct search *search, struct search_part *part, float *ret_s
  * Matches the current document. Returns: STEP_TAKEN with a score; STEP_PASSED: no match; STEP_STOP:
  * the search ends, with *ret_error 0 or its outcome.
  */
-static int step(struct search *search, struct search_part *part, float *ret_score, int *ret_error)
+static int match_current(struct search *search, struct search_part *part, float *ret_score, int *ret_error)
 {
     struct account *account = &search->account;
     uint64_t deadline_us = account->deadline_us;
@@ -465,7 +460,7 @@ static int step(struct search *search, struct search_part *part, float *ret_scor
         return STEP_STOP;
     }
     account->deadline_us = finding_deadline(search, deadline_us);
-    charge(search, &part->match_doc);
+    charge_document(search, &part->match_doc);
     int outcome = account_ended(account) ? STEP_STOP : look_at(search, part, ret_score, ret_error);
     if (account_ended(account) && *ret_error >= 0)
         *ret_error = timed_out(search, part, deadline_us) ? 0 : account_outcome(search);
@@ -514,7 +509,7 @@ static int plan_hits(struct search *search, struct search_part *part, struct are
 /* --- Collecting --------------------------------------------------------------------------------------------------- */
 
 /* Offers the current match to the queue, unless search_after excludes it. */
-static void offer(struct search *search, struct search_part *part, float score, struct hit_queue *queue)
+static void offer_match(struct search *search, struct search_part *part, float score, struct hit_queue *queue)
 {
     struct sort_value values[64];
     size_t count = search->request->sort_count;
@@ -563,7 +558,7 @@ static int collect_part(struct search *search, struct search_part *part, struct 
         plan_cursor_init(&plan_cursor, &plan, search->context->view, part->index->number, SLICE_NONE);
     while (r == 0 && (r = plan_cursor_next(&plan_cursor, &type, &id, &doc)) == 0) {
         match_doc_set(&part->match_doc, type, id, doc);
-        int outcome = step(search, part, &score, &error);
+        int outcome = match_current(search, part, &score, &error);
         if (outcome == STEP_STOP)
             break;
         if (outcome == STEP_PASSED)
@@ -573,7 +568,7 @@ static int collect_part(struct search *search, struct search_part *part, struct 
             search->result->has_max_score = true;
             search->result->max_score = score;
         }
-        offer(search, part, score, queue);
+        offer_match(search, part, score, queue);
         charge_queue(search, queue);
         search->ordinal++;
         if (part->match_doc.problem != NULL) {
@@ -591,7 +586,7 @@ static int collect_part(struct search *search, struct search_part *part, struct 
     return error != 0 ? error : cursor_outcome(r);
 }
 
-static int collect(struct search *search, struct hit_queue *queue)
+static int collect_parts(struct search *search, struct hit_queue *queue)
 {
     int r = 0;
     for (size_t i = 0; r == 0 && i < search->part_count && !search->result->timed_out; i++)
@@ -617,7 +612,7 @@ static int emit_queued(struct search *search, const struct queued_hit *hit, sear
     if (r != 0)
         return r == DOC_TOO_OLD ? SEARCH_TOO_OLD : r == DOC_NOT_FOUND ? TL_ERR_CORRUPT : tl_trace(r);
     match_doc_set(&part->match_doc, type, id, &doc);
-    charge(search, &part->match_doc);
+    charge_document(search, &part->match_doc);
     bool score = search->request->sort_count == 0 || search->request->track_scores;
     for (size_t i = 0; i < search->request->sort_count; i++)
         score = score || search->request->sort[i].by == SORT_SCORE;
@@ -756,7 +751,7 @@ static int stream_part(struct search *search, struct stream *stream, struct sear
         if (r != 0)
             return cursor_outcome(r);
         match_doc_set(&part->match_doc, type, id, doc);
-        int outcome = step(search, part, &score, &error);
+        int outcome = match_current(search, part, &score, &error);
         if (outcome == STEP_STOP)
             return error;
         bool wanted = stream->want > 0;
@@ -829,11 +824,12 @@ static int known_total(struct search *search, bool *ret_known)
         (search->aggregator != NULL && !search->request->overdue) || !isnan(search->request->min_score))
         return 0;
     for (size_t i = 0; i < search->part_count; i++) {
-        uint64_t documents = search->parts[i].index->document_count;
-        if (!matches_all(&search->parts[i]))
+        const struct search_part *part = &search->parts[i];
+        uint64_t documents = part->index->document_count;
+        if (part->matcher->kind != BOUND_ALL || part->post_filter != NULL || part->index->shards != NULL)
             return 0;
-        if (!search->parts[i].index->count_exact) {
-            int r = doc_count(search->context->view, search->parts[i].index->number, DOC_TYPE_ANY, &documents);
+        if (!part->index->count_exact) {
+            int r = doc_count(search->context->view, part->index->number, DOC_TYPE_ANY, &documents);
             if (r != 0)
                 return r == DOC_TOO_OLD ? SEARCH_TOO_OLD : tl_trace(r);
         }
@@ -903,7 +899,7 @@ static int run_collecting(struct search *search, size_t from, size_t size)
 {
     struct hit_queue queue;
     hit_queue_init(&queue, search->request->sort, search->request->sort_count, from + size);
-    int r = collect(search, &queue);
+    int r = collect_parts(search, &queue);
     for (size_t i = from; r == 0 && i < queue.count; i++)
         r = emit_queued(search, queue.items[i], emit_json, search->result);
     hit_queue_deinit(&queue);
@@ -990,7 +986,7 @@ static int add_visible(struct search *search, struct search_part *part)
     while (r == 0 && outcome == 0 && (r = plan_cursor_next(&plan_cursor, &type, &id, &doc)) == 0) {
         struct match_doc *match_doc = &part->match_doc;
         match_doc_set(match_doc, type, id, doc);
-        charge(search, match_doc);
+        charge_document(search, match_doc);
         bool taken = (part->index->shards == NULL || part->index->shards[shard_number(part)]) &&
                      in_slice(search->request, part) && bound_query_match(part->visible, match_doc, &ignored);
         match_doc->score = 1;
@@ -1008,7 +1004,7 @@ static int add_visible(struct search *search, struct search_part *part)
     return outcome != 0 ? outcome : cursor_outcome(r);
 }
 
-static int aggregate(struct search *search)
+static int aggregate_parts(struct search *search)
 {
     int r = 0;
     for (size_t i = 0; i < search->part_count && search->parts[i].visible != NULL && r == 0; i++)
@@ -1046,12 +1042,12 @@ static void cached_context_deinit(struct cached_context *cached_context)
 }
 
 /* Ends a search with outcome `r`: writes its aggregations and releases it. Returns: its outcome. */
-static int finish(struct search *search, int r)
+static int finish_search(struct search *search, int r)
 {
     if (r >= 0 && account_ended(&search->account))
         r = account_outcome(search);
     if (r == 0 && search->aggregator != NULL && search->part_count > 0)
-        r = aggregate(search);
+        r = aggregate_parts(search);
     if (r == 0 && search->result->hits.overflow)
         r = refuse_search(search, PROBLEM_CONTENT_TOO_LARGE, "the response of this search is too large");
     settle_total(search);
@@ -1081,7 +1077,7 @@ int search_run(const struct search_context *context, const struct search_request
         r = can_stream(&search) && !wants_best(&search) ? run_streaming(&search, from, size)
                                                         : run_collecting(&search, from, size);
     ret_result->has_max_score = ret_result->has_max_score && shows_max_score(request);
-    return finish(&search, r);
+    return finish_search(&search, r);
 }
 
 int search_count(const struct search_context *context, const struct query *query, uint64_t terminate_after,
@@ -1280,7 +1276,7 @@ static int fill_window(struct search *search, struct search_cursor *cursor)
     struct aggregator *aggregator = search->aggregator;
     if (cursor->last != NULL)
         search->aggregator = NULL; /* it has all documents from the first window */
-    int r = collect(search, &cursor->queue);
+    int r = collect_parts(search, &cursor->queue);
     search->aggregator = aggregator;
     return r;
 }
@@ -1345,7 +1341,7 @@ static int next_page(const struct search_context *context, const struct search_r
     result->has_max_score = cursor->has_max_score;
     result->max_score = cursor->max_score;
     result->more = !cursor->ended;
-    return finish(&search, r);
+    return finish_search(&search, r);
 }
 
 int search_next(const struct search_context *context, const struct search_request *request,

@@ -241,7 +241,7 @@ static struct sort_value in_unit(const struct bound_key *bound, struct sort_valu
 }
 
 /* Returns: the sum, average or median of several numbers. Requires: they are sorted. */
-static struct sort_value reduce(const struct bound_key *bound, const struct field_value *values, size_t count)
+static struct sort_value reduce_values(const struct bound_key *bound, const struct field_value *values, size_t count)
 {
     double sum = 0;
     for (size_t i = 0; i < count; i++)
@@ -269,7 +269,7 @@ static struct sort_value field_value(const struct bound_key *bound, struct match
         return missing_value(bound);
     if (mode == SORT_SUM || mode == SORT_AVG || mode == SORT_MEDIAN)
         return values[0].kind == FIELD_VALUE_BYTES ? from_value(bound->field, &values[0])
-                                                   : in_unit(bound, reduce(bound, values, count));
+                                                   : in_unit(bound, reduce_values(bound, values, count));
     bool highest = mode == SORT_MAX || (mode == SORT_MODE_DEFAULT && bound->key->descending);
     const struct field_value *best = &values[0];
     for (size_t i = 1; i < count; i++) {

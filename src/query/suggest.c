@@ -16,7 +16,7 @@ struct near_name {
     const char *name;
 };
 
-static float similarity(struct slice a, struct slice b)
+static float name_similarity(struct slice a, struct slice b)
 {
     unsigned row[NAME_BYTES_MAX + 1];
     if (a.len > NAME_BYTES_MAX || b.len > NAME_BYTES_MAX || a.len == 0 || b.len == 0)
@@ -40,7 +40,7 @@ static float similarity(struct slice a, struct slice b)
     return 1.0f - (float)row[b.len] / (float)longer;
 }
 
-static int nearer(const void *left, const void *right)
+static int compare_near_names(const void *left, const void *right)
 {
     const struct near_name *a = left;
     const struct near_name *b = right;
@@ -54,13 +54,13 @@ struct slice query_suggest(struct arena *arena, struct slice name, const char *c
     struct near_name found[NAMES_MAX];
     size_t found_count = 0;
     for (size_t i = 0; i < count && found_count < NAMES_MAX; i++) {
-        float s = similarity(name, slice_from(candidates[i]));
+        float s = name_similarity(name, slice_from(candidates[i]));
         if (s > 0.5f)
             found[found_count++] = (struct near_name){s, candidates[i]};
     }
     if (found_count == 0)
         return SLICE_LIT("");
-    qsort(found, found_count, sizeof *found, nearer);
+    qsort(found, found_count, sizeof *found, compare_near_names);
     if (found_count == 1)
         return arena_printf(arena, " did you mean [%s]?", found[0].name);
     struct slice text = arena_printf(arena, " did you mean any of [%s", found[0].name);

@@ -161,8 +161,8 @@ void aggregator__drop_hits(struct metric *metric)
 
 /* --- Writing ------------------------------------------------------------------------------------------------------ */
 
-static int fetch(const struct aggregator *aggregator, const struct aggregation *aggregation,
-                 const struct queued_hit *hit, struct match_doc *match_doc, struct buf *buf)
+static int fetch_top_hit(const struct aggregator *aggregator, const struct aggregation *aggregation,
+                         const struct queued_hit *hit, struct match_doc *match_doc, struct buf *buf)
 {
     const struct search_context *context = aggregator->context;
     const struct search_request *hits = aggregation->hits;
@@ -192,7 +192,7 @@ static int write_hit(const struct aggregator *aggregator, const struct aggregati
     struct match_doc match_doc;
     match_doc_init(&match_doc, index, arena);
     match_doc.account = aggregator->account;
-    int r = fetch(aggregator, aggregation, hit, &match_doc, buf);
+    int r = fetch_top_hit(aggregator, aggregation, hit, &match_doc, buf);
     if (r == QUERY_REFUSED && match_doc.problem != NULL)
         failure_wrap(context, index, context->index_count > 1, match_doc.problem, ret_problem);
     match_doc_deinit(&match_doc);

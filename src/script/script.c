@@ -216,7 +216,7 @@ struct script_cache *script_cache_new(size_t count_max, const struct script_limi
     return cache;
 }
 
-static void drop(struct script_cache *cache, struct cached *cached)
+static void drop_cached(struct script_cache *cache, struct cached *cached)
 {
     map_remove(&cache->by_key, cached->key);
     cache->bytes -= cached->bytes;
@@ -233,17 +233,17 @@ struct script_cache *script_cache_free(struct script_cache *cache)
     if (cache == NULL)
         return NULL;
     while (!list_empty(&cache->used))
-        drop(cache, list_entry(cache->used.next, struct cached, link));
+        drop_cached(cache, list_entry(cache->used.next, struct cached, link));
     map_deinit(&cache->by_key);
     mem_free(cache);
     return NULL;
 }
 
 /* Returns: a new entry without script and problem. */
-static struct cached *keep(struct script_cache *cache, struct slice key)
+static struct cached *add_cached(struct script_cache *cache, struct slice key)
 {
     if (cache->by_key.count >= cache->count_max)
-        drop(cache, list_entry(cache->used.next, struct cached, link));
+        drop_cached(cache, list_entry(cache->used.next, struct cached, link));
     struct cached *cached = mem_zalloc(sizeof *cached);
     cached->key = mem_dup_slice(key);
     cached->arena = ARENA_INIT;
@@ -253,14 +253,14 @@ static struct cached *keep(struct script_cache *cache, struct slice key)
 }
 
 /* Adds the entry's bytes to the cache's, and evicts older entries beyond the limits. */
-static void weigh(struct script_cache *cache, struct cached *cached)
+static void count_cached(struct script_cache *cache, struct cached *cached)
 {
     cached->bytes = sizeof *cached + 2 * cached->key.len + arena_held(&cached->arena) +
                     (cached->script == NULL ? 0 : sizeof *cached->script + arena_held(&cached->script->arena));
     cache->bytes += cached->bytes;
     budget_tally(BUDGET_SCRIPTS, (ptrdiff_t)cached->bytes);
     while (cache->bytes > SCRIPT_CACHE_BYTES_MAX && cache->used.next != &cached->link)
-        drop(cache, list_entry(cache->used.next, struct cached, link));
+        drop_cached(cache, list_entry(cache->used.next, struct cached, link));
 }
 
 size_t script_cache_bytes(const struct script_cache *cache)
@@ -273,7 +273,8 @@ size_t script_cache_count(const struct script_cache *cache)
     return cache->by_key.count;
 }
 
-static int give(struct cached *cached, struct script **ret_script, struct arena *arena, struct problem *ret_problem)
+static int give_cached(struct cached *cached, struct script **ret_script, struct arena *arena,
+                       struct problem *ret_problem)
 {
     if (cached->script == NULL) {
         problem_copy(ret_problem, &cached->problem, arena);
@@ -293,19 +294,19 @@ int script_cache_compile(struct script_cache *cache, enum script_lang lang, enum
     if (cached != NULL) {
         list_remove(&cached->link);
         list_append(&cache->used, &cached->link);
-        return give(cached, ret_script, arena, ret_problem);
+        return give_cached(cached, ret_script, arena, ret_problem);
     }
     int r = script_compile(lang, context, source, name, ret_script, arena, ret_problem);
     if (r < 0 || (r == SCRIPT_REFUSED && source.len > SCRIPT_SOURCE_BYTES_MAX))
         return r;
-    cached = keep(cache, key);
+    cached = add_cached(cache, key);
     if (r == SCRIPT_REFUSED) {
         problem_copy(&cached->problem, ret_problem, &cached->arena);
-        weigh(cache, cached);
+        count_cached(cache, cached);
         return r;
     }
     (*ret_script)->limits = cache->limits;
     cached->script = script_ref(*ret_script);
-    weigh(cache, cached);
+    count_cached(cache, cached);
     return 0;
 }

@@ -236,7 +236,7 @@ static uint32_t add_item(struct overlay *overlay)
 }
 
 /* Counts a changed value, or with ITEM_WEIGHT a new key, in the chunk of an item. */
-static void weigh(struct overlay *overlay, uint32_t ordinal, size_t before, size_t after)
+static void count_item_bytes(struct overlay *overlay, uint32_t ordinal, size_t before, size_t after)
 {
     size_t index = chunk_of(overlay, ordinal);
     INSIST(overlay->chunks[index].weight + after >= before);
@@ -252,7 +252,7 @@ static void remove_last(struct overlay *overlay, enum store_space space, struct 
     INSIST(ordinal_of(entry) == overlay->item_count - 1);
     INSIST(overlay->bytes[space] >= entry_bytes(entry));
     overlay->bytes[space] -= entry_bytes(entry);
-    weigh(overlay, ordinal_of(entry), entry_bytes(entry) + ITEM_WEIGHT, 0);
+    count_item_bytes(overlay, ordinal_of(entry), entry_bytes(entry) + ITEM_WEIGHT, 0);
     omap_remove(&overlay->spaces[space], key);
     overlay->item_count--;
     overlay->chunk_count -= last->first == overlay->item_count;
@@ -273,7 +273,7 @@ static bool item_begins_chunk(const struct overlay *overlay, size_t ordinal, siz
 }
 
 /* Cuts a chunk that has become too large. All new chunks are inserted at once. */
-static void cut(struct overlay *overlay, size_t index)
+static void cut_chunk(struct overlay *overlay, size_t index)
 {
     size_t first = overlay->chunks[index].first, end = items_end(overlay, index), weight = 0, count = 0;
     for (size_t i = first; i < end; i++)
@@ -323,7 +323,7 @@ bool overlay_changed_chunk(struct overlay *overlay, size_t *ret_index)
     if (index == overlay->chunk_count)
         return false;
     if (overlay->chunks[index].weight >= (size_t)2 * CHUNK_WEIGHT)
-        cut(overlay, index);
+        cut_chunk(overlay, index);
     *ret_index = index;
     return true;
 }
@@ -371,12 +371,12 @@ static struct omap_entry *set_tagged(struct overlay *overlay, enum store_space s
     uint32_t ordinal = ordinal_of(entry);
     overlay->bytes[space] += entry_bytes(entry) - bytes;
     overlay->items[ordinal] = (struct item){entry, space};
-    weigh(overlay, ordinal, weight, entry_bytes(entry) + ITEM_WEIGHT);
+    count_item_bytes(overlay, ordinal, weight, entry_bytes(entry) + ITEM_WEIGHT);
     update_tally(overlay);
     return entry;
 }
 
-static void change(struct overlay *overlay, enum store_space space, struct slice key, char tag, struct slice value)
+static void change_key(struct overlay *overlay, enum store_space space, struct slice key, char tag, struct slice value)
 {
     REQUIRE(MAGIC_VALID(overlay, OVERLAY_MAGIC) && space >= 0 && space < SPACE_COUNT);
     REQUIRE(!overlay_is_shared(overlay)); /* readers on other threads use it */
@@ -396,12 +396,12 @@ static void change(struct overlay *overlay, enum store_space space, struct slice
 
 void overlay_put(struct overlay *overlay, enum store_space space, struct slice key, struct slice value)
 {
-    change(overlay, space, key, TAG_PUT, value);
+    change_key(overlay, space, key, TAG_PUT, value);
 }
 
 void overlay_delete(struct overlay *overlay, enum store_space space, struct slice key)
 {
-    change(overlay, space, key, TAG_DELETED, SLICE_NONE);
+    change_key(overlay, space, key, TAG_DELETED, SLICE_NONE);
 }
 
 size_t overlay_bytes(const struct overlay *overlay)

@@ -229,7 +229,7 @@ static void emit_change(struct rocks_batch *batch, const struct change *change, 
  * interface has no reserve function, but a batch made from bytes and then cleared keeps its
  * capacity.
  */
-static void reserve(struct rocks_batch *batch)
+static void reserve_batch(struct rocks_batch *batch)
 {
     size_t bytes = batch->base.bytes + batch->count * CHANGE_OVERHEAD_BYTES_MAX;
     if (bytes <= RETAINED_BYTES_MAX)
@@ -247,7 +247,7 @@ rocksdb_writebatch_t *rocks__batch_sorted(struct store_batch *base)
     char ts[ROCKS_TS_BYTES];
     rocks_ts_encode(base->ts, ts);
     sort_changes(batch);
-    reserve(batch);
+    reserve_batch(batch);
     rocksdb_writebatch_clear(batch->batch);
     emit_ranges(batch);
     for (size_t i = 0; i < batch->count; i++) {

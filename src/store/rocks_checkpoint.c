@@ -118,7 +118,7 @@ int rocks__delete_pieces(struct store *store, uint64_t first, uint64_t last)
     return put_and_destroy(rocks, batch);
 }
 
-static uint64_t property(struct rocks_store *rocks, rocksdb_column_family_handle_t *family, const char *name)
+static uint64_t family_property(struct rocks_store *rocks, rocksdb_column_family_handle_t *family, const char *name)
 {
     uint64_t value = 0;
     return rocksdb_property_int_cf(rocks->db, family, name, &value) == 0 ? value : UINT64_MAX;
@@ -137,7 +137,7 @@ int rocks__checkpoint(struct store *store, struct slice record)
     rocksdb_writebatch_destroy(batch);
     if (r < 0)
         return tl_trace(r);
-    if (property(rocks, rocks->checkpoints, "rocksdb.num-entries-active-mem-table") != 0) {
+    if (family_property(rocks, rocks->checkpoints, "rocksdb.num-entries-active-mem-table") != 0) {
         rocks__set_reason(&rocks->reason, "RocksDB has not begun new tables in memory");
         return tl_trace(TL_ERR_IO);
     }
@@ -154,10 +154,10 @@ int rocks__checkpointed(struct store *store)
 {
     struct rocks_store *rocks = rocks_of(store);
     REQUIRE(rocks->checkpoints != NULL && rocks->records != NULL);
-    uint64_t waiting = property(rocks, rocks->checkpoints, "rocksdb.num-immutable-mem-table") +
-                       property(rocks, rocks->records, "rocksdb.num-immutable-mem-table");
+    uint64_t waiting = family_property(rocks, rocks->checkpoints, "rocksdb.num-immutable-mem-table") +
+                       family_property(rocks, rocks->records, "rocksdb.num-immutable-mem-table");
     for (int space = 0; space < SPACE_COUNT; space++)
-        waiting += property(rocks, rocks->families[space], "rocksdb.num-immutable-mem-table");
+        waiting += family_property(rocks, rocks->families[space], "rocksdb.num-immutable-mem-table");
     if (waiting == 0) {
         INSIST(atomic_load(&rocks->durable_ts) <= atomic_load(&rocks->begun_ts));
         atomic_store_explicit(&rocks->durable_ts, atomic_load_explicit(&rocks->begun_ts, memory_order_relaxed),

@@ -148,7 +148,7 @@ static int check_format_number(struct slice text, const char *path, uint64_t *re
  * Returns: advice about a directory without FORMAT. Elasticsearch keeps its data in nodes/0, 8.x in
  *          _state and indices.
  */
-static const char *guess(const char *path)
+static const char *guess_owner(const char *path)
 {
     tl_cleanup(mem_freep) char *nodes = path_join(path, "nodes");
     tl_cleanup(mem_freep) char *state = path_join(path, "_state");
@@ -163,7 +163,7 @@ static int missing_format(struct rocks_dir *dir, bool read_only, char **ret_reas
     int r = read_only ? 0 : is_vacant(dir->path, ret_reason);
     if (r == 0) {
         rocks__set_reason(ret_reason, "%s is not a data directory (it has no file FORMAT): %s", dir->path,
-                          read_only ? "name one that a server has made" : guess(dir->path));
+                          read_only ? "name one that a server has made" : guess_owner(dir->path));
         return TL_ERR_IO;
     }
     dir->fresh = r > 0;

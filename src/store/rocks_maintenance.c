@@ -253,7 +253,7 @@ static void count_all_jobs(struct rocks_store *rocks, struct store_stats *stats)
     }
 }
 
-static uint64_t property(struct rocks_store *rocks, const char *name)
+static uint64_t db_property(struct rocks_store *rocks, const char *name)
 {
     uint64_t value = 0;
     return rocksdb_property_int(rocks->db, name, &value) == 0 ? value : 0;
@@ -289,11 +289,11 @@ void rocks__stats(struct store *store, struct store_stats *ret_stats)
     ret_stats->cache_bytes = rocksdb_cache_get_usage(rocks->options.cache);
     ret_stats->cache_bytes_max = rocksdb_cache_get_capacity(rocks->options.cache);
     ret_stats->unflushed_bytes = rocks__family_sum(rocks, "rocksdb.cur-size-all-mem-tables");
-    ret_stats->flushes_running = property(rocks, "rocksdb.num-running-flushes");
-    ret_stats->compactions_running = property(rocks, "rocksdb.num-running-compactions");
+    ret_stats->flushes_running = db_property(rocks, "rocksdb.num-running-flushes");
+    ret_stats->compactions_running = db_property(rocks, "rocksdb.num-running-compactions");
     ret_stats->compaction_due_bytes = rocks__family_sum(rocks, "rocksdb.estimate-pending-compaction-bytes");
-    ret_stats->errors = property(rocks, "rocksdb.background-errors");
-    ret_stats->stopped = property(rocks, "rocksdb.is-write-stopped") != 0;
+    ret_stats->errors = db_property(rocks, "rocksdb.background-errors");
+    ret_stats->stopped = db_property(rocks, "rocksdb.is-write-stopped") != 0;
     count_all_jobs(rocks, ret_stats);
 }
 

@@ -90,7 +90,7 @@ static void take_families(struct rocks_store *rocks, rocksdb_column_family_handl
  * back a file of all options at each change of a family's, so this saves a quarter of the start's time.
  * Returns: as try_open(); after an error the database is closed.
  */
-static char *create(struct rocks_store *rocks, const char *path)
+static char *create_store(struct rocks_store *rocks, const char *path)
 {
     struct rocks_options *options = &rocks->options;
     REQUIRE(options->family_count == ROCKS_FAMILIES_MAX);
@@ -130,7 +130,7 @@ static char *try_open(struct rocks_store *rocks, bool read_only)
     memcpy(names, options->family_names, sizeof options->family_names);
     struct found found = detect_families(options, path);
     if (rocks->dir.fresh && !found.any && !read_only)
-        return create(rocks, path);
+        return create_store(rocks, path);
     bool retired = found.retired, feed = found.feed;
     int count = options->family_count + retired;
     if (retired) {
@@ -165,7 +165,7 @@ static char *try_open(struct rocks_store *rocks, bool read_only)
  * Compactions begin only now. When one ends, RocksDB 7.8 gives the memtable the limit that held when
  * the compaction began: one from before would make the memtable full at the limit of the opening.
  */
-static char *widen(struct rocks_store *rocks, rocksdb_column_family_handle_t *family, bool filtered)
+static char *widen_memtable(struct rocks_store *rocks, rocksdb_column_family_handle_t *family, bool filtered)
 {
     char bytes[24], filter[24];
     const char *const names[] = {"disable_auto_compactions", "write_buffer_size", "memtable_prefix_bloom_size_ratio"};
@@ -183,9 +183,10 @@ int rocks__never_full(struct rocks_store *rocks)
     char *error = NULL;
     for (int space = 0; space < SPACE_COUNT && error == NULL; space++)
         if (!rocks->created || space == SPACE_SYSTEM)
-            error = widen(rocks, rocks->families[space], rocks_options_space_is_filtered((enum store_space)space));
+            error =
+                widen_memtable(rocks, rocks->families[space], rocks_options_space_is_filtered((enum store_space)space));
     if (error == NULL && !rocks->created)
-        error = widen(rocks, rocks->records, false);
+        error = widen_memtable(rocks, rocks->records, false);
     return error == NULL ? 0 : rocks__fail(rocks, error);
 }
 

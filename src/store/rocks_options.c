@@ -67,7 +67,7 @@ static int compare_without_ts(void *state, const char *a, size_t a_len, unsigned
 }
 
 /* RocksDB requires the newer version of a key first. */
-static int compare(void *state, const char *a, size_t a_len, const char *b, size_t b_len)
+static int compare_timestamps(void *state, const char *a, size_t a_len, const char *b, size_t b_len)
 {
     size_t a_key = a_len - ROCKS_TS_BYTES, b_key = b_len - ROCKS_TS_BYTES;
     int order = compare_bytes(a, a_key, b, b_key);
@@ -261,7 +261,7 @@ void rocks_options_init(struct rocks_options *ret_options, const struct store_op
 {
     ret_options->env = settings->in_memory ? rocksdb_create_mem_env() : rocksdb_create_default_env();
     ret_options->cache = rocksdb_cache_create_lru(settings->cache_bytes ? settings->cache_bytes : CACHE_BYTES_DEFAULT);
-    ret_options->versioned = rocksdb_comparator_with_ts_create(NULL, no_destructor, compare, compare_ts,
+    ret_options->versioned = rocksdb_comparator_with_ts_create(NULL, no_destructor, compare_timestamps, compare_ts,
                                                                compare_without_ts, comparator_name, ROCKS_TS_BYTES);
     ret_options->database = database_options(ret_options, settings);
     for (int space = 0; space < SPACE_COUNT; space++) {

@@ -205,7 +205,7 @@ void view_iter_free(struct view_iter *iter)
 }
 
 /* Returns: the entry if it is within the bounds; else NULL, since no later entry is. */
-static const struct omap_entry *within(const struct view_iter *iter, const struct omap_entry *entry)
+static const struct omap_entry *entry_within(const struct view_iter *iter, const struct omap_entry *entry)
 {
     if (entry == NULL || slice_compare(omap_key(entry), buf_as_slice(&iter->lower)) < 0)
         return NULL;
@@ -223,7 +223,7 @@ static void advance_base(struct view_iter *iter)
 static void advance_entry(struct view_iter *iter)
 {
     REQUIRE(iter->entry != NULL);
-    iter->entry = within(iter, iter->direction == FORWARD ? omap_next(iter->entry) : omap_prev(iter->entry));
+    iter->entry = entry_within(iter, iter->direction == FORWARD ? omap_next(iter->entry) : omap_prev(iter->entry));
 }
 
 /*
@@ -239,7 +239,7 @@ static int entry_order(const struct view_iter *iter)
 }
 
 /* Makes the nearer cursor the current position, skipping keys that the overlay deletes. */
-static void settle(struct view_iter *iter)
+static void settle_cursor(struct view_iter *iter)
 {
     iter->source = SOURCE_NONE;
     while (store_iter_status(iter->base) == 0) {
@@ -264,7 +264,7 @@ static void seek_forward(struct view_iter *iter, struct slice key)
 {
     iter->direction = FORWARD;
     struct slice lower = buf_as_slice(&iter->lower);
-    iter->entry = within(iter, omap_seek(iter->map, slice_compare(key, lower) >= 0 ? key : lower));
+    iter->entry = entry_within(iter, omap_seek(iter->map, slice_compare(key, lower) >= 0 ? key : lower));
 }
 
 /* Moves the overlay's cursor to the last entry at or before `key` and below the upper bound. */
@@ -278,7 +278,7 @@ static void seek_backward(struct view_iter *iter, struct slice key)
         if (entry != NULL && slice_equal(omap_key(entry), upper))
             entry = omap_prev(entry);
     }
-    iter->entry = within(iter, entry);
+    iter->entry = entry_within(iter, entry);
 }
 
 void view_iter_seek_first(struct view_iter *iter)
@@ -288,7 +288,7 @@ void view_iter_seek_first(struct view_iter *iter)
     if (iter->map == NULL)
         return;
     seek_forward(iter, SLICE_NONE);
-    settle(iter);
+    settle_cursor(iter);
 }
 
 void view_iter_seek_last(struct view_iter *iter)
@@ -298,7 +298,7 @@ void view_iter_seek_last(struct view_iter *iter)
     if (iter->map == NULL)
         return;
     seek_backward(iter, omap_key(omap_last(iter->map)));
-    settle(iter);
+    settle_cursor(iter);
 }
 
 void view_iter_seek(struct view_iter *iter, struct slice key)
@@ -308,7 +308,7 @@ void view_iter_seek(struct view_iter *iter, struct slice key)
     if (iter->map == NULL)
         return;
     seek_forward(iter, key);
-    settle(iter);
+    settle_cursor(iter);
 }
 
 void view_iter_seek_for_prev(struct view_iter *iter, struct slice key)
@@ -318,7 +318,7 @@ void view_iter_seek_for_prev(struct view_iter *iter, struct slice key)
     if (iter->map == NULL)
         return;
     seek_backward(iter, key);
-    settle(iter);
+    settle_cursor(iter);
 }
 
 /* Moves both cursors just past the current key, in the other direction. */
@@ -341,7 +341,7 @@ static void reverse_direction(struct view_iter *iter)
         advance_entry(iter);
 }
 
-static void move(struct view_iter *iter, enum direction direction)
+static void move_iter(struct view_iter *iter, enum direction direction)
 {
     REQUIRE(iter->source != SOURCE_NONE);
     if (iter->direction != direction) {
@@ -352,7 +352,7 @@ static void move(struct view_iter *iter, enum direction direction)
         if (iter->source == SOURCE_OVERLAY)
             advance_entry(iter);
     }
-    settle(iter);
+    settle_cursor(iter);
 }
 
 void view_iter_next(struct view_iter *iter)
@@ -361,7 +361,7 @@ void view_iter_next(struct view_iter *iter)
     if (iter->map == NULL)
         store_iter_next(iter->base);
     else
-        move(iter, FORWARD);
+        move_iter(iter, FORWARD);
 }
 
 void view_iter_prev(struct view_iter *iter)
@@ -370,7 +370,7 @@ void view_iter_prev(struct view_iter *iter)
     if (iter->map == NULL)
         store_iter_prev(iter->base);
     else
-        move(iter, BACKWARD);
+        move_iter(iter, BACKWARD);
 }
 
 bool view_iter_valid(const struct view_iter *iter)

@@ -31,7 +31,7 @@ static char *path_of(struct slice folder, struct slice name)
 /* --- Folders ------------------------------------------------------------------------------------------------------ */
 
 /* Removes a folder with all in it, or counts the bytes of its files; links are not followed. Returns: the bytes. */
-static uint64_t walk(const char *path, bool remove_it)
+static uint64_t walk_folder(const char *path, bool remove_it)
 {
     char *paths[] = {(char *)(uintptr_t)path, NULL};
     FTS *walk = fts_open(paths, FTS_PHYSICAL | FTS_NOCHDIR | FTS_XDEV, NULL);
@@ -60,7 +60,7 @@ static void remove_leftover(const char *path)
 {
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
-        (void)walk(path, true);
+        (void)walk_folder(path, true);
     if (fd >= 0)
         close(fd);
 }
@@ -125,7 +125,7 @@ static int refuse_existing(struct request *request, struct slice name)
     return request_refuse(request, PROBLEM_RESOURCE_ALREADY_EXISTS, "backup [%.*s] already exists", SLICE_ARG(name));
 }
 
-static int fail(struct backup *backup, const char *what)
+static int fail_backup(struct backup *backup, const char *what)
 {
     int error = errno;
     struct buf text = BUF_INIT(BUF_UNLIMITED);
@@ -138,13 +138,13 @@ static int begin_part(struct backup *backup)
 {
     if (mkdtemp(backup->part) == NULL) {
         backup->part[0] = '\0'; /* it may be another backup's */
-        return fail(backup, "making its folder");
+        return fail_backup(backup, "making its folder");
     }
     backup->lock = open(backup->part, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (backup->lock < 0 || flock(backup->lock, LOCK_EX | LOCK_NB) != 0)
-        return fail(backup, "locking its folder");
+        return fail_backup(backup, "locking its folder");
     backup->copy = path_of(slice_from(backup->part), SLICE_LIT("copy"));
-    return mkdir(backup->copy, 0700) == 0 ? 0 : fail(backup, "making its folder");
+    return mkdir(backup->copy, 0700) == 0 ? 0 : fail_backup(backup, "making its folder");
 }
 
 static int copy_file(const char *from, const char *to)
@@ -193,20 +193,20 @@ static int copy_scripts(struct slice data, const char *copy)
     return r == 0 && sync_folder(to) != 0 ? -1 : r;
 }
 
-static int fill(struct api *api, struct backup *backup)
+static int fill_backup(struct api *api, struct backup *backup)
 {
     int r = journal_copy(api->journal, backup->copy, &backup->ts, &backup->reason);
     if (r == 0 && copy_scripts(api->options.data_directory, backup->copy) != 0)
-        r = fail(backup, "copying scripts");
+        r = fail_backup(backup, "copying scripts");
     if (r == 0 && sync_folder(backup->copy) != 0)
-        r = fail(backup, "syncing its folder");
+        r = fail_backup(backup, "syncing its folder");
     return r;
 }
 
 static void end_backup(struct backup *backup)
 {
     if (backup->part[0] != '\0')
-        (void)walk(backup->part, true);
+        (void)walk_folder(backup->part, true);
     if (backup->lock >= 0)
         close(backup->lock);
     mem_free(backup->part);
@@ -215,7 +215,7 @@ static void end_backup(struct backup *backup)
     mem_free(backup->reason);
 }
 
-static int answer(struct request *request, const struct backup *backup)
+static int answer_backup(struct request *request, const struct backup *backup)
 {
     struct json_writer writer;
     reply_begin(request, 200, &writer);
@@ -227,14 +227,14 @@ static int answer(struct request *request, const struct backup *backup)
     json_key(&writer, "timestamp");
     json_u64(&writer, backup->ts);
     json_key(&writer, "size_in_bytes");
-    json_u64(&writer, walk(backup->path, false));
+    json_u64(&writer, walk_folder(backup->path, false));
     json_key(&writer, "took");
     json_u64(&writer, (clock_boot_us() - request->begun_us) / TL_MS);
     json_end(&writer, '}');
     return REQUEST_DONE;
 }
 
-static int explain(struct request *request, int code, const struct backup *backup)
+static int explain_failure(struct request *request, int code, const struct backup *backup)
 {
     const char *why = backup->reason != NULL ? backup->reason : error_text(code);
     if (code == TL_ERR_BUSY)
@@ -253,18 +253,18 @@ static int make_backup(struct request *request)
     backup.path = path_of(folder, backup.name);
     int r = begin_part(&backup);
     if (r == 0)
-        r = fill(api, &backup);
+        r = fill_backup(api, &backup);
     bool there = false;
     if (r == 0 && renameat2(AT_FDCWD, backup.copy, AT_FDCWD, backup.path, RENAME_NOREPLACE) != 0) {
         there = errno == EEXIST;
-        r = fail(&backup, "giving it its name");
+        r = fail_backup(&backup, "giving it its name");
     } else if (r == 0 && sync_folder(folder.data) != 0) {
-        r = fail(&backup, "syncing its name");
+        r = fail_backup(&backup, "syncing its name");
     }
     if (there)
         r = refuse_existing(request, backup.name);
     else
-        r = r == 0 ? answer(request, &backup) : explain(request, r, &backup);
+        r = r == 0 ? answer_backup(request, &backup) : explain_failure(request, r, &backup);
     end_backup(&backup);
     return r;
 }

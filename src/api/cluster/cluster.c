@@ -271,7 +271,7 @@ static int wait_for_change(struct request *request, struct health_wait *wait)
  * Answers if the conditions are met, or the time is over; else has the request wait for a change. An
  * index that is named and missing is a condition of its own, as in 7.10.
  */
-static int look(struct request *request)
+static int answer_or_wait(struct request *request)
 {
     struct health_wait *wait = request->context;
     struct arena_mark mark = arena_mark(request->arena);
@@ -299,7 +299,7 @@ static int look_again(struct request *request)
 {
     request_look_away(request);
     request_start_timer(request);
-    return look(request);
+    return answer_or_wait(request);
 }
 
 int handle_cluster_health(struct request *request)
@@ -317,7 +317,7 @@ int handle_cluster_health(struct request *request)
                                        .then = look_again,
                                        .on_state = true,
                                        .until_us = clock_boot_us() + (uint64_t)(timeout_us < 0 ? 0 : timeout_us)};
-    return look(request);
+    return answer_or_wait(request);
 }
 
 /* --- Settings ----------------------------------------------------------------------------------------------------- */

@@ -70,12 +70,12 @@ uint64_t index_store_bytes(struct request *request, const struct catalog_index *
            store_range_bytes(store, SPACE_ENTRIES, lower, upper);
 }
 
-void index_stats_add(struct request *request, const struct catalog_index *index, struct index_stats *figures)
+void index_stats_add(struct request *request, const struct catalog_index *index, struct index_stats *stats)
 {
-    figures->documents += catalog_index_documents(index);
-    figures->bytes += index_store_bytes(request, index);
+    stats->documents += catalog_index_documents(index);
+    stats->bytes += index_store_bytes(request, index);
     for (int i = 0; i < INDEX_STAT_COUNT; i++)
-        figures->figures[i] += catalog_index_stat(index, (enum index_stat)i);
+        stats->counts[i] += catalog_index_stat(index, (enum index_stat)i);
 }
 
 static void write_member(struct json_writer *writer, const char *name, uint64_t value)
@@ -97,8 +97,8 @@ static void write_zeros(struct json_writer *writer, const char *names)
 
 void index_stats_write(struct json_writer *writer, enum index_stats_metric metric, const struct index_stats *numbers)
 {
-    const uint64_t *figures = numbers->figures;
-    uint64_t open_scrolls = figures[INDEX_STAT_SCROLLS_OPENED] - figures[INDEX_STAT_SCROLLS_ENDED];
+    const uint64_t *counts = numbers->counts;
+    uint64_t open_scrolls = counts[INDEX_STAT_SCROLLS_OPENED] - counts[INDEX_STAT_SCROLLS_ENDED];
     json_begin(writer, '{');
     switch (metric) {
     case METRIC_DOCS:
@@ -110,34 +110,34 @@ void index_stats_write(struct json_writer *writer, enum index_stats_metric metri
         write_member(writer, "reserved_in_bytes", 0);
         break;
     case METRIC_INDEXING:
-        write_member(writer, "index_total", figures[INDEX_STAT_INDEXED]);
+        write_member(writer, "index_total", counts[INDEX_STAT_INDEXED]);
         write_zeros(writer, "index_time_in_millis index_current");
-        write_member(writer, "index_failed", figures[INDEX_STAT_FAILED]);
-        write_member(writer, "delete_total", figures[INDEX_STAT_DELETED]);
+        write_member(writer, "index_failed", counts[INDEX_STAT_FAILED]);
+        write_member(writer, "delete_total", counts[INDEX_STAT_DELETED]);
         write_zeros(writer, "delete_time_in_millis delete_current");
-        write_member(writer, "noop_update_total", figures[INDEX_STAT_NOOPS]);
+        write_member(writer, "noop_update_total", counts[INDEX_STAT_NOOPS]);
         json_key(writer, "is_throttled");
         json_bool(writer, false);
         write_member(writer, "throttle_time_in_millis", 0);
         break;
     case METRIC_GET:
-        write_member(writer, "total", figures[INDEX_STAT_GETS_FOUND] + figures[INDEX_STAT_GETS_MISSING]);
+        write_member(writer, "total", counts[INDEX_STAT_GETS_FOUND] + counts[INDEX_STAT_GETS_MISSING]);
         write_zeros(writer, "time_in_millis");
-        write_member(writer, "exists_total", figures[INDEX_STAT_GETS_FOUND]);
+        write_member(writer, "exists_total", counts[INDEX_STAT_GETS_FOUND]);
         write_zeros(writer, "exists_time_in_millis");
-        write_member(writer, "missing_total", figures[INDEX_STAT_GETS_MISSING]);
+        write_member(writer, "missing_total", counts[INDEX_STAT_GETS_MISSING]);
         write_zeros(writer, "missing_time_in_millis current");
         break;
     default:
         write_member(writer, "open_contexts",
-                     open_scrolls + figures[INDEX_STAT_PITS_OPENED] - figures[INDEX_STAT_PITS_ENDED]);
-        write_member(writer, "query_total", figures[INDEX_STAT_SEARCHES]);
-        write_member(writer, "query_time_in_millis", figures[INDEX_STAT_SEARCH_US] / 1000); /* with that of fetching */
+                     open_scrolls + counts[INDEX_STAT_PITS_OPENED] - counts[INDEX_STAT_PITS_ENDED]);
+        write_member(writer, "query_total", counts[INDEX_STAT_SEARCHES]);
+        write_member(writer, "query_time_in_millis", counts[INDEX_STAT_SEARCH_US] / 1000); /* with that of fetching */
         write_zeros(writer, "query_current");
-        write_member(writer, "fetch_total", figures[INDEX_STAT_FETCHES]);
+        write_member(writer, "fetch_total", counts[INDEX_STAT_FETCHES]);
         write_zeros(writer, "fetch_time_in_millis fetch_current");
-        write_member(writer, "scroll_total", figures[INDEX_STAT_SCROLLS_ENDED]); /* as there */
-        write_member(writer, "scroll_time_in_millis", figures[INDEX_STAT_SCROLL_US] / 1000);
+        write_member(writer, "scroll_total", counts[INDEX_STAT_SCROLLS_ENDED]); /* as there */
+        write_member(writer, "scroll_time_in_millis", counts[INDEX_STAT_SCROLL_US] / 1000);
         write_member(writer, "scroll_current", open_scrolls);
         write_zeros(writer, "suggest_total suggest_time_in_millis suggest_current");
         break;

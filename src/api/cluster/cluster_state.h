@@ -46,13 +46,13 @@ uint64_t index_store_bytes(struct request *request, const struct catalog_index *
 struct index_stats {
     uint64_t documents;
     uint64_t bytes;
-    uint64_t figures[INDEX_STAT_COUNT];
+    uint64_t counts[INDEX_STAT_COUNT];
 };
-void index_stats_add(struct request *request, const struct catalog_index *index, struct index_stats *figures);
+void index_stats_add(struct request *request, const struct catalog_index *index, struct index_stats *stats);
 /* The metrics of _stats that are counted here. */
 enum index_stats_metric { METRIC_DOCS, METRIC_STORE, METRIC_INDEXING, METRIC_GET, METRIC_SEARCH, METRIC_COUNT };
 /* Writes the object of one. */
-void index_stats_write(struct json_writer *writer, enum index_stats_metric metric, const struct index_stats *figures);
+void index_stats_write(struct json_writer *writer, enum index_stats_metric metric, const struct index_stats *stats);
 
 /*
  * Writes metrics of _stats that are zeros, all but those of enum index_stats_metric, or those that a

@@ -19,7 +19,7 @@ struct offer {
     int code; /* 0, or why it was refused */
 };
 
-static void offered(struct command *command)
+static void uuid_offered(struct command *command)
 {
     struct offer *offer = command->context;
     if (command->problem.type != PROBLEM_NONE) {
@@ -39,7 +39,7 @@ static int offer_uuid(struct journal *journal, struct id_source *ids)
     struct offer offer = {.code = 0};
     struct command *command = command_new(COMMAND_CLUSTER_UUID, DIALECT_7);
     command->object.name = id_random(ids, &command->arena);
-    command->on_done = offered;
+    command->on_done = uuid_offered;
     command->context = &offer;
     sem_init(&offer.done, 0, 0);
     journal_submit(journal, command, false);

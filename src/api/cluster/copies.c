@@ -31,7 +31,7 @@ enum {
 #define SILENT_US (90 * TL_SECOND)
 
 /* The newest timestamp is old while nothing is written; ages count up to the present. */
-static tl_ts present(struct request *request)
+static tl_ts present_ts(struct request *request)
 {
     tl_ts stable = journal_stable(request->api->journal), clock = clock_wall_us();
     return clock > stable ? clock : stable;
@@ -79,7 +79,7 @@ static int copy_done(struct request *request, struct command *command)
 }
 
 /* The first report has all members, later ones the changed members. */
-static int check_told(struct native_body *body, struct slice target, struct slice state)
+static int check_report(struct native_body *body, struct slice target, struct slice state)
 {
     struct request *request = body->request;
     bool known = catalog_object(request_catalog(request), CATALOG_COPIES, request_part(request, PART_NAME)) != NULL;
@@ -94,12 +94,12 @@ static int check_told(struct native_body *body, struct slice target, struct slic
     return 0;
 }
 
-static int write_told(struct native_body *body, struct buf *to)
+static int write_report(struct native_body *body, struct buf *to)
 {
     struct slice target = SLICE_NONE, state = SLICE_NONE;
     struct json_writer writer;
     int r = native_body_id(body, "target", &target);
-    if (r != 0 || (r = native_body_id(body, "state", &state)) != 0 || (r = check_told(body, target, state)) != 0)
+    if (r != 0 || (r = native_body_id(body, "state", &state)) != 0 || (r = check_report(body, target, state)) != 0)
         return r;
     json_writer_init(&writer, to);
     json_begin(&writer, '{');
@@ -111,7 +111,7 @@ static int write_told(struct native_body *body, struct buf *to)
         json_key(&writer, "state");
         json_string(&writer, state);
         json_key(&writer, "told");
-        json_u64(&writer, present(body->request));
+        json_u64(&writer, present_ts(body->request));
     }
     r = read_numbers(body, &writer);
     json_end(&writer, '}');
@@ -124,7 +124,7 @@ int handle_copy_told(struct request *request)
     struct buf text = BUF_INIT(BUF_UNLIMITED);
     int r = native_body_parse(request, &copy_form, &body);
     if (r == 0)
-        r = write_told(&body, &text);
+        r = write_report(&body, &text);
     if (r == 0)
         r = request_accept(request);
     if (r == 0) {
@@ -152,8 +152,8 @@ int handle_copy_forget(struct request *request)
 /* The reported state of a copy, and its lag. */
 struct copy {
     struct slice name;
-    yyjson_val *told;
-    tl_ts place, heard;
+    yyjson_val *report;
+    tl_ts place, reported;
     const char *state; /* as reported; "silent": no report for SILENT_US */
     bool known;        /* the feed reaches back to its place, so the rest is known */
     bool more;         /* than `changes` */
@@ -182,7 +182,7 @@ static int find_lag(struct request *request, struct copy *copy)
     }
     feed_scan_free(scan);
     copy->known = true;
-    tl_ts clock = present(request);
+    tl_ts clock = present_ts(request);
     copy->lag_us = oldest == 0 || clock < oldest ? 0 : clock - oldest;
     return r < 0 ? tl_trace(r) : 0;
 }
@@ -194,12 +194,12 @@ static int read_copy(struct request *request, const struct catalog_object *objec
     int r = json_parse_stored(request->arena, object->body, &doc);
     if (r != 0)
         return tl_trace(r < 0 ? r : TL_ERR_CORRUPT);
-    ret_copy->told = doc.root;
+    ret_copy->report = doc.root;
     ret_copy->place = yyjson_get_uint(json_get_lit(doc.root, "place"));
-    ret_copy->heard = yyjson_get_uint(json_get_lit(doc.root, "told"));
+    ret_copy->reported = yyjson_get_uint(json_get_lit(doc.root, "told"));
     ret_copy->state = yyjson_get_str(json_get_lit(doc.root, "state"));
     bool ended = ret_copy->state != NULL && strcmp(ret_copy->state, "ended") == 0;
-    if (!ended && ret_copy->heard + SILENT_US < present(request))
+    if (!ended && ret_copy->reported + SILENT_US < present_ts(request))
         ret_copy->state = "silent";
     return find_lag(request, ret_copy);
 }
@@ -210,13 +210,13 @@ static void write_copy(struct request *request, const struct copy *copy, struct 
     json_key(writer, "name");
     json_string(writer, copy->name);
     json_key(writer, "target");
-    json_string(writer, json_slice(json_get_lit(copy->told, "target")));
+    json_string(writer, json_slice(json_get_lit(copy->report, "target")));
     json_key(writer, "state");
     json_string(writer, slice_from(copy->state));
     json_key(writer, "told");
-    json_string(writer, instant_text(request->arena, copy->heard, 3));
+    json_string(writer, instant_text(request->arena, copy->reported, 3));
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        yyjson_val *value = json_get(copy->told, slice_from(numbers[i]));
+        yyjson_val *value = json_get(copy->report, slice_from(numbers[i]));
         if (value == NULL)
             continue;
         json_key(writer, numbers[i]);
@@ -294,7 +294,7 @@ static const struct cat_column columns[] = {
 
 static struct cat_cell number_of(const struct copy *copy, const char *name)
 {
-    yyjson_val *value = json_get(copy->told, slice_from(name));
+    yyjson_val *value = json_get(copy->report, slice_from(name));
     return value == NULL ? (struct cat_cell){0} : cat_number((int64_t)yyjson_get_uint(value));
 }
 
@@ -303,7 +303,7 @@ static void add_row(struct request *request, const struct copy *copy, struct cat
     struct cat_cell *row = cat_table_row(table, request->arena);
     row[0] = cat_text(copy->name);
     row[1] = cat_text(slice_from(copy->state));
-    row[2] = cat_text(json_slice(json_get_lit(copy->told, "target")));
+    row[2] = cat_text(json_slice(json_get_lit(copy->report, "target")));
     if (copy->known) {
         row[3] = cat_number((int64_t)(copy->lag_us / TL_MS));
         row[4] = cat_number((int64_t)copy->changes);
@@ -312,7 +312,7 @@ static void add_row(struct request *request, const struct copy *copy, struct cat
     row[6] = number_of(copy, "refused");
     row[7] = number_of(copy, "suspects");
     row[8] = number_of(copy, "verified_differences");
-    row[9] = cat_text(instant_text(request->arena, copy->heard, 3));
+    row[9] = cat_text(instant_text(request->arena, copy->reported, 3));
     row[10] = number_of(copy, "place");
     row[11] = number_of(copy, "verified_at");
 }

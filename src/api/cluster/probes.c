@@ -6,7 +6,7 @@
 #include "api/request/api_internal.h"
 #include "api/request/handlers.h"
 
-static int answer(struct request *request, int status, const char *is, const char *reason)
+static int answer_probe(struct request *request, int status, const char *is, const char *reason)
 {
     struct json_writer writer;
     reply_begin(request, status, &writer);
@@ -25,7 +25,7 @@ static int answer(struct request *request, int status, const char *is, const cha
 int handle_health_live(struct request *request)
 {
     int r = request_accept(request);
-    return r != 0 ? r : answer(request, 200, "live", NULL);
+    return r != 0 ? r : answer_probe(request, 200, "live", NULL);
 }
 
 /* Whether requests should be sent here. One that is stopping refuses all of them by itself (src/http). */
@@ -35,7 +35,7 @@ int handle_health_ready(struct request *request)
     if (r != 0)
         return r;
     if (journal_writable(request->api->journal))
-        return answer(request, 200, "ready", NULL);
-    return answer(request, 503, "not ready",
-                  "the disk of the data directory is full: writes are refused, reads are served");
+        return answer_probe(request, 200, "ready", NULL);
+    return answer_probe(request, 503, "not ready",
+                        "the disk of the data directory is full: writes are refused, reads are served");
 }

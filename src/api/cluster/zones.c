@@ -107,7 +107,7 @@ static struct slice read_version(struct folder *folder)
     return arena_copy(folder->arena, slice_make(text.data, text.len < 32 ? text.len : 32));
 }
 
-static void offered(struct command *command)
+static void zones_offered(struct command *command)
 {
     sem_t *done = command->context;
     if (command->problem.type != PROBLEM_NONE)
@@ -116,12 +116,12 @@ static void offered(struct command *command)
     sem_post(done);
 }
 
-static void offer(struct journal *journal, struct slice zones)
+static void offer_zones(struct journal *journal, struct slice zones)
 {
     sem_t done;
     struct command *command = command_new(COMMAND_ZONES, DIALECT_7);
     command->object.body = arena_copy(&command->arena, zones);
-    command->on_done = offered;
+    command->on_done = zones_offered;
     command->context = &done;
     sem_init(&done, 0, 0);
     journal_submit(journal, command, false);
@@ -151,7 +151,7 @@ void zones_offer(struct journal *journal, struct slice root)
         log_warning("time zones: %.*s has no time zone files (Debian's package tzdata); names of zones are unknown",
                     SLICE_ARG(root));
     else if (!is_kept(journal, buf_as_slice(&zones)))
-        offer(journal, buf_as_slice(&zones));
+        offer_zones(journal, buf_as_slice(&zones));
     buf_deinit(&zones);
     arena_deinit(&arena);
 }

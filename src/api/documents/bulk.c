@@ -17,7 +17,7 @@
 #include "core/documents/update.h"
 
 /* Of replying to a piece: there are more. Not among enum request_result. */
-enum { BULK_GOES_ON = 100 };
+enum { BULK_CONTINUES = 100 };
 enum { COPIES_STEPS = 200 }; /* of an account, to find the siblings of an item */
 enum { NAMED_SCRIPT_BYTES = 16 << 10 };
 
@@ -184,7 +184,7 @@ static int bulk_reply(struct request *request, struct bulk_request *bulk, const 
                       const struct problem *refusal, bool rolled_back)
 {
     int r = reply_piece(request, bulk, piece_results(request, bulk, results, refusal), rolled_back);
-    return r != 0 ? r : bulk->end == bulk->bulk.count ? reply_end(request, bulk, rolled_back) : BULK_GOES_ON;
+    return r != 0 ? r : bulk->end == bulk->bulk.count ? reply_end(request, bulk, rolled_back) : BULK_CONTINUES;
 }
 
 /* --- What the core never sees ------------------------------------------------------------------------------------- */
@@ -344,9 +344,9 @@ static int refuse_postponed(struct request *request, struct bulk_request *bulk)
 static int refuse_rest(struct request *request, struct bulk_request *bulk)
 {
     struct problem refusal = request->problem;
-    int r = bulk->results != NULL ? refuse_postponed(request, bulk) : BULK_GOES_ON;
+    int r = bulk->results != NULL ? refuse_postponed(request, bulk) : BULK_CONTINUES;
     request->problem = (struct problem){.type = PROBLEM_NONE};
-    if (r != BULK_GOES_ON)
+    if (r != BULK_CONTINUES)
         return r;
     bulk->begin = bulk->end;
     bulk->end = bulk->bulk.count;
@@ -357,8 +357,8 @@ static int submit_piece(struct request *request)
 {
     static const struct problem none = {.type = PROBLEM_NONE};
     struct bulk_request *bulk = request->context;
-    int r = BULK_GOES_ON;
-    while (r == BULK_GOES_ON) {
+    int r = BULK_CONTINUES;
+    while (r == BULK_CONTINUES) {
         /*
          * No guard counts what earlier commands have left: mappings, and their part of the reply,
          * which is as long as their texts and sources are, whatever the body's length.
@@ -462,7 +462,7 @@ static int bulk_done(struct request *request, struct command *command)
         bulk->end = bulk->bulk.count;
     int r = bulk_reply(request, bulk, command->write.results, &command->problem, command->write.rolled_back);
     bulk->results = NULL;
-    return r == BULK_GOES_ON ? request_work_short(request, submit_piece) : r;
+    return r == BULK_CONTINUES ? request_work_short(request, submit_piece) : r;
 }
 
 /* Whether the request, if it may be divided, has more than one piece. */

@@ -59,7 +59,7 @@ static bool is_blank(struct slice line)
 
 /* --- Metadata ----------------------------------------------------------------------------------------------------- */
 
-static int malformed(struct bulk_parser *parser, const char *expected, const char *found)
+static int refuse_malformed(struct bulk_parser *parser, const char *expected, const char *found)
 {
     return request_refuse(parser->request, PROBLEM_ILLEGAL_ARGUMENT,
                           "Malformed action/metadata line [%zu], expected %s but found [%s]", parser->line, expected,
@@ -241,13 +241,13 @@ static int read_line(struct bulk_parser *parser, const struct json_doc *doc, str
                      struct bulk_action *action)
 {
     if (!yyjson_is_obj(doc->root))
-        return malformed(parser, "START_OBJECT", json_token(doc->root));
+        return refuse_malformed(parser, "START_OBJECT", json_token(doc->root));
     yyjson_val *key = unsafe_yyjson_get_first(doc->root);
     if (yyjson_obj_size(doc->root) == 0)
-        return malformed(parser, "FIELD_NAME", "END_OBJECT");
+        return refuse_malformed(parser, "FIELD_NAME", "END_OBJECT");
     yyjson_val *metadata = yyjson_obj_iter_get_val(key);
     if (!yyjson_is_obj(metadata))
-        return malformed(parser, "START_OBJECT or END_OBJECT", json_token(metadata));
+        return refuse_malformed(parser, "START_OBJECT or END_OBJECT", json_token(metadata));
     item->op = op_of(json_slice(key));
     return read_metadata(parser, doc, metadata, item, action);
 }
@@ -293,7 +293,7 @@ static int read_action(struct bulk_parser *parser, struct slice line, struct wri
         r = json_parse(request->arena, closed, request->dialect, 0, &doc, &request->problem);
     }
     if (r > 0 && line.data[0] == '[' && request->dialect == DIALECT_7)
-        return malformed(parser, "START_OBJECT", "START_ARRAY");
+        return refuse_malformed(parser, "START_OBJECT", "START_ARRAY");
     if (r != 0)
         return r > 0 ? refuse_broken_line(parser, line, item, action) : r;
     return read_line(parser, &doc, item, action);

@@ -13,7 +13,7 @@
 
 /* --- Status and reply --------------------------------------------------------------------------------------------- */
 
-static void number(struct json_writer *writer, const char *key, uint64_t value)
+static void write_number(struct json_writer *writer, const char *key, uint64_t value)
 {
     json_key(writer, key);
     json_u64(writer, value);
@@ -33,25 +33,25 @@ static void write_status(struct json_writer *writer, const struct by_query *by, 
                          int slice, double rate)
 {
     if (slice >= 0)
-        number(writer, "slice_id", (uint64_t)slice);
-    number(writer, "total", status->total);
+        write_number(writer, "slice_id", (uint64_t)slice);
+    write_number(writer, "total", status->total);
     if (by->kind != BY_QUERY_DELETE)
-        number(writer, "updated", status->updated);
+        write_number(writer, "updated", status->updated);
     if (by->kind == BY_QUERY_REINDEX)
-        number(writer, "created", status->created);
-    number(writer, "deleted", status->deleted);
-    number(writer, "batches", status->batches);
-    number(writer, "version_conflicts", status->conflicts);
-    number(writer, "noops", status->noops);
+        write_number(writer, "created", status->created);
+    write_number(writer, "deleted", status->deleted);
+    write_number(writer, "batches", status->batches);
+    write_number(writer, "version_conflicts", status->conflicts);
+    write_number(writer, "noops", status->noops);
     json_key(writer, "retries");
     json_raw(writer, SLICE_LIT("{\"bulk\":0,\"search\":0}"));
-    number(writer, "throttled_millis", status->throttled_us / 1000);
+    write_number(writer, "throttled_millis", status->throttled_us / 1000);
     write_rate(writer, rate);
     if (atomic_load(&by->task->cancelled)) {
         json_key(writer, "canceled");
         json_string(writer, SLICE_LIT("by user request"));
     }
-    number(writer, "throttled_until_millis", 0);
+    write_number(writer, "throttled_until_millis", 0);
 }
 
 /* Writes the status of the whole call, which may be one slice of several calls: that of `slice` in its body. */
@@ -79,7 +79,7 @@ static void write_response(struct json_writer *writer, const struct by_query *by
 {
     double rate = task_requests_per_second(by->task);
     json_begin(writer, '{');
-    number(writer, "took", (uint64_t)(search_clock_us() - by->task->begun_us) / 1000);
+    write_number(writer, "took", (uint64_t)(search_clock_us() - by->task->begun_us) / 1000);
     json_key(writer, "timed_out");
     json_bool(writer, by->timed_out);
     write_sum(writer, by, rate);
@@ -234,7 +234,7 @@ static int reply_started(struct request *request, uint64_t task_number)
 }
 
 /* The call ended before its task was started. */
-static void discard(struct request *request, void *task)
+static void discard_task(struct request *request, void *task)
 {
     (void)request;
     task_discard(task);
@@ -270,7 +270,7 @@ static int by_query_ready(struct request *request)
     return wait ? REQUEST_PENDING : reply_started(request, number_of_task);
 }
 
-static int begin(struct request *request, enum by_query_kind kind, const char *action, bool legacy_1x)
+static int begin_by_query(struct request *request, enum by_query_kind kind, const char *action, bool legacy_1x)
 {
     struct task *task = task_new(searches_tasks(request->api->searches), request, action);
     struct by_query *by = arena_zalloc(&task->arena, sizeof *by);
@@ -286,7 +286,7 @@ static int begin(struct request *request, enum by_query_kind kind, const char *a
                             .slices = 1,
                             .failures = BUF_INIT(64u << 20)};
     request->context = by;
-    request_own(request, discard, task);
+    request_own(request, discard_task, task);
     int r = by_query_read(request, by);
     if (r == 0 && by->transaction.len > 0 && !by->wait)
         r = request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
@@ -309,23 +309,23 @@ static int begin(struct request *request, enum by_query_kind kind, const char *a
 
 int handle_delete_by_query(struct request *request)
 {
-    return begin(request, BY_QUERY_DELETE, "indices:data/write/delete/byquery", false);
+    return begin_by_query(request, BY_QUERY_DELETE, "indices:data/write/delete/byquery", false);
 }
 
 /* 1.x's DELETE /index/type/_query. */
 int handle_delete_by_query_old(struct request *request)
 {
-    return begin(request, BY_QUERY_DELETE, "indices:data/write/delete/byquery", true);
+    return begin_by_query(request, BY_QUERY_DELETE, "indices:data/write/delete/byquery", true);
 }
 
 int handle_update_by_query(struct request *request)
 {
-    return begin(request, BY_QUERY_UPDATE, "indices:data/write/update/byquery", false);
+    return begin_by_query(request, BY_QUERY_UPDATE, "indices:data/write/update/byquery", false);
 }
 
 int handle_reindex(struct request *request)
 {
-    return begin(request, BY_QUERY_REINDEX, "indices:data/write/reindex", false);
+    return begin_by_query(request, BY_QUERY_REINDEX, "indices:data/write/reindex", false);
 }
 
 void by_query_progress(struct by_query *by)

@@ -31,7 +31,7 @@ static int carry_out(struct by_query *by, struct command *command)
     return 1;
 }
 
-static int begin(struct by_query *by)
+static int begin_transaction(struct by_query *by)
 {
     struct command *command = command_new(COMMAND_TXN_BEGIN, DIALECT_7);
     struct txn_command *txn = &command->txn;
@@ -70,7 +70,7 @@ static int lock_what_is_read(struct by_query *by)
     return r;
 }
 
-static int commit(struct by_query *by)
+static int commit_transaction(struct by_query *by)
 {
     struct command *command = command_new(COMMAND_TXN_COMMIT, DIALECT_7);
     command->txn.id = arena_copy(&command->arena, by->transaction);
@@ -123,9 +123,9 @@ static bool has_failed(const struct by_query *by)
            atomic_load(&by->task->cancelled);
 }
 
-static void attempt(struct by_query *by)
+static void attempt_all(struct by_query *by)
 {
-    if (begin(by) != 0) {
+    if (begin_transaction(by) != 0) {
         roll_back(by); /* that it was not answered does not mean that it has not begun */
         count_as_rolled_back(by);
         return;
@@ -135,7 +135,7 @@ static void attempt(struct by_query *by)
         problem_from_code(&by->problem, &by->task->arena, r);
     if (r == 0)
         by_query_work(by);
-    if (!has_failed(by) && commit(by) == 0)
+    if (!has_failed(by) && commit_transaction(by) == 0)
         return;
     roll_back(by);
     count_as_rolled_back(by);
@@ -162,9 +162,9 @@ static void start_over(struct by_query *by)
 
 void by_query_work_atomic(struct by_query *by)
 {
-    attempt(by);
+    attempt_all(by);
     for (int i = 1; i < ATTEMPTS_MAX && gave_way(by); i++) {
         start_over(by);
-        attempt(by);
+        attempt_all(by);
     }
 }

@@ -491,7 +491,7 @@ static int check_dest(struct request *request, struct slice name)
     return REQUEST_REFUSED;
 }
 
-static int validate(struct request *request, struct by_query *by)
+static int validate_by_query(struct request *request, struct by_query *by)
 {
     const struct search_request *search = &by->call.search;
     struct validation validation = {.arena = request->arena};
@@ -529,7 +529,7 @@ static int validate(struct request *request, struct by_query *by)
     return by->kind == BY_QUERY_REINDEX ? check_dest(request, by->dest.index) : 0;
 }
 
-static struct slice keep(struct by_query *by, struct slice text)
+static struct slice keep_text(struct by_query *by, struct slice text)
 {
     return text.data == NULL ? SLICE_NONE : arena_copy(by->call.arena, text);
 }
@@ -542,14 +542,14 @@ int by_query_read(struct request *request, struct by_query *by)
     if (r == 0)
         r = read_params(request, by);
     if (r == 0)
-        r = validate(request, by);
+        r = validate_by_query(request, by);
     by->call.search.size = by->batch;
     by->call.search.aggregations = NULL; /* the reply has none, and no scores */
     by->call.search.track_scores = false;
-    by->session = keep(by, request->session);
-    by->transaction = keep(by, request->transaction);
+    by->session = keep_text(by, request->session);
+    by->transaction = keep_text(by, request->transaction);
     by->fencing_token = request->fencing_token;
-    by->options.timeout = keep(by, by->options.timeout);
-    by->options.lease = keep(by, by->options.lease);
+    by->options.timeout = keep_text(by, by->options.timeout);
+    by->options.lease = keep_text(by, by->options.lease);
     return r == 0 ? request_accept(request) : r;
 }

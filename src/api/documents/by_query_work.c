@@ -76,7 +76,7 @@ struct batch {
     int r;        /* the error that ended it; 0: none */
 };
 
-static struct slice copy(struct batch *batch, struct slice text)
+static struct slice copy_text(struct batch *batch, struct slice text)
 {
     return text.data == NULL ? SLICE_NONE : arena_copy(&batch->command->arena, text);
 }
@@ -84,10 +84,10 @@ static struct slice copy(struct batch *batch, struct slice text)
 /* Returns: the type to name in an item; empty for the only type of 7.x. */
 static struct slice item_type(struct batch *batch, struct slice type)
 {
-    return slice_is(type, "_doc") ? SLICE_LIT("") : copy(batch, type);
+    return slice_is(type, "_doc") ? SLICE_LIT("") : copy_text(batch, type);
 }
 
-static void guard(struct batch *batch, struct write_item *item, const struct search_hit *hit)
+static void guard_version(struct batch *batch, struct write_item *item, const struct search_hit *hit)
 {
     if (batch->by->call.dialect == DIALECT_5) {
         item->version = hit->version;
@@ -103,21 +103,21 @@ static void make_item(struct batch *batch, struct write_item *item, const struct
     *item = WRITE_ITEM_INIT;
     item->dialect = by->call.dialect;
     item->op = by->kind == BY_QUERY_DELETE ? WRITE_DELETE : by->dest.create ? WRITE_CREATE : WRITE_INDEX;
-    item->id = copy(batch, hit->id);
-    item->routing = copy(batch, hit->routing);
-    item->lease = copy(batch, by->options.lease);
+    item->id = copy_text(batch, hit->id);
+    item->routing = copy_text(batch, hit->routing);
+    item->lease = copy_text(batch, by->options.lease);
     if (by->kind != BY_QUERY_DELETE)
-        item->source = copy(batch, hit->source);
+        item->source = copy_text(batch, hit->source);
     if (by->kind != BY_QUERY_REINDEX) {
-        item->index = copy(batch, hit->index->name);
+        item->index = copy_text(batch, hit->index->name);
         item->type = item_type(batch, hit->type);
-        guard(batch, item, hit);
+        guard_version(batch, item, hit);
         return;
     }
-    item->index = copy(batch, by->dest.index);
-    item->type = by->dest.type.len > 0 ? copy(batch, by->dest.type) : item_type(batch, hit->type);
+    item->index = copy_text(batch, by->dest.index);
+    item->type = by->dest.type.len > 0 ? copy_text(batch, by->dest.type) : item_type(batch, hit->type);
     if (by->dest.routing.data != NULL)
-        item->routing = by->dest.routing.len > 0 ? copy(batch, by->dest.routing) : SLICE_NONE;
+        item->routing = by->dest.routing.len > 0 ? copy_text(batch, by->dest.routing) : SLICE_NONE;
     if (by->dest.versioned) {
         item->version_type = by->dest.version_type;
         item->version = hit->version;
@@ -156,11 +156,11 @@ static int apply_metadata(struct batch *batch, struct write_item *item, const st
         return SEARCH_REFUSED;
     }
     if (update->index_changed)
-        item->index = copy(batch, update->index_after);
+        item->index = copy_text(batch, update->index_after);
     if (update->type_changed)
-        item->type = copy(batch, update->type_after);
+        item->type = copy_text(batch, update->type_after);
     if (update->routing_changed)
-        item->routing = copy(batch, update->routing_after);
+        item->routing = copy_text(batch, update->routing_after);
     if (update->version_changed) {
         item->version = update->version_after < 0 ? VERSION_ANY : update->version_after;
         item->version_type = update->version_after < 0 ? VERSION_INTERNAL : item->version_type;
@@ -168,7 +168,7 @@ static int apply_metadata(struct batch *batch, struct write_item *item, const st
     if (update->id_changed) {
         item->id_generated = update->id_after.data == NULL;
         item->id = item->id_generated ? id_document(&by->api->ids, clock_wall_us(), &batch->command->arena)
-                                      : copy(batch, update->id_after);
+                                      : copy_text(batch, update->id_after);
     }
     return 0;
 }
@@ -180,7 +180,8 @@ static bool knows_version(const struct by_query *by)
 }
 
 /* Applies ctx after the script to the item. Returns: 0 with *ret_wanted; SEARCH_REFUSED. */
-static int apply(struct batch *batch, struct write_item *item, const struct script_update *update, bool *ret_wanted)
+static int apply_update(struct batch *batch, struct write_item *item, const struct script_update *update,
+                        bool *ret_wanted)
 {
     struct by_query *by = batch->by;
     int r = apply_metadata(batch, item, update);
@@ -196,7 +197,7 @@ static int apply(struct batch *batch, struct write_item *item, const struct scri
         return refuse_text(by, arena_printf(&by->task->arena, "Invalid fields added to context [%.*s]",
                                             SLICE_ARG(update->invalid_ctx_keys))
                                    .data);
-    item->source = copy(batch, update->source_after);
+    item->source = copy_text(batch, update->source_after);
     if (update->op_after == SCRIPT_OP_DELETE) {
         item->op = WRITE_DELETE;
         item->source = SLICE_NONE;
@@ -233,7 +234,7 @@ static int run_script(struct batch *batch, struct write_item *item, const struct
     } else if (r > 0) {
         r = refuse_call(by, &problem);
     } else if (r == 0) {
-        r = apply(batch, item, &update, ret_wanted);
+        r = apply_update(batch, item, &update, ret_wanted);
         bool nothing = r == 0 && !*ret_wanted;
         batch->status->noops += nothing;
         by->sum.noops += nothing;
@@ -374,7 +375,7 @@ static bool lacks_copies(struct batch *batch)
 /* --- Batches ------------------------------------------------------------------------------------------------------ */
 
 /* A batch of n hits lasts n / rate seconds at least; rethrottling counts at once. */
-static void throttle(struct by_query *by, struct by_query_status *status, size_t hits)
+static void throttle_batch(struct by_query *by, struct by_query_status *status, size_t hits)
 {
     uint64_t slept = 0;
     while (!atomic_load(&by->task->cancelled)) {
@@ -389,7 +390,7 @@ static void throttle(struct by_query *by, struct by_query_status *status, size_t
     by->sum.throttled_us += slept;
 }
 
-static int submit(struct batch *batch, struct command *command)
+static int submit_batch(struct batch *batch, struct command *command)
 {
     by_query_submit(batch->by, command);
     if (command->problem.type != PROBLEM_NONE && atomic_load(&batch->by->task->cancelled))
@@ -446,7 +447,7 @@ static int write_batch(struct batch *batch)
                                   all->item_count};
     memcpy(remaining.items, all->items, all->item_count * sizeof *remaining.items);
     uint64_t until_us = write_wait_end(&by->options);
-    int r = submit(batch, batch->command);
+    int r = submit_batch(batch, batch->command);
     if (r == 0)
         remove_written(&remaining, all);
     size_t max = r == 0 ? write_resubmitted_max(all) : 0;
@@ -455,7 +456,7 @@ static int write_batch(struct batch *batch)
         if (command == NULL)
             return by->problem.type == PROBLEM_NONE ? SEARCH_CANCELLED : SEARCH_REFUSED;
         command->owner.timeout_us = write_wait_left(until_us);
-        r = submit(batch, command);
+        r = submit_batch(batch, command);
         if (r == 0) {
             remove_written(&remaining, &command->write);
             max = write_resubmitted_max(&command->write);
@@ -536,7 +537,7 @@ static int run_slice(struct by_query *by, struct by_query_status *status, int64_
         bool end = batch.hits == 0;
         if (r == 0 && !end) {
             if (!first)
-                throttle(by, status, before);
+                throttle_batch(by, status, before);
             status->batches++;
             by->sum.batches++;
             docs_max -= docs_max > 0 ? (int64_t)batch.hits : 0;

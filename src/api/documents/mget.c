@@ -236,7 +236,7 @@ static int read_body(struct request *request, struct mget *mget)
     return read_members(request, &doc, mget);
 }
 
-static int validate(struct request *request, const struct mget *mget)
+static int validate_mget(struct request *request, const struct mget *mget)
 {
     struct slice text = SLICE_NONE;
     unsigned problems = 0;
@@ -334,7 +334,8 @@ int handle_mget(struct request *request)
     mget->defaults.in_mget = true;
     mget->defaults.index = request_part(request, PART_INDEX);
     mget->defaults.type = request_part(request, PART_TYPE);
-    if ((r = read_body(request, mget)) != 0 || (r = request_accept(request)) != 0 || (r = validate(request, mget)) != 0)
+    if ((r = read_body(request, mget)) != 0 || (r = request_accept(request)) != 0 ||
+        (r = validate_mget(request, mget)) != 0)
         return r;
     struct lock_target *targets = NULL;
     if (request->transaction.len > 0) {

@@ -37,7 +37,7 @@ struct rename_ask {
     struct path_finding found_from, found_to;
 };
 
-static int watch(struct request *request);
+static int watch_paths(struct request *request);
 
 static int rename_done(struct request *request, struct command *command)
 {
@@ -46,7 +46,7 @@ static int rename_done(struct request *request, struct command *command)
     struct json_writer writer;
     if (rename->unknown) {
         ask->long_from = ask->long_to = true;
-        return watch(request);
+        return watch_paths(request);
     }
     reply_begin(request, 200, &writer);
     json_begin(&writer, '{');
@@ -68,7 +68,7 @@ static int rename_done(struct request *request, struct command *command)
 
 static const struct body_schema rename_form = {"a rename", "from to", "{\"from\": \"/clinton\", \"to\": \"/bill\"}"};
 
-static int submit(struct request *request)
+static int submit_rename(struct request *request)
 {
     const struct rename_ask *ask = request->context;
     struct command *command = command_new(COMMAND_RENAME, request->dialect);
@@ -98,8 +98,8 @@ static const struct catalog_index *find_tree(struct request *request)
 }
 
 /* Returns: 0; the finding is incomplete if the account has ended; fatal codes. */
-static int search(struct request *request, const struct catalog_index *index, struct slice path,
-                  const struct view *view, struct account *account, struct path_finding *ret_finding)
+static int search_path(struct request *request, const struct catalog_index *index, struct slice path,
+                       const struct view *view, struct account *account, struct path_finding *ret_finding)
 {
     size_t len = path.len > 1 && path.data[path.len - 1] == '/' ? path.len - 1 : path.len;
     ret_finding->ts = view->ts;
@@ -114,35 +114,35 @@ static int search_long(struct request *request)
     const struct catalog_index *index = find_tree(request);
     struct path_finding from = {.ts = TL_TS_NONE}, to = from;
     if (index == NULL || request->view.ts < ask->watched)
-        return submit(request);
-    int r = ask->long_from ? search(request, index, ask->from, &request->view, &request->account, &from) : 0;
+        return submit_rename(request);
+    int r = ask->long_from ? search_path(request, index, ask->from, &request->view, &request->account, &from) : 0;
     bool missing = ask->long_from && from.document.data == NULL && from.below.data == NULL;
     if (r == 0 && !missing && ask->long_to)
-        r = search(request, index, ask->to, &request->view, &request->account, &to);
+        r = search_path(request, index, ask->to, &request->view, &request->account, &to);
     if (r < 0)
         return r;
     if (account_ended(&request->account))
         return request_budget_refuse(request);
     if (view_is_too_old(&request->view))
-        return submit(request); /* documents that were not found may have existed since */
+        return submit_rename(request); /* documents that were not found may have existed since */
     ask->found_from = from;
     ask->found_to = to;
-    return submit(request);
+    return submit_rename(request);
 }
 
-static int watched(struct request *request, struct command *command)
+static int paths_watched(struct request *request, struct command *command)
 {
     struct rename_ask *ask = request->context;
     ask->watched = command->ts;
     ask->long_from = ask->long_from && !command->places.empty[0];
     ask->long_to = ask->long_to && !command->places.empty[1];
     if (!ask->long_from && !ask->long_to)
-        return submit(request);
+        return submit_rename(request);
     request_look_again(request);
     return request_work(request, search_long);
 }
 
-static int watch(struct request *request)
+static int watch_paths(struct request *request)
 {
     struct rename_ask *ask = request->context;
     ask->found_from = ask->found_to = (struct path_finding){.ts = TL_TS_NONE};
@@ -153,7 +153,7 @@ static int watch(struct request *request)
                               SEARCHES_MAX);
     struct command *command = command_new(COMMAND_PLACES_WATCH, request->dialect);
     command->places = (struct places_command){request_part(request, PART_INDEX), {ask->from, ask->to}};
-    return request_submit(request, command, watched);
+    return request_submit(request, command, paths_watched);
 }
 
 /* Finds whether the core would search for long. */
@@ -171,10 +171,10 @@ static int ask_soon(struct request *request)
     if (index == NULL)
         return 0;
     uint64_t begun = clock_boot_us();
-    int r = search(request, index, ask->from, &view, &of_from, &ignored);
+    int r = search_path(request, index, ask->from, &view, &of_from, &ignored);
     uint64_t between = clock_boot_us();
     if (r == 0)
-        r = search(request, index, ask->to, &view, &of_to, &ignored);
+        r = search_path(request, index, ask->to, &view, &of_to, &ignored);
     ask->long_from = account_ended(&of_from) || between - begun > FEW_US;
     ask->long_to = account_ended(&of_to) || clock_boot_us() - between > FEW_US;
     return r;
@@ -205,5 +205,5 @@ int handle_rename(struct request *request)
         .from = from, .to = to, .if_seq_no = if_seq_no, .if_primary_term = if_primary_term, .timeout = timeout};
     request->context = ask;
     r = ask_soon(request);
-    return r != 0 ? r : ask->long_from || ask->long_to ? watch(request) : submit(request);
+    return r != 0 ? r : ask->long_from || ask->long_to ? watch_paths(request) : submit_rename(request);
 }

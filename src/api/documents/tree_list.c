@@ -27,7 +27,7 @@ struct tree_ask {
     struct slice after;
     struct source_filter source;
     const struct catalog_index *index;
-    int32_t told;
+    int32_t listed;
 };
 
 static int read_ask(struct request *request, struct tree_ask *ask)
@@ -126,8 +126,8 @@ static int write_directory(struct request *request, struct tree_ask *ask, struct
 /* Whether the page is full, so that the next item must not be listed. Documents of one name are on one page. */
 static bool is_full(const struct tree_ask *ask, const struct listing_item *item, struct slice last, size_t bytes)
 {
-    bool same = last.data != NULL && !item->directory && slice_equal(item->key, last) && ask->told < 2 * PAGE_MAX;
-    return (ask->told >= ask->size || bytes >= PAGE_BYTES_MAX) && !same;
+    bool same = last.data != NULL && !item->directory && slice_equal(item->key, last) && ask->listed < 2 * PAGE_MAX;
+    return (ask->listed >= ask->size || bytes >= PAGE_BYTES_MAX) && !same;
 }
 
 static int refuse_more(struct request *request, const struct tree_ask *ask, struct slice path, bool one_name)
@@ -164,7 +164,7 @@ static int write_level(struct request *request, struct tree_ask *ask, struct sli
             break;
         buf_clear(&last);
         buf_slice(&last, item.key);
-        ask->told++;
+        ask->listed++;
         struct buf *in = item.directory ? to : &documents;
         if (item.directory ? any_directory : documents.len > 0)
             buf_byte(in, ',');
@@ -191,7 +191,7 @@ static int write_level(struct request *request, struct tree_ask *ask, struct sli
 /* An empty directory is there where a document says so. */
 static int check_there(struct request *request, const struct tree_ask *ask)
 {
-    bool at = ask->told > 0 || ask->path.len == 0 || ask->after.len > 0;
+    bool at = ask->listed > 0 || ask->path.len == 0 || ask->after.len > 0;
     int r = at ? 0
                : path_lookup_exists(&request->view, ask->index->number, ask->index->mapping, ask->path,
                                     &request->account, &at, NULL);

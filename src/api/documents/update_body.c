@@ -75,7 +75,7 @@ static struct slice raw_text(const struct json_doc *doc, yyjson_val *key)
     return slice_make(doc->source.data + start, location_after(doc, start) - start);
 }
 
-static struct slice written(struct request *request, yyjson_val *value, enum dialect dialect)
+static struct slice write_value(struct request *request, yyjson_val *value, enum dialect dialect)
 {
     struct buf text = BUF_INIT(BUF_UNLIMITED);
     json_write(&text, value, dialect);
@@ -135,7 +135,7 @@ static int script_text(struct request *request, const struct json_doc *doc, yyjs
         return update_wrong_value(request, doc, key, value, "script");
     if (member != &update->script_lang && script_is_given(update))
         return two_sources(request, doc, key, dialect);
-    *member = yyjson_is_str(value) ? json_slice(value) : written(request, value, dialect);
+    *member = yyjson_is_str(value) ? json_slice(value) : write_value(request, value, dialect);
     return 0;
 }
 
@@ -153,7 +153,7 @@ static int script_object(struct request *request, const struct json_doc *doc, yy
             r = script_text(request, doc, key, value, dialect, update, member);
         } else if (slice_is(name, "params")) {
             if (yyjson_is_obj(value))
-                update->script_params = written(request, value, dialect);
+                update->script_params = write_value(request, value, dialect);
             else
                 r = update_wrong_value(request, doc, key, value, "script");
         } else if (!slice_is(name, "options")) {
@@ -254,7 +254,7 @@ static int unknown_member(struct request *request, const struct json_doc *doc, y
                                     SLICE_LIT("script scripted_upsert upsert doc doc_as_upsert detect_noop _source "
                                               "if_seq_no if_primary_term"));
     if (slice_is(name, "params") && yyjson_is_obj(value))
-        body->update.script_params = written(request, value, dialect);
+        body->update.script_params = write_value(request, value, dialect);
     else if (slice_is(name, "lang") && yyjson_is_str(value))
         body->update.script_lang = json_slice(value);
     else if (slice_is(name, "fields"))

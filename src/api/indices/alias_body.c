@@ -98,7 +98,7 @@ static int refuse_at(struct body *body, const char *parser, const char *format, 
 }
 
 /* Makes the refusal the cause of the enclosing member's. */
-static int wrap(struct body *body, const char *parser, const char *member)
+static int wrap_problem(struct body *body, const char *parser, const char *member)
 {
     struct problem *cause = arena_alloc(body->request->arena, sizeof *cause);
     *cause = body->request->problem;
@@ -118,10 +118,10 @@ static int refuse_inside(struct body *body, const char *parser, const char *memb
     struct slice what = arena_vprintf(body->request->arena, format, arguments);
     va_end(arguments);
     request_refuse(body->request, type, "%.*s", SLICE_ARG(what));
-    return wrap(body, parser, member);
+    return wrap_problem(body, parser, member);
 }
 
-static struct slice proposed(struct body *body, struct slice name, const struct member *members)
+static struct slice propose_member(struct body *body, struct slice name, const struct member *members)
 {
     const char *known[16];
     size_t count = 0;
@@ -197,7 +197,7 @@ static int check_members(struct body *body, size_t action, yyjson_val *object)
         int r;
         if (member->name == NULL) {
             set_place(body, key, false);
-            struct slice suggested = proposed(body, json_slice(key), actions[action].members);
+            struct slice suggested = propose_member(body, json_slice(key), actions[action].members);
             r = refuse_at(body, actions[action].name, "unknown field [%.*s]%.*s", SLICE_ARG(json_slice(key)),
                           SLICE_ARG(suggested));
             set_place(body, value, false); /* where those around have read on to */
@@ -205,7 +205,7 @@ static int check_members(struct body *body, size_t action, yyjson_val *object)
             r = check_value(body, action, member, object, value);
         }
         if (r != 0)
-            return wrap(body, "alias_action", actions[action].name);
+            return wrap_problem(body, "alias_action", actions[action].name);
     }
     return 0;
 }
@@ -280,7 +280,7 @@ static int check_actions(struct body *body, yyjson_val *list)
     yyjson_val *item = yyjson_is_arr(list) ? unsafe_yyjson_get_first(list) : list, *each = item;
     for (i = 0; i < count; i++, each = unsafe_yyjson_get_next(each))
         if (check_action(body, each, list) != 0)
-            return wrap(body, "aliases", "actions");
+            return wrap_problem(body, "aliases", "actions");
     for (i = 0, each = item; i < count; i++, each = unsafe_yyjson_get_next(each))
         if (check_complete(body, each, list) != 0)
             return REQUEST_REFUSED;

@@ -39,7 +39,8 @@ static int find_wrong(struct request *request, const struct search_index *into, 
     return r;
 }
 
-static int check(struct request *request, const struct search_index *into, struct slice alias, yyjson_val *filter)
+static int check_filter(struct request *request, const struct search_index *into, struct slice alias,
+                        yyjson_val *filter)
 {
     struct problem problem = {0};
     if (!yyjson_is_obj(filter) || yyjson_obj_size(filter) == 0)
@@ -58,7 +59,7 @@ int alias_filter_check(struct request *request, const struct catalog_index *inde
 {
     struct search_index into = {
         .name = index->name, .uuid = index->uuid, .number = index->number, .shard_count = 1, .mapping = index->mapping};
-    return check(request, &into, alias, filter);
+    return check_filter(request, &into, alias, filter);
 }
 
 static bool has_filter(yyjson_val *aliases)
@@ -87,7 +88,7 @@ int alias_filters_check(struct request *request, struct slice name, enum dialect
     struct search_index into = {
         .name = name, .uuid = SLICE_LIT("_na_"), .shard_count = 1, .mapping = mapping != NULL ? mapping : empty};
     json_obj_foreach (aliases, i, max, key, alias) {
-        int r = check(request, &into, json_slice(key), json_get_lit(alias, "filter"));
+        int r = check_filter(request, &into, json_slice(key), json_get_lit(alias, "filter"));
         if (r != 0)
             return r;
     }

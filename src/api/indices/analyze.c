@@ -80,7 +80,7 @@ static int take_member(struct analyze *analyze, yyjson_val *key, yyjson_val *val
                           line, column, SLICE_ARG(name));
 }
 
-static int invalid(struct analyze *analyze, const char *reason)
+static int refuse_invalid(struct analyze *analyze, const char *reason)
 {
     return request_refuse(analyze->request, PROBLEM_ACTION_REQUEST_VALIDATION, "Validation Failed: 1: %s;", reason);
 }
@@ -111,15 +111,15 @@ static int read_body(struct analyze *analyze)
         if ((r = take_member(analyze, key, value)) != 0)
             return r;
     if (analyze->text == NULL || (yyjson_is_arr(analyze->text) && yyjson_arr_size(analyze->text) == 0))
-        return invalid(analyze, "text is missing");
+        return refuse_invalid(analyze, "text is missing");
     if (!holds_scalars(analyze->text))
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "the texts to be analyzed are no texts");
     if (analyze->analyzer != NULL && (analyze->tokenizer != NULL || analyze->filter != NULL))
-        return invalid(analyze, "cannot define extra components on a named analyzer");
+        return refuse_invalid(analyze, "cannot define extra components on a named analyzer");
     if (analyze->normalizer != NULL && request_part(request, PART_INDEX).len == 0)
-        return invalid(analyze, "index is required if normalizer is specified");
+        return refuse_invalid(analyze, "index is required if normalizer is specified");
     if (analyze->normalizer != NULL && (analyze->tokenizer != NULL || analyze->analyzer != NULL))
-        return invalid(analyze, "tokenizer/analyze should be null if normalizer is specified");
+        return refuse_invalid(analyze, "tokenizer/analyze should be null if normalizer is specified");
     return 0;
 }
 
@@ -423,7 +423,7 @@ struct ruler {
     size_t bytes, units;
 };
 
-static size_t measure(struct ruler *ruler, struct slice text, size_t offset)
+static size_t measure_offset(struct ruler *ruler, struct slice text, size_t offset)
 {
     if (offset < ruler->bytes)
         *ruler = (struct ruler){0};
@@ -494,8 +494,8 @@ static bool write_token(void *context, const struct analysis_token *token)
         return false;
     }
     struct json_writer *w = &out->writer;
-    size_t start = out->offset + measure(&out->starts, out->text, token->start);
-    size_t end = out->offset + measure(&out->ends, out->text, token->end);
+    size_t start = out->offset + measure_offset(&out->starts, out->text, token->start);
+    size_t end = out->offset + measure_offset(&out->ends, out->text, token->end);
     out->position = out->base + token->position;
     json_begin(w, '{');
     json_key(w, "token");
@@ -528,7 +528,7 @@ static void write_text(struct output *out, struct slice text)
         (void)write_token(out, &token);
     else
         analyzer_run(analyze->chosen, text, arena, write_token, out);
-    out->offset += measure(&out->ends, text, text.len) + 1;
+    out->offset += measure_offset(&out->ends, text, text.len) + 1;
     out->base = out->position + 1 + (out->gap ? POSITION_GAP : 0);
 }
 

@@ -55,8 +55,8 @@ static int refuse_at(struct request *request, const struct json_doc *doc, size_t
 }
 
 /* Makes the refusal the cause of the enclosing member's, at the refused value. */
-static int wrap(struct request *request, const struct json_doc *doc, size_t offset, const char *parser,
-                const char *name)
+static int wrap_problem(struct request *request, const struct json_doc *doc, size_t offset, const char *parser,
+                        const char *name)
 {
     struct problem *cause = arena_alloc(request->arena, sizeof *cause);
     *cause = request->problem;
@@ -103,22 +103,22 @@ static int check_member(struct request *request, const struct json_doc *doc, yyj
     int64_t number;
     if ((member->kinds & NUMBER) != 0 && yyjson_is_str(value) && !slice_to_i64(json_slice(value), &number)) {
         request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "For input string: \"%.*s\"", SLICE_ARG(json_slice(value)));
-        return wrap(request, doc, at, parser, member->name);
+        return wrap_problem(request, doc, at, parser, member->name);
     }
     if (yyjson_is_real(value)) {
         request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "a template's [%s] is a whole number", member->name);
-        return wrap(request, doc, at, parser, member->name);
+        return wrap_problem(request, doc, at, parser, member->name);
     }
     if (!holds_texts(value)) {
         request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "a template's [%s] are texts", member->name);
-        return wrap(request, doc, at, parser, member->name);
+        return wrap_problem(request, doc, at, parser, member->name);
     }
     if (slice_is(slice_from(member->name), "mappings") && yyjson_is_str(value)) {
         request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[mappings] as a text is not supported: send an object");
-        return wrap(request, doc, at, parser, member->name);
+        return wrap_problem(request, doc, at, parser, member->name);
     }
     if (member->inside != NULL && check_object(request, doc, value, member->inside, member->name, ret_wrong) != 0)
-        return wrap(request, doc, *ret_wrong, parser, member->name);
+        return wrap_problem(request, doc, *ret_wrong, parser, member->name);
     return 0;
 }
 
@@ -155,7 +155,7 @@ static int check_body(struct request *request, const struct json_doc *doc, const
     return r;
 }
 
-static int changed(struct request *request, struct command *command)
+static int template_changed(struct request *request, struct command *command)
 {
     (void)command;
     return reply_acknowledged(request);
@@ -189,7 +189,7 @@ static int put_template(struct request *request, enum command_type type, const s
     command->object.name = request_part(request, PART_NAME);
     command->object.body = request_body(request);
     command->object.create = create;
-    return request_submit(request, command, changed);
+    return request_submit(request, command, template_changed);
 }
 
 static int delete (struct request *request, enum command_type type)
@@ -199,7 +199,7 @@ static int delete (struct request *request, enum command_type type)
         return r;
     struct command *command = command_new(type, request->dialect);
     command->object.name = request_part(request, PART_NAME);
-    return request_submit(request, command, changed);
+    return request_submit(request, command, template_changed);
 }
 
 /* {"index_templates": [{"name": "a", "index_template": {…}}, …]} */

@@ -52,7 +52,7 @@ struct caps {
 
 /* --- Looking ------------------------------------------------------------------------------------------------------ */
 
-static struct slice parameter(const struct mapping_field *field, const char *name)
+static struct slice parameter_value(const struct mapping_field *field, const char *name)
 {
     for (size_t i = 0; i < field->parameter_count; i++)
         if (slice_is(field->parameters[i].name, name))
@@ -83,7 +83,7 @@ static struct kind *kind_of(struct arena *arena, struct caps_field *field, struc
     return *end;
 }
 
-static void grow(struct arena *arena, struct kind *kind)
+static void grow_kind(struct arena *arena, struct kind *kind)
 {
     size_t before = kind->capacity, one = before, two = before, three = before;
     kind->indices = arena_grow(arena, kind->indices, kind->count, &kind->capacity, sizeof *kind->indices);
@@ -92,8 +92,8 @@ static void grow(struct arena *arena, struct kind *kind)
     kind->metas = arena_grow(arena, kind->metas, kind->count, &three, sizeof *kind->metas);
 }
 
-static void note(struct caps *caps, struct slice name, struct slice type, bool searchable, bool aggregatable,
-                 struct slice meta)
+static void record_field(struct caps *caps, struct slice name, struct slice type, bool searchable, bool aggregatable,
+                         struct slice meta)
 {
     struct arena *arena = caps->request->arena;
     struct caps_field *field = field_of(caps, name);
@@ -102,7 +102,7 @@ static void note(struct caps *caps, struct slice name, struct slice type, bool s
     struct kind *kind = kind_of(arena, field, type);
     field->seen = caps->at + 1;
     field->index_count++;
-    grow(arena, kind);
+    grow_kind(arena, kind);
     kind->indices[kind->count] = caps->at;
     kind->searchable[kind->count] = searchable;
     kind->aggregatable[kind->count] = aggregatable;
@@ -113,7 +113,7 @@ static void note(struct caps *caps, struct slice name, struct slice type, bool s
 static bool is_aggregatable(const struct mapping_field *field)
 {
     if (field->type == FIELD_TEXT)
-        return slice_is(parameter(field, "fielddata"), "true");
+        return slice_is(parameter_value(field, "fielddata"), "true");
     return field->doc_values && field_value_kind(field) != FIELD_VALUE_NONE;
 }
 
@@ -125,13 +125,13 @@ static void note_field(void *context, const struct mapping_field *found)
     const struct mapping_field *field = mapping_field(mapping, found->path);
     if (field == NULL || request_budget_stops(caps->request, 1))
         return;
-    note(caps, found->path, field->type_name, field->indexed && field_value_kind(field) != FIELD_VALUE_NONE,
-         is_aggregatable(field), parameter(field, "meta"));
+    record_field(caps, found->path, field->type_name, field->indexed && field_value_kind(field) != FIELD_VALUE_NONE,
+                 is_aggregatable(field), parameter_value(field, "meta"));
     for (const struct mapping_field *above = field->parent; above != NULL && above->parent != NULL;
          above = above->parent)
         if (above->type == FIELD_OBJECT || above->type == FIELD_NESTED)
-            note(caps, above->path, above->type == FIELD_NESTED ? SLICE_LIT("nested") : SLICE_LIT("object"), false,
-                 false, SLICE_NONE);
+            record_field(caps, above->path, above->type == FIELD_NESTED ? SLICE_LIT("nested") : SLICE_LIT("object"),
+                         false, false, SLICE_NONE);
 }
 
 /* The fields that every document of 7.10 has. */
@@ -146,11 +146,11 @@ static void note_own(struct caps *caps, struct slice pattern)
                {"_version", false, false}};
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         if (json_wildcard(pattern, slice_from(own[i].name)))
-            note(caps, slice_from(own[i].name), slice_from(own[i].name), own[i].searchable, own[i].aggregatable,
-                 SLICE_NONE);
+            record_field(caps, slice_from(own[i].name), slice_from(own[i].name), own[i].searchable, own[i].aggregatable,
+                         SLICE_NONE);
 }
 
-static void look(struct caps *caps)
+static void collect_fields(struct caps *caps)
 {
     for (caps->at = 0; caps->at < caps->set.count; caps->at++) {
         const struct mapping *mapping = caps->set.targets[caps->at].index->mapping;
@@ -176,7 +176,7 @@ static void note_unmapped(struct caps *caps, struct caps_field *field)
             has[kind->indices[i]] = true;
     for (caps->at = 0; caps->at < caps->set.count && !request_budget_stops(caps->request, 1); caps->at++)
         if (!has[caps->at])
-            note(caps, field->name, SLICE_LIT("unmapped"), false, false, SLICE_NONE);
+            record_field(caps, field->name, SLICE_LIT("unmapped"), false, false, SLICE_NONE);
 }
 
 /* --- The response ------------------------------------------------------------------------------------------------- */
@@ -203,7 +203,7 @@ static void write_lacking(struct caps *caps, struct json_writer *w, const char *
     json_end(w, ']');
 }
 
-static bool all(const bool *uses, size_t count)
+static bool all_set(const bool *uses, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         if (!uses[i])
@@ -264,9 +264,9 @@ static void write_kind(struct caps *caps, struct json_writer *w, const struct ki
     json_key(w, "type");
     json_string(w, kind->type);
     json_key(w, "searchable");
-    json_bool(w, all(kind->searchable, kind->count));
+    json_bool(w, all_set(kind->searchable, kind->count));
     json_key(w, "aggregatable");
-    json_bool(w, all(kind->aggregatable, kind->count));
+    json_bool(w, all_set(kind->aggregatable, kind->count));
     if (!only) {
         json_key(w, "indices");
         json_begin(w, '[');
@@ -297,11 +297,11 @@ static void write_fields(struct caps *caps, struct json_writer *w)
     }
 }
 
-static int tell(struct request *request)
+static int reply_fields(struct request *request)
 {
     struct caps *caps = request->context;
     struct json_writer w;
-    look(caps);
+    collect_fields(caps);
     reply_begin(request, 200, &w);
     json_begin(&w, '{');
     json_key(&w, "indices");
@@ -374,5 +374,5 @@ int handle_field_caps(struct request *request)
         patterns += caps->patterns.data[i] == ',';
     for (size_t i = 0; i < caps->set.count; i++)
         fields += mapping_field_count(caps->set.targets[i].index->mapping) + 1;
-    return fields * patterns <= SHORT_FIELDS ? tell(request) : request_work(request, tell);
+    return fields * patterns <= SHORT_FIELDS ? reply_fields(request) : request_work(request, reply_fields);
 }

@@ -24,7 +24,7 @@ static const struct {
 
 /* --- Show --------------------------------------------------------------------------------------------------------- */
 
-static struct settings matching(struct request *request, const struct settings *all, struct slice patterns)
+static struct settings matching_settings(struct request *request, const struct settings *all, struct slice patterns)
 {
     struct settings some = {arena_alloc(request->arena, (all->count + 1) * sizeof *some.items), 0};
     for (size_t i = 0; i < all->count; i++)
@@ -48,7 +48,7 @@ static void write_settings(struct request *request, const struct catalog_index *
                            struct json_writer *writer)
 {
     struct slice patterns = request_part(request, PART_NAME);
-    struct settings some = matching(request, index->settings, patterns);
+    struct settings some = matching_settings(request, index->settings, patterns);
     if (some.count == 0 && patterns.len > 0 && !defaults)
         return;
     json_key_slice(writer, index->name);

@@ -51,7 +51,7 @@ static void command_over(struct attachments *attachments)
     pthread_mutex_unlock(&attachments->lock);
 }
 
-static void submit(struct attachments *attachments, struct command *command)
+static void submit_counted(struct attachments *attachments, struct command *command)
 {
     pthread_mutex_lock(&attachments->lock);
     attachments->under_way++;
@@ -74,7 +74,7 @@ static void submit_detach(struct attachments *attachments, struct slice session,
     command->session.attachment = number;
     command->context = attachments;
     command->on_done = detach_done;
-    submit(attachments, command);
+    submit_counted(attachments, command);
 }
 
 /* --- The end of one ----------------------------------------------------------------------------------------------- */
@@ -159,7 +159,7 @@ static void submit_keepalive(struct attachment *attachment)
     command->session.id = arena_copy(&command->arena, attachment->session);
     command->context = attachment;
     command->on_done = keepalive_done;
-    submit(attachment->owner, command);
+    submit_counted(attachment->owner, command);
 }
 
 /* Marks the attachments that are due as busy. Returns: one of them, or NULL with the time of the next. */
@@ -183,7 +183,7 @@ static struct attachment *take_due(struct attachments *attachments, uint64_t now
 }
 
 /* Requires: the lock, which is given up meanwhile. */
-static void beat(struct attachments *attachments, uint64_t *ret_next)
+static void renew_leases(struct attachments *attachments, uint64_t *ret_next)
 {
     struct attachment *due;
     while (!attachments->stopping && (due = take_due(attachments, clock_boot_us(), ret_next)) != NULL) {
@@ -224,7 +224,7 @@ void attachments_beat(struct attachments *attachments)
     while (!list_empty(&commands)) {
         struct command *command = list_entry(commands.next, struct command, link);
         list_remove(&command->link);
-        submit(attachments, command);
+        submit_counted(attachments, command);
     }
 }
 
@@ -234,7 +234,7 @@ static void attachments_main(void *context)
     pthread_mutex_lock(&attachments->lock);
     while (!attachments->closing) {
         uint64_t next = clock_boot_us() + TL_SECOND;
-        beat(attachments, &next);
+        renew_leases(attachments, &next);
         (void)clock_wait(&attachments->wake, &attachments->lock, next);
     }
     pthread_mutex_unlock(&attachments->lock);

@@ -18,9 +18,9 @@ struct lock_list {
     struct status_row *rows;
     size_t row_count;
     size_t row_capacity;
-    struct status_overflow *crowds; /* still to be asked for: those before crowd_count */
-    size_t crowd_count;
-    size_t crowd_capacity;
+    struct status_overflow *overflows; /* still to be asked for: those before overflow_count */
+    size_t overflow_count;
+    size_t overflow_capacity;
     uint64_t place;  /* of the next piece; 0: all have been read but for the long queues */
     size_t pieces;   /* that have been read */
     bool past_begun; /* with as_of: the locks that ended since are being read, ... */
@@ -30,7 +30,7 @@ struct lock_list {
 
 static bool is_complete(const struct lock_list *list)
 {
-    bool present = list->place == 0 && list->crowd_count == 0;
+    bool present = list->place == 0 && list->overflow_count == 0;
     return present && (list->as_of == 0 || (list->past_begun && list->past == 0));
 }
 
@@ -49,8 +49,8 @@ static struct command *next_piece(struct request *request, const struct lock_lis
                                               .session = request->session,
                                               .cursor = list->place};
     command->status.as_of = list->as_of;
-    if (list->place == 0 && list->crowd_count > 0)
-        command->status.overflow = list->crowds[list->crowd_count - 1];
+    if (list->place == 0 && list->overflow_count > 0)
+        command->status.overflow = list->overflows[list->overflow_count - 1];
     else if (list->place == 0 && list->pieces > 0 && list->as_of != 0) {
         command->status.of_history = true;
         command->status.history_cursor = list->past;
@@ -108,16 +108,16 @@ static void take_piece(struct request *request, struct lock_list *list, const st
         list->past = status->history_cursor;
         return;
     }
-    if (list->place == 0 && list->crowd_count > 0) {
-        struct status_overflow *crowd = &list->crowds[list->crowd_count - 1];
-        *crowd = status->overflow;
-        list->crowd_count -= crowd->number == 0;
+    if (list->place == 0 && list->overflow_count > 0) {
+        struct status_overflow *overflow = &list->overflows[list->overflow_count - 1];
+        *overflow = status->overflow;
+        list->overflow_count -= overflow->number == 0;
     }
     list->place = status->cursor;
     for (size_t i = 0; i < status->overflow_count; i++) {
-        list->crowds =
-            arena_grow(request->arena, list->crowds, list->crowd_count, &list->crowd_capacity, sizeof *list->crowds);
-        list->crowds[list->crowd_count++] = status->overflows[i];
+        list->overflows = arena_grow(request->arena, list->overflows, list->overflow_count, &list->overflow_capacity,
+                                     sizeof *list->overflows);
+        list->overflows[list->overflow_count++] = status->overflows[i];
     }
 }
 
@@ -136,7 +136,7 @@ static int compare_rows(const void *a, const void *b)
     return order != 0 ? order : (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-static void add(struct buf *buf, struct slice text, bool *begun)
+static void append_list(struct buf *buf, struct slice text, bool *begun)
 {
     if (text.len > 0 && *begun)
         buf_byte(buf, ',');
@@ -148,15 +148,15 @@ static void add(struct buf *buf, struct slice text, bool *begun)
  * Adds holders or waiters; of the past those that another row has already, since they ended while
  * the list was read, are left out.
  */
-static void add_who(struct buf *buf, const struct ranked *rows, size_t at, bool waiters, bool *begun)
+static void add_owners(struct buf *buf, const struct ranked *rows, size_t at, bool waiters, bool *begun)
 {
-    struct slice who = waiters ? rows[at].row->waiters : rows[at].row->holders;
-    for (size_t i = 0; i < at && who.len > 0; i++) {
+    struct slice owners = waiters ? rows[at].row->waiters : rows[at].row->holders;
+    for (size_t i = 0; i < at && owners.len > 0; i++) {
         struct slice before = waiters ? rows[i].row->waiters : rows[i].row->holders;
-        if (before.len >= who.len && memmem(before.data, before.len, who.data, who.len) != NULL)
+        if (before.len >= owners.len && memmem(before.data, before.len, owners.data, owners.len) != NULL)
             return;
     }
-    add(buf, who, begun);
+    append_list(buf, owners, begun);
 }
 
 /* Rows with one key are one resource. Returns: how many they were. */
@@ -167,20 +167,20 @@ static size_t write_resource(struct buf *buf, const struct ranked *rows, size_t 
     while (same < count && slice_equal(rows[same].row->key, rows[0].row->key))
         same++;
     buf_byte(buf, '{');
-    add(buf, rows[0].row->name, &begun);
+    append_list(buf, rows[0].row->name, &begun);
     buf_slice(buf, begun ? SLICE_LIT(",\"holders\":[") : SLICE_LIT("\"holders\":["));
     begun = false;
     for (size_t i = 0; i < same; i++)
-        add_who(buf, rows, i, false, &begun);
+        add_owners(buf, rows, i, false, &begun);
     buf_lit(buf, "],\"waiters\":[");
     begun = false;
     for (size_t i = 0; i < same; i++)
-        add_who(buf, rows, i, true, &begun);
+        add_owners(buf, rows, i, true, &begun);
     buf_lit(buf, "]}");
     return same;
 }
 
-static struct ranked *sorted(struct request *request, const struct lock_list *list)
+static struct ranked *sort_rows(struct request *request, const struct lock_list *list)
 {
     struct ranked *rows = arena_alloc(request->arena, (list->row_count + 1) * sizeof *rows);
     for (size_t i = 0; i < list->row_count; i++)
@@ -199,18 +199,19 @@ static int refuse_too_old(struct request *request, tl_ts from)
     return r;
 }
 
-static int finish(struct request *request, const struct lock_list *list)
+static int finish_lock_list(struct request *request, const struct lock_list *list)
 {
     tl_ts from = list->past_from > request->api->locks_from ? list->past_from : request->api->locks_from;
     if (list->as_of != 0 && list->as_of < from)
         return refuse_too_old(request, from);
-    const struct ranked *rows = sorted(request, list);
+    const struct ranked *rows = sort_rows(request, list);
     struct buf text = BUF_INIT(BUF_UNLIMITED);
     text.guard = request->arena->guard;
     buf_lit(&text, "{\"locks\":[");
-    size_t told = 0;
+    size_t written = 0;
     for (size_t i = 0;
-         i < list->row_count && !request_budget_refused(request) && (list->size == 0 || told < list->size); told++) {
+         i < list->row_count && !request_budget_refused(request) && (list->size == 0 || written < list->size);
+         written++) {
         if (i > 0)
             buf_byte(&text, ',');
         i += write_resource(&text, rows + i, list->row_count - i);
@@ -236,14 +237,14 @@ static int read_rest(struct request *request)
         take_piece(request, list, &command->status);
         command_free(command);
     }
-    return request_budget_refused(request) ? request_budget_refuse(request) : finish(request, list);
+    return request_budget_refused(request) ? request_budget_refuse(request) : finish_lock_list(request, list);
 }
 
 static int first_done(struct request *request, struct command *command)
 {
     struct lock_list *list = request->context;
     take_piece(request, list, &command->status);
-    return is_complete(list) || is_enough(list) ? finish(request, list) : request_work(request, read_rest);
+    return is_complete(list) || is_enough(list) ? finish_lock_list(request, list) : request_work(request, read_rest);
 }
 
 int lock_list_read(struct request *request, const struct lock_look *look, lock_list_taker *then)

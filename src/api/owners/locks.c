@@ -210,7 +210,7 @@ int handle_unlock(struct request *request)
 
 /* --- Looking ------------------------------------------------------------------------------------------------------ */
 
-enum { SIZE_MAX_TOLD = 10000 };
+enum { SIZE_MAX_LISTED = 10000 };
 
 static int look_at(struct request *request, lock_list_taker *then)
 {
@@ -222,9 +222,9 @@ static int look_at(struct request *request, lock_list_taker *then)
                              (size_t)size};
     if (look.path.data != NULL && look.index.len == 0)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[path] is one of an index: name the [index] too");
-    if (request_param(request, "size").data != NULL && (size < 1 || size > SIZE_MAX_TOLD))
+    if (request_param(request, "size").data != NULL && (size < 1 || size > SIZE_MAX_LISTED))
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
-                              "[size] is the number of resources in a response, from 1 to %d", SIZE_MAX_TOLD);
+                              "[size] is the number of resources in a response, from 1 to %d", SIZE_MAX_LISTED);
     return lock_list_read(request, &look, then);
 }
 
@@ -236,7 +236,7 @@ static int list_reply(struct request *request, struct slice body)
     return REQUEST_DONE;
 }
 
-static int look_for_list(struct request *request)
+static int inspect_list(struct request *request)
 {
     return look_at(request, list_reply);
 }
@@ -244,7 +244,7 @@ static int look_for_list(struct request *request)
 int handle_lock_status(struct request *request)
 {
     bool past = request_param(request, "as_of").data != NULL || request_param(request, "timestamp").data != NULL;
-    return past ? request_read(request, NULL, 0, look_for_list) : look_for_list(request);
+    return past ? request_read(request, NULL, 0, inspect_list) : inspect_list(request);
 }
 
 int handle_lock_events(struct request *request)

@@ -93,7 +93,7 @@ static void write_all(struct request *request, const struct status_list *list, s
     buf_byte(text, '}');
 }
 
-static int finish(struct request *request, const struct status_list *list)
+static int finish_status_list(struct request *request, const struct status_list *list)
 {
     struct buf text = BUF_INIT(BUF_UNLIMITED);
     struct slice body = SLICE_NONE;
@@ -128,14 +128,14 @@ static int read_rest(struct request *request)
     while (list->place != 0 && !request_budget_refused(request) && !atomic_load(&request->abandoned))
         if (ask_next(request, list) != 0)
             return REQUEST_REFUSED;
-    return request_budget_refused(request) ? request_budget_refuse(request) : finish(request, list);
+    return request_budget_refused(request) ? request_budget_refuse(request) : finish_status_list(request, list);
 }
 
 static int first_done(struct request *request, struct command *command)
 {
     struct status_list *list = request->context;
     take_piece(request, list, &command->status);
-    return list->place == 0 ? finish(request, list) : request_work(request, read_rest);
+    return list->place == 0 ? finish_status_list(request, list) : request_work(request, read_rest);
 }
 
 int status_list_read(struct request *request, enum status_what what, struct slice id, status_taker *then)
@@ -160,7 +160,7 @@ int status_list_read_transactions(struct request *request, status_taker *then)
     *list = (struct status_list){.then = then, .what = STATUS_TRANSACTIONS};
     request->context = list;
     if (request_is_forwarded(request))
-        return finish(request, list);
+        return finish_status_list(request, list);
     list->asks = request_asks(request, SLICE_NONE, &list->ask_count);
     for (size_t i = 0; i < list->ask_count; i++)
         list->asks[i].target = SLICE_LIT("/_transaction");

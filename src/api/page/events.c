@@ -22,11 +22,11 @@ enum {
     FRAME_US =
         334 *
         1000, /* between two frames with rows at least, so that with that of the bar there are four a second, ... */
-    REST_TIMES = 20,         /* ... and so many times as long as the answers took */
-    SAMPLES = 300,           /* seconds that are kept */
-    DISK_SAMPLES = 5,        /* seconds between two looks at the disk */
-    BEHIND_BYTES = 64 << 10, /* a viewer that has so much to read gets no more before it has read it */
-    SILENCE_MS = 30 * 1000,  /* one that confirms nothing for so long is gone */
+    REST_TIMES = 20,          /* ... and so many times as long as the answers took */
+    SAMPLES = 300,            /* seconds that are kept */
+    DISK_SAMPLES = 5,         /* seconds between two checks of the disk */
+    BACKLOG_BYTES = 64 << 10, /* a viewer that has so much to read gets no more before it has read it */
+    SILENCE_MS = 30 * 1000,   /* one that confirms nothing for so long is gone */
 };
 
 enum section { SECTION_LOCKS, SECTION_SESSIONS, SECTION_TRANSACTIONS, SECTION_LOCK_EVENTS, SECTION_COUNT };
@@ -41,7 +41,7 @@ struct sample {
 struct viewer {
     struct list link;
     struct request *request;
-    bool once;             /* it gets a snapshot and goes */
+    bool once;             /* its stream ends after one snapshot */
     bool fresh;            /* it has to have a snapshot first */
     struct slice snapshot; /* with `once`, when it goes; the request's */
 };
@@ -82,8 +82,8 @@ static uint64_t count_reads(struct events *events)
     return reads;
 }
 
-/* The counts of a deleted index are gone with it, so that a total may sink. */
-static uint64_t more(uint64_t now, uint64_t before)
+/* Totals exclude deleted indices, so a total may decrease. */
+static uint64_t increase(uint64_t now, uint64_t before)
 {
     return now > before ? now - before : 0;
 }
@@ -98,14 +98,14 @@ static void take_sample(struct events *events)
     const struct sample *before = &events->totals;
     if (events->next_sample_us != 0) /* the first one is only what the next counts from */
         events->samples[events->sample_count++ % SAMPLES] =
-            (struct sample){more(total.writes, before->writes), more(total.reads, before->reads),
-                            more(total.commits, before->commits), total.waiters};
+            (struct sample){increase(total.writes, before->writes), increase(total.reads, before->reads),
+                            increase(total.commits, before->commits), total.waiters};
     events->totals = total;
 }
 
 static void write_samples(const struct events *events, bool all, struct buf *to)
 {
-    uint64_t first = all ? more(events->sample_count, SAMPLES) : more(events->sample_count, 1);
+    uint64_t first = all ? increase(events->sample_count, SAMPLES) : increase(events->sample_count, 1);
     buf_lit(to, ",\"samples\":[");
     for (uint64_t i = first; i < events->sample_count; i++) {
         const struct sample *sample = &events->samples[i % SAMPLES];
@@ -115,7 +115,7 @@ static void write_samples(const struct events *events, bool all, struct buf *to)
     buf_byte(to, ']');
 }
 
-static void write_figure(struct buf *to, const char *name, uint64_t value)
+static void write_number(struct buf *to, const char *name, uint64_t value)
 {
     buf_printf(to, ",\"%s\":%" PRIu64, name, value);
 }
@@ -130,7 +130,7 @@ static void look_at_disk(struct events *events)
     events->disk_free = store_free_bytes(events->api->store);
 }
 
-static uint64_t sum(const metric_value *values, size_t count)
+static uint64_t sum_metrics(const metric_value *values, size_t count)
 {
     uint64_t all = 0;
     for (size_t i = 0; i < count; i++)
@@ -145,25 +145,25 @@ static void write_bar(struct events *events, struct buf *to)
     const struct budget *budget = api->options.budget;
     look_at_disk(events);
     buf_printf(to, ",\"bar\":{\"time\":%" PRIu64, clock_wall_us());
-    write_figure(to, "oldest", journal_oldest(api->journal));
-    write_figure(to, "newest", journal_stable(api->journal));
+    write_number(to, "oldest", journal_oldest(api->journal));
+    write_number(to, "newest", journal_stable(api->journal));
     buf_printf(to, ",\"writable\":%s", journal_writable(api->journal) ? "true" : "false");
-    write_figure(to, "disk_bytes", events->disk_bytes);
+    write_number(to, "disk_bytes", events->disk_bytes);
     if (events->disk_free != UINT64_MAX)
-        write_figure(to, "disk_free", events->disk_free);
-    write_figure(to, "locks", sum(core->held, LOCK_MODE_COUNT));
-    write_figure(to, "waiters", metric_read(&core->waiting));
-    write_figure(to, "sessions", metric_read(&core->sessions));
-    write_figure(to, "transactions",
+        write_number(to, "disk_free", events->disk_free);
+    write_number(to, "locks", sum_metrics(core->held, LOCK_MODE_COUNT));
+    write_number(to, "waiters", metric_read(&core->waiting));
+    write_number(to, "sessions", metric_read(&core->sessions));
+    write_number(to, "transactions",
                  metric_read(&core->transactions) + metric_read(&journal_query_txn_metrics(api->journal)->open));
-    write_figure(to, "deferred", metric_read(&core->deferred_actions));
-    write_figure(to, "deadlocks", metric_read(&core->deadlocks));
-    write_figure(to, "expired",
+    write_number(to, "deferred", metric_read(&core->deferred_actions));
+    write_number(to, "deadlocks", metric_read(&core->deadlocks));
+    write_number(to, "expired",
                  metric_read(&core->session_ends[SESSION_EXPIRED]) +
                      metric_read(&core->session_ends[SESSION_DETACHED]));
-    write_figure(to, "memory", budget == NULL ? mem_used() : budget_used((struct budget *)(uintptr_t)budget));
+    write_number(to, "memory", budget == NULL ? mem_used() : budget_used((struct budget *)(uintptr_t)budget));
     if (budget != NULL)
-        write_figure(to, "memory_limit", budget->limit);
+        write_number(to, "memory_limit", budget->limit);
     buf_byte(to, '}');
 }
 
@@ -185,14 +185,15 @@ static uint64_t read_stamp(const struct events *events)
     const struct journal_metrics *journal = journal_metrics(events->api->journal);
     const struct core_metrics *core = journal_core_metrics(events->api->journal);
     const struct query_txn_metrics *query = journal_query_txn_metrics(events->api->journal);
-    uint64_t stamp = sum(journal->commands, COMMAND_TYPE_COUNT);
+    uint64_t stamp = sum_metrics(journal->commands, COMMAND_TYPE_COUNT);
     for (size_t i = 0; i < sizeof silent / sizeof *silent; i++)
         stamp -= metric_read(&journal->commands[silent[i]]);
     /* What a tick has ended. */
-    stamp += sum(core->session_ends, METRIC_SESSION_END_COUNT) + sum(core->txns_ended, METRIC_TXN_END_COUNT) +
-             metric_read(&query->begun) + sum(query->ended, METRIC_TXN_END_COUNT);
+    stamp += sum_metrics(core->session_ends, METRIC_SESSION_END_COUNT) +
+             sum_metrics(core->txns_ended, METRIC_TXN_END_COUNT) + metric_read(&query->begun) +
+             sum_metrics(query->ended, METRIC_TXN_END_COUNT);
     for (int how = 0; how < METRIC_WAIT_END_COUNT; how++)
-        stamp += sum(core->waits[how].buckets, METRIC_BOUNDS + 1);
+        stamp += sum_metrics(core->waits[how].buckets, METRIC_BOUNDS + 1);
     return stamp + metric_read(&core->deferred_actions);
 }
 
@@ -215,7 +216,7 @@ static struct command *ask_status(struct events *events, enum status_what what)
  * rounded to tenths of a second. The member is recognized by its quotes, which would be escaped
  * within a text of a client.
  */
-static void steady(struct buf *text, const char *member)
+static void round_remaining(struct buf *text, const char *member)
 {
     enum { TREMBLING = 5 }; /* digits */
     size_t len = strlen(member);
@@ -240,7 +241,7 @@ static void take_locks(const struct command *command, struct frame_section *next
         buf_slice(&text, row->name);
         buf_printf(&text, "%s\"holders\":[%.*s],\"waiters\":[%.*s]%s", row->name.len > 0 ? "," : "",
                    SLICE_ARG(row->holders), SLICE_ARG(row->waiters), row->truncated ? ",\"cut\":true" : "");
-        steady(&text, ",\"deadline\":");
+        round_remaining(&text, ",\"deadline\":");
         frame_add(next, row->key, buf_as_slice(&text));
     }
     buf_deinit(&text);
@@ -267,7 +268,7 @@ static void take_array(struct slice array, const char *number, struct frame_sect
             buf_u64be(&key, is);
             buf_u64be(&key, same);
             json_write(&text, item, DIALECT_7);
-            steady(&text, ",\"expires\":");
+            round_remaining(&text, ",\"expires\":");
             if (text.len > 2)
                 frame_add(next, buf_as_slice(&key), slice_make(text.data + 1, text.len - 2));
         }
@@ -295,7 +296,8 @@ static void take_lock_events(const struct command *command, struct frame_section
         take_array(slice_make(body.data + begin, body.len - begin - 1), "timestamp", next);
 }
 
-static void take(struct events *events, enum section section, struct command *command, struct frame_section *next)
+static void take_section(struct events *events, enum section section, struct command *command,
+                         struct frame_section *next)
 {
     switch (section) {
     case SECTION_LOCKS: take_locks(command, next); break;
@@ -317,7 +319,7 @@ static bool read_rows(struct events *events)
         struct frame_section next = {.arena = ARENA_INIT};
         struct command *command = ask_status(events, asked[section]);
         if (command->problem.type == PROBLEM_NONE) { /* it stops, else */
-            take(events, (enum section)section, command, &next);
+            take_section(events, (enum section)section, command, &next);
             frame_take(&events->sections[section], &next);
         }
         command_free(command);
@@ -346,7 +348,7 @@ static void write_frame(struct events *events, bool all, bool rows, bool bar, st
     buf_byte(to, '}');
 }
 
-static void send(struct request *request, struct slice frame)
+static void send_frame(struct request *request, struct slice frame)
 {
     struct buf text = BUF_INIT(BUF_UNLIMITED);
     buf_printf(&text, "data: %.*s\n\n", SLICE_ARG(frame));
@@ -378,7 +380,7 @@ static void let_go(struct viewer *viewer, struct slice snapshot)
 }
 
 /* Sent to all viewers; a snapshot only to those that want one. */
-static void show(struct events *events, bool rows, bool bar)
+static void show_viewers(struct events *events, bool rows, bool bar)
 {
     struct buf change = BUF_INIT(BUF_UNLIMITED), snapshot = BUF_INIT(BUF_UNLIMITED);
     for (struct list *link = events->viewers.next, *after; link != &events->viewers; link = after) {
@@ -393,13 +395,13 @@ static void show(struct events *events, bool rows, bool bar)
         }
         if (!viewer->fresh && !rows && !bar)
             continue;
-        if (exchange->ops->stream_behind(exchange) > BEHIND_BYTES) {
+        if (exchange->ops->stream_behind(exchange) > BACKLOG_BYTES) {
             viewer->fresh = true;
             continue;
         }
         if (!viewer->fresh && change.len == 0)
             write_frame(events, false, rows, bar, &change);
-        send(viewer->request, buf_as_slice(viewer->fresh ? &snapshot : &change));
+        send_frame(viewer->request, buf_as_slice(viewer->fresh ? &snapshot : &change));
         viewer->fresh = false;
     }
     buf_deinit(&change);
@@ -411,9 +413,9 @@ static void show(struct events *events, bool rows, bool bar)
 /* Whether a new viewer has nothing yet, or the rows may have changed. */
 static bool wants_rows(const struct events *events)
 {
-    bool anybody_fresh = false;
-    list_for_each(link, &events->viewers) anybody_fresh = anybody_fresh || list_entry(link, struct viewer, link)->fresh;
-    return anybody_fresh || events->stamp != read_stamp(events);
+    bool any_fresh = false;
+    list_for_each(link, &events->viewers) any_fresh = any_fresh || list_entry(link, struct viewer, link)->fresh;
+    return any_fresh || events->stamp != read_stamp(events);
 }
 
 static void watch_second(struct events *events)
@@ -430,9 +432,9 @@ static void watch_second(struct events *events)
         rows = read_rows(events);
         uint64_t end = clock_boot_us(), rest = REST_TIMES * (end - now);
         events->next_frame_us = end + (rest > FRAME_US ? rest : FRAME_US);
-        show(events, rows, bar);
+        show_viewers(events, rows, bar);
     } else if (bar) {
-        show(events, false, true);
+        show_viewers(events, false, true);
     }
 }
 
@@ -539,7 +541,7 @@ static void open_stream(struct request *request)
  * The stream is opened under the lock, so that it is open when the thread gets to it; nothing that
  * the opening calls takes that.
  */
-static int come(struct events *events, struct viewer *viewer)
+static int add_viewer(struct events *events, struct viewer *viewer)
 {
     struct request *request = viewer->request;
     pthread_mutex_lock(&events->lock);
@@ -565,5 +567,5 @@ int handle_events(struct request *request)
     struct viewer *viewer = arena_zalloc(request->arena, sizeof *viewer);
     *viewer = (struct viewer){.request = request, .once = once, .fresh = true};
     request->context = viewer;
-    return come(request->api->events, viewer);
+    return add_viewer(request->api->events, viewer);
 }

@@ -25,7 +25,7 @@ static int by_key(const void *a, const void *b)
     return slice_compare(left->key, right->key);
 }
 
-static void sort(struct frame_section *section)
+static void sort_rows(struct frame_section *section)
 {
     size_t kept = 0;
     if (section->count > 1)
@@ -39,7 +39,7 @@ static void sort(struct frame_section *section)
 void frame_take(struct frame_section *section, struct frame_section *next)
 {
     size_t old = 0;
-    sort(next);
+    sort_rows(next);
     next->last_number = section->last_number;
     next->dropped = arena_alloc(&next->arena, (section->count + 1) * sizeof *next->dropped);
     for (size_t i = 0; i < next->count; i++) {

@@ -16,7 +16,7 @@ enum {
     ID_BYTES_SHOWN = 4, /* of a session or a transaction: enough to distinguish them, and no access to it */
 };
 
-static int shown(struct slice text, size_t max)
+static int shown_length(struct slice text, size_t max)
 {
     return (int)(text.len < max ? text.len : max);
 }
@@ -25,7 +25,7 @@ static int shown(struct slice text, size_t max)
  * A reader of the log must not be able to use a client's session: only the begin of an id is
  * shown. Returns: its length.
  */
-static size_t id_behind(struct slice text, size_t at)
+static size_t id_after(struct slice text, size_t at)
 {
     static const char *const before[] = {"/_session/", "/_transaction/", "session=", "transaction="};
     size_t len = 0;
@@ -44,7 +44,7 @@ static const char *without_ids(struct slice text, char to[static PATH_BYTES_SHOW
 {
     size_t len = 0;
     for (size_t i = 0; i < text.len && len < PATH_BYTES_SHOWN;) {
-        size_t id = id_behind(text, i);
+        size_t id = id_after(text, i);
         if (id < ID_BYTES_MIN) {
             to[len++] = text.data[i++];
             continue;
@@ -66,9 +66,10 @@ const char *access_log_client(struct request *request, char to[static ACCESS_LOG
         len = exchange->ops->peer(exchange, to, ACCESS_LOG_CLIENT_BYTES);
     if (request->session.len > 0)
         len += (size_t)snprintf(to + len, ACCESS_LOG_CLIENT_BYTES - len, ", session %.*s...",
-                                shown(request->session, ID_BYTES_SHOWN), request->session.data);
+                                shown_length(request->session, ID_BYTES_SHOWN), request->session.data);
     if (opaque.len > 0 && len < ACCESS_LOG_CLIENT_BYTES)
-        (void)snprintf(to + len, ACCESS_LOG_CLIENT_BYTES - len, ", %.*s", shown(opaque, NAME_BYTES_SHOWN), opaque.data);
+        (void)snprintf(to + len, ACCESS_LOG_CLIENT_BYTES - len, ", %.*s", shown_length(opaque, NAME_BYTES_SHOWN),
+                       opaque.data);
     return to;
 }
 
@@ -111,6 +112,6 @@ void access_log_request(struct request *request)
     log_line(level, "%.*s %s%s%s: %d by %s%s%.*s", SLICE_ARG(exchange->method_name), without_ids(exchange->path, path),
              exchange->query.len > 0 ? "?" : "", without_ids(exchange->query, query), exchange->status,
              access_log_client(request, by), exchange->status >= 400 ? ": " : "",
-             exchange->status >= 400 ? shown(request->problem.reason, PATH_BYTES_SHOWN) : 0,
+             exchange->status >= 400 ? shown_length(request->problem.reason, PATH_BYTES_SHOWN) : 0,
              request->problem.reason.data);
 }

@@ -399,7 +399,7 @@ static int read_owner(struct request *request)
 }
 
 /* The checks between a matched route and its handler. */
-static int prepare(struct request *request, const struct route_match *match)
+static int prepare_request(struct request *request, const struct route_match *match)
 {
     int r;
     struct exchange *exchange = request->exchange;
@@ -472,7 +472,7 @@ static int enter_txn_queue(struct request *request)
 }
 
 /* Lets the request in, and hands it to its handler. */
-static int enter(struct request *request)
+static int enter_handler(struct request *request)
 {
     int r = request_budget_admit(request);
     if (r != 0)
@@ -484,7 +484,7 @@ static int enter(struct request *request)
     return awaited_timestamp(request, request->after, enter_txn_queue);
 }
 
-static int dispatch(struct request *request)
+static int dispatch_request(struct request *request)
 {
     struct route_match match;
     media_accept(request);
@@ -494,9 +494,10 @@ static int dispatch(struct request *request)
     request->route = match.route;
     if (match.form == FORM_TYPED)
         request->dialect = typed_dialect(request, &match);
-    if ((r = prepare(request, &match)) != 0)
+    if ((r = prepare_request(request, &match)) != 0)
         return r;
-    return request->exchange->body.len > REQUEST_INLINE_BYTES ? request_work_short(request, enter) : enter(request);
+    return request->exchange->body.len > REQUEST_INLINE_BYTES ? request_work_short(request, enter_handler)
+                                                              : enter_handler(request);
 }
 
 void api_handle(struct api *api, struct exchange *exchange)
@@ -509,5 +510,5 @@ void api_handle(struct api *api, struct exchange *exchange)
     request->parts = no_parts;
     exchange->api_context = request;
     request->begun_us = clock_boot_us();
-    request_finish(request, dispatch(request));
+    request_finish(request, dispatch_request(request));
 }

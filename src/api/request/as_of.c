@@ -64,7 +64,7 @@ static bool is_one_of(request_handler *handler, request_handler *const *handlers
  * A past timestamp is asked for. The [timestamp] of writes of 5.x is another parameter, which 5.x
  * did not store either.
  */
-static bool names_moment(const struct request *request)
+static bool names_instant(const struct request *request)
 {
     bool writes_5 = request->dialect == DIALECT_5 && (request->route->methods & (1u << HTTP_GET)) == 0;
     return request_param(request, "as_of").data != NULL ||
@@ -133,16 +133,16 @@ static int refuse_apart(struct request *request)
 int as_of_handle(struct request *request)
 {
     request_handler *handler = request->route->handler;
-    bool moment = names_moment(request);
+    bool at_instant = names_instant(request);
     bool catalog = is_one_of(handler, catalogs, COUNT_OF(catalogs));
     if (catalog && request->transaction.len > 0)
         return read_within(request);
-    if (catalog && (moment || request_must_catch_up(request)))
+    if (catalog && (at_instant || request_must_catch_up(request)))
         return request_read(request, NULL, 0, handler);
     int r = request->transaction.len > 0 ? refuse_apart(request) : 0;
     if (r != 0)
         return r;
-    if (moment && !is_one_of(handler, documents, COUNT_OF(documents)))
+    if (at_instant && !is_one_of(handler, documents, COUNT_OF(documents)))
         return refuse_as_of(request);
     return handler(request);
 }

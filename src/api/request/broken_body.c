@@ -250,8 +250,8 @@ static bool is_named(const struct broken_body *broken, size_t level, const char 
 }
 
 /* Makes "[L:C] [parser] failed to parse …" of the current problem, as its cause. */
-static void wrap(struct request *request, const struct broken_body *broken, enum problem_type type, const char *parser,
-                 struct slice field)
+static void wrap_problem(struct request *request, const struct broken_body *broken, enum problem_type type,
+                         const char *parser, struct slice field)
 {
     struct problem *cause = arena_alloc(request->arena, sizeof *cause);
     size_t line, column;
@@ -270,7 +270,7 @@ static void wrap(struct request *request, const struct broken_body *broken, enum
 /* Wraps the error of JSON in that of the member at a level, by the parser of the object around it. */
 static void wrap_member(struct request *request, const struct broken_body *broken, size_t level, const char *parser)
 {
-    wrap(request, broken, PROBLEM_X_CONTENT_PARSE, parser, broken->levels[level].name);
+    wrap_problem(request, broken, PROBLEM_X_CONTENT_PARSE, parser, broken->levels[level].name);
 }
 
 static void wrap_script(struct request *request, const struct broken_body *broken, size_t level)
@@ -278,7 +278,7 @@ static void wrap_script(struct request *request, const struct broken_body *broke
     if (level + 1 < broken->depth)
         wrap_member(request, broken, level + 1, "script");
     else
-        wrap(request, broken, PROBLEM_X_CONTENT_PARSE, "script", SLICE_NONE);
+        wrap_problem(request, broken, PROBLEM_X_CONTENT_PARSE, "script", SLICE_NONE);
 }
 
 static void wrap_query(struct request *request, const struct broken_body *broken)
@@ -289,7 +289,7 @@ static void wrap_query(struct request *request, const struct broken_body *broken
             wrap_member(request, broken, i, "bool");
         } else if (is_named(broken, i - 1, "ids") && is_named(broken, i, "values")) {
             wrap_member(request, broken, i, "ids");
-            wrap(request, broken, PROBLEM_PARSING, "ids", broken->levels[i].name);
+            wrap_problem(request, broken, PROBLEM_PARSING, "ids", broken->levels[i].name);
         } else if (i == 2 && is_named(broken, 1, "highlight") && is_named(broken, 2, "fields")) {
             wrap_member(request, broken, i, "highlight");
         }
@@ -310,8 +310,9 @@ static void wrap_aliases(struct request *request, const struct broken_body *brok
     if (!is_named(broken, 1, "actions"))
         return;
     if (broken->depth > 4)
-        wrap(request, broken, PROBLEM_X_CONTENT_PARSE,
-             arena_printf(request->arena, "%.*s", SLICE_ARG(broken->levels[3].name)).data, broken->levels[4].name);
+        wrap_problem(request, broken, PROBLEM_X_CONTENT_PARSE,
+                     arena_printf(request->arena, "%.*s", SLICE_ARG(broken->levels[3].name)).data,
+                     broken->levels[4].name);
     if (broken->depth > 3)
         wrap_member(request, broken, 3, "alias_action");
     wrap_member(request, broken, 1, "aliases");

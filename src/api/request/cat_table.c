@@ -210,7 +210,7 @@ static int sorted_rows(struct request *request, const struct cat_table *table, c
 
 /* --- Text and JSON ------------------------------------------------------------------------------------------------ */
 
-static void pad(struct buf *buf, size_t spaces)
+static void pad_cell(struct buf *buf, size_t spaces)
 {
     while (spaces-- > 0)
         buf_byte(buf, ' ');
@@ -221,10 +221,10 @@ static void write_cell(struct buf *buf, struct slice text, size_t width, bool ri
     size_t have = text_width(text);
     size_t spaces = have < width ? width - have : 0;
     if (right)
-        pad(buf, spaces);
+        pad_cell(buf, spaces);
     buf_slice(buf, text);
     if (!right && !last)
-        pad(buf, spaces);
+        pad_cell(buf, spaces);
     buf_byte(buf, last ? '\n' : ' ');
 }
 

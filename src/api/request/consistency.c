@@ -56,7 +56,7 @@ static bool find_reach(struct slice name, enum journal_reach *ret_reach)
 }
 
 /* Reads the settings again if the catalog has changed. Requires: the lock. */
-static void refresh(struct consistency *consistency)
+static void refresh_settings(struct consistency *consistency)
 {
     struct catalog *catalog = journal_catalog(consistency->journal);
     struct arena arena = ARENA_INIT;
@@ -75,7 +75,7 @@ static void refresh(struct consistency *consistency)
 static enum journal_reach default_reach(struct consistency *consistency)
 {
     pthread_mutex_lock(&consistency->lock);
-    refresh(consistency);
+    refresh_settings(consistency);
     enum journal_reach reach = consistency->reach;
     pthread_mutex_unlock(&consistency->lock);
     return reach;
@@ -160,7 +160,7 @@ bool consistency_is_contemporaneous(struct request *request)
     if (request->read_mode != READ_DEFAULT)
         return request->read_mode == READ_CONTEMPORANEOUS;
     pthread_mutex_lock(&consistency->lock);
-    refresh(consistency);
+    refresh_settings(consistency);
     bool contemporaneous = consistency->contemporaneous;
     pthread_mutex_unlock(&consistency->lock);
     return contemporaneous;

@@ -18,7 +18,7 @@
 #define STOP_US TL_SECOND           /* the same once the server stops */
 #define RETRY_US (100 * TL_MS)      /* after a question that failed */
 #define QUESTION_US (2 * TL_SECOND) /* limit of a question; the host may have moved or hang */
-/* While an answer is held back: interval at which the hosts' heartbeats are looked at. */
+/* Interval of checks of the hosts' heartbeats while an answer is held back. */
 #define LOOK_US (20 * TL_MS)
 #define LOOK_ABANDONED_US (500 * TL_MS) /* the same for clients that have left */
 
@@ -84,8 +84,8 @@ void distribution_record(struct request *request, const struct command *command)
         request->written_ts = command->ts;
 }
 
-/* Has the thread look at everything. Requires: the lock. */
-static void wake(struct distribution *distribution)
+/* Wakes the thread, which then checks all held answers. Requires: the lock. */
+static void wake_thread(struct distribution *distribution)
 {
     distribution->woken = true;
     pthread_cond_signal(&distribution->wake);
@@ -106,7 +106,7 @@ bool distribution_hold(struct request *request)
     *answer = (struct held_answer){
         .request = request, .ts = request->written_ts, .reach = reach, .until_us = clock_boot_us() + hold_us};
     if (distribution->pending == 0 || held_answers_empty(&distribution->held)) /* else question_done() asks */
-        wake(distribution);
+        wake_thread(distribution);
     held_answers_add(&distribution->held, answer);
     pthread_mutex_unlock(&distribution->lock);
     return true;
@@ -120,7 +120,7 @@ static int refuse_unreached(struct request *request, tl_ts ts)
                           ts);
 }
 
-static void settle(struct list *answers, bool reached)
+static void settle_answers(struct list *answers, bool reached)
 {
     while (!list_empty(answers)) {
         struct held_answer *answer = list_entry(answers->next, struct held_answer, link);
@@ -140,7 +140,7 @@ static void settle_reached(struct distribution *distribution)
             held_answers_take_reached(&distribution->held, reach, journal_reached(distribution->api->journal, reach),
                                       &reached);
     pthread_mutex_unlock(&distribution->lock);
-    settle(&reached, true);
+    settle_answers(&reached, true);
 }
 
 /* --- Asking hosts ------------------------------------------------------------------------------------------------- */
@@ -262,12 +262,12 @@ static void question_done(struct host_call *call)
     tl_ts ts;
     if (answer.len > 0 && answer.data[answer.len - 1] == '\n')
         answer.len--;
-    bool told = call->status == 200 && slice_to_u64(answer, &ts);
-    if (told)
+    bool answered = call->status == 200 && slice_to_u64(answer, &ts);
+    if (answered)
         journal_record_reached(distribution->api->journal, question->number, question->life, ts);
     pthread_mutex_lock(&distribution->lock);
     log_failure(question, distribution->closing);
-    question->retry_at = told ? 0 : clock_boot_us() + RETRY_US;
+    question->retry_at = answered ? 0 : clock_boot_us() + RETRY_US;
     question->pending = false;
     distribution->pending--;
     pthread_mutex_unlock(&distribution->lock);
@@ -276,7 +276,7 @@ static void question_done(struct host_call *call)
     pthread_mutex_lock(&distribution->lock);
     distribution->calls--; /* from the unlock on it may be closed */
     if (distribution->closing)
-        wake(distribution);
+        wake_thread(distribution);
     pthread_mutex_unlock(&distribution->lock);
 }
 
@@ -293,7 +293,7 @@ static void settle_unreached(struct distribution *distribution, uint64_t *looked
         *looked_at = now;
     }
     pthread_mutex_unlock(&distribution->lock);
-    settle(&over, false);
+    settle_answers(&over, false);
 }
 
 static void distribution_main(void *context)
@@ -371,7 +371,7 @@ void distribution_close(struct distribution *distribution)
     pthread_mutex_lock(&distribution->lock);
     INSIST(held_answers_empty(&distribution->held));
     distribution->closing = true;
-    wake(distribution);
+    wake_thread(distribution);
     pthread_mutex_unlock(&distribution->lock);
     if (distribution->sender != NULL)
         distribution->sender->look(distribution->sender->context);

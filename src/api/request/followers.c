@@ -55,8 +55,8 @@ static bool is_due(const struct followers *followers, const struct follower *fol
 {
     if (!followers->stopping && !follower->once && now < followers->quiet_until)
         return false;
-    bool news = follower->on_state ? followers->seen_state != follower->seen_state : stable > follower->seen;
-    return followers->stopping || news || now >= follower->until_us || atomic_load(&follower->request->abandoned);
+    bool moved_on = follower->on_state ? followers->seen_state != follower->seen_state : stable > follower->seen;
+    return followers->stopping || moved_on || now >= follower->until_us || atomic_load(&follower->request->abandoned);
 }
 
 /* Takes out the requests that are due. Returns: when to look again at the latest. Requires: the lock. */
@@ -108,7 +108,7 @@ static bool hand_on(struct list *due)
 }
 
 /* Requires: the lock. A signal in the meantime is not lost: `moved` is looked at. */
-static void rest(struct followers *followers)
+static void wait_for_signal(struct followers *followers)
 {
     while (!followers->closing && !followers->stopping && followers->once_count == 0 &&
            clock_wait(&followers->wake, &followers->lock, followers->quiet_until))
@@ -130,7 +130,7 @@ static void followers_main(void *context)
             pthread_mutex_lock(&followers->lock);
             if (rests)
                 followers->quiet_until = clock_boot_us() + LOOK_US + count * LOOK_EACH_US;
-            rest(followers);
+            wait_for_signal(followers);
         } else if (!followers->moved && !followers->closing) {
             (void)clock_wait(&followers->wake, &followers->lock, next);
         }

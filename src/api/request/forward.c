@@ -115,7 +115,7 @@ static int refuse_unreachable(struct request *request, const struct cluster_node
         SLICE_ARG(node->name), SLICE_ARG(node->address), why);
 }
 
-static void forwarded(struct host_call *call)
+static void request_forwarded(struct host_call *call)
 {
     struct forwarding *forwarding = call->context;
     struct request *request = forwarding->request;
@@ -172,7 +172,7 @@ int request_forward(struct request *request, const struct cluster_node *to)
         .reply = &exchange->response,
         .take_header = take_header,
         .gives_up = forwarding_gives_up,
-        .done = forwarded,
+        .done = request_forwarded,
         .context = forwarding,
     };
     call->headers =
@@ -230,7 +230,7 @@ static bool question_gives_up(struct host_call *call)
     return gives_up(question->asking->request, question->ask->node);
 }
 
-static void answered(struct host_call *call)
+static void question_answered(struct host_call *call)
 {
     struct question *question = call->context;
     struct asking *asking = question->asking;
@@ -273,7 +273,7 @@ int request_ask_hosts(struct request *request, struct host_ask *asks, size_t cou
                                             .body = asks[i].body,
                                             .reply = &question->reply,
                                             .gives_up = question_gives_up,
-                                            .done = answered,
+                                            .done = question_answered,
                                             .context = question};
         question->call.headers =
             make_headers(request, true, asks[i].body.data != NULL ? SLICE_LIT("application/json") : SLICE_NONE,

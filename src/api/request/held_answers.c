@@ -10,7 +10,7 @@ static struct held_answer *answer_of(const struct heap_node *node)
     return container_of(node, struct held_answer, node);
 }
 
-static bool before(const struct heap_node *a, const struct heap_node *b)
+static bool answer_precedes(const struct heap_node *a, const struct heap_node *b)
 {
     const struct held_answer *first = answer_of(a), *second = answer_of(b);
     return first->ts != second->ts ? first->ts < second->ts : first->number < second->number;
@@ -21,7 +21,7 @@ void held_answers_init(struct held_answers *held)
     *held = (struct held_answers){.last_number = 0};
     list_init(&held->by_limit);
     for (int reach = 0; reach <= JOURNAL_REACH_CLUSTER; reach++)
-        heap_init(&held->by_ts[reach], before);
+        heap_init(&held->by_ts[reach], answer_precedes);
 }
 
 void held_answers_deinit(struct held_answers *held)
@@ -45,7 +45,7 @@ tl_ts held_answers_oldest(const struct held_answers *held, enum journal_reach re
     return first == NULL ? 0 : answer_of(first)->ts;
 }
 
-static void take(struct held_answers *held, struct held_answer *answer, struct list *to)
+static void take_answer(struct held_answers *held, struct held_answer *answer, struct list *to)
 {
     heap_remove(&held->by_ts[answer->reach], &answer->node);
     list_remove(&answer->link);
@@ -56,7 +56,7 @@ void held_answers_take_reached(struct held_answers *held, enum journal_reach rea
 {
     struct heap_node *first;
     while ((first = heap_first(&held->by_ts[reach])) != NULL && answer_of(first)->ts <= ts)
-        take(held, answer_of(first), to);
+        take_answer(held, answer_of(first), to);
 }
 
 void held_answers_take_expired(struct held_answers *held, uint64_t now, struct list *to)
@@ -65,7 +65,7 @@ void held_answers_take_expired(struct held_answers *held, uint64_t now, struct l
         struct held_answer *oldest = list_entry(held->by_limit.next, struct held_answer, link);
         if (oldest->until_us > now)
             break;
-        take(held, oldest, to);
+        take_answer(held, oldest, to);
     }
 }
 
@@ -75,7 +75,7 @@ void held_answers_take_abandoned(struct held_answers *held, struct list *to)
     {
         struct held_answer *answer = list_entry(link, struct held_answer, link);
         if (atomic_load(&answer->request->abandoned))
-            take(held, answer, to);
+            take_answer(held, answer, to);
     }
 }
 

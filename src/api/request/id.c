@@ -15,7 +15,7 @@
 static const char id_digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 /* The kernel returns so few bytes at once, except early after boot, when a signal may interrupt. */
-static bool draw(void *bytes, size_t len)
+static bool draw_random(void *bytes, size_t len)
 {
     ssize_t drawn;
     do
@@ -27,7 +27,7 @@ static bool draw(void *bytes, size_t len)
 int id_source_init(struct id_source *source)
 {
     uint32_t host;
-    if (!draw(&host, sizeof host))
+    if (!draw_random(&host, sizeof host))
         return tl_trace(TL_ERR_IO);
     pthread_mutex_init(&source->lock, NULL);
     source->sequence = 0;
@@ -97,7 +97,7 @@ struct slice id_random(struct id_source *source, struct arena *arena)
     unsigned char bytes[ID_BYTES];
     char *text = arena_alloc(arena, ID_BYTES + 1);
     (void)source;
-    INSIST(draw(bytes, sizeof bytes));
+    INSIST(draw_random(bytes, sizeof bytes));
     for (int i = 0; i < ID_BYTES; i++)
         text[i] = id_digits[bytes[i] & 63];
     text[ID_BYTES] = '\0';

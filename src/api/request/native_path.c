@@ -26,7 +26,7 @@ static struct slice take_segment(struct slice *path)
  * Returns: how near the path is to the pattern, 0 when it is no slip; *proposed is the pattern with
  * the path's own parts.
  */
-static double compare(struct slice path, struct slice pattern, struct buf *proposed)
+static double compare_path(struct slice path, struct slice pattern, struct buf *proposed)
 {
     double least = 1;
     while (path.len > 0 && pattern.len > 0) {
@@ -47,7 +47,7 @@ static void look_at(const struct route *row, void *context)
     struct nearest *nearest = context;
     struct slice path = nearest->request->exchange->path;
     struct buf proposed = BUF_INIT(BUF_UNLIMITED);
-    double similarity = compare(slice_from_offset(path, 1), slice_from(row->pattern + 1), &proposed);
+    double similarity = compare_path(slice_from_offset(path, 1), slice_from(row->pattern + 1), &proposed);
     bool exact = similarity == 1 && row->pattern[1] != '{'; /* the path is right, something else is wrong */
     if (exact || (row->form == FORM_NATIVE && similarity > nearest->similarity)) {
         nearest->similarity = similarity;

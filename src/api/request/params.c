@@ -178,7 +178,7 @@ static bool next_name(const char **list, struct slice *ret_name, enum standing *
     return len > 0;
 }
 
-static bool lists(const char *list, struct slice wanted, bool barred)
+static bool lists_name(const char *list, struct slice wanted, bool barred)
 {
     struct slice name;
     enum standing standing;
@@ -190,12 +190,12 @@ static bool lists(const char *list, struct slice wanted, bool barred)
 
 bool params_listed(const char *accepted, const char *name)
 {
-    return lists(accepted, slice_from(name), false);
+    return lists_name(accepted, slice_from(name), false);
 }
 
 bool params_barred(const char *accepted, const char *name)
 {
-    return lists(accepted, slice_from(name), true);
+    return lists_name(accepted, slice_from(name), true);
 }
 
 static bool is_given(const struct params *params, struct slice name)
@@ -239,7 +239,7 @@ static bool is_known(const struct params *params, struct slice name, const char 
 {
     if (only_with_query(name) && !is_given(params, SLICE_LIT("q")))
         return false;
-    return lists(accepted, name, false) || lists(common_names, name, false);
+    return lists_name(accepted, name, false) || lists_name(common_names, name, false);
 }
 
 bool params_known(const struct params *params, const char *accepted)

@@ -211,10 +211,10 @@ static struct problem with_advice(struct request *request, const struct problem 
     return advised;
 }
 
-void problem_reply(struct request *request, const struct problem *told)
+void problem_reply(struct request *request, const struct problem *refusal)
 {
     struct json_writer writer;
-    struct problem advised = with_advice(request, told);
+    struct problem advised = with_advice(request, refusal);
     const struct problem *problem = &advised;
     int status = status_of(problem, request->dialect);
     request->form.bare = false;

@@ -76,7 +76,7 @@ void query_status_write_all(struct api *api, bool more, struct arena *arena, str
     }
 }
 
-static int compare(const void *a, const void *b)
+static int compare_queries(const void *a, const void *b)
 {
     const struct status_query *x = a, *y = b;
     if (x->session != y->session)
@@ -93,7 +93,7 @@ void query_status_of_sessions(struct api *api, struct arena *arena, struct statu
         if (infos[i].session != 0)
             queries[count++] = (struct status_query){infos[i].session, infos[i].number, infos[i].id};
     if (count > 1)
-        qsort(queries, count, sizeof *queries, compare);
+        qsort(queries, count, sizeof *queries, compare_queries);
     status->queries = queries;
     status->query_count = count;
 }

@@ -155,7 +155,7 @@ static void apply_form(struct request *request)
 }
 
 /* There is no room for the response, or for its form: that is said in its place. */
-static void tell_refused(struct request *request)
+static void log_refused(struct request *request)
 {
     (void)request_budget_refuse(request);
     request_budget_committed(request);
@@ -177,6 +177,6 @@ void reply_finish(struct request *request)
     if (!request_budget_refused(request))
         apply_form(request);
     if (request_budget_refused(request))
-        tell_refused(request);
+        log_refused(request);
     apply_content_type(request);
 }

@@ -244,7 +244,7 @@ static int load_catalog(struct request *request)
     return request->catalog != NULL ? 0 : catalog_load(&request->view, &request->catalog);
 }
 
-static void unpin(struct request *request)
+static void unpin_request(struct request *request)
 {
     if (request->pinned_ts != 0)
         journal_unpin(request->api->journal, request->pinned_ts);
@@ -253,7 +253,7 @@ static void unpin(struct request *request)
 
 void request_set_view(struct request *request, struct view view)
 {
-    unpin(request);
+    unpin_request(request);
     request->view = view;
 }
 
@@ -474,7 +474,7 @@ static bool only_reads(const struct command *command)
            command_is(command->type, COMMAND_UNLOGGED);
 }
 
-static int submit(struct request *request, struct command *command, struct command_submission how)
+static int submit_command(struct request *request, struct command *command, struct command_submission how)
 {
     if (request_budget_refused(request)) {
         command_free(command);
@@ -502,12 +502,12 @@ static int submit(struct request *request, struct command *command, struct comma
 
 int request_submit(struct request *request, struct command *command, request_completion *then)
 {
-    return submit(request, command, (struct command_submission){request, then, false});
+    return submit_command(request, command, (struct command_submission){request, then, false});
 }
 
 int request_submit_all(struct request *request, struct command *command, request_completion *then)
 {
-    return submit(request, command, (struct command_submission){request, then, true});
+    return submit_command(request, command, (struct command_submission){request, then, true});
 }
 
 /* A thread that waits for its command. */
@@ -625,7 +625,7 @@ static void request_release(struct request *request)
     catalog_unref(tl_steal(request->catalog));
     catalog_unref(tl_steal(request->zones));
     core_overlay_unref(tl_steal(request->overlay));
-    unpin(request);
+    unpin_request(request);
     if (request->query != NULL)
         journal_query_txn_release(request->api->journal, tl_steal(request->query));
     request_budget_end(request);
@@ -715,10 +715,10 @@ void request_finish(struct request *request, int result)
     if (request->exchange->timestamp == 0)
         request->exchange->timestamp = request->view.ts != 0 ? request->view.ts : journal_stable(api->journal);
     request_release(request);
-    struct request *behind = txn_queue_leave(api->txn_queue, request);
+    struct request *following = txn_queue_leave(api->txn_queue, request);
     exchange_respond(request->exchange);
-    if (behind != NULL) { /* on a worker, so that a long queue does not nest */
-        behind->next = request_enter_handler;
-        workers_add(api->workers, behind, WORK_SHORT);
+    if (following != NULL) { /* on a worker, so that a long queue does not nest */
+        following->next = request_enter_handler;
+        workers_add(api->workers, following, WORK_SHORT);
     }
 }

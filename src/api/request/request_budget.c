@@ -16,12 +16,12 @@ enum {
     ENTRY_BYTES = 64,  /* of what a document's value leads to: an index entry, on its way to the store */
     PLACE_BYTES = 192, /* of a level of a path that is locked, or awaited */
     LEVELS_MAX = 4096, /* of one path (core/locks/resource.h) */
-    PLAIN_BYTES = 512, /* bodies that come to nothing worth a look */
+    PLAIN_BYTES = 512, /* no memory is reserved for parsing smaller bodies */
     PATH_SHOWN_MAX = 100,
 };
 
-/* Short answers, and what ends things: served as long as there is anything left. */
-static bool relieves(request_handler *handler)
+/* Calls with short answers, and calls that end something: served until the reserve is exhausted. */
+static bool relieves_memory(request_handler *handler)
 {
     static request_handler *const handlers[] = {
         handle_unlock,       handle_session_close, handle_session_keepalive, handle_txn_commit,
@@ -38,7 +38,7 @@ static bool relieves(request_handler *handler)
 }
 
 /* What stays in memory when the request has been answered, or while it waits. */
-static bool keeps(const struct request *request)
+static bool keeps_memory(const struct request *request)
 {
     static request_handler *const handlers[] = {
         handle_lock,
@@ -61,9 +61,9 @@ static bool keeps(const struct request *request)
 
 static enum budget_level request_budget_level(const struct request *request)
 {
-    if (relieves(request->route->handler))
+    if (relieves_memory(request->route->handler))
         return BUDGET_ESSENTIAL;
-    return keeps(request) ? BUDGET_RETAINED : BUDGET_TRANSIENT;
+    return keeps_memory(request) ? BUDGET_RETAINED : BUDGET_TRANSIENT;
 }
 
 /* A loop that compilers turn into one over vectors: bodies are large. */

@@ -16,27 +16,27 @@
  *
  * Time: the guard has the account, so code that fills an arena or a buffer of the request, or
  * loops, finds it there (budget_account()). It ends a request whose connection broke, that was
- * cancelled, that takes longer than --request-time or that the stopping server cannot wait for; it
- * is checked and answered in the same functions as a refusal of memory.
+ * cancelled, that takes longer than --request-time or that the stopping server cannot wait for. The same
+ * functions check and answer this as a refusal of memory.
  */
 #ifndef TL_API_REQUEST_BUDGET_H
 #define TL_API_REQUEST_BUDGET_H
 
 #include "api/request/request.h"
 
-/* Lets the request in. Requires: request->route is set. Returns: 0; REQUEST_REFUSED. */
+/* Admits the request. Requires: request->route is set. Returns: 0; REQUEST_REFUSED. */
 int request_budget_admit(struct request *request) TL_MUST_USE;
 
-/* Reserves `bytes` that the reply and its parts are going to take, piece by piece. Returns: 0; REQUEST_REFUSED. */
+/* Reserves `bytes` for the reply and its parts, which then take them in steps. Returns: 0; REQUEST_REFUSED. */
 int request_budget_take(struct request *request, size_t bytes) TL_MUST_USE;
 
-/* Whether it takes more memory or time than it may: for loops over what a client sent or asked for, which then end. */
+/* Returns: whether the request has exceeded its memory or time. Loops whose length a client determines then end. */
 static inline bool request_budget_refused(const struct request *request)
 {
     return request->memory.refused || account_ended(&request->account);
 }
 
-/* The same for a loop that may take long without asking for memory: it says how many steps it is about to take. */
+/* As request_budget_refused(), for a loop that allocates nothing; charges the steps that the loop takes next. */
 static inline bool request_budget_stops(struct request *request, uint64_t steps)
 {
     return !account_take(&request->account, steps) || request->memory.refused;
@@ -58,13 +58,13 @@ int request_budget_check_reply(struct request *request) TL_MUST_USE;
 int request_budget_check_growth_for(const struct api *api, struct slice what, struct arena *arena,
                                     struct problem *ret_problem) TL_MUST_USE;
 
-/* What the request does cannot be taken back: nothing is asked for any more, and nothing kept free. */
+/* The request has changed something: from now on it is not charged, and its reservations are released. */
 void request_budget_committed(struct request *request);
 
 /* The request is over. */
 void request_budget_end(struct request *request);
 
-/* What a text of JSON takes as a tree, at most: yyjson keeps 16 bytes for each value and name, and grows by halves. */
+/* Returns: the maximum size of a JSON text's tree: yyjson has 16 bytes for each value and name, and grows by halves. */
 size_t request_budget_of_json(struct slice text);
 
 #endif

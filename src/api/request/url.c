@@ -112,7 +112,7 @@ int url_decode(struct arena *arena, struct slice raw, bool plus_is_space, struct
     return 0;
 }
 
-static bool stays(unsigned char c)
+static bool is_unreserved(unsigned char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '-' ||
            c == '*' || c == '_';
@@ -123,7 +123,7 @@ void url_encode(struct buf *buf, struct slice text)
     static const char digits[] = "0123456789ABCDEF";
     for (size_t i = 0; i < text.len; i++) {
         unsigned char c = (unsigned char)text.data[i];
-        if (stays(c)) {
+        if (is_unreserved(c)) {
             buf_byte(buf, (char)c);
         } else if (c == ' ') {
             buf_byte(buf, '+');

@@ -24,7 +24,7 @@ struct workers {
 };
 
 /* Requires: the lock is held. Returns: the oldest request of a kind; NULL: none is queued. */
-static struct request *take(struct workers *workers, enum work_kind kind)
+static struct request *take_oldest(struct workers *workers, enum work_kind kind)
 {
     if (list_empty(&workers->queues[kind]))
         return NULL;
@@ -34,11 +34,11 @@ static struct request *take(struct workers *workers, enum work_kind kind)
     return request;
 }
 
-/* What a thread of a kind is for comes first, and short work is for all. */
-static struct request *choose(struct workers *workers, enum work_kind kind)
+/* A thread takes requests of its own kind first; threads of all kinds take short work. */
+static struct request *choose_request(struct workers *workers, enum work_kind kind)
 {
-    struct request *request = take(workers, kind);
-    return request != NULL || kind == WORK_SHORT ? request : take(workers, WORK_SHORT);
+    struct request *request = take_oldest(workers, kind);
+    return request != NULL || kind == WORK_SHORT ? request : take_oldest(workers, WORK_SHORT);
 }
 
 /* Takes the next request. Returns: NULL when the queue is empty and the workers end. */
@@ -47,7 +47,7 @@ static struct request *workers_take(struct workers *workers, enum work_kind kind
     struct request *request;
     pthread_mutex_lock(&workers->lock);
     workers->idle[kind]++;
-    while ((request = choose(workers, kind)) == NULL && !workers->stopping)
+    while ((request = choose_request(workers, kind)) == NULL && !workers->stopping)
         pthread_cond_wait(&workers->wakes[kind], &workers->lock);
     workers->idle[kind]--;
     pthread_mutex_unlock(&workers->lock);

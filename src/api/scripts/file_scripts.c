@@ -146,7 +146,7 @@ static struct command *make_command(struct file_scripts *scripts, char *const *n
 }
 
 /* Looks at the folder, and hands it over when it has changed. */
-static void look(struct file_scripts *scripts)
+static void look_at_folder(struct file_scripts *scripts)
 {
     struct arena arena = ARENA_INIT;
     char **names = arena_alloc(&arena, FILE_SCRIPTS_MAX * sizeof *names);
@@ -162,7 +162,7 @@ static void look(struct file_scripts *scripts)
     arena_deinit(&arena);
 }
 
-static void watch(void *context)
+static void watch_folder(void *context)
 {
     struct file_scripts *scripts = context;
     pthread_mutex_lock(&scripts->lock);
@@ -171,7 +171,7 @@ static void watch(void *context)
         if (scripts->stopping)
             break;
         pthread_mutex_unlock(&scripts->lock);
-        look(scripts);
+        look_at_folder(scripts);
         pthread_mutex_lock(&scripts->lock);
     }
     pthread_mutex_unlock(&scripts->lock);
@@ -195,9 +195,9 @@ int file_scripts_open(struct journal *journal, struct slice directory, struct fi
     arena_deinit(&arena);
     pthread_mutex_init(&scripts->lock, NULL);
     pthread_cond_init(&scripts->wake, NULL);
-    look(scripts);
+    look_at_folder(scripts);
     wait_until_done(scripts);
-    if (thread_start(&scripts->thread, "file-scripts", watch, scripts) != 0) {
+    if (thread_start(&scripts->thread, "file-scripts", watch_folder, scripts) != 0) {
         file_scripts_close(scripts);
         return TL_ERR_IO;
     }

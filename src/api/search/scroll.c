@@ -20,7 +20,7 @@
 
 struct scroll_job {
     bool other;               /* OpenSearch's form of the reply */
-    struct search_keep *keep; /* entered, or not in the table yet */
+    struct open_context *held; /* entered, or not in the table yet */
     struct slice id;
     uint64_t keep_alive_us;
     struct problem objection; /* of shards, to its time; else PROBLEM_NONE */
@@ -30,17 +30,17 @@ struct scroll_job {
     struct task_work work;
 };
 
-static void give_back(struct request *request, void *keep)
+static void give_back(struct request *request, void *held)
 {
-    search_keep_unref(request->api->searches, keep);
+    open_context_unref(request->api->searches, held);
 }
 
 /* The request owns it until it is settled; the table has a reference of its own. */
-static struct search_keep *new_keep(struct request *request, enum context_kind kind)
+static struct open_context *new_context(struct request *request, enum context_kind kind)
 {
-    struct search_keep *keep = search_keep_new(request->api->searches, kind);
-    request_own(request, give_back, keep);
-    return keep;
+    struct open_context *held = open_context_new(request->api->searches, kind);
+    request_own(request, give_back, held);
+    return held;
 }
 
 /*
@@ -50,7 +50,7 @@ static struct search_keep *new_keep(struct request *request, enum context_kind k
 static int reply_page(struct request *request, struct scroll_job *job, struct search_result *result)
 {
     struct json_writer writer;
-    struct search_call call = job->keep->call;
+    struct search_call call = job->held->call;
     bool first = job->id.data == NULL;
     if (call.legacy_1x && result->hit_count == 0 && !first)
         call.shard_count = 0; /* 1.x: no shard had anything left */
@@ -59,32 +59,32 @@ static int reply_page(struct request *request, struct scroll_job *job, struct se
     request->found_nothing = search_result_is_empty(result) && first;
     reply_begin(request, 200, &writer);
     search_write(&writer, &call, result, (uint64_t)(search_clock_us() - job->begun_us),
-                 job->last ? SLICE_NONE : job->keep->id, SLICE_NONE);
+                 job->last ? SLICE_NONE : job->held->id, SLICE_NONE);
     return REQUEST_DONE;
 }
 
 static int read_page(struct request *request, struct scroll_job *job)
 {
-    struct search_keep *keep = job->keep;
+    struct open_context *held = job->held;
     struct search_result result;
     struct arena arena = ARENA_INIT;
-    keep->call.context.memory = arena.guard = request->arena->guard;
-    keep->call.context.account = &request->account;
-    keep->call.context.arena = &arena; /* what binding makes is needed for this page only */
-    request->exchange->timestamp = keep->call.view.ts;
+    held->call.context.memory = arena.guard = request->arena->guard;
+    held->call.context.account = &request->account;
+    held->call.context.arena = &arena; /* what binding makes is needed for this page only */
+    request->exchange->timestamp = held->call.view.ts;
     int64_t begun_us = search_clock_us();
-    int r = search_next(&keep->call.context, &keep->call.search, keep->cursor, &result, &request->problem);
+    int r = search_next(&held->call.context, &held->call.search, held->cursor, &result, &request->problem);
     if (r == 0) {
-        slow_search(request, &keep->call, SLICE_NONE, result.total, begun_us);
-        search_call_note(&keep->call, begun_us);
+        slow_search(request, &held->call, SLICE_NONE, result.total, begun_us);
+        search_call_note(&held->call, begun_us);
         reply_page(request, job, &result);
     } else if (r == SEARCH_REFUSED)
-        search_keep_problem(request);
+        open_context_problem(request);
     search_result_deinit(&result);
     arena_deinit(&arena);
-    keep->call.context.memory = NULL;
-    keep->call.context.account = NULL;
-    keep->call.context.arena = keep->call.arena;
+    held->call.context.memory = NULL;
+    held->call.context.account = NULL;
+    held->call.context.arena = held->call.arena;
     return r;
 }
 
@@ -125,7 +125,7 @@ int scroll_check_size(enum dialect dialect, int32_t size, struct arena *arena, s
 /* What shards have against a scroll, found once it is known which they are. */
 static int check_page(struct request *request, const struct scroll_job *job)
 {
-    const struct search_call *call = &job->keep->call;
+    const struct search_call *call = &job->held->call;
     struct problem problem = job->objection;
     if (problem.type != PROBLEM_NONE) {
         /* to its time */
@@ -147,24 +147,24 @@ static int first_page(struct request *request)
 {
     struct scroll_job *job = request->context;
     struct searches *searches = request->api->searches;
-    int r = search_call_open(&job->keep->call, &request->problem);
+    int r = search_call_open(&job->held->call, &request->problem);
     bool added = false;
-    job->keep->call.context.no_types = request->form.compatible_8;
+    job->held->call.context.no_types = request->form.compatible_8;
     if (r == 0)
         r = check_page(request, job);
-    if (r == 0 && job->keep->call.legacy_1x && job->keep->call.search.size > 0) {
-        int64_t pages = (int64_t)job->keep->call.search.size * job->keep->call.shard_count; /* 1.x: a size a shard */
-        job->keep->call.search.size = pages > SEARCH_WINDOW_MAX ? SEARCH_WINDOW_MAX : (int32_t)pages;
+    if (r == 0 && job->held->call.legacy_1x && job->held->call.search.size > 0) {
+        int64_t pages = (int64_t)job->held->call.search.size * job->held->call.shard_count; /* 1.x: a size a shard */
+        job->held->call.search.size = pages > SEARCH_WINDOW_MAX ? SEARCH_WINDOW_MAX : (int32_t)pages;
     }
     if (r == 0)
         r = read_page(request, job);
     if (r == 0)
         r = commit_to_reply(request);
-    added = r == 0 && search_keep_add(searches, job->keep, job->keep_alive_us) == 0;
+    added = r == 0 && open_context_add(searches, job->held, job->keep_alive_us) == 0;
     if (r == 0 && !added)
         r = refuse_too_many(request);
     else if (r != 0)
-        r = search_outcome(request, &job->keep->call, r);
+        r = search_outcome(request, &job->held->call, r);
     task_work_end(&job->work);
     return r;
 }
@@ -173,11 +173,11 @@ static int first_page(struct request *request)
 static int scroll_ready(struct request *request)
 {
     struct scroll_job *job = request->context;
-    struct search_keep *keep = job->keep;
-    int r = search_keep_view(request, keep);
+    struct open_context *held = job->held;
+    int r = open_context_view(request, held);
     if (r == 0) {
         task_work_begin(request, &job->work, "indices:data/read/search",
-                        arena_printf(request->arena, "indices[%.*s], scroll", SLICE_ARG(keep->call.index)));
+                        arena_printf(request->arena, "indices[%.*s], scroll", SLICE_ARG(held->call.index)));
         return request_work(request, first_page);
     }
     return search_outcome(request, NULL, r);
@@ -185,14 +185,14 @@ static int scroll_ready(struct request *request)
 
 static int read_begin(struct request *request, struct scroll_job *job)
 {
-    struct search_call *call = &job->keep->call;
-    int r = search_keep_alive(request, request_param(request, "scroll"), "scroll", &job->keep_alive_us);
+    struct search_call *call = &job->held->call;
+    int r = open_context_keep_alive(request, request_param(request, "scroll"), "scroll", &job->keep_alive_us);
     if (r == REQUEST_REFUSED && slice_starts_with(request->problem.reason, SLICE_LIT("Keep alive"))) {
         job->objection = request->problem;
         r = 0;
     }
     if (r == 0)
-        r = search_call_init(request, &job->keep->arena, call);
+        r = search_call_init(request, &job->held->arena, call);
     if (r == 0)
         r = search_call_body(request, call, request_body(request), false);
     if (r == 0)
@@ -207,12 +207,12 @@ int scroll_begin(struct request *request)
     size_t count = 0;
     request->context = job;
     job->begun_us = search_clock_us();
-    job->keep = new_keep(request, CONTEXT_SCROLL);
-    job->keep->cursor = search_cursor_new();
+    job->held = new_context(request, CONTEXT_SCROLL);
+    job->held->cursor = search_cursor_new();
     int r = read_begin(request, job);
     if (r != 0)
         return r;
-    search_call_targets(request, &job->keep->call, &targets, &count);
+    search_call_targets(request, &job->held->call, &targets, &count);
     return request_read(request, targets, count, scroll_ready);
 }
 
@@ -311,22 +311,22 @@ static int read_next(struct request *request)
     struct scroll_job *job = request->context;
     struct searches *searches = request->api->searches;
     uint64_t number = 0;
-    int r = search_keep_enter(searches, CONTEXT_SCROLL, job->id, job->keep_alive_us, &job->keep, &number);
+    int r = open_context_enter(searches, CONTEXT_SCROLL, job->id, job->keep_alive_us, &job->held, &number);
     if (r == CONTEXT_BAD_ID)
         return refuse_id(request, job->id);
     if (r != 0) {
-        search_keep_missing(request, CONTEXT_SCROLL, job->id, number);
+        open_context_missing(request, CONTEXT_SCROLL, job->id, number);
         return REQUEST_REFUSED;
     }
     r = read_page(request, job);
-    r = r != 0 ? search_outcome(request, &job->keep->call, r) : commit_to_reply(request);
+    r = r != 0 ? search_outcome(request, &job->held->call, r) : commit_to_reply(request);
     if (r == REQUEST_REFUSED)
-        search_keep_problem(request); /* the context may be cleared, and end with this page */
+        open_context_problem(request); /* the context may be cleared, and end with this page */
     if (r != 0)
-        search_cursor_repeat(job->keep->cursor); /* for a repeated request */
-    search_keep_leave(searches, job->keep);
+        search_cursor_repeat(job->held->cursor); /* for a repeated request */
+    open_context_leave(searches, job->held);
     if (job->last && r == 0)
-        (void)search_keep_clear(searches, CONTEXT_SCROLL, job->id);
+        (void)open_context_clear(searches, CONTEXT_SCROLL, job->id);
     return r;
 }
 
@@ -364,7 +364,7 @@ int handle_scroll(struct request *request)
         r = request_bool(request, "rest_total_hits_as_int", &job->total_as_int);
     job->last = scroll.data == NULL;
     if (r == 0 && !job->last)
-        r = search_keep_alive(request, scroll, "scroll", &job->keep_alive_us);
+        r = open_context_keep_alive(request, scroll, "scroll", &job->keep_alive_us);
     if (r == 0)
         r = request_accept(request);
     if (r != 0)
@@ -372,8 +372,8 @@ int handle_scroll(struct request *request)
     job->id = count > 0 ? ids[0] : named_id(request);
     if (job->id.data == NULL)
         return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION, "Validation Failed: 1: scrollId is missing;");
-    r = search_keep_forward(request, CONTEXT_SCROLL, job->id);
-    return r != 0 ? r : search_keep_allow(request, CONTEXT_SCROLL, job->id, work_on);
+    r = open_context_forward(request, CONTEXT_SCROLL, job->id);
+    return r != 0 ? r : open_context_allow(request, CONTEXT_SCROLL, job->id, work_on);
 }
 
 /* --- Clearing ----------------------------------------------------------------------------------------------------- */
@@ -402,7 +402,7 @@ static struct slice body_for(struct request *request, const struct clearing *cle
     json_key(&writer, clearing->kind == CONTEXT_SCROLL ? "scroll_id" : "pit_id");
     json_begin(&writer, '[');
     for (size_t i = 0; i < clearing->id_count; i++)
-        if (search_keep_host(clearing->kind, clearing->ids[i]) == host) {
+        if (open_context_host(clearing->kind, clearing->ids[i]) == host) {
             json_string(&writer, clearing->ids[i]);
             any = true;
         }
@@ -477,13 +477,13 @@ int handle_scroll_clear(struct request *request)
                               "Validation Failed: 1: no scroll ids specified;");
     bool all = count == 1 && slice_is(ids[0], "_all");
     for (size_t i = 0; i < count && !all; i++)
-        if (!search_keep_is_id(CONTEXT_SCROLL, ids[i]))
+        if (!open_context_is_id(CONTEXT_SCROLL, ids[i]))
             return refuse_id(request, ids[i]);
     if ((r = commit_to_reply(request)) != 0)
         return r;
     *clearing = (struct clearing){.kind = CONTEXT_SCROLL, .ids = ids, .id_count = count, .all = all};
     for (size_t i = 0; i < count; i++)
-        clearing->freed += search_keep_clear(request->api->searches, CONTEXT_SCROLL, all ? SLICE_LIT("") : ids[i]);
+        clearing->freed += open_context_clear(request->api->searches, CONTEXT_SCROLL, all ? SLICE_LIT("") : ids[i]);
     return clear_elsewhere(request, clearing, scrolls_cleared);
 }
 
@@ -492,24 +492,24 @@ int handle_scroll_clear(struct request *request)
 static int pit_ready(struct request *request)
 {
     struct scroll_job *job = request->context;
-    struct search_keep *keep = job->keep;
+    struct open_context *held = job->held;
     struct json_writer writer;
-    int r = search_keep_view(request, keep);
+    int r = open_context_view(request, held);
     if (r == 0)
-        r = search_call_open(&keep->call, &request->problem);
+        r = search_call_open(&held->call, &request->problem);
     if (r == 0)
         r = commit_to_reply(request);
     if (r != 0)
         r = search_outcome(request, NULL, r);
-    else if (search_keep_add(request->api->searches, keep, job->keep_alive_us) != 0)
+    else if (open_context_add(request->api->searches, held, job->keep_alive_us) != 0)
         r = refuse_too_many(request);
     if (r == 0) {
         reply_begin(request, 200, &writer);
         json_begin(&writer, '{');
         json_key(&writer, job->other ? "pit_id" : "id");
-        json_string(&writer, keep->id);
+        json_string(&writer, held->id);
         if (job->other) {
-            search_write_shards(&writer, &keep->call);
+            search_write_shards(&writer, &held->call);
             json_key(&writer, "creation_time");
             json_u64(&writer, request->view.ts / TL_MS);
         }
@@ -529,15 +529,15 @@ static int open_pit(struct request *request, bool other)
     if (keep_alive.data == NULL)
         return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION,
                               "Validation Failed: 1: [keep_alive] is not specified;");
-    job->keep = new_keep(request, CONTEXT_PIT);
-    int r = search_keep_alive(request, keep_alive, "keep_alive", &job->keep_alive_us);
+    job->held = new_context(request, CONTEXT_PIT);
+    int r = open_context_keep_alive(request, keep_alive, "keep_alive", &job->keep_alive_us);
     if (r == 0)
-        r = search_call_init(request, &job->keep->arena, &job->keep->call);
+        r = search_call_init(request, &job->held->arena, &job->held->call);
     if (r == 0)
         r = request_accept(request);
     if (r != 0)
         return r;
-    search_call_targets(request, &job->keep->call, &targets, &count);
+    search_call_targets(request, &job->held->call, &targets, &count);
     return request_read(request, targets, count, pit_ready);
 }
 
@@ -565,7 +565,7 @@ static void write_closed(struct json_writer *writer, struct slice id, bool close
 static struct host_ask *asked_for(const struct clearing *clearing, struct slice id)
 {
     for (size_t i = 0; i < clearing->ask_count; i++)
-        if (clearing->asks[i].node->number == search_keep_host(clearing->kind, id))
+        if (clearing->asks[i].node->number == open_context_host(clearing->kind, id))
             return &clearing->asks[i];
     return NULL;
 }
@@ -582,12 +582,12 @@ static int pits_closed(struct request *request)
     json_key(&writer, "pits");
     json_begin(&writer, '[');
     if (clearing->all)
-        search_keep_clear(searches, CONTEXT_PIT, SLICE_LIT(""));
+        open_context_clear(searches, CONTEXT_PIT, SLICE_LIT(""));
     for (size_t i = 0; i < clearing->id_count; i++) {
         struct slice id = clearing->ids[i];
         struct host_ask *ask = asked_for(clearing, id);
         if (ask == NULL)
-            write_closed(&writer, id, search_keep_clear(searches, CONTEXT_PIT, id) > 0);
+            write_closed(&writer, id, open_context_clear(searches, CONTEXT_PIT, id) > 0);
         else if (host_ask_json(request, ask) == NULL)
             write_closed(&writer, id, false);
     }
@@ -638,9 +638,9 @@ int handle_pit_close(struct request *request)
     yyjson_val *id = json_get_lit(doc.root, "id");
     if (!yyjson_is_str(id))
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "point in time id is not provided");
-    if ((r = search_keep_forward(request, CONTEXT_PIT, json_slice(id))) != 0)
+    if ((r = open_context_forward(request, CONTEXT_PIT, json_slice(id))) != 0)
         return r;
     if ((r = commit_to_reply(request)) != 0)
         return r;
-    return reply_cleared(request, search_keep_clear(request->api->searches, CONTEXT_PIT, json_slice(id)), true);
+    return reply_cleared(request, open_context_clear(request->api->searches, CONTEXT_PIT, json_slice(id)), true);
 }

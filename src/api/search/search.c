@@ -24,8 +24,8 @@ enum {
 
 struct search_job {
     struct search_call call;
-    struct search_keep *scroll; /* begins one; NULL: not a scroll */
-    struct search_keep *pit;    /* reads in one, entered; NULL: not */
+    struct open_context *scroll; /* begins one; NULL: not a scroll */
+    struct open_context *pit;    /* reads in one, entered; NULL: not */
     uint64_t keep_alive_us;
     int64_t begun_us;
     struct task_work work; /* while it is long */
@@ -54,7 +54,7 @@ static int reply_search(struct request *request, struct search_job *job, const s
 static void leave_pit(struct request *request, struct search_job *job)
 {
     if (job->pit != NULL)
-        search_keep_leave(request->api->searches, tl_steal(job->pit));
+        open_context_leave(request->api->searches, tl_steal(job->pit));
 }
 
 static int run_search(struct request *request, bool short_only)
@@ -135,15 +135,15 @@ static int enter_pit(struct request *request, struct search_job *job)
     if (job->call.routing.data != NULL)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[routing] cannot be used with point in time");
     if (search->pit_keep_alive.data != NULL) {
-        int r = search_keep_alive(request, search->pit_keep_alive, "keep_alive", &keep_alive);
+        int r = open_context_keep_alive(request, search->pit_keep_alive, "keep_alive", &keep_alive);
         if (r != 0)
             return r;
     }
-    int r = search_keep_enter(request->api->searches, CONTEXT_PIT, search->pit_id, keep_alive, &job->pit, &number);
+    int r = open_context_enter(request->api->searches, CONTEXT_PIT, search->pit_id, keep_alive, &job->pit, &number);
     if (r == CONTEXT_BAD_ID)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "invalid id: [%.*s]", SLICE_ARG(search->pit_id));
     if (r != 0) {
-        search_keep_missing(request, CONTEXT_PIT, search->pit_id, number);
+        open_context_missing(request, CONTEXT_PIT, search->pit_id, number);
         return REQUEST_REFUSED;
     }
     job->call.index = job->pit->call.index;
@@ -192,14 +192,14 @@ int handle_search(struct request *request)
         return r;
     if (job->call.search.pit_id.data == NULL)
         return begin_read(request, &job->call, search_ready);
-    if ((r = search_keep_forward(request, CONTEXT_PIT, job->call.search.pit_id)) != 0)
+    if ((r = open_context_forward(request, CONTEXT_PIT, job->call.search.pit_id)) != 0)
         return r;
     /* It was not known, and not locked, when the point in time was opened. */
     if (request->transaction.len > 0 && request->query == NULL && job->call.refers.count > 0)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
                               "inside a transaction a search in a point in time can neither look up the values of a "
                               "[terms] query nor run stored scripts: name the indices in place of the [pit]");
-    return search_keep_allow(request, CONTEXT_PIT, job->call.search.pit_id, search_in_pit);
+    return open_context_allow(request, CONTEXT_PIT, job->call.search.pit_id, search_in_pit);
 }
 
 /* --- _count ------------------------------------------------------------------------------------------------------- */

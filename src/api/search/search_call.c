@@ -27,7 +27,7 @@ int64_t search_clock_us(void)
     return (int64_t)clock_boot_us();
 }
 
-static struct slice keep(struct search_call *call, struct slice text)
+static struct slice keep_text(struct search_call *call, struct slice text)
 {
     return text.data == NULL ? SLICE_NONE : arena_copy(call->arena, text);
 }
@@ -36,9 +36,9 @@ int search_call_init(struct request *request, struct arena *arena, struct search
 {
     bool throttled = false;
     *ret_call = (struct search_call){.arena = arena, .api = request->api, .dialect = request->dialect};
-    ret_call->index = keep(ret_call, request_part(request, PART_INDEX));
-    ret_call->types = keep(ret_call, request_part(request, PART_TYPE));
-    ret_call->routing = keep(ret_call, request_param(request, "routing"));
+    ret_call->index = keep_text(ret_call, request_part(request, PART_INDEX));
+    ret_call->types = keep_text(ret_call, request_part(request, PART_TYPE));
+    ret_call->routing = keep_text(ret_call, request_param(request, "routing"));
     search_request_init(&ret_call->search);
     int r = index_options_read(request, &CATALOG_OPTIONS_DEFAULT, &ret_call->options);
     return r == 0 ? request_bool(request, "ignore_throttled", &throttled) : r;
@@ -117,7 +117,7 @@ static int refuse_list(struct request *request, struct search_call *call)
 }
 
 /* 7.10 reads the first value, then refuses a token that follows it. Returns: 0; REQUEST_REFUSED. */
-static int refuse_behind(struct request *request, struct search_call *call, struct slice body)
+static int refuse_trailing(struct request *request, struct search_call *call, struct slice body)
 {
     size_t at = location_first_value(body).len, line, column;
     while (at < body.len && location_is_blank(slice_make(body.data + at, 1)))
@@ -183,7 +183,7 @@ int search_call_body(struct request *request, struct search_call *call, struct s
     if (count && call->dialect == DIALECT_7)
         body = location_first_value(body);
     int r = json_parse(call->arena, arena_copy(call->arena, body), call->dialect, 0, doc, &request->problem);
-    if (r > 0 && call->dialect == DIALECT_7 && !count && refuse_behind(request, call, body) != 0)
+    if (r > 0 && call->dialect == DIALECT_7 && !count && refuse_trailing(request, call, body) != 0)
         return REQUEST_REFUSED;
     if (r < 0)
         return tl_trace(r);
@@ -199,8 +199,8 @@ int search_call_body(struct request *request, struct search_call *call, struct s
 
 int search_call_lucene(struct request *request, struct search_call *call)
 {
-    struct lucene_options options = {.default_field = keep(call, request_param(request, "df")),
-                                     .analyzer = keep(call, request_param(request, "analyzer"))};
+    struct lucene_options options = {.default_field = keep_text(call, request_param(request, "df")),
+                                     .analyzer = keep_text(call, request_param(request, "analyzer"))};
     struct slice operator= request_param(request, "default_operator");
     struct slice q = request_param(request, "q");
     options.lenient_given = request_param(request, "lenient").data != NULL;
@@ -324,7 +324,7 @@ static const struct slice *keep_all(struct search_call *call, const struct slice
 {
     struct slice *kept = arena_alloc(call->arena, (count + 1) * sizeof *kept);
     for (size_t i = 0; i < count; i++)
-        kept[i] = keep(call, items[i]);
+        kept[i] = keep_text(call, items[i]);
     return kept;
 }
 
@@ -345,8 +345,8 @@ static int read_source(struct request *request, struct search_call *call)
 static int read_fields(struct request *request, struct search_call *call)
 {
     struct search_request *search = &call->search;
-    struct slice stored = keep(call, request_param(request, "stored_fields"));
-    struct slice docvalues = keep(call, request_param(request, "docvalue_fields"));
+    struct slice stored = keep_text(call, request_param(request, "stored_fields"));
+    struct slice docvalues = keep_text(call, request_param(request, "docvalue_fields"));
     struct slice *names = NULL;
     if (stored.data != NULL) {
         search->stored_field_count = search_request_split(call->arena, stored, &search->stored_fields);
@@ -393,7 +393,7 @@ static int read_idle(struct request *request)
 int search_call_options(struct request *request, struct search_call *call, bool scan)
 {
     struct query_parser parser = parser_of(call, request, NULL);
-    struct slice sort = keep(call, request_param(request, "sort"));
+    struct slice sort = keep_text(call, request_param(request, "sort"));
     int r;
     if (call->search.pit_id.data != NULL && call->index.data != NULL)
         return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION,
@@ -453,8 +453,8 @@ static int find_stored(const struct search_call *call, struct arena *arena, stru
     return 0;
 }
 
-static int compile(void *user, const struct query_script *asked, int script_context, struct script **ret_script,
-                   struct arena *arena, struct problem *ret_problem)
+static int compile_script(void *user, const struct query_script *asked, int script_context, struct script **ret_script,
+                          struct arena *arena, struct problem *ret_problem)
 {
     struct search_call *call = user;
     struct query_script spec = *asked;
@@ -694,7 +694,7 @@ int search_call_open(struct search_call *call, struct problem *ret_problem)
                                             .account = budget_account(call->arena->guard),
                                             .typed_keys = call->typed_keys,
                                             .total_as_int = call->total_as_int,
-                                            .compile = compile,
+                                            .compile = compile_script,
                                             .compile_user = call};
     call->context.index_count = 0;
     for (size_t i = 0; i < count; i++) {
@@ -757,7 +757,7 @@ static void wrap_for_shards(const struct search_call *call, const struct problem
 }
 
 /* The account is over. That it was cancelled is said as by Elasticsearch, whatever else is found out on the way. */
-static int cancelled(struct request *request, const struct search_call *call)
+static int refuse_cancelled(struct request *request, const struct search_call *call)
 {
     (void)account_poll(&request->account);
     int r = request_budget_refuse(request);
@@ -774,7 +774,7 @@ int search_outcome(struct request *request, const struct search_call *call, int 
     if (outcome == SEARCH_TOO_OLD)
         return request_refuse(request, PROBLEM_TIMESTAMP_TOO_OLD, "the history that this search reads is gone");
     if (outcome == SEARCH_CANCELLED)
-        return cancelled(request, call);
+        return refuse_cancelled(request, call);
     return outcome > 0 ? REQUEST_REFUSED : outcome;
 }
 

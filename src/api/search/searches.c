@@ -61,103 +61,103 @@ int searches_compile(struct searches *searches, int lang, int script_context, st
 
 /* --- One context -------------------------------------------------------------------------------------------------- */
 
-struct search_keep *search_keep_new(struct searches *searches, enum context_kind kind)
+struct open_context *open_context_new(struct searches *searches, enum context_kind kind)
 {
-    struct search_keep *keep = mem_zalloc(sizeof *keep);
-    keep->kind = kind;
-    keep->arena = ARENA_INIT;
-    keep->references = 1;
-    pthread_mutex_init(&keep->busy, NULL);
+    struct open_context *held = mem_zalloc(sizeof *held);
+    held->kind = kind;
+    held->arena = ARENA_INIT;
+    held->references = 1;
+    pthread_mutex_init(&held->busy, NULL);
     pthread_mutex_lock(&searches->lock);
-    keep->number = ++searches->last_number;
+    held->number = ++searches->last_number;
     pthread_mutex_unlock(&searches->lock);
-    struct slice random = id_random(&searches->api->ids, &keep->arena);
+    struct slice random = id_random(&searches->api->ids, &held->arena);
     char host[HOST_DIGITS + 1] = "";
     uint16_t number = journal_host_number(searches->api->journal);
     if (number != 0)
         snprintf(host, sizeof host, "%04x", number);
-    keep->id = arena_printf(&keep->arena, "%s%s%08" PRIx64 "%.*s", kind == CONTEXT_SCROLL ? "scroll" : "pit", host,
-                            keep->number, SLICE_ARG(random));
-    return keep;
+    held->id = arena_printf(&held->arena, "%s%s%08" PRIx64 "%.*s", kind == CONTEXT_SCROLL ? "scroll" : "pit", host,
+                            held->number, SLICE_ARG(random));
+    return held;
 }
 
-static void keep_free(struct searches *searches, struct search_keep *keep)
+static void context_free(struct searches *searches, struct open_context *held)
 {
-    if (keep->call.view.ts != 0)
-        journal_unpin(searches->api->journal, keep->call.view.ts);
-    catalog_unref(keep->call.catalog);
-    core_overlay_unref(keep->overlay);
-    search_cursor_free(keep->cursor);
-    pthread_mutex_destroy(&keep->busy);
-    arena_deinit(&keep->arena);
-    mem_free(keep);
+    if (held->call.view.ts != 0)
+        journal_unpin(searches->api->journal, held->call.view.ts);
+    catalog_unref(held->call.catalog);
+    core_overlay_unref(held->overlay);
+    search_cursor_free(held->cursor);
+    pthread_mutex_destroy(&held->busy);
+    arena_deinit(&held->arena);
+    mem_free(held);
 }
 
-void search_keep_unref(struct searches *searches, struct search_keep *keep)
+void open_context_unref(struct searches *searches, struct open_context *held)
 {
     pthread_mutex_lock(&searches->lock);
-    bool last = --keep->references == 0;
+    bool last = --held->references == 0;
     pthread_mutex_unlock(&searches->lock);
     if (last)
-        keep_free(searches, keep);
+        context_free(searches, held);
 }
 
 /* The bytes that it holds in addition to its view, its request included. Requires: no thread reads from it. */
-static size_t bytes_of(const struct search_keep *keep)
+static size_t bytes_of(const struct open_context *held)
 {
-    return arena_held(&keep->arena) + (keep->cursor != NULL ? search_cursor_bytes(keep->cursor) : 0) +
-           (keep->overlay != NULL ? overlay_bytes(keep->overlay) : 0);
+    return arena_held(&held->arena) + (held->cursor != NULL ? search_cursor_bytes(held->cursor) : 0) +
+           (held->overlay != NULL ? overlay_bytes(held->overlay) : 0);
 }
 
 /* Counts a context that was opened, or has ended, with each index that it reads. */
-static void note_context(const struct search_keep *keep, bool ends)
+static void note_context(const struct open_context *held, bool ends)
 {
-    const struct search_context *context = &keep->call.context;
-    bool scroll = keep->kind == CONTEXT_SCROLL;
+    const struct search_context *context = &held->call.context;
+    bool scroll = held->kind == CONTEXT_SCROLL;
     for (size_t i = 0; i < context->index_count; i++) {
-        const struct catalog_index *index = catalog_index_by_number(keep->call.catalog, context->indices[i].number);
+        const struct catalog_index *index = catalog_index_by_number(held->call.catalog, context->indices[i].number);
         if (!ends) {
             catalog_index_count_stat(index, scroll ? INDEX_STAT_SCROLLS_OPENED : INDEX_STAT_PITS_OPENED, 1);
             continue;
         }
         catalog_index_count_stat(index, scroll ? INDEX_STAT_SCROLLS_ENDED : INDEX_STAT_PITS_ENDED, 1);
         if (scroll)
-            catalog_index_count_stat(index, INDEX_STAT_SCROLL_US, (uint64_t)search_clock_us() - keep->opened_us);
+            catalog_index_count_stat(index, INDEX_STAT_SCROLL_US, (uint64_t)search_clock_us() - held->opened_us);
     }
 }
 
 /* Requires: the lock is held. The table's reference passes to the caller. */
-static void take_out(struct searches *searches, struct search_keep *keep)
+static void take_out(struct searches *searches, struct open_context *held)
 {
-    list_remove(&keep->link);
-    keep->listed = false;
-    note_context(keep, true);
-    searches->counts[keep->kind]--;
-    searches->bytes -= keep->bytes;
-    budget_tally(BUDGET_CONTEXTS, -(ptrdiff_t)keep->bytes);
-    keep->bytes = 0;
+    list_remove(&held->link);
+    held->listed = false;
+    note_context(held, true);
+    searches->counts[held->kind]--;
+    searches->bytes -= held->bytes;
+    budget_tally(BUDGET_CONTEXTS, -(ptrdiff_t)held->bytes);
+    held->bytes = 0;
 }
 
 /* --- The table ---------------------------------------------------------------------------------------------------- */
 
-int search_keep_add(struct searches *searches, struct search_keep *keep, uint64_t keep_alive_us)
+int open_context_add(struct searches *searches, struct open_context *held, uint64_t keep_alive_us)
 {
-    size_t limit = keep->kind == CONTEXT_SCROLL ? CONTEXTS_SCROLL_MAX : CONTEXTS_PIT_MAX;
+    size_t limit = held->kind == CONTEXT_SCROLL ? CONTEXTS_SCROLL_MAX : CONTEXTS_PIT_MAX;
     int r = CONTEXT_TOO_MANY;
     pthread_mutex_lock(&searches->lock);
-    keep->bytes = bytes_of(keep);
-    if (searches->counts[keep->kind] < limit && searches->bytes + keep->bytes <= CONTEXTS_BYTES_MAX &&
+    held->bytes = bytes_of(held);
+    if (searches->counts[held->kind] < limit && searches->bytes + held->bytes <= CONTEXTS_BYTES_MAX &&
         !searches->closed) {
-        searches->bytes += keep->bytes;
-        budget_tally(BUDGET_CONTEXTS, (ptrdiff_t)keep->bytes);
-        searches->counts[keep->kind]++;
-        keep->references++;
-        keep->keep_alive_us = keep_alive_us;
-        keep->opened_us = (uint64_t)search_clock_us();
-        keep->expires_us = keep->opened_us + keep_alive_us;
-        note_context(keep, false);
-        list_append(&searches->contexts, &keep->link);
-        keep->listed = true;
+        searches->bytes += held->bytes;
+        budget_tally(BUDGET_CONTEXTS, (ptrdiff_t)held->bytes);
+        searches->counts[held->kind]++;
+        held->references++;
+        held->keep_alive_us = keep_alive_us;
+        held->opened_us = (uint64_t)search_clock_us();
+        held->expires_us = held->opened_us + keep_alive_us;
+        note_context(held, false);
+        list_append(&searches->contexts, &held->link);
+        held->listed = true;
         r = 0;
     }
     pthread_mutex_unlock(&searches->lock);
@@ -186,108 +186,108 @@ static bool parse_id(enum context_kind kind, struct slice id, uint64_t *ret_host
     return parse_digits(at + (id.len - alone), NUMBER_DIGITS, ret_number);
 }
 
-uint16_t search_keep_host(enum context_kind kind, struct slice id)
+uint16_t open_context_host(enum context_kind kind, struct slice id)
 {
     uint64_t host, number;
     return parse_id(kind, id, &host, &number) ? (uint16_t)host : 0;
 }
 
-int search_keep_forward(struct request *request, enum context_kind kind, struct slice id)
+int open_context_forward(struct request *request, enum context_kind kind, struct slice id)
 {
-    return request_forward_to(request, search_keep_host(kind, id));
+    return request_forward_to(request, open_context_host(kind, id));
 }
 
 /* Requires: the lock is held. */
-static struct search_keep *find_context(struct searches *searches, enum context_kind kind, struct slice id)
+static struct open_context *find_context(struct searches *searches, enum context_kind kind, struct slice id)
 {
     list_for_each(link, &searches->contexts)
     {
-        struct search_keep *keep = list_entry(link, struct search_keep, link);
-        if (keep->kind == kind && slice_equal(keep->id, id))
-            return keep;
+        struct open_context *held = list_entry(link, struct open_context, link);
+        if (held->kind == kind && slice_equal(held->id, id))
+            return held;
     }
     return NULL;
 }
 
-bool search_keep_is_id(enum context_kind kind, struct slice id)
+bool open_context_is_id(enum context_kind kind, struct slice id)
 {
     uint64_t host, number;
     return parse_id(kind, id, &host, &number);
 }
 
 /* Returns: whether the keep-alive of a context is over, and no request reads in it: the table has one reference. */
-static bool is_expired(const struct search_keep *keep, const void *what)
+static bool is_expired(const struct open_context *held, const void *what)
 {
-    return keep->references == 1 && keep->expires_us < *(const uint64_t *)what;
+    return held->references == 1 && held->expires_us < *(const uint64_t *)what;
 }
 
-int search_keep_enter(struct searches *searches, enum context_kind kind, struct slice id, uint64_t keep_alive_us,
-                      struct search_keep **ret_keep, uint64_t *ret_number)
+int open_context_enter(struct searches *searches, enum context_kind kind, struct slice id, uint64_t keep_alive_us,
+                       struct open_context **ret_context, uint64_t *ret_number)
 {
     uint64_t host;
     if (!parse_id(kind, id, &host, ret_number))
         return CONTEXT_BAD_ID;
     uint64_t now = (uint64_t)search_clock_us();
     pthread_mutex_lock(&searches->lock);
-    struct search_keep *keep = find_context(searches, kind, id);
-    if (keep != NULL && is_expired(keep, &now))
-        keep = NULL; /* the reaper has not come by yet */
-    if (keep != NULL) {
-        keep->references++;
-        keep->keep_alive_us = keep_alive_us > 0 ? keep_alive_us : keep->keep_alive_us;
+    struct open_context *held = find_context(searches, kind, id);
+    if (held != NULL && is_expired(held, &now))
+        held = NULL; /* the reaper has not removed it yet */
+    if (held != NULL) {
+        held->references++;
+        held->keep_alive_us = keep_alive_us > 0 ? keep_alive_us : held->keep_alive_us;
     }
     pthread_mutex_unlock(&searches->lock);
-    if (keep == NULL)
+    if (held == NULL)
         return CONTEXT_MISSING;
     if (kind == CONTEXT_SCROLL)
-        pthread_mutex_lock(&keep->busy);
-    *ret_keep = keep;
+        pthread_mutex_lock(&held->busy);
+    *ret_context = held;
     return 0;
 }
 
 /* Requires: the lock is held. Counts the bytes of a context again, unless it is out of the table. */
-static void weigh(struct searches *searches, struct search_keep *keep, size_t bytes)
+static void count_context_bytes(struct searches *searches, struct open_context *held, size_t bytes)
 {
-    if (!keep->listed)
+    if (!held->listed)
         return;
-    searches->bytes = searches->bytes - keep->bytes + bytes;
-    budget_tally(BUDGET_CONTEXTS, (ptrdiff_t)bytes - (ptrdiff_t)keep->bytes);
-    keep->bytes = bytes;
+    searches->bytes = searches->bytes - held->bytes + bytes;
+    budget_tally(BUDGET_CONTEXTS, (ptrdiff_t)bytes - (ptrdiff_t)held->bytes);
+    held->bytes = bytes;
 }
 
-void search_keep_leave(struct searches *searches, struct search_keep *keep)
+void open_context_leave(struct searches *searches, struct open_context *held)
 {
-    size_t bytes = bytes_of(keep);
-    if (keep->kind == CONTEXT_SCROLL)
-        pthread_mutex_unlock(&keep->busy);
+    size_t bytes = bytes_of(held);
+    if (held->kind == CONTEXT_SCROLL)
+        pthread_mutex_unlock(&held->busy);
     pthread_mutex_lock(&searches->lock);
-    keep->expires_us = (uint64_t)search_clock_us() + keep->keep_alive_us;
-    weigh(searches, keep, bytes);
+    held->expires_us = (uint64_t)search_clock_us() + held->keep_alive_us;
+    count_context_bytes(searches, held, bytes);
     pthread_mutex_unlock(&searches->lock);
-    search_keep_unref(searches, keep);
+    open_context_unref(searches, held);
 }
 
-/* Takes out what `ends` says, and lets go of it once the lock is free. Returns: the shards they held. */
-static size_t clear(struct searches *searches, bool (*ends)(const struct search_keep *keep, const void *what),
-                    const void *what)
+/* Removes the contexts for which `ends` returns true, and unreferences them without the lock. Returns: their shards. */
+static size_t clear_contexts(struct searches *searches, bool (*ends)(const struct open_context *held, const void *what),
+                             const void *what)
 {
     struct list ended = LIST_INIT(ended);
     size_t shards = 0;
     pthread_mutex_lock(&searches->lock);
     list_for_each_safe(link, following, &searches->contexts)
     {
-        struct search_keep *keep = list_entry(link, struct search_keep, link);
-        if (ends(keep, what)) {
-            take_out(searches, keep);
-            list_append(&ended, &keep->link);
-            shards += keep->call.shard_count > 0 ? keep->call.shard_count : 1;
+        struct open_context *held = list_entry(link, struct open_context, link);
+        if (ends(held, what)) {
+            take_out(searches, held);
+            list_append(&ended, &held->link);
+            shards += held->call.shard_count > 0 ? held->call.shard_count : 1;
         }
     }
     pthread_mutex_unlock(&searches->lock);
     list_for_each_safe(link, following, &ended)
     {
         list_remove(link);
-        search_keep_unref(searches, list_entry(link, struct search_keep, link));
+        open_context_unref(searches, list_entry(link, struct open_context, link));
     }
     return shards;
 }
@@ -297,34 +297,34 @@ struct named {
     struct slice id;
 };
 
-static bool is_named(const struct search_keep *keep, const void *what)
+static bool is_named(const struct open_context *held, const void *what)
 {
     const struct named *named = what;
-    return keep->kind == named->kind && (named->id.len == 0 || slice_equal(keep->id, named->id));
+    return held->kind == named->kind && (named->id.len == 0 || slice_equal(held->id, named->id));
 }
 
-size_t search_keep_clear(struct searches *searches, enum context_kind kind, struct slice id)
+size_t open_context_clear(struct searches *searches, enum context_kind kind, struct slice id)
 {
     struct named named = {kind, id};
-    return clear(searches, is_named, &named);
+    return clear_contexts(searches, is_named, &named);
 }
 
-static bool is_any(const struct search_keep *keep, const void *what)
+static bool is_any(const struct open_context *held, const void *what)
 {
     (void)what;
-    return keep != NULL;
+    return held != NULL;
 }
 
 /* --- Of transactions ---------------------------------------------------------------------------------------------- */
 
-int search_keep_view(struct request *request, struct search_keep *keep)
+int open_context_view(struct request *request, struct open_context *held)
 {
     if (journal_pin(request->api->journal, request->view.ts) != 0)
         return SEARCH_TOO_OLD;
-    keep->call.view = request->view;
-    keep->call.catalog = catalog_ref(request->catalog);
-    keep->transaction = arena_copy(&keep->arena, request->transaction);
-    keep->overlay = tl_steal(request->overlay);
+    held->call.view = request->view;
+    held->call.catalog = catalog_ref(request->catalog);
+    held->transaction = arena_copy(&held->arena, request->transaction);
+    held->overlay = tl_steal(request->overlay);
     return 0;
 }
 
@@ -333,10 +333,10 @@ static bool find_owner(struct request *request, enum context_kind kind, struct s
 {
     struct searches *searches = request->api->searches;
     pthread_mutex_lock(&searches->lock);
-    const struct search_keep *keep = find_context(searches, kind, id);
-    bool found = keep != NULL;
+    const struct open_context *held = find_context(searches, kind, id);
+    bool found = held != NULL;
     if (found)
-        *ret_transaction = arena_copy(request->arena, keep->transaction);
+        *ret_transaction = arena_copy(request->arena, held->transaction);
     pthread_mutex_unlock(&searches->lock);
     return found;
 }
@@ -347,7 +347,7 @@ static int owner_lives(struct request *request, struct command *command)
     return request->next(request);
 }
 
-int search_keep_allow(struct request *request, enum context_kind kind, struct slice id, request_handler *then)
+int open_context_allow(struct request *request, enum context_kind kind, struct slice id, request_handler *then)
 {
     struct slice owner = SLICE_NONE;
     if (!find_owner(request, kind, id, &owner) || (owner.len == 0 && request->transaction.len == 0))
@@ -378,7 +378,7 @@ static void reaper_main(void *user)
         (void)clock_wait(&searches->wake, &searches->lock, clock_boot_us() + REAP_EVERY_US);
         pthread_mutex_unlock(&searches->lock);
         uint64_t now = (uint64_t)search_clock_us();
-        clear(searches, is_expired, &now);
+        clear_contexts(searches, is_expired, &now);
         tasks_beat(searches->tasks, now);
         searches->each_second(searches->api);
         pthread_mutex_lock(&searches->lock);
@@ -413,9 +413,9 @@ void searches_close(struct searches *searches)
     searches->stopping = true;
     pthread_cond_broadcast(&searches->wake);
     pthread_mutex_unlock(&searches->lock);
-    thread_join(&searches->reaper); /* it looks at tasks, too */
+    thread_join(&searches->reaper); /* it checks tasks, too */
     tasks_free(searches->tasks);
-    clear(searches, is_any, NULL);
+    clear_contexts(searches, is_any, NULL);
     script_cache_free(searches->scripts);
     pthread_cond_destroy(&searches->wake);
     pthread_mutex_destroy(&searches->script_lock);
@@ -433,7 +433,7 @@ void searches_stop(struct searches *searches)
     pthread_mutex_lock(&searches->lock);
     searches->closed = true;
     pthread_mutex_unlock(&searches->lock);
-    clear(searches, is_any, NULL);
+    clear_contexts(searches, is_any, NULL);
     tasks_stop(searches->tasks, false);
 }
 
@@ -494,7 +494,7 @@ static const char *java_time(struct arena *arena, uint64_t us)
     return arena_printf(arena, "%" PRIu64 "micros", us).data;
 }
 
-int search_keep_alive(struct request *request, struct slice text, const char *setting, uint64_t *ret_us)
+int open_context_keep_alive(struct request *request, struct slice text, const char *setting, uint64_t *ret_us)
 {
     uint64_t limit = CONTEXT_KEEP_ALIVE_MAX_US;
     int64_t us = 0;
@@ -518,10 +518,10 @@ int search_keep_alive(struct request *request, struct slice text, const char *se
     return 0;
 }
 
-void search_keep_missing(struct request *request, enum context_kind kind, struct slice id, uint64_t number)
+void open_context_missing(struct request *request, enum context_kind kind, struct slice id, uint64_t number)
 {
     struct problem *cause = arena_alloc(request->arena, sizeof *cause);
-    bool gone = search_keep_host(kind, id) != journal_host_number(request->api->journal);
+    bool gone = open_context_host(kind, id) != journal_host_number(request->api->journal);
     problem_set(cause, request->arena, PROBLEM_SEARCH_CONTEXT_MISSING, "No search context found for id [%" PRIu64 "]%s",
                 number, gone ? ": the host that had it is out of the cluster" : "");
     request_refuse(request, PROBLEM_SEARCH_PHASE_EXECUTION, "all shards failed");
@@ -534,7 +534,7 @@ void search_keep_missing(struct request *request, enum context_kind kind, struct
                     problem_name(cause->type), SLICE_ARG(cause->reason));
 }
 
-void search_keep_problem(struct request *request)
+void open_context_problem(struct request *request)
 {
     struct problem problem = request->problem;
     problem_copy(&request->problem, &problem, request->arena);

@@ -27,18 +27,18 @@ struct tasks;
  * what else has no user left. Returns: 0, TL_ERR_IO. Owns: the caller; searches_close.
  */
 int searches_open(struct api *api, void (*each_second)(struct api *api), struct searches **ret_searches) TL_MUST_USE;
-/* Requires: no request is at work. NULL is fine. */
+/* Requires: no request is being handled. NULL is allowed. */
 void searches_close(struct searches *searches);
 struct tasks *searches_tasks(struct searches *searches);
 
 /* The server stops: contexts end, and so do tasks without a waiting request. Running searches are finished. */
 void searches_stop(struct searches *searches);
-/* It stops now: searches that run are cancelled, and tasks are, and waited for. */
+/* The server stops at once: cancels running searches and tasks, and waits for the tasks. */
 void searches_cancel(struct searches *searches);
-/* Returns: what long searches look at to see whether they are cancelled. */
+/* Returns: the flag that long searches poll; true: they are cancelled. */
 const atomic_bool *searches_cancelled(const struct searches *searches);
 
-/* Returns: how many compiled scripts are kept for reads; without a wait. */
+/* Returns: the number of compiled scripts in the cache of reads. Does not wait for its lock. */
 size_t searches_script_count(const struct searches *searches);
 
 /* As script_compile, from a cache that all threads share. */
@@ -51,22 +51,22 @@ enum context_kind { CONTEXT_SCROLL, CONTEXT_PIT, CONTEXT_KIND_COUNT };
  * Ids: "scroll" or "pit", in a cluster the host's number as 4 digits, the context's number as 8,
  * ID_BYTES random characters; numbers are hexadecimal.
  */
-struct search_keep {
+struct open_context {
     enum context_kind kind;
-    struct slice id; /* what clients call it; in its arena */
-    uint64_t number; /* rises; part of the id */
+    struct slice id; /* by which clients name it; in its arena */
+    uint64_t number; /* increases from context to context; part of the id */
     struct arena arena;
     struct search_call call;      /* of a scroll: the whole search; of a point in time: indices, catalog and view */
     struct search_cursor *cursor; /* of a scroll */
     bool legacy_1x;               /* begun by search_type=scan: replies as 1.7 */
     struct slice transaction;     /* that opened it, and with which it ends; empty: none; in its arena */
-    struct overlay *overlay;      /* what that had written by then, referenced; NULL: nothing */
+    struct overlay *overlay;      /* the transaction's writes at the opening, referenced; NULL: none */
     pthread_mutex_t busy;
     /* Guarded by the searches' lock: */
     struct list link;
     bool listed;         /* in the table */
     unsigned references; /* the table's, and one of each request that reads it */
-    size_t bytes;        /* its cursor's, when it was last left */
+    size_t bytes;        /* of its arena, cursor and overlay after its last use */
     uint64_t keep_alive_us;
     uint64_t expires_us; /* monotonic */
     uint64_t opened_us;  /* monotonic; when it was put into the table */
@@ -78,61 +78,61 @@ enum {
     CONTEXT_BAD_ID = 3,
 };
 
-/* A context that is not in the table yet. Owns: the caller; search_keep_unref. */
-struct search_keep *search_keep_new(struct searches *searches, enum context_kind kind);
-/* Puts it into the table. Returns: 0; CONTEXT_TOO_MANY. */
-int search_keep_add(struct searches *searches, struct search_keep *keep, uint64_t keep_alive_us) TL_MUST_USE;
+/* Makes a context that is not in the table yet. Owns: the caller; open_context_unref. */
+struct open_context *open_context_new(struct searches *searches, enum context_kind kind);
+/* Adds a context to the table. Returns: 0; CONTEXT_TOO_MANY. */
+int open_context_add(struct searches *searches, struct open_context *held, uint64_t keep_alive_us) TL_MUST_USE;
 /*
- * Takes over what a request reads with, for as long as the context lives. Requires: request_read() has run.
+ * Moves a request's view, catalog and overlay to the context, which keeps them until it ends. Requires:
+ * request_read() has run.
  * Returns: 0; SEARCH_TOO_OLD.
  */
-int search_keep_view(struct request *request, struct search_keep *keep) TL_MUST_USE;
+int open_context_view(struct request *request, struct open_context *held) TL_MUST_USE;
 /*
- * Runs `then` where a context may still be read: one that a transaction opened ends with it, and a
- * transaction reads in no other's. Where there is no such context `then` finds out. Returns: as any
- * handler.
+ * Runs `then` if the request may read the context: a context that a transaction opened ends with the
+ * transaction, and is read within it only. Also runs `then` if there is no such context. Returns: as
+ * any handler.
  */
-int search_keep_allow(struct request *request, enum context_kind kind, struct slice id,
-                      request_handler *then) TL_MUST_USE;
+int open_context_allow(struct request *request, enum context_kind kind, struct slice id,
+                       request_handler *then) TL_MUST_USE;
 /*
  * Finds a context and keeps it for the caller, a scroll exclusively; `keep_alive_us` 0 leaves
  * its keep-alive. Returns: 0; CONTEXT_BAD_ID; CONTEXT_MISSING, with the number that the id names. Owns: the
- * caller; search_keep_leave, on the same thread for a scroll.
+ * caller; open_context_leave, on the same thread for a scroll.
  */
-int search_keep_enter(struct searches *searches, enum context_kind kind, struct slice id, uint64_t keep_alive_us,
-                      struct search_keep **ret_keep, uint64_t *ret_number) TL_MUST_USE;
-void search_keep_leave(struct searches *searches, struct search_keep *keep);
-void search_keep_unref(struct searches *searches, struct search_keep *keep);
+int open_context_enter(struct searches *searches, enum context_kind kind, struct slice id, uint64_t keep_alive_us,
+                       struct open_context **ret_context, uint64_t *ret_number) TL_MUST_USE;
+void open_context_leave(struct searches *searches, struct open_context *held);
+void open_context_unref(struct searches *searches, struct open_context *held);
 /*
  * Forwards the request where the id is of a context of another host that is live.
  * Returns: 0: it is not, and the handler continues; else as request_forward().
  */
-int search_keep_forward(struct request *request, enum context_kind kind, struct slice id) TL_MUST_USE;
+int open_context_forward(struct request *request, enum context_kind kind, struct slice id) TL_MUST_USE;
 /* Returns: the number of the host that an id names; 0: it names none. */
-uint16_t search_keep_host(enum context_kind kind, struct slice id);
+uint16_t open_context_host(enum context_kind kind, struct slice id);
 /* Returns: whether a text could be the id of such a context. */
-bool search_keep_is_id(enum context_kind kind, struct slice id);
+bool open_context_is_id(enum context_kind kind, struct slice id);
 
-/* Takes contexts out of the table: one, or with an empty id all of a kind. Returns: how many shards they
- * held. */
-size_t search_keep_clear(struct searches *searches, enum context_kind kind, struct slice id);
+/* Removes contexts from the table: one, or with an empty id all of a kind. Returns: the number of their shards. */
+size_t open_context_clear(struct searches *searches, enum context_kind kind, struct slice id);
 
 /*
  * Reads a keep-alive ("1m"; data NULL: the default) and checks it against the cluster's settings.
  * Returns: 0, REQUEST_REFUSED.
  */
-int search_keep_alive(struct request *request, struct slice text, const char *setting, uint64_t *ret_us) TL_MUST_USE;
+int open_context_keep_alive(struct request *request, struct slice text, const char *setting,
+                            uint64_t *ret_us) TL_MUST_USE;
 
 /* Moves the request's problem, made in another arena, into its own. */
-void search_keep_problem(struct request *request);
-
+void open_context_problem(struct request *request);
 
 /* _search with ?scroll=. */
 int scroll_begin(struct request *request);
 /* Checks the size of a scroll's pages. Returns: 0; SEARCH_REFUSED with *ret_problem, for failure_wrap(). */
 int scroll_check_size(enum dialect dialect, int32_t size, struct arena *arena, struct problem *ret_problem) TL_MUST_USE;
 
-/* Fills the error that a missing context makes. */
-void search_keep_missing(struct request *request, enum context_kind kind, struct slice id, uint64_t number);
+/* Sets the request's problem for a missing context. */
+void open_context_missing(struct request *request, enum context_kind kind, struct slice id, uint64_t number);
 
 #endif

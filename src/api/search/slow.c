@@ -13,7 +13,7 @@
 #include "query/search.h"
 
 /* Logged bytes of a body; the log cuts longer lines. */
-#define SOURCE_BYTES_TOLD 1000
+#define SOURCE_BYTES_LOGGED 1000
 
 /* Elasticsearch's levels of the thresholds, the highest first. */
 static const struct level {
@@ -79,14 +79,14 @@ static void log_phase(const struct slow_log_entry *entry, const struct catalog_i
     const struct level *level = level_of(index->settings, phase, entry->took_us);
     if (level == NULL || !log_is_enabled(level->ours))
         return;
-    char who[ACCESS_LOG_CLIENT_BYTES];
-    size_t len = entry->source.len < SOURCE_BYTES_TOLD ? entry->source.len : SOURCE_BYTES_TOLD;
+    char client[ACCESS_LOG_CLIENT_BYTES];
+    size_t len = entry->source.len < SOURCE_BYTES_LOGGED ? entry->source.len : SOURCE_BYTES_LOGGED;
     log_line(level->ours,
              "index.search.slowlog.%s: [%.*s] took[%.1fms], took_millis[%" PRIu64 "], total_hits[%" PRIu64
              " hits], total_shards[%u], source[%.*s], by %s",
              phase, SLICE_ARG(index->name), (double)entry->took_us / 1e3, entry->took_us / TL_MS, entry->total,
              entry->shards, (int)len, entry->source.data == NULL ? "" : entry->source.data,
-             access_log_client(entry->request, who));
+             access_log_client(entry->request, client));
 }
 
 /* Whether a threshold is set; most indices have none. The settings are sorted by key. */

@@ -53,7 +53,7 @@ static int get_task(struct request *request);
 
 /*
  * Requires: the lock is held. Resumes the requests that wait for a task (0: none), and those whose
- * timeout is over or whose client is gone.
+ * timeout has expired or whose client has disconnected.
  */
 static void wake_parked(struct tasks *tasks, uint64_t number, uint64_t now_us)
 {
@@ -86,7 +86,7 @@ struct tasks *tasks_new(struct api *api)
     return tasks;
 }
 
-/* What the work held, such as pinned history, is let go as soon as it is done. */
+/* Pinned history and other resources of the work are released as soon as it is done. */
 static void release_context(struct task *task)
 {
     if (task->free != NULL)
@@ -114,7 +114,7 @@ void task_discard(struct task *task)
  * Requires: the lock is held. Its thread wakes from a sleep, the command that it waits for ends its
  * wait for locks, and those that it submits from now on are refused.
  */
-static void cancel(struct task *task)
+static void cancel_task(struct task *task)
 {
     atomic_store(&task->cancelled, true);
     journal_cancel_waiter(task->tasks->api->journal, &task->waiter);
@@ -130,7 +130,7 @@ void tasks_stop(struct tasks *tasks, bool all)
         struct task *task = list_entry(link, struct task, link);
         if (task->done || (task->waited_for && !all))
             continue;
-        cancel(task);
+        cancel_task(task);
     }
     wake_parked(tasks, 0, UINT64_MAX);
     pthread_mutex_unlock(&tasks->lock);
@@ -448,7 +448,7 @@ static bool wanted_action(struct slice patterns, struct slice action)
 }
 
 /* The tasks that run, and (where `self`) the call that asks. */
-static size_t collect(struct request *request, const char *self, struct task_shown **ret_items)
+static size_t collect_tasks(struct request *request, const char *self, struct task_shown **ret_items)
 {
     struct tasks *tasks = searches_tasks(request->api->searches);
     struct slice actions = request_param(request, "actions"),
@@ -633,7 +633,7 @@ int handle_tasks(struct request *request)
         return r;
     if (request_is_forwarded(request) || node_is_named(nodes_list(request)->self, named_nodes(request)))
         list->count =
-            collect(request, request_is_forwarded(request) ? NULL : "cluster:monitor/tasks/lists", &list->items);
+            collect_tasks(request, request_is_forwarded(request) ? NULL : "cluster:monitor/tasks/lists", &list->items);
     return reply_with_others(request, list, "GET", "/_tasks");
 }
 
@@ -736,7 +736,7 @@ static int reply_stored(struct request *request)
 }
 
 /* Requires: the lock is held; the request waits for what runs. */
-static int park(struct tasks *tasks, struct task_get *get)
+static int park_request(struct tasks *tasks, struct task_get *get)
 {
     get->until_us = clock_boot_us() + (uint64_t)get->timeout_us;
     list_append(&tasks->parked, &get->link);
@@ -751,7 +751,7 @@ static int look_at_task(struct tasks *tasks, struct task_get *get, struct task *
     task->watchers += (unsigned)waits - (unsigned)get->watches; /* it looks at it once more */
     get->watches = waits;
     if (waits)
-        return park(tasks, get);
+        return park_request(tasks, get);
     struct task_shown shown = shown_of(task, request->arena);
     write_found(request, &shown, task->done, task->result, task->error);
     return REQUEST_DONE;
@@ -766,7 +766,7 @@ static int look_at_work(struct tasks *tasks, struct task_get *get, const struct 
         *get->work = shown_of_work(work, request->arena);
     }
     if (work != NULL && get->wait && !tasks->closing)
-        return park(tasks, get);
+        return park_request(tasks, get);
     write_found(request, get->work, work == NULL, SLICE_NONE, SLICE_NONE);
     return REQUEST_DONE;
 }
@@ -882,7 +882,7 @@ int handle_task_cancel(struct request *request)
         if (!own || task->done || (id.data != NULL && (task->number != number || !is_own_node(request->api, node))) ||
             !wanted_action(actions, slice_from(task->action)))
             continue;
-        cancel(task);
+        cancel_task(task);
         items[count++] = shown_of(task, request->arena);
     }
     list_for_each(link, &tasks->works)

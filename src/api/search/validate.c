@@ -26,7 +26,7 @@ struct verdict {
     struct slice text;
 };
 
-static bool is_told(const struct query_validation *validation)
+static bool is_explained(const struct query_validation *validation)
 {
     return validation->explain || validation->rewrite || validation->all_shards;
 }
@@ -78,8 +78,8 @@ static void write_verdict(struct json_writer *w, const struct query_validation *
     json_end(w, '}');
 }
 
-static int reply(struct request *request, const struct query_validation *validation, const struct verdict *verdicts,
-                 bool valid)
+static int reply_verdicts(struct request *request, const struct query_validation *validation,
+                          const struct verdict *verdicts, bool valid)
 {
     const struct search_context *context = &validation->call.context;
     struct json_writer w;
@@ -88,7 +88,7 @@ static int reply(struct request *request, const struct query_validation *validat
     write_shards(&w, validation->all_shards ? validation->call.shard_count : (unsigned)context->index_count);
     json_key(&w, "valid");
     json_bool(&w, valid);
-    if (is_told(validation) && context->index_count > 0) {
+    if (is_explained(validation) && context->index_count > 0) {
         json_key(&w, "explanations");
         json_begin(&w, '[');
         for (size_t i = 0; i < context->index_count; i++) {
@@ -133,10 +133,10 @@ static int ask_all(struct request *request)
     }
     if (request_budget_refused(request))
         return request_budget_refuse(request);
-    return reply(request, validation, verdicts, valid);
+    return reply_verdicts(request, validation, verdicts, valid);
 }
 
-static int ready(struct request *request)
+static int validate_when_ready(struct request *request)
 {
     struct query_validation *validation = request->context;
     validation->call.view = request->view;
@@ -182,5 +182,5 @@ int handle_validate_query(struct request *request)
     if (r != 0)
         return r;
     search_call_targets(request, &validation->call, &targets, &count);
-    return request_read(request, targets, count, ready);
+    return request_read(request, targets, count, validate_when_ready);
 }

@@ -4,12 +4,12 @@
  */
 #include "script/syntax/compile.h"
 
-static bool fold(struct compiler *compiler, struct node **place);
+static bool fold_node(struct compiler *compiler, struct node **place);
 
 static bool fold_list(struct compiler *compiler, struct node **list)
 {
     for (struct node **item = list; *item != NULL; item = &(*item)->next)
-        if (!fold(compiler, item))
+        if (!fold_node(compiler, item))
             return false;
     return true;
 }
@@ -51,12 +51,12 @@ static void fold_cast(struct node *node)
         become_constant(node, number_cast(NULL, node->a->value, kinds[node->target]));
 }
 
-static bool fold(struct compiler *compiler, struct node **place)
+static bool fold_node(struct compiler *compiler, struct node **place)
 {
     struct node *node = *place;
     struct node **children[] = {&node->a, &node->b, &node->c};
     for (unsigned i = 0; i < 3; i++)
-        if (*children[i] != NULL && !fold(compiler, children[i]))
+        if (*children[i] != NULL && !fold_node(compiler, children[i]))
             return false;
     if (!fold_list(compiler, &node->list))
         return false;
@@ -69,5 +69,5 @@ static bool fold(struct compiler *compiler, struct node **place)
 
 bool fold_painless(struct compiler *compiler, struct function *function)
 {
-    return fold(compiler, &function->body);
+    return fold_node(compiler, &function->body);
 }

@@ -117,7 +117,7 @@ bool resolve_groovy__declare(struct groovy_resolver *r, struct node *node, type_
 }
 
 /* Returns: a closure's own copy of a variable that it captures. */
-static struct local *capture(struct groovy_resolver *r, struct local_scope *scope, struct local *outer)
+static struct local *capture_variable(struct groovy_resolver *r, struct local_scope *scope, struct local *outer)
 {
     struct function *function = scope->function;
     struct local *copy = arena_zalloc(r->compiler->scratch, sizeof *copy);
@@ -149,7 +149,7 @@ struct local *resolve_groovy__find(struct groovy_resolver *r, struct local_scope
             if (slice_equal(local->name, name))
                 return local;
     struct local *outer = resolve_groovy__find(r, scope->outer, name);
-    return outer == NULL ? NULL : capture(r, scope, outer);
+    return outer == NULL ? NULL : capture_variable(r, scope, outer);
 }
 
 /* Functions */

@@ -2,7 +2,7 @@
 /* Groovy's expressions and statements; see resolve_groovy.h. */
 #include "script/check/resolve_groovy.h"
 
-static bool visit(struct groovy_resolver *r, struct node *node)
+static bool resolve_child(struct groovy_resolver *r, struct node *node)
 {
     return node == NULL || resolve_groovy__expression(r, node);
 }
@@ -50,13 +50,13 @@ static bool visit_name(struct groovy_resolver *r, struct node *node)
 }
 
 /* Returns: a.b.C as one text if all parts are names and `a` is not a variable; else empty. */
-static struct slice dotted(struct groovy_resolver *r, const struct node *node)
+static struct slice dotted_name(struct groovy_resolver *r, const struct node *node)
 {
     if (node->kind == NODE_NAME)
         return resolve_groovy__find(r, r->scope, node->text) == NULL ? node->text : SLICE_NONE;
     if (node->kind != NODE_DOT || node->b != NULL || node->flags != 0)
         return SLICE_NONE;
-    struct slice left = dotted(r, node->a);
+    struct slice left = dotted_name(r, node->a);
     return left.len == 0 ? left
                          : arena_printf(r->compiler->scratch, "%.*s.%.*s", SLICE_ARG(left), SLICE_ARG(node->text));
 }
@@ -71,7 +71,7 @@ static bool visit_class_name(struct groovy_resolver *r, struct node *node)
     bool possible = false;
     for (size_t i = 0; root->kind == NODE_NAME && i < sizeof roots / sizeof *roots; i++)
         possible |= slice_is(root->text, roots[i]);
-    struct slice name = possible ? dotted(r, node) : SLICE_NONE;
+    struct slice name = possible ? dotted_name(r, node) : SLICE_NONE;
     enum class_id id = name.len == 0 ? CLASS_COUNT : resolve_groovy__class(r, name);
     if (id != CLASS_COUNT)
         become_type(node, (type_id)id);
@@ -86,7 +86,7 @@ static bool visit_dot(struct groovy_resolver *r, struct node *node)
         become_binding(r, node);
         return true;
     }
-    if (!visit(r, node->a) || !visit(r, node->b))
+    if (!resolve_child(r, node->a) || !resolve_child(r, node->b))
         return false;
     if (node->a->kind != NODE_TYPE || node->b != NULL)
         return true;
@@ -134,7 +134,7 @@ static bool visit_call_local(struct groovy_resolver *r, struct node *node)
         return false;
     node->value = node_text(r->compiler, node->text);
     if (node->a != NULL)
-        return visit(r, node->a);
+        return resolve_child(r, node->a);
     struct local *local = resolve_groovy__find(r, r->scope, node->text);
     if (local == NULL) {
         node->function = r->scope->outer == NULL ? find_function(r, node) : NULL;
@@ -152,7 +152,7 @@ static bool visit_call(struct groovy_resolver *r, struct node *node)
         node->a = NULL;
         return visit_call_local(r, node);
     }
-    if (!visit(r, node->a) || !visit(r, node->b) || !visit_list(r, node->list))
+    if (!resolve_child(r, node->a) || !resolve_child(r, node->b) || !visit_list(r, node->list))
         return false;
     if (node->a->kind == NODE_TYPE)
         node->flags |= NODE_STATIC;
@@ -173,7 +173,7 @@ static bool visit_typed(struct groovy_resolver *r, struct node *node)
 {
     const struct node *type = node->c;
     node->c = NULL;
-    if (!visit(r, node->a) || !resolve_groovy__type_at(r, type, type_place(node, type), &node->target) ||
+    if (!resolve_child(r, node->a) || !resolve_groovy__type_at(r, type, type_place(node, type), &node->target) ||
         !visit_list(r, node->list))
         return false;
     bool made = node->kind == NODE_NEW && type_dims(node->target) == 0;
@@ -189,7 +189,7 @@ static bool visit_reference(struct groovy_resolver *r, struct node *node)
     if (node->b != NULL)
         return resolve_groovy__refuse(r, node->offset, "a computed method reference is not supported");
     if (node->a->kind != NODE_THIS)
-        return visit(r, node->a);
+        return resolve_child(r, node->a);
     node->a = NULL;
     for (struct function *function = r->compiler->functions; function != NULL; function = function->next)
         if (slice_equal(function->name, node->text))
@@ -235,23 +235,24 @@ bool resolve_groovy__expression(struct groovy_resolver *r, struct node *node)
     case NODE_NEW_ARRAY: return visit_typed(r, node);
     case NODE_REFERENCE: return visit_reference(r, node);
     case NODE_LAMBDA: return visit_closure(r, node);
-    case NODE_NAMED_ARGUMENT: return visit(r, node->b) && visit(r, node->a);
+    case NODE_NAMED_ARGUMENT: return resolve_child(r, node->b) && resolve_child(r, node->a);
     case NODE_STEP:
         /* An operand that is no lvalue still yields its successor. */
-        if (!visit(r, node->a))
+        if (!resolve_child(r, node->a))
             return false;
         node->flags |= can_be_written(node->a) ? 0 : NODE_INTERNAL;
         return true;
     case NODE_ASSIGN:
     case NODE_COMPOUND:
-        if (!visit(r, node->a) || !visit(r, node->b))
+        if (!resolve_child(r, node->a) || !resolve_child(r, node->b))
             return false;
         return can_be_written(node->a) || resolve_groovy__refuse(r, node->offset, "this cannot be assigned to");
     case NODE_THIS: return resolve_groovy__refuse(r, node->offset, "the script as an object is not supported");
     default:
         if (node->kind >= NODE_BLOCK)
             return resolve_groovy__refuse(r, node->offset, "a statement as a value is not supported");
-        return visit(r, node->a) && visit(r, node->b) && visit(r, node->c) && visit_list(r, node->list);
+        return resolve_child(r, node->a) && resolve_child(r, node->b) && resolve_child(r, node->c) &&
+               visit_list(r, node->list);
     }
 }
 
@@ -278,7 +279,7 @@ static bool visit_declare(struct groovy_resolver *r, struct node *node)
 {
     const struct node *type = node->c;
     node->c = NULL;
-    return resolve_groovy__type_at(r, type, node->offset, &node->target) && visit(r, node->a) &&
+    return resolve_groovy__type_at(r, type, node->offset, &node->target) && resolve_child(r, node->a) &&
            resolve_groovy__declare(r, node, node->target);
 }
 
@@ -355,23 +356,23 @@ static bool visit_loop(struct groovy_resolver *r, struct node *node)
 {
     if (node->kind == NODE_FOR) {
         bool ok = node->list == NULL ||
-                  (node->list->kind == NODE_DECLARE ? visit_declare(r, node->list) : visit(r, node->list));
-        return ok && visit(r, node->a) && visit(r, node->c) && visit_inside(r, node, node->b);
+                  (node->list->kind == NODE_DECLARE ? visit_declare(r, node->list) : resolve_child(r, node->list));
+        return ok && resolve_child(r, node->a) && resolve_child(r, node->c) && visit_inside(r, node, node->b);
     }
     if (node->kind == NODE_WHILE)
-        return visit(r, node->a) && visit_inside(r, node, node->b);
+        return resolve_child(r, node->a) && visit_inside(r, node, node->b);
     const struct node *type = node->c;
     node->c = NULL;
-    return resolve_groovy__type(r, type, &node->target) && visit(r, node->a) &&
+    return resolve_groovy__type(r, type, &node->target) && resolve_child(r, node->a) &&
            resolve_groovy__declare(r, node, node->target) && visit_inside(r, node, node->b);
 }
 
 static bool visit_switch(struct groovy_resolver *r, struct node *node)
 {
-    if (!visit(r, node->a))
+    if (!resolve_child(r, node->a))
         return false;
     for (struct node *one = node->list; one != NULL; one = one->next)
-        if (!visit(r, one->a) || !visit_inside(r, node, one->b))
+        if (!resolve_child(r, one->a) || !visit_inside(r, node, one->b))
             return false;
     return true;
 }
@@ -386,9 +387,9 @@ bool resolve_groovy__statement(struct groovy_resolver *r, struct node *node)
     case NODE_DECLARE: return visit_declare(r, node);
     case NODE_EXPRESSION:
     case NODE_RETURN:
-    case NODE_THROW: return visit(r, node->a);
-    case NODE_ASSERT: return visit(r, node->a) && visit(r, node->b);
-    case NODE_IF: return visit(r, node->a) && visit_body(r, node->b) && visit_body(r, node->c);
+    case NODE_THROW: return resolve_child(r, node->a);
+    case NODE_ASSERT: return resolve_child(r, node->a) && resolve_child(r, node->b);
+    case NODE_IF: return resolve_child(r, node->a) && visit_body(r, node->b) && visit_body(r, node->c);
     case NODE_FOR:
     case NODE_WHILE:
     case NODE_EACH:

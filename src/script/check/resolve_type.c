@@ -21,7 +21,7 @@ type_id resolve__type(struct slice name)
 }
 
 /* Java's widening order: byte, short, int, long, float, double; char has the rank of short. */
-static int rank(type_id type)
+static int widening_rank(type_id type)
 {
     switch (type) {
     case CLASS_BYTE: return 1;
@@ -35,9 +35,9 @@ static int rank(type_id type)
     }
 }
 
-static bool widens(type_id from, type_id to)
+static bool widens_to(type_id from, type_id to)
 {
-    return rank(from) > 0 && rank(from) < rank(to) && to != CLASS_CHAR;
+    return widening_rank(from) > 0 && widening_rank(from) < widening_rank(to) && to != CLASS_CHAR;
 }
 
 static bool primitive_cast(type_id actual, type_id expected, bool explicit, bool internal)
@@ -47,16 +47,16 @@ static bool primitive_cast(type_id actual, type_id expected, bool explicit, bool
     if (expected == CLASS_OBJECT)
         return internal;
     if (type_primitive(expected))
-        return rank(actual) > 0 && rank(expected) > 0 && (explicit || widens(actual, expected));
+        return widening_rank(actual) > 0 && widening_rank(expected) > 0 && (explicit || widens_to(actual, expected));
     if (expected == CLASS_STRING)
         return actual == CLASS_CHAR && explicit;
     if (expected == CLASS_NUMBER)
-        return internal && rank(actual) > 0 && actual != CLASS_CHAR;
+        return internal && widening_rank(actual) > 0 && actual != CLASS_CHAR;
     type_id unboxed = type_unboxed(expected);
     if (unboxed == expected)
         return false;
-    return internal &&
-           (unboxed == actual || widens(actual, unboxed) || (explicit && rank(actual) > 0 && rank(unboxed) > 0));
+    return internal && (unboxed == actual || widens_to(actual, unboxed) ||
+                        (explicit && widening_rank(actual) > 0 && widening_rank(unboxed) > 0));
 }
 
 /* An array of def is not a supertype of other arrays. */
@@ -82,8 +82,8 @@ bool cast_legal(type_id actual, type_id expected, bool explicit, bool internal)
         if (actual == CLASS_OBJECT || actual == CLASS_NUMBER)
             return explicit && internal;
         return unboxed != actual && internal &&
-               (unboxed == expected || widens(unboxed, expected) ||
-                (explicit && rank(unboxed) > 0 && rank(expected) > 0));
+               (unboxed == expected || widens_to(unboxed, expected) ||
+                (explicit && widening_rank(unboxed) > 0 && widening_rank(expected) > 0));
     }
     if (into_def_array(actual, expected))
         return explicit && type_class(actual) == CLASS_OBJECT;
@@ -94,7 +94,7 @@ type_id promote_unary(type_id type, bool decimal)
 {
     if (type == CLASS_DEF || (decimal && (type == CLASS_DOUBLE || type == CLASS_FLOAT)) || type == CLASS_LONG)
         return type;
-    return rank(type) > 0 && rank(type) <= 3 ? CLASS_INT : TYPE_NONE;
+    return widening_rank(type) > 0 && widening_rank(type) <= 3 ? CLASS_INT : TYPE_NONE;
 }
 
 /* The wider type decides, even if the other is not a number; its conversion fails then. */
@@ -141,6 +141,6 @@ type_id promote_conditional(type_id a, type_id b)
         return CLASS_OBJECT;
     if (a == CLASS_BOOLEAN || b == CLASS_BOOLEAN)
         return TYPE_NONE;
-    bool small = rank(a) <= 2 && rank(b) <= 2 && a != CLASS_CHAR && b != CLASS_CHAR;
+    bool small = widening_rank(a) <= 2 && widening_rank(b) <= 2 && a != CLASS_CHAR && b != CLASS_CHAR;
     return small ? CLASS_SHORT : promote_numeric(a, b, true);
 }

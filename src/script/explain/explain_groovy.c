@@ -18,7 +18,7 @@ static struct slice line_of(struct slice source, uint32_t line)
 
 /* Formats a source line with the caret. If the column is beyond 40, only 30 columns before it
    and 10 from it on are shown. */
-static struct slice sample(struct compiler *compiler, uint32_t line, uint32_t column)
+static struct slice source_sample(struct compiler *compiler, uint32_t line, uint32_t column)
 {
     struct slice text = line_of(compiler->source, line);
     size_t units = utf8_units(text), start = 0, caret = column - 1;
@@ -41,7 +41,7 @@ void explain_groovy(struct compiler *compiler, uint32_t line, uint32_t column, c
     compiler->error = (struct compile_error){.set = true, .type = CLASS_ILLEGAL_ARGUMENT_EXCEPTION, .offset = -1};
     compiler->error.stack =
         arena_printf(compiler->scratch, "%.*s: %u: %.*s @ line %u, column %u.\n%.*s\n", SLICE_ARG(compiler->name), line,
-                     SLICE_ARG(message), line, column, SLICE_ARG(sample(compiler, line, column)));
+                     SLICE_ARG(message), line, column, SLICE_ARG(source_sample(compiler, line, column)));
 }
 
 /* Expressions as text */

@@ -216,7 +216,7 @@ static unsigned word_at(void *user, size_t at)
 }
 
 /* Returns: a token as error messages show it, with escaped line ends and tabs. */
-static struct slice shown(struct explain_walk *walk, const struct token *token)
+static struct slice shown_token(struct explain_walk *walk, const struct token *token)
 {
     struct slice text = token->kind == TOKEN_EOF ? SLICE_LIT("<EOF>") : token->text;
     struct buf out = BUF_INIT(BUF_UNLIMITED);
@@ -249,7 +249,7 @@ static void fail_unexpected(struct explain_walk *walk, const struct grammar_set 
 {
     const struct token *token = &walk->compiler->tokens[walk->at];
     compile_fail(walk->compiler, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, token->start,
-                 "unexpected token ['%.*s'] was expecting one of [%.*s].", SLICE_ARG(shown(walk, token)),
+                 "unexpected token ['%.*s'] was expecting one of [%.*s].", SLICE_ARG(shown_token(walk, token)),
                  SLICE_ARG(set_shown(walk, expected)));
 }
 
@@ -260,7 +260,7 @@ static void fail_sequence(struct explain_walk *walk, size_t at)
         compile_fail(walk->compiler, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, token->start, "unexpected end of script.");
     else
         compile_fail(walk->compiler, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, token->start,
-                     "invalid sequence of tokens near ['%.*s'].", SLICE_ARG(shown(walk, token)));
+                     "invalid sequence of tokens near ['%.*s'].", SLICE_ARG(shown_token(walk, token)));
     walk->compiler->error.cause = "no_viable_alt_exception";
 }
 

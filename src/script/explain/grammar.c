@@ -57,7 +57,7 @@ static void skip_spaces(struct grammar_builder *builder)
         builder->at++;
 }
 
-static bool accept(struct grammar_builder *builder, char c)
+static bool accept_byte(struct grammar_builder *builder, char c)
 {
     skip_spaces(builder);
     if (*builder->at != c)
@@ -106,9 +106,9 @@ static struct grammar_fragment build_repeated(struct grammar *grammar, struct gr
 static struct grammar_fragment build_item(struct grammar_builder *builder)
 {
     struct grammar_fragment fragment;
-    if (accept(builder, '(')) {
+    if (accept_byte(builder, '(')) {
         fragment = build_alternatives(builder);
-        bool closed = accept(builder, ')');
+        bool closed = accept_byte(builder, ')');
         INSIST(closed);
     } else {
         fragment = build_name(builder);
@@ -149,7 +149,7 @@ static bool take_words(struct grammar_builder *builder, struct grammar_set *ret_
         word = grammar_word(language, take_name(builder));
         if (word < language->word_count)
             grammar_set_add(ret_set, word);
-    } while (word < language->word_count && accept(builder, '|'));
+    } while (word < language->word_count && accept_byte(builder, '|'));
     if (word < language->word_count && (*builder->at == ')' || *builder->at == '\0'))
         return true;
     builder->at = start;
@@ -170,7 +170,7 @@ static struct grammar_fragment build_alternatives(struct grammar_builder *builde
     if (take_words(builder, &set))
         return build_words(grammar, &set);
     struct grammar_fragment first = build_sequence(builder);
-    if (!accept(builder, '|'))
+    if (!accept_byte(builder, '|'))
         return first;
     uint16_t choice = state_new(grammar, GRAMMAR_CHOICE), leave = state_new(grammar, GRAMMAR_PASS);
     add_choice(grammar, choice, first.enter);
@@ -179,7 +179,7 @@ static struct grammar_fragment build_alternatives(struct grammar_builder *builde
         struct grammar_fragment next = build_sequence(builder);
         add_choice(grammar, choice, next.enter);
         grammar->states[next.leave].next = leave;
-    } while (accept(builder, '|'));
+    } while (accept_byte(builder, '|'));
     return (struct grammar_fragment){choice, leave};
 }
 

@@ -55,7 +55,7 @@ static void items_add(struct decision *decision, struct items *items, uint16_t s
     items->data[items->count++] = (struct item){state, activation};
 }
 
-static bool visit(struct decision *decision, const struct item *item)
+static bool visit_item(struct decision *decision, const struct item *item)
 {
     struct activation *activation = item->activation;
     if (activation->stamp != decision->stamp) {
@@ -68,8 +68,8 @@ static bool visit(struct decision *decision, const struct item *item)
     return first;
 }
 
-static void call(struct decision *decision, struct alternative *alternative, const struct grammar_state *state,
-                 struct activation *from)
+static void call_rule(struct decision *decision, struct alternative *alternative, const struct grammar_state *state,
+                      struct activation *from)
 {
     uint16_t rule = state->rule;
     if (alternative->begun_stamp[rule] != decision->stamp) {
@@ -95,12 +95,12 @@ static void end_rule(struct decision *decision, struct alternative *alternative,
 }
 
 /* Follows pending items until all of them need a word. */
-static void follow(struct decision *decision, struct alternative *alternative)
+static void follow_pending(struct decision *decision, struct alternative *alternative)
 {
     while (alternative->pending.count > 0) {
         struct item item = alternative->pending.data[--alternative->pending.count];
         const struct grammar_state *state = &decision->predictor->grammar->states[item.state];
-        if (!visit(decision, &item))
+        if (!visit_item(decision, &item))
             continue;
         if (decision->predictor->steps_left > 0)
             decision->predictor->steps_left--;
@@ -108,7 +108,7 @@ static void follow(struct decision *decision, struct alternative *alternative)
         case GRAMMAR_STOP: end_rule(decision, alternative, item.activation); break;
         case GRAMMAR_PASS: items_add(decision, &alternative->pending, state->next, item.activation); break;
         case GRAMMAR_MATCH: items_add(decision, &alternative->words, item.state, item.activation); break;
-        case GRAMMAR_CALL: call(decision, alternative, state, item.activation); break;
+        case GRAMMAR_CALL: call_rule(decision, alternative, state, item.activation); break;
         case GRAMMAR_CHOICE:
         case GRAMMAR_OPTION:
             for (unsigned i = 0; i < state->choice_count; i++)
@@ -118,18 +118,18 @@ static void follow(struct decision *decision, struct alternative *alternative)
     }
 }
 
-static void start(struct decision *decision, const struct grammar_state *state)
+static void start_decision(struct decision *decision, const struct grammar_state *state)
 {
     decision->stamp = 1;
     decision->count = state->choice_count;
     for (unsigned i = 0; i < decision->count; i++) {
         struct activation *base = arena_zalloc(&decision->arena, sizeof *base);
         items_add(decision, &decision->alternatives[i].pending, state->choices[i], base);
-        follow(decision, &decision->alternatives[i]);
+        follow_pending(decision, &decision->alternatives[i]);
     }
 }
 
-static bool fits(const struct decision *decision, const struct alternative *alternative, unsigned word)
+static bool alternative_fits(const struct decision *decision, const struct alternative *alternative, unsigned word)
 {
     for (size_t i = 0; i < alternative->words.count; i++)
         if (grammar_set_has(&decision->predictor->grammar->states[alternative->words.data[i].state].set, word))
@@ -137,7 +137,7 @@ static bool fits(const struct decision *decision, const struct alternative *alte
     return false;
 }
 
-static void step(struct decision *decision, struct alternative *alternative, unsigned word)
+static void step_alternative(struct decision *decision, struct alternative *alternative, unsigned word)
 {
     const struct grammar_state *states = decision->predictor->grammar->states;
     size_t count = alternative->words.count;
@@ -148,14 +148,15 @@ static void step(struct decision *decision, struct alternative *alternative, uns
         if (grammar_set_has(&states[item.state].set, word))
             items_add(decision, &alternative->pending, states[item.state].next, item.activation);
     }
-    follow(decision, alternative);
+    follow_pending(decision, alternative);
 }
 
 /* Returns: whether the first words suffice to choose between entering and skipping the item. */
 static bool first_words_are_disjoint(const struct decision *decision)
 {
     for (unsigned word = 0; word < decision->predictor->grammar->language->word_count; word++)
-        if (fits(decision, &decision->alternatives[0], word) && fits(decision, &decision->alternatives[1], word))
+        if (alternative_fits(decision, &decision->alternatives[0], word) &&
+            alternative_fits(decision, &decision->alternatives[1], word))
             return false;
     return true;
 }
@@ -179,11 +180,11 @@ static int fall_back(const struct decision *decision, bool first, bool option, s
 
 /* Offers one word to all alternatives, and consumes it if two or more accept it. Returns: the
    number that accept it; if that is 1, *ret_choice is the alternative. */
-static unsigned advance(struct decision *decision, unsigned word, unsigned *ret_choice)
+static unsigned advance_all(struct decision *decision, unsigned word, unsigned *ret_choice)
 {
     unsigned left = 0;
     for (unsigned i = 0; i < decision->count; i++)
-        if (fits(decision, &decision->alternatives[i], word)) {
+        if (alternative_fits(decision, &decision->alternatives[i], word)) {
             left++;
             *ret_choice = i;
         }
@@ -191,7 +192,7 @@ static unsigned advance(struct decision *decision, unsigned word, unsigned *ret_
         return left;
     decision->stamp++;
     for (unsigned i = 0; i < decision->count; i++)
-        step(decision, &decision->alternatives[i], word);
+        step_alternative(decision, &decision->alternatives[i], word);
     return left;
 }
 
@@ -205,13 +206,13 @@ int predict(struct predictor *predictor, uint16_t state, size_t at, unsigned *re
     const struct grammar_state *node = &predictor->grammar->states[state];
     REQUIRE(node->kind == GRAMMAR_CHOICE || node->kind == GRAMMAR_OPTION);
     tl_cleanup(decision_deinit) struct decision decision = {.predictor = predictor, .arena = ARENA_INIT};
-    start(&decision, node);
+    start_decision(&decision, node);
     size_t position = at, last = predictor->word_count - 1;
     for (bool first = true; predictor->steps_left > 0; first = false) {
         unsigned word = predictor->word(predictor->user, position);
         if (word >= predictor->grammar->language->word_count)
             return PREDICT_UNKNOWN;
-        unsigned left = advance(&decision, word, ret_choice);
+        unsigned left = advance_all(&decision, word, ret_choice);
         if (left == 1)
             return 0;
         if (left == 0)

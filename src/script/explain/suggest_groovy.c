@@ -26,7 +26,7 @@ static unsigned smaller(unsigned a, unsigned b)
     return a < b ? a : b;
 }
 
-static char lower(char c)
+static char lower_ascii(char c)
 {
     return c >= 'A' && c <= 'Z' ? (char)(c + 'a' - 'A') : c;
 }
@@ -39,7 +39,7 @@ static bool other_case(char a, char b)
 static unsigned letter_cost(char a, char b)
 {
     if (other_case(a, b))
-        return lower(a) == lower(b) ? CASE : EDIT;
+        return lower_ascii(a) == lower_ascii(b) ? CASE : EDIT;
     return a == b ? 0 : EDIT;
 }
 
@@ -62,12 +62,12 @@ static unsigned swap_cost(const struct sequence *s, unsigned i, const struct seq
     if (s->letters == NULL)
         return s->types[i] == t->types[j - 1] && s->types[i - 1] == t->types[j] ? SWAP : EDIT + EDIT;
     char a = s->letters[i], b = s->letters[i - 1], c = t->letters[j - 1], d = t->letters[j];
-    if (lower(a) != lower(c) || lower(b) != lower(d))
+    if (lower_ascii(a) != lower_ascii(c) || lower_ascii(b) != lower_ascii(d))
         return EDIT + EDIT;
     return SWAP + (other_case(a, c) ? CASE : 0) + (other_case(b, d) ? CASE : 0);
 }
 
-static unsigned distance(const struct sequence *s, const struct sequence *t)
+static unsigned edit_distance(const struct sequence *s, const struct sequence *t)
 {
     unsigned rows[3][LENGTH_MAX + 1], n = s->count, m = t->count;
     if (n == 0 || m == 0)
@@ -98,7 +98,7 @@ static unsigned method_distance(const struct method *method, const struct sequen
         return FAR + 1;
     for (unsigned i = 0; i < method->count; i++)
         boxed[i] = type_boxed(method->parameters[i] == CLASS_DEF ? (type_id)CLASS_OBJECT : method->parameters[i]);
-    return distance(name, &other) + distance(types, &parameters);
+    return edit_distance(name, &other) + edit_distance(types, &parameters);
 }
 
 static bool same_shape(const struct method *a, const struct method *b)
@@ -109,8 +109,8 @@ static bool same_shape(const struct method *a, const struct method *b)
 
 /* Inserts a suggestion in order of distance, after those of equal distance; drops the farthest
    beyond SUGGESTIONS_MAX. */
-static void keep(struct method_suggestion suggestions[SUGGESTIONS_MAX], unsigned *count,
-                 struct method_suggestion suggestion)
+static void insert_suggestion(struct method_suggestion suggestions[SUGGESTIONS_MAX], unsigned *count,
+                              struct method_suggestion suggestion)
 {
     unsigned at = *count;
     for (unsigned i = 0; i < *count; i++)
@@ -126,7 +126,7 @@ static void keep(struct method_suggestion suggestions[SUGGESTIONS_MAX], unsigned
     *count += *count < SUGGESTIONS_MAX;
 }
 
-static struct slice show(struct run *run, const struct method_suggestion *suggestions, unsigned count)
+static struct slice show_suggestions(struct run *run, const struct method_suggestion *suggestions, unsigned count)
 {
     char name[TYPE_NAME_MAX];
     struct slice text = count == 0 ? SLICE_LIT("") : SLICE_LIT("\nPossible solutions: ");
@@ -162,8 +162,8 @@ struct slice groovy_suggest(struct run *run, type_id type, struct slice name, co
         for (unsigned i = 0; i < total && run_step(run, STEPS); i++) {
             unsigned here = method_distance(rows[i], &wanted, &given);
             if (here <= FAR)
-                keep(suggestions, &found, (struct method_suggestion){rows[i], here});
+                insert_suggestion(suggestions, &found, (struct method_suggestion){rows[i], here});
         }
     }
-    return run->thrown != NULL ? SLICE_LIT("") : show(run, suggestions, found);
+    return run->thrown != NULL ? SLICE_LIT("") : show_suggestions(run, suggestions, found);
 }

@@ -25,24 +25,24 @@ struct formatter {
     struct text_buf out;
 };
 
-static uint16_t unit(const struct formatter *formatter)
+static uint16_t peek_unit(const struct formatter *formatter)
 {
     return formatter->at < formatter->format->length ? text_at(formatter->format, formatter->at) : 0;
 }
 
-static int64_t digits(struct formatter *formatter)
+static int64_t take_digits(struct formatter *formatter)
 {
     int64_t value = -1;
-    for (; unit(formatter) >= '0' && unit(formatter) <= '9'; formatter->at++)
+    for (; peek_unit(formatter) >= '0' && peek_unit(formatter) <= '9'; formatter->at++)
         if (value < INT32_MAX)
-            value = (value < 0 ? 0 : value * 10) + (unit(formatter) - '0');
+            value = (value < 0 ? 0 : value * 10) + (peek_unit(formatter) - '0');
     return value;
 }
 
 static void parse_flags(struct formatter *formatter, struct field *field)
 {
     for (;; formatter->at++) {
-        switch (unit(formatter)) {
+        switch (peek_unit(formatter)) {
         case '-': field->left = true; break;
         case '0': field->zero = true; break;
         case '+': field->plus = true; break;
@@ -59,25 +59,25 @@ static void parse_field(struct formatter *formatter, struct field *field)
 {
     *field = (struct field){.width = -1, .precision = -1};
     size_t start = formatter->at;
-    int64_t number = unit(formatter) == '0' ? -1 : digits(formatter);
-    if (number >= 0 && unit(formatter) == '$') {
+    int64_t number = peek_unit(formatter) == '0' ? -1 : take_digits(formatter);
+    if (number >= 0 && peek_unit(formatter) == '$') {
         field->index = number;
         formatter->at++;
     } else {
         formatter->at = start;
     }
     parse_flags(formatter, field);
-    field->width = digits(formatter);
-    if (unit(formatter) == '.') {
+    field->width = take_digits(formatter);
+    if (peek_unit(formatter) == '.') {
         formatter->at++;
-        field->precision = digits(formatter);
+        field->precision = take_digits(formatter);
     }
-    field->conversion = unit(formatter);
+    field->conversion = peek_unit(formatter);
     formatter->at++;
 }
 
 /* Pads the units appended since `from` to the field's width. */
-static bool pad(struct formatter *formatter, const struct field *field, size_t from)
+static bool pad_field(struct formatter *formatter, const struct field *field, size_t from)
 {
     struct text_buf *out = &formatter->out;
     size_t length = out->length - from;
@@ -164,7 +164,7 @@ static bool write_integer(struct formatter *formatter, const struct field *field
  * Returns: the shortest decimal that denotes the double, which Java rounds half up; NULL with a
  * throwable in the run.
  */
-static struct decimal *shortest(struct run *run, double d)
+static struct decimal *shortest_decimal(struct run *run, double d)
 {
     char text[DTOA_TEXT_MAX];
     size_t length = dtoa_double(d, text);
@@ -218,7 +218,7 @@ static bool write_floating(struct formatter *formatter, const struct field *fiel
     }
     if (field->conversion == 'e' || field->conversion == 'E' || field->conversion == 'g')
         return write_scientific(formatter, field, d);
-    return write_decimal(formatter, field, signbit(d), shortest(formatter->run, fabs(d)));
+    return write_decimal(formatter, field, signbit(d), shortest_decimal(formatter->run, fabs(d)));
 }
 
 static bool write_character(struct formatter *formatter, const struct field *field, struct value value)
@@ -273,7 +273,7 @@ static bool write_value(struct formatter *formatter, const struct field *field, 
     return write_floating(formatter, field, value);
 }
 
-static void upper(struct formatter *formatter, size_t from)
+static void upper_from(struct formatter *formatter, size_t from)
 {
     for (size_t i = from; i < formatter->out.length; i++)
         if (formatter->out.units[i] >= 'a' && formatter->out.units[i] <= 'z')
@@ -285,7 +285,7 @@ static bool write_field(struct formatter *formatter, const struct field *field, 
     size_t from = formatter->out.length;
     if (field->conversion == '%' || field->conversion == 'n') {
         text_buf_unit(&formatter->out, field->conversion == 'n' ? '\n' : '%');
-        return pad(formatter, field, from);
+        return pad_field(formatter, field, from);
     }
     if (field->conversion == 0 || field->conversion > 127 || strchr("sSbBcChdoxXeEfg", field->conversion) == NULL) {
         uint32_t shown = field->conversion == 0 ? '%' : field->conversion;
@@ -304,8 +304,8 @@ static bool write_field(struct formatter *formatter, const struct field *field, 
     if (!write_value(formatter, field, formatter->arguments[index]))
         return false;
     if (field->conversion == 'S' || field->conversion == 'B' || field->conversion == 'C')
-        upper(formatter, from);
-    return pad(formatter, field, from);
+        upper_from(formatter, from);
+    return pad_field(formatter, field, from);
 }
 
 struct text *format_text(struct run *run, struct text *format, const struct value *arguments, size_t count)

@@ -14,6 +14,7 @@ static const struct method_table *const method_tables[] = {
     methods_text_regex,
     methods_painless_text,
     methods_groovy_text_part,
+    methods_groovy_padding,
     methods_groovy_margin,
     methods_groovy_text_number,
     methods_builder,
@@ -106,7 +107,7 @@ static enum class_id name_find(struct slice name)
     return CLASS_COUNT;
 }
 
-static struct slice word(const char **at)
+static struct slice take_word(const char **at)
 {
     const char *begin = *at;
     while (isalnum((unsigned char)**at) || **at == '.' || **at == '_' || **at == '$')
@@ -114,7 +115,7 @@ static struct slice word(const char **at)
     return slice_make(begin, (size_t)(*at - begin));
 }
 
-static bool skip(const char **at, const char *what)
+static bool skip_text(const char **at, const char *what)
 {
     size_t len = strlen(what);
     bool is = strncmp(*at, what, len) == 0;
@@ -125,12 +126,12 @@ static bool skip(const char **at, const char *what)
 static bool read_type(const char **at, type_id *ret)
 {
     const char *begin = *at;
-    struct slice name = word(at);
+    struct slice name = take_word(at);
     bool rest = name.len > 3 && strncmp(*at - 3, "...", 3) == 0; /* read by read_parameters */
     *at -= rest ? 3 : 0;
     enum class_id id = name_find(slice_make(begin, (size_t)(*at - begin)));
     unsigned dims = 0;
-    while (skip(at, "[]"))
+    while (skip_text(at, "[]"))
         dims++;
     *ret = type_array(id, dims);
     return id != CLASS_COUNT && dims <= TYPE_DIMS_MAX;
@@ -138,16 +139,16 @@ static bool read_type(const char **at, type_id *ret)
 
 static bool read_parameters(const char **at, struct method *ret)
 {
-    if (skip(at, ")"))
+    if (skip_text(at, ")"))
         return true;
     do {
         if (ret->count == METHOD_PARAMETERS_MAX || !read_type(at, &ret->parameters[ret->count]))
             return false;
         ret->count++;
-    } while (skip(at, ", "));
-    if (skip(at, "..."))
+    } while (skip_text(at, ", "));
+    if (skip_text(at, "..."))
         ret->flags |= METHOD_REST;
-    return skip(at, ")");
+    return skip_text(at, ")");
 }
 
 bool method_read(const char *signature, char **pool, struct method *ret)
@@ -155,17 +156,17 @@ bool method_read(const char *signature, char **pool, struct method *ret)
     const char *at = signature;
     ret->count = 0;
     ret->flags &= (uint8_t) ~(KIND_FLAGS | METHOD_REST);
-    if (skip(&at, "static "))
+    if (skip_text(&at, "static "))
         ret->flags |= METHOD_STATIC;
-    else if (skip(&at, "new "))
+    else if (skip_text(&at, "new "))
         ret->flags |= METHOD_NEW;
     if (!read_type(&at, &ret->result))
         return false;
     struct slice name = SLICE_LIT("new");
     if ((ret->flags & METHOD_NEW) == 0) {
-        if (!skip(&at, " "))
+        if (!skip_text(&at, " "))
             return false;
-        name = word(&at);
+        name = take_word(&at);
     }
     if (name.len == 0)
         return false;
@@ -174,7 +175,7 @@ bool method_read(const char *signature, char **pool, struct method *ret)
     *pool += name.len + 1;
     if (*at == '\0' && (ret->flags & METHOD_NEW) == 0)
         ret->flags |= METHOD_FIELD;
-    else if (!skip(&at, "(") || !read_parameters(&at, ret))
+    else if (!skip_text(&at, "(") || !read_parameters(&at, ret))
         return false;
     return *at == '\0';
 }

@@ -133,7 +133,7 @@ extern const struct method_table methods_painless_text[], methods_painless_itera
 /* Groovy's additions. A table of CLASS_ARRAY (seq.h) applies to all arrays. */
 extern const struct method_table methods_groovy_object[], methods_groovy_walk[], methods_groovy_iterable[],
     methods_groovy_list[], methods_groovy_map[], methods_groovy_text[], methods_groovy_text_number[],
-    methods_groovy_text_part[], methods_groovy_margin[], methods_groovy_number[];
+    methods_groovy_text_part[], methods_groovy_padding[], methods_groovy_margin[], methods_groovy_number[];
 
 /*
  * Builds the name of a property's accessor: "getName" for "get" and "name".

@@ -21,13 +21,13 @@ enum adjuster_target {
 static int64_t days_to_weekday(const struct temporal *date, enum adjuster_target target, int64_t wanted)
 {
     int64_t today = temporal_weekday(date), day = part_of(date, DAY_OF_MONTH);
-    int64_t ahead = floor_mod(wanted - today, 7), behind = floor_mod(today - wanted, 7);
+    int64_t ahead = floor_mod(wanted - today, 7), days_back = floor_mod(today - wanted, 7);
     int64_t length = calendar_month_days(part_of(date, YEAR), (int)part_of(date, MONTH_VALUE));
     switch (target) {
     case NEXT: return ahead == 0 ? 7 : ahead;
     case NEXT_OR_SAME: return ahead;
-    case PREVIOUS: return behind == 0 ? -7 : -behind;
-    case PREVIOUS_OR_SAME: return -behind;
+    case PREVIOUS: return days_back == 0 ? -7 : -days_back;
+    case PREVIOUS_OR_SAME: return -days_back;
     case FIRST_IN_MONTH: return floor_mod(ahead + day - 1, 7) - (day - 1);
     default: return length - day - floor_mod(length - day - ahead, 7);
     }

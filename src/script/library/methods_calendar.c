@@ -42,7 +42,7 @@ struct calendar {
     int32_t offset; /* of the zone, in seconds */
 };
 
-static struct calendar *self(struct call *call)
+static struct calendar *self_calendar(struct call *call)
 {
     return (struct calendar *)call->self.object;
 }
@@ -85,7 +85,7 @@ static void set_millis(struct calendar *calendar, int64_t millis)
 }
 
 /* Normalizes fields that are out of range. */
-static void normalize(struct calendar *calendar)
+static void normalize_fields(struct calendar *calendar)
 {
     set_millis(calendar, calendar_millis(calendar));
 }
@@ -170,7 +170,7 @@ static void set_field(struct calendar *calendar, enum field field, int64_t value
         *storage = value;
         return;
     }
-    normalize(calendar);
+    normalize_fields(calendar);
     int64_t more = value - field_of(calendar, field);
     switch (field) {
     case FIELD_WEEK_OF_YEAR:
@@ -187,7 +187,7 @@ static void set_field(struct calendar *calendar, enum field field, int64_t value
 /* Adds to a field. After adding months or years, the day is limited to the length of the month. */
 static void add_field(struct calendar *calendar, enum field field, int64_t count)
 {
-    normalize(calendar);
+    normalize_fields(calendar);
     if (field == FIELD_YEAR || field == FIELD_MONTH) {
         int64_t month = calendar->year * 12 + calendar->month + (field == FIELD_YEAR ? 12 * count : count);
         calendar->year = floor_div(month, 12);
@@ -197,7 +197,7 @@ static void add_field(struct calendar *calendar, enum field field, int64_t count
         return;
     }
     set_field(calendar, field, field_of(calendar, field) + count);
-    normalize(calendar);
+    normalize_fields(calendar);
 }
 
 /* Constructors */
@@ -233,8 +233,8 @@ static bool calendar_of_fields(struct call *call, struct value *ret)
 
 static bool calendar_clone(struct call *call, struct value *ret)
 {
-    struct calendar *calendar = calendar_new(call->run, 0, self(call)->offset);
-    *calendar = *self(call);
+    struct calendar *calendar = calendar_new(call->run, 0, self_calendar(call)->offset);
+    *calendar = *self_calendar(call);
     return give(ret, calendar);
 }
 
@@ -244,20 +244,20 @@ static bool calendar_get(struct call *call, struct value *ret)
 {
     if (!check_field(call->run, call->args[0].i))
         return false;
-    normalize(self(call));
-    return give_int(ret, field_of(self(call), (enum field)call->args[0].i));
+    normalize_fields(self_calendar(call));
+    return give_int(ret, field_of(self_calendar(call), (enum field)call->args[0].i));
 }
 
 static bool calendar_set(struct call *call, struct value *ret)
 {
     if (call->count > 2)
         for (unsigned i = 0; i < call->count; i++)
-            *storage_of(self(call), (enum field[]){FIELD_YEAR, FIELD_MONTH, FIELD_DAY, FIELD_HOUR_OF_DAY, FIELD_MINUTE,
-                                                   FIELD_SECOND}[i]) = call->args[i].i;
+            *storage_of(self_calendar(call), (enum field[]){FIELD_YEAR, FIELD_MONTH, FIELD_DAY, FIELD_HOUR_OF_DAY,
+                                                            FIELD_MINUTE, FIELD_SECOND}[i]) = call->args[i].i;
     else if (!check_field(call->run, call->args[0].i))
         return false;
     else
-        set_field(self(call), (enum field)call->args[0].i, call->args[1].i);
+        set_field(self_calendar(call), (enum field)call->args[0].i, call->args[1].i);
     return give_nothing(ret);
 }
 
@@ -267,13 +267,13 @@ static bool calendar_add(struct call *call, struct value *ret)
         return false;
     if (call->args[0].i == FIELD_ERA || call->args[0].i >= FIELD_ZONE_OFFSET)
         return run_throw_null(call->run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION);
-    add_field(self(call), (enum field)call->args[0].i, call->args[1].i);
+    add_field(self_calendar(call), (enum field)call->args[0].i, call->args[1].i);
     return give_nothing(ret);
 }
 
 static bool calendar_clear(struct call *call, struct value *ret)
 {
-    struct calendar *calendar = self(call);
+    struct calendar *calendar = self_calendar(call);
     if (call->count == 0) {
         set_local(calendar, 0);
         return give_nothing(ret);
@@ -291,8 +291,8 @@ static bool calendar_actual_maximum(struct call *call, struct value *ret)
                                             1, 11,        23, 59, 59, 999, 50400000, 7200000};
     if (!check_field(call->run, call->args[0].i))
         return false;
-    struct calendar last = *self(call);
-    normalize(&last);
+    struct calendar last = *self_calendar(call);
+    normalize_fields(&last);
     int days = calendar_month_days(last.year, (int)last.month + 1);
     switch (call->args[0].i) {
     case FIELD_DAY: return give_int(ret, days);
@@ -309,8 +309,8 @@ static bool calendar_actual_maximum(struct call *call, struct value *ret)
 
 static bool calendar_time(struct call *call, struct value *ret)
 {
-    normalize(self(call));
-    int64_t millis = calendar_millis(self(call));
+    normalize_fields(self_calendar(call));
+    int64_t millis = calendar_millis(self_calendar(call));
     return give(
         ret, temporal_new(call->run, CLASS_DATE, floor_div(millis, 1000), (int32_t)floor_mod(millis, 1000) * 1000000));
 }
@@ -326,26 +326,27 @@ static bool calendar_to_instant(struct call *call, struct value *ret)
 static bool calendar_set_time(struct call *call, struct value *ret)
 {
     NOT_NULL(0);
-    set_millis(self(call), temporal_of(call->args[0])->seconds * 1000 + temporal_of(call->args[0])->nanos / 1000000);
+    set_millis(self_calendar(call),
+               temporal_of(call->args[0])->seconds * 1000 + temporal_of(call->args[0])->nanos / 1000000);
     return give_nothing(ret);
 }
 
 static bool calendar_time_millis(struct call *call, struct value *ret)
 {
-    normalize(self(call));
-    return give_long(ret, calendar_millis(self(call)));
+    normalize_fields(self_calendar(call));
+    return give_long(ret, calendar_millis(self_calendar(call)));
 }
 
 static bool calendar_set_time_millis(struct call *call, struct value *ret)
 {
-    set_millis(self(call), call->args[0].i);
+    set_millis(self_calendar(call), call->args[0].i);
     return give_nothing(ret);
 }
 
 static bool calendar_zone(struct call *call, struct value *ret)
 {
     struct temporal *zone = temporal_new(call->run, CLASS_TIME_ZONE, 0, 0);
-    zone->offset = self(call)->offset;
+    zone->offset = self_calendar(call)->offset;
     static const struct zone utc = {.name = {"UTC", 3}};
     zone->zone = zone->offset == 0 ? &utc : NULL;
     return give(ret, zone);
@@ -358,31 +359,31 @@ static bool calendar_set_zone(struct call *call, struct value *ret)
         return run_throw(call->run, CLASS_UNSUPPORTED_OPERATION_EXCEPTION,
                          "a Calendar has a zone with a fixed offset here, and [%.*s] has none; use ZonedDateTime",
                          SLICE_ARG(temporal_of(call->args[0])->zone->name));
-    int64_t millis = calendar_millis(self(call));
-    self(call)->offset = temporal_of(call->args[0])->offset;
-    set_millis(self(call), millis);
+    int64_t millis = calendar_millis(self_calendar(call));
+    self_calendar(call)->offset = temporal_of(call->args[0])->offset;
+    set_millis(self_calendar(call), millis);
     return give_nothing(ret);
 }
 
-static int64_t difference(struct call *call)
+static int64_t millis_between(struct call *call)
 {
-    return calendar_millis(self(call)) - calendar_millis((struct calendar *)call->args[0].object);
+    return calendar_millis(self_calendar(call)) - calendar_millis((struct calendar *)call->args[0].object);
 }
 
 static bool calendar_before(struct call *call, struct value *ret)
 {
-    return give_boolean(ret, value_is(call->args[0], CLASS_GREGORIAN_CALENDAR) && difference(call) < 0);
+    return give_boolean(ret, value_is(call->args[0], CLASS_GREGORIAN_CALENDAR) && millis_between(call) < 0);
 }
 
 static bool calendar_after(struct call *call, struct value *ret)
 {
-    return give_boolean(ret, value_is(call->args[0], CLASS_GREGORIAN_CALENDAR) && difference(call) > 0);
+    return give_boolean(ret, value_is(call->args[0], CLASS_GREGORIAN_CALENDAR) && millis_between(call) > 0);
 }
 
 static bool calendar_compare_to(struct call *call, struct value *ret)
 {
     NOT_NULL(0);
-    int64_t order = difference(call);
+    int64_t order = millis_between(call);
     return give_int(ret, (order > 0) - (order < 0));
 }
 

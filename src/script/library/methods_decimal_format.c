@@ -68,7 +68,7 @@ static void count_digit(struct decimal_format *format, uint16_t c, bool part)
     format->group += format->group > 0;
 }
 
-static bool malformed(struct run *run, const struct text *pattern, const char *what)
+static bool throw_malformed(struct run *run, const struct text *pattern, const char *what)
 {
     return run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, "%s in pattern \"%.*s\"", what,
                      SLICE_ARG(text_utf8(run, pattern)));
@@ -82,7 +82,7 @@ static bool read_digits(struct run *run, struct decimal_format *format)
     for (size_t i = format->positive.begin; i < format->positive.end; i++) {
         uint16_t c = text_at(pattern, i);
         if (part && (c == '.' || c == ','))
-            return malformed(run, pattern, c == '.' ? "Multiple decimal separators" : "Malformed pattern");
+            return throw_malformed(run, pattern, c == '.' ? "Multiple decimal separators" : "Malformed pattern");
         if (c == '.')
             part = true;
         else if (c == ',')
@@ -106,7 +106,7 @@ static bool read_factor(struct run *run, struct decimal_format *format)
     const struct affixes *affixes = &format->positive;
     bool quoted = false;
     if (affixes->end < affixes->stop && text_at(pattern, affixes->end) == 'E')
-        return malformed(run, pattern, "An exponent, which is not supported,");
+        return throw_malformed(run, pattern, "An exponent, which is not supported,");
     for (size_t i = affixes->start; i < affixes->stop; i++) {
         uint16_t c = text_at(pattern, i);
         quoted ^= c == '\'';

@@ -163,7 +163,7 @@ static bool scan_amount(struct scan *scan, const char *units, int64_t *ret_amoun
     return false;
 }
 
-static bool unreadable(struct run *run, const char *what)
+static bool throw_unreadable(struct run *run, const char *what)
 {
     return run_throw(run, CLASS_DATE_TIME_PARSE_EXCEPTION, "Text cannot be parsed to a %s", what);
 }
@@ -197,11 +197,11 @@ static bool duration_parse(struct call *call, struct value *ret)
     bool negative = scan_sign(&scan), any = false, timed = false;
     __int128 total = 0;
     if (!scan_letter(&scan, 'P') || !scan_part(&scan, "D", days, &total, &any))
-        return unreadable(run, "Duration");
+        return throw_unreadable(run, "Duration");
     if (scan_letter(&scan, 'T') && (!scan_part(&scan, "HMS", times, &total, &timed) || !timed))
-        return unreadable(run, "Duration");
+        return throw_unreadable(run, "Duration");
     if (!(any || timed) || scan.at != scan.text.len)
-        return unreadable(run, "Duration");
+        return throw_unreadable(run, "Duration");
     return duration_give(run, negative ? -total : total, ret);
 }
 
@@ -265,13 +265,13 @@ static bool period_parse(struct call *call, struct value *ret)
     size_t next = 0, unit;
     int32_t fraction = 0;
     if (!scan_letter(&scan, 'P'))
-        return unreadable(run, "Period");
+        return throw_unreadable(run, "Period");
     while (fraction == 0 && scan_amount(&scan, &"YMWD"[next], &amount, &fraction, &unit)) {
         next += unit + 1;
         amounts[next - 1] = sign * amount;
     }
     if (next == 0 || fraction != 0 || scan.at != scan.text.len)
-        return unreadable(run, "Period");
+        return throw_unreadable(run, "Period");
     return period_give(run, amounts[0], amounts[1], amounts[2] * 7 + amounts[3], ret);
 }
 

@@ -106,7 +106,7 @@ bool groovy_refill(struct run *run, struct value collection, const struct value 
 
 /* Order: values that are not comparable are ordered by hash code, so that any list can be sorted */
 
-static bool comparable(struct value a, struct value b)
+static bool values_comparable(struct value a, struct value b)
 {
     if (a.kind == VALUE_NULL || b.kind == VALUE_NULL || (value_number(a) && value_number(b)))
         return true;
@@ -127,7 +127,7 @@ static bool order_any(struct run *run, struct value a, struct value b, int *ret_
 {
     a = value_plain(a);
     b = value_plain(b);
-    return comparable(a, b) ? operate_order(run, a, b, ret_order) : order_by_hash(run, a, b, ret_order);
+    return values_comparable(a, b) ? operate_order(run, a, b, ret_order) : order_by_hash(run, a, b, ret_order);
 }
 
 static bool native_order_any(struct run *run, struct closure *closure, struct value *a, unsigned n, struct value *ret)

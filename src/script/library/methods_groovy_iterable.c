@@ -5,7 +5,7 @@
 
 #include "script/value/range.h"
 
-static struct seq *elements(struct run *run, struct value self)
+static struct seq *elements_of(struct run *run, struct value self)
 {
     struct iter iter;
     struct seq *seq = seq_new(run, CLASS_ARRAY_LIST, values_count(self));
@@ -20,7 +20,8 @@ static struct seq *elements(struct run *run, struct value self)
 }
 
 /* Gives elements `from` to `to`, exclusive, as a new collection of the receiver's kind. */
-static bool part(struct run *run, struct value self, const struct seq *all, size_t from, size_t to, struct value *ret)
+static bool give_part(struct run *run, struct value self, const struct seq *all, size_t from, size_t to,
+                      struct value *ret)
 {
     *ret = groovy_similar(run, self);
     for (size_t i = from; i < to && i < all->count; i++)
@@ -33,7 +34,7 @@ static bool part(struct run *run, struct value self, const struct seq *all, size
 static bool end_of(struct call *call, struct value *ret)
 {
     bool last = call->row->datum.number != 0;
-    const struct seq *all = value_is_seq(call->self) ? seq_of(call->self) : elements(call->run, call->self);
+    const struct seq *all = value_is_seq(call->self) ? seq_of(call->self) : elements_of(call->run, call->self);
     if (all == NULL)
         return false;
     if (all->count == 0)
@@ -51,13 +52,13 @@ static bool but_one(struct call *call, struct value *ret)
 {
     size_t skip = (size_t)call->row->datum.number;
     struct run *run = call->run;
-    const struct seq *all = elements(run, call->self);
+    const struct seq *all = elements_of(run, call->self);
     if (all == NULL)
         return false;
     if (all->count == 0)
         return run_throw(run, CLASS_NO_SUCH_ELEMENT_EXCEPTION, "Cannot access %s() for an empty %s", call->row->name,
                          value_is_array(call->self) ? "array" : "iterable");
-    return part(run, call->self, all, skip, all->count - 1 + skip, ret);
+    return give_part(run, call->self, all, skip, all->count - 1 + skip, ret);
 }
 
 enum share { SHARE_DROP = 0, SHARE_TAKE = 1, SHARE_RIGHT = 2 };
@@ -67,20 +68,21 @@ static bool take_or_drop(struct call *call, struct value *ret)
 {
     bool take = (call->row->datum.number & SHARE_TAKE) != 0, right = (call->row->datum.number & SHARE_RIGHT) != 0;
     struct run *run = call->run;
-    const struct seq *all = elements(run, call->self);
+    const struct seq *all = elements_of(run, call->self);
     if (all == NULL)
         return false;
     size_t count = call->args[0].i < 0 ? 0 : (size_t)call->args[0].i;
     count = count > all->count ? all->count : count;
     size_t cut = right ? all->count - count : count;
-    return take == right ? part(run, call->self, all, cut, all->count, ret) : part(run, call->self, all, 0, cut, ret);
+    return take == right ? give_part(run, call->self, all, cut, all->count, ret)
+                         : give_part(run, call->self, all, 0, cut, ret);
 }
 
 static bool split_while(struct call *call, struct value *ret)
 {
     bool keep = call->row->datum.number != 0;
     struct run *run = call->run;
-    const struct seq *all = elements(run, call->self);
+    const struct seq *all = elements_of(run, call->self);
     bool holds = true;
     size_t cut = 0;
     for (; all != NULL && cut < all->count; cut++) {
@@ -89,15 +91,15 @@ static bool split_while(struct call *call, struct value *ret)
         if (!holds)
             break;
     }
-    return all != NULL && part(run, call->self, all, keep ? 0 : cut, keep ? cut : all->count, ret);
+    return all != NULL && give_part(run, call->self, all, keep ? 0 : cut, keep ? cut : all->count, ret);
 }
 
 /* Gives lists of `size` elements that start `step` elements apart; shorter ones at the end
    unless the last argument is false. */
-static bool collate(struct call *call, struct value *ret)
+static bool iterable_collate(struct call *call, struct value *ret)
 {
     struct run *run = call->run;
-    const struct seq *all = elements(run, call->self);
+    const struct seq *all = elements_of(run, call->self);
     bool keep = call_last(call).kind != VALUE_BOOLEAN || call_last(call).i != 0;
     int64_t size = call->args[0].i,
             step = call->count >= 2 && call->args[1].kind != VALUE_BOOLEAN ? call->args[1].i : size;
@@ -113,7 +115,7 @@ static bool collate(struct call *call, struct value *ret)
         struct value list;
         if (!keep && at > (int64_t)all->count - size)
             break;
-        if (!part(run, VALUE_NONE, all, (size_t)at, (size_t)(at + size), &list) || !seq_add(run, lists, list))
+        if (!give_part(run, VALUE_NONE, all, (size_t)at, (size_t)(at + size), &list) || !seq_add(run, lists, list))
             return false;
     }
     return true;
@@ -121,7 +123,7 @@ static bool collate(struct call *call, struct value *ret)
 
 /* Minimum, maximum and sum */
 
-static bool extreme(struct call *call, struct value *ret)
+static bool iterable_extreme(struct call *call, struct value *ret)
 {
     int sign = (int)call->row->datum.number;
     struct run *run = call->run;
@@ -152,7 +154,7 @@ static bool extreme(struct call *call, struct value *ret)
 
 /* Adds the elements, which may be of any class with an addition. Without elements the result is
    the initial value, or null. */
-static bool sum(struct call *call, struct value *ret)
+static bool iterable_sum(struct call *call, struct value *ret)
 {
     struct run *run = call->run;
     struct iter iter;
@@ -174,7 +176,7 @@ static bool sum(struct call *call, struct value *ret)
     return run->thrown == NULL;
 }
 
-static bool count(struct call *call, struct value *ret)
+static bool iterable_count(struct call *call, struct value *ret)
 {
     struct run *run = call->run;
     struct iter iter;
@@ -193,7 +195,7 @@ static bool count(struct call *call, struct value *ret)
     return run->thrown == NULL && give_int(ret, found);
 }
 
-static bool join(struct call *call, struct value *ret)
+static bool iterable_join(struct call *call, struct value *ret)
 {
     struct run *run = call->run;
     struct iter iter;
@@ -243,14 +245,15 @@ static bool group_once(struct run *run, struct value self, struct value function
 
 /* Groups by the first function, then each group by the next one. The depth is bounded by the
    number of arguments of a call. */
-static bool group(struct run *run, struct value self, const struct value *functions, size_t how_many, struct value *ret)
+static bool group_level(struct run *run, struct value self, const struct value *functions, size_t how_many,
+                        struct value *ret)
 {
     struct dict *groups = dict_new(run, CLASS_LINKED_HASH_MAP);
     *ret = value_of(groups);
     if (!group_once(run, self, functions[0], groups))
         return false;
     for (struct map_entry *entry = dict_first(groups); how_many > 1 && entry != NULL; entry = dict_next(groups, entry))
-        if (!group(run, entry->value, functions + 1, how_many - 1, &entry->value))
+        if (!group_level(run, entry->value, functions + 1, how_many - 1, &entry->value))
             return false;
     return true;
 }
@@ -261,13 +264,13 @@ static bool group_by(struct call *call, struct value *ret)
 {
     struct run *run = call->run;
     if (!value_is_seq(call->args[0]))
-        return group(run, call->self, call->args, call->count, ret);
-    const struct seq *functions = elements(run, call->args[0]);
+        return group_level(run, call->self, call->args, call->count, ret);
+    const struct seq *functions = elements_of(run, call->args[0]);
     if (functions == NULL)
         return false;
     if (functions->count == 0 || functions->count > GROUPS_MAX)
         return run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, "groupBy takes from 1 to %d closures", GROUPS_MAX);
-    return group(run, call->self, functions->items, functions->count, ret);
+    return group_level(run, call->self, functions->items, functions->count, ret);
 }
 
 /* Order */
@@ -276,7 +279,7 @@ static bool group_by(struct call *call, struct value *ret)
    new list. */
 static bool sort_into(struct run *run, struct value self, struct value function, bool in_place, struct value *ret)
 {
-    struct seq *all = elements(run, self);
+    struct seq *all = elements_of(run, self);
     struct value comparator = groovy_comparator(run, function);
     if (all == NULL || !run_step(run, all->count) || !values_sort(run, all->items, all->count, comparator))
         return false;
@@ -293,14 +296,14 @@ static bool sort_into(struct run *run, struct value self, struct value function,
     return true;
 }
 
-/* Returns: whether the value is a Comparator; then sort() is Java's List.sort, which returns
+/* Returns: whether the value is a Comparator; then iterable_sort() is Java's List.sort, which returns
    nothing. */
 static bool is_comparator(struct value v)
 {
     return value_is(v, CLASS_CLOSURE) && ((const struct closure *)v.object)->kind == CLOSURE_NATIVE;
 }
 
-static bool sort(struct call *call, struct value *ret)
+static bool iterable_sort(struct call *call, struct value *ret)
 {
     bool flag = call->count > 0 && call->args[0].kind == VALUE_BOOLEAN;
     if (call->count == 1 && value_is_seq(call->self) && is_comparator(call->args[0]))
@@ -319,7 +322,7 @@ static bool to_sorted(struct call *call, struct value *ret)
    the run. */
 static struct seq *without_doubles(struct run *run, struct value self, struct value function)
 {
-    const struct seq *all = elements(run, self);
+    const struct seq *all = elements_of(run, self);
     struct seq *kept = seq_new(run, CLASS_ARRAY_LIST, 0);
     struct value comparator = groovy_comparator(run, function);
     for (size_t i = 0; all != NULL && i < all->count; i++) {
@@ -333,7 +336,7 @@ static struct seq *without_doubles(struct run *run, struct value self, struct va
     return all == NULL ? NULL : kept;
 }
 
-static bool unique(struct call *call, struct value *ret)
+static bool iterable_unique(struct call *call, struct value *ret)
 {
     bool flag = call->count > 0 && call->args[0].kind == VALUE_BOOLEAN, in_place = !flag || call->args[0].i != 0;
     struct seq *kept = without_doubles(call->run, call->self,
@@ -350,7 +353,7 @@ static bool to_unique(struct call *call, struct value *ret)
 
 /* Sets of elements */
 
-static bool among(struct run *run, const struct seq *seq, struct value item, bool *ret)
+static bool seq_contains(struct run *run, const struct seq *seq, struct value item, bool *ret)
 {
     *ret = false;
     for (size_t i = 0; i < seq->count && !*ret; i++)
@@ -361,16 +364,17 @@ static bool among(struct run *run, const struct seq *seq, struct value item, boo
 
 /* Gives the elements that both have, in the order of the smaller one and of the kind of the
    larger one. */
-static bool intersect(struct call *call, struct value *ret)
+static bool iterable_intersect(struct call *call, struct value *ret)
 {
     struct run *run = call->run;
     bool swap = values_count(call->self) < values_count(call->args[0]);
-    const struct seq *from = elements(run, swap ? call->args[0] : call->self),
-                     *through = elements(run, swap ? call->self : call->args[0]);
+    const struct seq *from = elements_of(run, swap ? call->args[0] : call->self),
+                     *through = elements_of(run, swap ? call->self : call->args[0]);
     *ret = groovy_similar(run, swap ? call->args[0] : call->self);
     for (size_t i = 0; from != NULL && through != NULL && i < through->count; i++) {
         bool has;
-        if (!among(run, from, seq_item(through, i), &has) || (has && !groovy_add(run, *ret, seq_item(through, i))))
+        if (!seq_contains(run, from, seq_item(through, i), &has) ||
+            (has && !groovy_add(run, *ret, seq_item(through, i))))
             return false;
     }
     return run->thrown == NULL;
@@ -379,10 +383,10 @@ static bool intersect(struct call *call, struct value *ret)
 static bool disjoint(struct call *call, struct value *ret)
 {
     struct run *run = call->run;
-    const struct seq *left = elements(run, call->self), *right = elements(run, call->args[0]);
+    const struct seq *left = elements_of(run, call->self), *right = elements_of(run, call->args[0]);
     bool has = false;
     for (size_t i = 0; left != NULL && right != NULL && i < right->count && !has; i++)
-        if (!among(run, left, seq_item(right, i), &has))
+        if (!seq_contains(run, left, seq_item(right, i), &has))
             return false;
     return run->thrown == NULL && give_boolean(ret, !has);
 }
@@ -428,7 +432,7 @@ static bool flatten(struct call *call, struct value *ret)
 
 static bool to_list(struct call *call, struct value *ret)
 {
-    return give(ret, elements(call->run, call->self));
+    return give(ret, elements_of(call->run, call->self));
 }
 
 static bool to_set(struct call *call, struct value *ret)
@@ -436,13 +440,13 @@ static bool to_set(struct call *call, struct value *ret)
     struct run *run = call->run;
     struct dict *set = dict_new(run, CLASS_LINKED_HASH_SET);
     *ret = value_of(set);
-    return groovy_add_all(run, *ret, value_of(elements(run, call->self)));
+    return groovy_add_all(run, *ret, value_of(elements_of(run, call->self)));
 }
 
 static bool with_index(struct call *call, struct value *ret)
 {
     struct run *run = call->run;
-    const struct seq *all = elements(run, call->self);
+    const struct seq *all = elements_of(run, call->self);
     struct seq *pairs = seq_new(run, CLASS_ARRAY_LIST, 0);
     for (size_t i = 0; all != NULL && i < all->count; i++) {
         struct seq *pair = seq_new(run, CLASS_ARRAY_LIST, 2);
@@ -457,7 +461,7 @@ static bool with_index(struct call *call, struct value *ret)
 static bool indexed(struct call *call, struct value *ret)
 {
     struct run *run = call->run;
-    const struct seq *all = elements(run, call->self);
+    const struct seq *all = elements_of(run, call->self);
     struct dict *map = dict_new(run, CLASS_LINKED_HASH_MAP);
     for (size_t i = 0; all != NULL && i < all->count; i++)
         if (!dict_put(run, map, value_int((call->count > 0 ? call->args[0].i : 0) + (int64_t)i), seq_item(all, i),
@@ -471,10 +475,10 @@ static bool indexed(struct call *call, struct value *ret)
 static bool combinations(struct call *call, struct value *ret)
 {
     struct run *run = call->run;
-    const struct seq *collections = elements(run, call->self);
+    const struct seq *collections = elements_of(run, call->self);
     struct seq *done = NULL;
     for (size_t i = 0; collections != NULL && i < collections->count; i++) {
-        const struct seq *items = elements(run, seq_item(collections, i));
+        const struct seq *items = elements_of(run, seq_item(collections, i));
         struct seq *longer = seq_new(run, CLASS_ARRAY_LIST, 0);
         for (size_t k = 0; items != NULL && k < items->count; k++)
             for (size_t j = 0; j < (done == NULL ? 1 : done->count); j++) {
@@ -494,7 +498,7 @@ static bool combinations(struct call *call, struct value *ret)
 static bool transpose(struct call *call, struct value *ret)
 {
     struct run *run = call->run;
-    const struct seq *lists = elements(run, call->self);
+    const struct seq *lists = elements_of(run, call->self);
     struct seq *turned = seq_new(run, CLASS_ARRAY_LIST, 0);
     size_t shortest = SIZE_MAX;
     *ret = value_of(turned);
@@ -514,23 +518,23 @@ static bool transpose(struct call *call, struct value *ret)
     return lists != NULL;
 }
 
-static bool size(struct call *call, struct value *ret)
+static bool iterable_size(struct call *call, struct value *ret)
 {
-    const struct seq *all = elements(call->run, call->self);
+    const struct seq *all = elements_of(call->run, call->self);
     return all != NULL && give_int(ret, all->count);
 }
 
-static bool contains(struct call *call, struct value *ret)
+static bool iterable_contains(struct call *call, struct value *ret)
 {
-    const struct seq *all = elements(call->run, call->self);
+    const struct seq *all = elements_of(call->run, call->self);
     bool has;
-    return all != NULL && among(call->run, all, call->args[0], &has) && give_boolean(ret, has);
+    return all != NULL && seq_contains(call->run, all, call->args[0], &has) && give_boolean(ret, has);
 }
 
-static bool reverse(struct call *call, struct value *ret)
+static bool iterable_reverse(struct call *call, struct value *ret)
 {
     struct run *run = call->run;
-    struct seq *all = elements(run, call->self), *turned = seq_new(run, CLASS_ARRAY_LIST, 0);
+    struct seq *all = elements_of(run, call->self), *turned = seq_new(run, CLASS_ARRAY_LIST, 0);
     for (size_t i = 0; all != NULL && i < all->count; i++)
         if (!run_step(run, 1) || !seq_add(run, turned, seq_item(all, all->count - 1 - i)))
             return false;
@@ -541,7 +545,7 @@ static bool reverse(struct call *call, struct value *ret)
 
 static bool reverse_each(struct call *call, struct value *ret)
 {
-    struct seq *all = elements(call->run, call->self);
+    struct seq *all = elements_of(call->run, call->self);
     struct value ignored;
     *ret = call->self;
     for (size_t i = 0; all != NULL && i < all->count; i++)
@@ -567,48 +571,48 @@ static const struct method_row iterable_methods[] = {
     {"Collection dropRight(int)", GROOVY, take_or_drop, {SHARE_RIGHT}},
     {"Collection takeWhile(Closure)", GROOVY, split_while, {true}},
     {"Collection dropWhile(Closure)", GROOVY, split_while, {false}},
-    {"List collate(int)", GROOVY, collate},
-    {"List collate(int, boolean)", GROOVY, collate},
-    {"List collate(int, int)", GROOVY, collate},
-    {"List collate(int, int, boolean)", GROOVY, collate},
-    {"def max()", GROOVY, extreme, {1}},
-    {"def max(Closure)", GROOVY, extreme, {1}},
-    {"def max(Comparator)", GROOVY, extreme, {1}},
-    {"def min()", GROOVY, extreme, {-1}},
-    {"def min(Closure)", GROOVY, extreme, {-1}},
-    {"def min(Comparator)", GROOVY, extreme, {-1}},
-    {"def sum()", GROOVY, sum},
-    {"def sum(Closure)", GROOVY, sum},
-    {"def sum(def)", GROOVY, sum},
-    {"def sum(def, Closure)", GROOVY, sum},
-    {"Number count(Closure)", GROOVY, count},
-    {"Number count(def)", GROOVY, count},
-    {"String join()", GROOVY, join},
-    {"String join(String)", GROOVY | METHOD_TAKES_NULL, join},
+    {"List collate(int)", GROOVY, iterable_collate},
+    {"List collate(int, boolean)", GROOVY, iterable_collate},
+    {"List collate(int, int)", GROOVY, iterable_collate},
+    {"List collate(int, int, boolean)", GROOVY, iterable_collate},
+    {"def max()", GROOVY, iterable_extreme, {1}},
+    {"def max(Closure)", GROOVY, iterable_extreme, {1}},
+    {"def max(Comparator)", GROOVY, iterable_extreme, {1}},
+    {"def min()", GROOVY, iterable_extreme, {-1}},
+    {"def min(Closure)", GROOVY, iterable_extreme, {-1}},
+    {"def min(Comparator)", GROOVY, iterable_extreme, {-1}},
+    {"def sum()", GROOVY, iterable_sum},
+    {"def sum(Closure)", GROOVY, iterable_sum},
+    {"def sum(def)", GROOVY, iterable_sum},
+    {"def sum(def, Closure)", GROOVY, iterable_sum},
+    {"Number count(Closure)", GROOVY, iterable_count},
+    {"Number count(def)", GROOVY, iterable_count},
+    {"String join()", GROOVY, iterable_join},
+    {"String join(String)", GROOVY | METHOD_TAKES_NULL, iterable_join},
     {"Map countBy()", GROOVY, count_by},
     {"Map countBy(Closure)", GROOVY, count_by},
     {"Map groupBy(Closure)", GROOVY, group_by},
     {"Map groupBy(List)", GROOVY, group_by},
     {"Map groupBy(Closure, Closure)", GROOVY, group_by},
     {"Map groupBy(Closure, Closure, Closure)", GROOVY, group_by},
-    {"List sort()", GROOVY, sort},
-    {"List sort(Closure)", GROOVY, sort},
-    {"List sort(Comparator)", GROOVY, sort},
-    {"List sort(boolean)", GROOVY, sort},
-    {"List sort(boolean, Closure)", GROOVY, sort},
-    {"List sort(boolean, Comparator)", GROOVY, sort},
+    {"List sort()", GROOVY, iterable_sort},
+    {"List sort(Closure)", GROOVY, iterable_sort},
+    {"List sort(Comparator)", GROOVY, iterable_sort},
+    {"List sort(boolean)", GROOVY, iterable_sort},
+    {"List sort(boolean, Closure)", GROOVY, iterable_sort},
+    {"List sort(boolean, Comparator)", GROOVY, iterable_sort},
     {"List toSorted()", GROOVY, to_sorted},
     {"List toSorted(Closure)", GROOVY, to_sorted},
     {"List toSorted(Comparator)", GROOVY, to_sorted},
-    {"Collection unique()", GROOVY, unique},
-    {"Collection unique(Closure)", GROOVY, unique},
-    {"Collection unique(Comparator)", GROOVY, unique},
-    {"Collection unique(boolean)", GROOVY, unique},
-    {"Collection unique(boolean, Closure)", GROOVY, unique},
+    {"Collection unique()", GROOVY, iterable_unique},
+    {"Collection unique(Closure)", GROOVY, iterable_unique},
+    {"Collection unique(Comparator)", GROOVY, iterable_unique},
+    {"Collection unique(boolean)", GROOVY, iterable_unique},
+    {"Collection unique(boolean, Closure)", GROOVY, iterable_unique},
     {"Collection toUnique()", GROOVY, to_unique},
     {"Collection toUnique(Closure)", GROOVY, to_unique},
     {"Collection toUnique(Comparator)", GROOVY, to_unique},
-    {"Collection intersect(Iterable)", GROOVY, intersect},
+    {"Collection intersect(Iterable)", GROOVY, iterable_intersect},
     {"boolean disjoint(Iterable)", GROOVY, disjoint},
     {"Collection flatten()", GROOVY, flatten},
     {"Collection flatten(Closure)", GROOVY, flatten},
@@ -621,10 +625,10 @@ static const struct method_row iterable_methods[] = {
     {"Map indexed(int)", GROOVY, indexed},
     {"List combinations()", GROOVY, combinations},
     {"List transpose()", GROOVY, transpose},
-    {"int size()", GROOVY, size},
-    {"boolean contains(def)", GROOVY, contains},
-    {"List reverse()", GROOVY, reverse},
-    {"List reverse(boolean)", GROOVY, reverse},
+    {"int size()", GROOVY, iterable_size},
+    {"boolean contains(def)", GROOVY, iterable_contains},
+    {"List reverse()", GROOVY, iterable_reverse},
+    {"List reverse(boolean)", GROOVY, iterable_reverse},
     {"def reverseEach(Closure)", GROOVY, reverse_each},
     {"List getIndices()", GROOVY, index_range},
 };

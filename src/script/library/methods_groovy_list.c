@@ -4,12 +4,12 @@
 #include "script/value/range.h"
 
 /* Lists are stacks; the top is the last element. */
-static bool push(struct call *call, struct value *ret)
+static bool list_push(struct call *call, struct value *ret)
 {
     return seq_add(call->run, seq_of(call->self), call->args[0]) && give_boolean(ret, true);
 }
 
-static bool pop(struct call *call, struct value *ret)
+static bool list_pop(struct call *call, struct value *ret)
 {
     struct seq *seq = seq_of(call->self);
     if (seq->count == 0)
@@ -36,7 +36,7 @@ static bool remove_element(struct call *call, struct value *ret)
     return give_boolean(ret, false);
 }
 
-static bool swap(struct call *call, struct value *ret)
+static bool list_swap(struct call *call, struct value *ret)
 {
     struct run *run = call->run;
     struct seq *seq = seq_of(call->self);
@@ -46,7 +46,7 @@ static bool swap(struct call *call, struct value *ret)
            seq_set(run, seq, call->args[0].i, two, NULL) && seq_set(run, seq, call->args[1].i, one, NULL);
 }
 
-static bool insert(struct call *call, struct value *ret)
+static bool list_insert(struct call *call, struct value *ret)
 {
     struct run *run = call->run;
     struct seq *longer = values_to_seq(run, call->self, CLASS_ARRAY_LIST);
@@ -83,9 +83,9 @@ static bool add_all(struct call *call, struct value *ret)
 }
 
 static const struct method_row list_methods[] = {
-    {"boolean push(def)", GROOVY, push},      {"def pop()", GROOVY, pop},
-    {"def removeAt(int)", GROOVY, remove_at}, {"boolean removeElement(def)", GROOVY, remove_element},
-    {"List swap(int, int)", GROOVY, swap},    {"List plus(int, Iterable)", GROOVY, insert},
+    {"boolean push(def)", GROOVY, list_push},   {"def pop()", GROOVY, list_pop},
+    {"def removeAt(int)", GROOVY, remove_at},   {"boolean removeElement(def)", GROOVY, remove_element},
+    {"List swap(int, int)", GROOVY, list_swap}, {"List plus(int, Iterable)", GROOVY, list_insert},
 };
 
 static const struct method_row collection_methods[] = {

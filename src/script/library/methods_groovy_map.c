@@ -18,7 +18,7 @@ static bool walk_entries(struct run *run, struct iter *iter, struct value map)
     return iter_init(iter, run, value_of(dict_of(map)));
 }
 
-static struct seq *entries(struct run *run, struct value map)
+static struct seq *entries_of(struct run *run, struct value map)
 {
     return values_to_seq(run, map, CLASS_ARRAY_LIST);
 }
@@ -26,7 +26,7 @@ static struct seq *entries(struct run *run, struct value map)
 /* Calls the list method of the row's name on the list of entries. */
 static bool as_list(struct call *call, struct value *ret)
 {
-    struct value arguments[2] = {value_of(entries(call->run, call->self)), call->args[0]};
+    struct value arguments[2] = {value_of(entries_of(call->run, call->self)), call->args[0]};
     return arguments[0].kind != VALUE_NULL && groovy_call(call->run, arguments, slice_from(call->row->name), 1, ret);
 }
 
@@ -42,10 +42,10 @@ static bool from_entries(struct run *run, const struct seq *list, struct dict *m
 }
 
 /* Sorts the entries by a closure; without one, by key into a sorted map. */
-static bool sort(struct call *call, struct value *ret)
+static bool map_sort(struct call *call, struct value *ret)
 {
     struct run *run = call->run;
-    struct seq *list = entries(run, call->self);
+    struct seq *list = entries_of(run, call->self);
     if (list == NULL)
         return false;
     if (call->count == 0)
@@ -64,7 +64,7 @@ static bool native_by_value(struct run *run, struct closure *closure, struct val
 static bool to_sorted(struct call *call, struct value *ret)
 {
     struct run *run = call->run;
-    struct seq *list = entries(run, call->self);
+    struct seq *list = entries_of(run, call->self);
     struct value comparator = groovy_comparator(run, call->count == 0 ? VALUE_NONE : call->args[0]);
     if (call->count == 0)
         comparator = closure_native_new(run, native_by_value, 2, comparator, VALUE_NONE);
@@ -93,7 +93,7 @@ static bool sub_map(struct call *call, struct value *ret)
 }
 
 /* Takes (the datum is 1) or drops (0) the first entries; the argument is their number. */
-static bool cut(struct call *call, struct value *ret)
+static bool map_take_or_drop(struct call *call, struct value *ret)
 {
     bool take = call->row->datum.number != 0;
     struct run *run = call->run;
@@ -128,7 +128,7 @@ static bool cut_while(struct call *call, struct value *ret)
     return run->thrown == NULL;
 }
 
-static bool intersect(struct call *call, struct value *ret)
+static bool map_intersect(struct call *call, struct value *ret)
 {
     struct run *run = call->run;
     struct dict *left = dict_of(call->self), *right = dict_of(call->args[0]), *map = similar_map(run, left);
@@ -163,7 +163,7 @@ static bool find_all(struct call *call, struct value *ret)
     return run->thrown == NULL;
 }
 
-static bool count(struct call *call, struct value *ret)
+static bool map_count(struct call *call, struct value *ret)
 {
     struct run *run = call->run;
     struct iter iter;
@@ -255,7 +255,7 @@ static bool put_all(struct call *call, struct value *ret)
 
 static bool reverse_each(struct call *call, struct value *ret)
 {
-    const struct seq *list = entries(call->run, call->self);
+    const struct seq *list = entries_of(call->run, call->self);
     struct value ignored;
     *ret = call->self;
     for (size_t i = 0; list != NULL && i < list->count; i++)
@@ -295,21 +295,21 @@ static const struct method_row map_with_default_methods[] = {
 static const struct method_row map_methods[] = {
     {"def max(Closure)", GROOVY, as_list},
     {"def min(Closure)", GROOVY, as_list},
-    {"Map sort()", GROOVY, sort},
-    {"Map sort(Closure)", GROOVY, sort},
-    {"Map sort(Comparator)", GROOVY, sort},
+    {"Map sort()", GROOVY, map_sort},
+    {"Map sort(Closure)", GROOVY, map_sort},
+    {"Map sort(Comparator)", GROOVY, map_sort},
     {"Map toSorted()", GROOVY, to_sorted},
     {"Map toSorted(Closure)", GROOVY, to_sorted},
     {"Map toSorted(Comparator)", GROOVY, to_sorted},
     {"Map subMap(Collection)", GROOVY, sub_map},
     {"Map subMap(Object[])", GROOVY, sub_map},
-    {"Map take(int)", GROOVY, cut, {true}},
-    {"Map drop(int)", GROOVY, cut, {false}},
+    {"Map take(int)", GROOVY, map_take_or_drop, {true}},
+    {"Map drop(int)", GROOVY, map_take_or_drop, {false}},
     {"Map takeWhile(Closure)", GROOVY, cut_while, {true}},
     {"Map dropWhile(Closure)", GROOVY, cut_while, {false}},
-    {"Map intersect(Map)", GROOVY, intersect},
+    {"Map intersect(Map)", GROOVY, map_intersect},
     {"Map findAll(Closure)", GROOVY, find_all},
-    {"Number count(Closure)", GROOVY, count},
+    {"Number count(Closure)", GROOVY, map_count},
     {"Map groupBy(Closure)", GROOVY, group_by},
     {"Map countBy(Closure)", GROOVY, count_by},
     {"Map groupEntriesBy(Closure)", GROOVY, group_entries_by},

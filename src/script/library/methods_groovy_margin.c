@@ -35,8 +35,8 @@ static size_t indent_of(const struct text *text, struct line line)
 
 /* Removes from each line the whitespace up to and including `sign` (`margin` is true), or
    `indent` code units. A line without the sign stays as it is. */
-static bool strip(struct run *run, const struct text *text, bool margin, uint16_t sign, size_t indent,
-                  struct value *ret)
+static bool strip_lines(struct run *run, const struct text *text, bool margin, uint16_t sign, size_t indent,
+                        struct value *ret)
 {
     struct text_buf out;
     struct line line;
@@ -64,7 +64,7 @@ static bool string_strip_margin(struct call *call, struct value *ret)
         NOT_NULL(0);
         sign = text_of(call->args[0])->length > 0 ? text_at(text_of(call->args[0]), 0) : '|';
     }
-    return strip(call->run, text_of(call->self), true, sign, 0, ret);
+    return strip_lines(call->run, text_of(call->self), true, sign, 0, ret);
 }
 
 /* Removes the given indentation, or that of the least indented line, blank lines not counted. */
@@ -82,7 +82,7 @@ static bool string_strip_indent(struct call *call, struct value *ret)
                 least = indent;
         }
     }
-    return strip(call->run, text, false, 0, least == SIZE_MAX ? 0 : least, ret);
+    return strip_lines(call->run, text, false, 0, least == SIZE_MAX ? 0 : least, ret);
 }
 
 static const struct method_row string_methods[] = {

@@ -86,17 +86,17 @@ static bool trunc_value(struct call *call, struct value *ret)
     return true;
 }
 
-static bool next(struct call *call, struct value *ret)
+static bool number_next(struct call *call, struct value *ret)
 {
     return range_step(call->run, call->self, false, ret);
 }
 
-static bool previous(struct call *call, struct value *ret)
+static bool number_previous(struct call *call, struct value *ret)
 {
     return range_step(call->run, call->self, true, ret);
 }
 
-static bool negative(struct call *call, struct value *ret)
+static bool number_negative(struct call *call, struct value *ret)
 {
     return operate_negate(call->run, call->self, ret);
 }
@@ -114,7 +114,7 @@ static bool compare_to(struct call *call, struct value *ret)
 
 /* Loops */
 
-static bool times(struct call *call, struct value *ret)
+static bool number_times(struct call *call, struct value *ret)
 {
     struct value ignored;
     int64_t count = number_to_i32(call->self);
@@ -156,7 +156,7 @@ static bool big_kind(struct value v)
 
 /* Calls a closure with the numbers from the receiver to the limit, exclusive. All are int unless
    one of the three is big. */
-static bool step(struct call *call, struct value *ret)
+static bool number_step(struct call *call, struct value *ret)
 {
     struct run *run = call->run;
     bool big = big_kind(call->self) || big_kind(call->args[0]) || big_kind(call->args[1]);
@@ -194,17 +194,17 @@ static const struct method_row number_methods[] = {
     {"BigInteger toBigInteger()", GROOVY, to_big_integer},
     {"Number abs()", GROOVY, abs_value},
     {"Number intdiv(Number)", GROOVY, int_divide},
-    {"Number next()", GROOVY, next},
-    {"Number previous()", GROOVY, previous},
-    {"Number unaryMinus()", GROOVY, negative},
-    {"Number negative()", GROOVY, negative},
+    {"Number next()", GROOVY, number_next},
+    {"Number previous()", GROOVY, number_previous},
+    {"Number unaryMinus()", GROOVY, number_negative},
+    {"Number negative()", GROOVY, number_negative},
     {"Number bitwiseNegate()", GROOVY, bitwise_negate},
     {"int compareTo(Number)", GROOVY, compare_to},
     {"int compareTo(Character)", GROOVY, compare_to},
-    {"void times(Closure)", GROOVY, times},
+    {"void times(Closure)", GROOVY, number_times},
     {"void upto(Number, Closure)", GROOVY, count_to, {false}},
     {"void downto(Number, Closure)", GROOVY, count_to, {true}},
-    {"void step(Number, Number, Closure)", GROOVY, step},
+    {"void step(Number, Number, Closure)", GROOVY, number_step},
 };
 
 static const struct method_row floating_methods[] = {
@@ -215,8 +215,8 @@ static const struct method_row floating_methods[] = {
 };
 
 static const struct method_row char_methods[] = {
-    {"Character next()", GROOVY, next},
-    {"Character previous()", GROOVY, previous},
+    {"Character next()", GROOVY, number_next},
+    {"Character previous()", GROOVY, number_previous},
     {"int compareTo(Number)", GROOVY, compare_to},
 };
 

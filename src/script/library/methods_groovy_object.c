@@ -3,7 +3,7 @@
 #include "script/library/methods_groovy.h"
 
 /* Calls the operator of the method's name; the datum is the operator. */
-static bool operate(struct call *call, struct value *ret)
+static bool call_operator(struct call *call, struct value *ret)
 {
     return operate_binary(call->run, (enum operator)call->row->datum.number, call->self, call->args[0], ret);
 }
@@ -71,55 +71,55 @@ static bool is_case(struct call *call, struct value *ret)
     return groovy_contains(call->run, call->args[0], call->self, &takes) && give_boolean(ret, takes);
 }
 
-static bool inspect(struct call *call, struct value *ret)
+static bool object_inspect(struct call *call, struct value *ret)
 {
     struct text_buf out;
     text_buf_init(&out, call->run);
     return groovy_inspect(call->run, call->self, &out) && give(ret, text_buf_done(&out));
 }
 
-static bool with(struct call *call, struct value *ret)
+static bool object_with(struct call *call, struct value *ret)
 {
     return groovy_with(call->run, call->self, call->args[0], ret);
 }
 
 static const struct method_row object_methods[] = {
-    {"def plus(def)", GROOVY, operate, {OP_ADD}},
-    {"def minus(def)", GROOVY, operate, {OP_SUB}},
-    {"def multiply(def)", GROOVY, operate, {OP_MUL}},
-    {"def div(def)", GROOVY, operate, {OP_DIV}},
-    {"def mod(def)", GROOVY, operate, {OP_REM}},
-    {"def power(def)", GROOVY, operate, {OP_POW}},
-    {"def leftShift(def)", GROOVY, operate, {OP_SHL}},
-    {"def rightShift(def)", GROOVY, operate, {OP_SHR}},
-    {"def rightShiftUnsigned(def)", GROOVY, operate, {OP_USHR}},
-    {"def and(def)", GROOVY, operate, {OP_AND}},
-    {"def or(def)", GROOVY, operate, {OP_OR}},
-    {"def xor(def)", GROOVY, operate, {OP_XOR}},
+    {"def plus(def)", GROOVY, call_operator, {OP_ADD}},
+    {"def minus(def)", GROOVY, call_operator, {OP_SUB}},
+    {"def multiply(def)", GROOVY, call_operator, {OP_MUL}},
+    {"def div(def)", GROOVY, call_operator, {OP_DIV}},
+    {"def mod(def)", GROOVY, call_operator, {OP_REM}},
+    {"def power(def)", GROOVY, call_operator, {OP_POW}},
+    {"def leftShift(def)", GROOVY, call_operator, {OP_SHL}},
+    {"def rightShift(def)", GROOVY, call_operator, {OP_SHR}},
+    {"def rightShiftUnsigned(def)", GROOVY, call_operator, {OP_USHR}},
+    {"def and(def)", GROOVY, call_operator, {OP_AND}},
+    {"def or(def)", GROOVY, call_operator, {OP_OR}},
+    {"def xor(def)", GROOVY, call_operator, {OP_XOR}},
     {"def getAt(String)", GROOVY, get_member},
     {"void putAt(String, def)", GROOVY, put_member},
     {"def asType(Class)", GROOVY | METHOD_NULL, as_type},
-    {"def with(Closure)", GROOVY | METHOD_NULL, with},
+    {"def with(Closure)", GROOVY | METHOD_NULL, object_with},
     {"boolean asBoolean()", GROOVY, as_boolean},
     {"boolean isCase(def)", GROOVY, is_case},
-    {"String inspect()", GROOVY | METHOD_NULL, inspect},
+    {"String inspect()", GROOVY | METHOD_NULL, object_inspect},
 };
 
 /* Compares collections element by element, with Groovy's ==. */
-static bool equals(struct call *call, struct value *ret)
+static bool object_equals(struct call *call, struct value *ret)
 {
     bool same;
     return operate_equal(call->run, call->self, call->args[0], &same) && give_boolean(ret, same);
 }
 
 /* The native of toListString, toMapString and so on, which do the same as toString. */
-static bool shown(struct call *call, struct value *ret)
+static bool object_to_string(struct call *call, struct value *ret)
 {
     return give(ret, value_to_text(call->run, call->self));
 }
 
 static const struct method_row list_methods[] = {
-    {"boolean equals(List)", GROOVY, equals},           {"def getAt(int)", GROOVY, get_element},
+    {"boolean equals(List)", GROOVY, object_equals},    {"def getAt(int)", GROOVY, get_element},
     {"List getAt(Collection)", GROOVY, get_slice},      {"void putAt(int, def)", GROOVY, put_element},
     {"void putAt(Collection, def)", GROOVY, put_slice},
 };
@@ -132,12 +132,12 @@ static const struct method_row array_methods[] = {
 
 static const struct method_row iterable_methods[] = {
     {"def getAt(int)", GROOVY, get_nth},
-    {"String toListString()", GROOVY, shown},
+    {"String toListString()", GROOVY, object_to_string},
 };
 
 static const struct method_row map_methods[] = {
-    {"String toMapString()", GROOVY, shown},
-    {"boolean equals(Map)", GROOVY, equals},
+    {"String toMapString()", GROOVY, object_to_string},
+    {"boolean equals(Map)", GROOVY, object_equals},
     {"def getAt(def)", GROOVY, get_element},
     {"void putAt(def, def)", GROOVY, put_element},
 };
@@ -161,7 +161,7 @@ static const struct method_row text_methods[] = {
 
 /* Booleans */
 
-static bool implies(struct call *call, struct value *ret)
+static bool boolean_implies(struct call *call, struct value *ret)
 {
     bool other;
     return convert_truth(call->run, call->args[0], &other) && give_boolean(ret, call->self.i == 0 || other);
@@ -173,7 +173,7 @@ static bool to_boolean(struct call *call, struct value *ret)
 }
 
 static const struct method_row boolean_methods[] = {
-    {"boolean implies(def)", GROOVY, implies},
+    {"boolean implies(def)", GROOVY, boolean_implies},
     {"boolean toBoolean()", GROOVY, to_boolean},
 };
 

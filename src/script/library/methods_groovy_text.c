@@ -176,12 +176,12 @@ static bool is_all_whitespace(struct call *call, struct value *ret)
     return call->run->thrown == NULL && give_boolean(ret, all);
 }
 
-static bool next(struct call *call, struct value *ret)
+static bool string_next(struct call *call, struct value *ret)
 {
     return range_step(call->run, call->self, false, ret);
 }
 
-static bool previous(struct call *call, struct value *ret)
+static bool string_previous(struct call *call, struct value *ret)
 {
     return range_step(call->run, call->self, true, ret);
 }
@@ -200,8 +200,8 @@ static const struct method_row string_methods[] = {
     {"String takeWhile(Closure)", GROOVY, cut_while, {true}},
     {"String dropWhile(Closure)", GROOVY, cut_while, {false}},
     {"boolean isAllWhitespace()", GROOVY, is_all_whitespace},
-    {"String next()", GROOVY, next},
-    {"String previous()", GROOVY, previous},
+    {"String next()", GROOVY, string_next},
+    {"String previous()", GROOVY, string_previous},
 };
 
 const struct method_table methods_groovy_text[] = {

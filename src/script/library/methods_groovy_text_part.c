@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Groovy's methods of String that cut, pad or reverse it. */
+/* Groovy's methods of String that cut, split, count or reverse it. */
 #include "script/value/character.h"
 #include "script/value/text_search.h"
 #include "script/library/methods_text.h"
@@ -62,28 +62,6 @@ static bool string_split_words(struct call *call, struct value *ret)
     return give(ret, array);
 }
 
-static bool pad(struct call *call, struct value *ret)
-{
-    int left_share = (int)call->row->datum.number;
-    struct run *run = call->run;
-    struct text *text = text_of(call->self),
-                *fill = call->count == 2 ? value_to_text(run, call->args[1]) : text_new(run, SLICE_LIT(" "));
-    int64_t missing = number_to_i64(call->args[0]) - text->length;
-    struct text_buf out;
-    text_buf_init(&out, run);
-    if (fill == NULL || fill->length == 0 || missing <= 0)
-        return give(ret, text);
-    if (missing > (int64_t)TEXT_LENGTH_MAX || !run_step(run, (uint64_t)missing))
-        return run_fail_exhausted(run);
-    int64_t left = left_share == 2 ? missing : left_share == 0 ? 0 : missing / 2;
-    for (int64_t i = 0; i < left; i++)
-        text_buf_unit(&out, text_at(fill, (size_t)i % fill->length));
-    text_buf_text(&out, text);
-    for (int64_t i = 0; i < missing - left; i++)
-        text_buf_unit(&out, text_at(fill, (size_t)i % fill->length));
-    return give(ret, text_buf_done(&out));
-}
-
 static bool string_to_list(struct call *call, struct value *ret)
 {
     return give(ret, values_to_seq(call->run, call->self, CLASS_ARRAY_LIST));
@@ -117,9 +95,6 @@ static bool string_count(struct call *call, struct value *ret)
 static const struct method_row string_methods[] = {
     {"String reverse()", GROOVY, string_reverse},     {"String capitalize()", GROOVY, string_capitalize},
     {"List tokenize()", GROOVY, string_tokenize},     {"List tokenize(String)", GROOVY, string_tokenize},
-    {"String padLeft(Number)", GROOVY, pad, {2}},     {"String padLeft(Number, CharSequence)", GROOVY, pad, {2}},
-    {"String padRight(Number)", GROOVY, pad, {0}},    {"String padRight(Number, CharSequence)", GROOVY, pad, {0}},
-    {"String center(Number)", GROOVY, pad, {1}},      {"String center(Number, CharSequence)", GROOVY, pad, {1}},
     {"List toList()", GROOVY, string_to_list},        {"String take(int)", GROOVY, string_take},
     {"String drop(int)", GROOVY, string_drop},        {"int count(String)", GROOVY, string_count},
     {"String[] split()", GROOVY, string_split_words},

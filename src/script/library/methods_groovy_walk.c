@@ -3,7 +3,7 @@
    ones. */
 #include "script/library/methods_groovy.h"
 
-static bool each(struct call *call, struct value *ret)
+static bool walk_each(struct call *call, struct value *ret)
 {
     struct run *run = call->run;
     struct iter iter;
@@ -62,7 +62,7 @@ static bool collect_into(struct run *run, struct value self, struct value functi
     return run->thrown == NULL;
 }
 
-static bool collect(struct call *call, struct value *ret)
+static bool walk_collect(struct call *call, struct value *ret)
 {
     *ret = call->count == 2 ? call->args[0] : value_of(seq_new(call->run, CLASS_ARRAY_LIST, 0));
     return collect_into(call->run, call->self, call->count == 0 ? VALUE_NONE : call_last(call), *ret);
@@ -267,7 +267,7 @@ static bool find_indexes(struct call *call, struct value *ret)
     return run->thrown == NULL;
 }
 
-static bool quantify(struct call *call, struct value *ret)
+static bool walk_any_or_every(struct call *call, struct value *ret)
 {
     bool stop_at = call->row->datum.number != 0;
     struct iter iter;
@@ -286,7 +286,8 @@ static bool quantify(struct call *call, struct value *ret)
 
 /* Calls the closure with the previous result and the next element; *so_far is the initial value,
    then the result. */
-static bool fold(struct run *run, struct iter *iter, struct value self, struct value function, struct value *so_far)
+static bool fold_element(struct run *run, struct iter *iter, struct value self, struct value function,
+                         struct value *so_far)
 {
     bool split = value_is_map(self) && function_arity(function) == 3;
     walk(iter, item)
@@ -302,7 +303,7 @@ static bool fold(struct run *run, struct iter *iter, struct value self, struct v
     return run->thrown == NULL;
 }
 
-static bool inject(struct call *call, struct value *ret)
+static bool walk_inject(struct call *call, struct value *ret)
 {
     struct run *run = call->run;
     struct iter iter;
@@ -314,14 +315,14 @@ static bool inject(struct call *call, struct value *ret)
         return run_throw(run, CLASS_NO_SUCH_ELEMENT_EXCEPTION,
                          "Cannot call inject() on an empty %s without passing an initial value.",
                          value_instance_of(call->self, CLASS_COLLECTION) ? "collection" : "iterable");
-    if (!fold(run, &iter, call->self, call_last(call), &so_far))
+    if (!fold_element(run, &iter, call->self, call_last(call), &so_far))
         return false;
     *ret = so_far;
     return true;
 }
 
 /* Gives the elements that a filter matches, as `in` and switch do. */
-static bool grep(struct call *call, struct value *ret)
+static bool walk_grep(struct call *call, struct value *ret)
 {
     struct run *run = call->run;
     struct iter iter;
@@ -339,7 +340,7 @@ static bool grep(struct call *call, struct value *ret)
     return run->thrown == NULL;
 }
 
-static bool split(struct call *call, struct value *ret)
+static bool walk_split(struct call *call, struct value *ret)
 {
     struct run *run = call->run;
     struct iter iter;
@@ -358,7 +359,7 @@ static bool split(struct call *call, struct value *ret)
     return run->thrown == NULL;
 }
 
-static bool iterator(struct call *call, struct value *ret)
+static bool walk_iterator(struct call *call, struct value *ret)
 {
     struct cursor *cursor = run_object(call->run, sizeof *cursor, CLASS_CURSOR);
     *ret = value_of(cursor);
@@ -368,11 +369,11 @@ static bool iterator(struct call *call, struct value *ret)
 /* Methods of any object; null is accepted as receiver */
 
 static const struct method_row walk_methods[] = {
-    {"def each(Closure)", GROOVY | METHOD_NULL, each},
+    {"def each(Closure)", GROOVY | METHOD_NULL, walk_each},
     {"def eachWithIndex(Closure)", GROOVY | METHOD_NULL, each_with_index},
-    {"List collect()", GROOVY | METHOD_NULL, collect},
-    {"List collect(Closure)", GROOVY | METHOD_NULL, collect},
-    {"Collection collect(Collection, Closure)", GROOVY | METHOD_NULL, collect},
+    {"List collect()", GROOVY | METHOD_NULL, walk_collect},
+    {"List collect(Closure)", GROOVY | METHOD_NULL, walk_collect},
+    {"Collection collect(Collection, Closure)", GROOVY | METHOD_NULL, walk_collect},
     {"def find()", GROOVY | METHOD_NULL, groovy_find},
     {"def find(Closure)", GROOVY | METHOD_NULL, groovy_find},
     {"Collection findAll()", GROOVY | METHOD_NULL, find_all},
@@ -385,16 +386,16 @@ static const struct method_row walk_methods[] = {
     {"int findLastIndexOf(int, Closure)", GROOVY | METHOD_NULL, find_indexes, {OCCURRENCE_LAST}},
     {"List findIndexValues(Closure)", GROOVY | METHOD_NULL, find_indexes, {OCCURRENCE_ALL}},
     {"List findIndexValues(Number, Closure)", GROOVY | METHOD_NULL, find_indexes, {OCCURRENCE_ALL}},
-    {"boolean any()", GROOVY | METHOD_NULL, quantify, {true}},
-    {"boolean any(Closure)", GROOVY | METHOD_NULL, quantify, {true}},
-    {"boolean every()", GROOVY | METHOD_NULL, quantify, {false}},
-    {"boolean every(Closure)", GROOVY | METHOD_NULL, quantify, {false}},
-    {"def inject(Closure)", GROOVY | METHOD_NULL, inject},
-    {"def inject(def, Closure)", GROOVY | METHOD_NULL, inject},
-    {"Collection grep()", GROOVY | METHOD_NULL, grep},
-    {"Collection grep(def)", GROOVY | METHOD_NULL, grep},
-    {"Collection split(Closure)", GROOVY | METHOD_NULL, split},
-    {"Iterator iterator()", GROOVY | METHOD_NULL, iterator},
+    {"boolean any()", GROOVY | METHOD_NULL, walk_any_or_every, {true}},
+    {"boolean any(Closure)", GROOVY | METHOD_NULL, walk_any_or_every, {true}},
+    {"boolean every()", GROOVY | METHOD_NULL, walk_any_or_every, {false}},
+    {"boolean every(Closure)", GROOVY | METHOD_NULL, walk_any_or_every, {false}},
+    {"def inject(Closure)", GROOVY | METHOD_NULL, walk_inject},
+    {"def inject(def, Closure)", GROOVY | METHOD_NULL, walk_inject},
+    {"Collection grep()", GROOVY | METHOD_NULL, walk_grep},
+    {"Collection grep(def)", GROOVY | METHOD_NULL, walk_grep},
+    {"Collection split(Closure)", GROOVY | METHOD_NULL, walk_split},
+    {"Iterator iterator()", GROOVY | METHOD_NULL, walk_iterator},
 };
 
 static const struct method_row element_methods[] = {

@@ -24,7 +24,7 @@ static bool has_previous(struct call *call, struct value *ret)
     return give_boolean(ret, iter_of(call)->index > 0);
 }
 
-static bool previous(struct call *call, struct value *ret)
+static bool list_iterator_previous(struct call *call, struct value *ret)
 {
     struct iter *iter = iter_of(call);
     if (iter->index == 0)
@@ -49,7 +49,7 @@ static bool previous_index(struct call *call, struct value *ret)
 }
 
 /* Replaces the element that was returned last. */
-static bool set(struct call *call, struct value *ret)
+static bool list_iterator_set(struct call *call, struct value *ret)
 {
     struct iter *iter = iter_of(call);
     if (!iter->back && iter->index == 0)
@@ -58,7 +58,7 @@ static bool set(struct call *call, struct value *ret)
     return seq_set(call->run, seq_of(iter->source), index, call->args[0], NULL) && give_nothing(ret);
 }
 
-static bool add(struct call *call, struct value *ret)
+static bool list_iterator_add(struct call *call, struct value *ret)
 {
     struct iter *iter = iter_of(call);
     struct seq *seq = seq_of(iter->source);
@@ -78,12 +78,9 @@ static const struct method_row list_methods[] = {
 };
 
 static const struct method_row list_iterator_methods[] = {
-    {"boolean hasPrevious()", BOTH, has_previous},
-    {"def previous()", GROOVY, previous},
-    {"int nextIndex()", BOTH, next_index},
-    {"int previousIndex()", BOTH, previous_index},
-    {"void set(def)", BOTH, set},
-    {"void add(def)", BOTH, add},
+    {"boolean hasPrevious()", BOTH, has_previous}, {"def previous()", GROOVY, list_iterator_previous},
+    {"int nextIndex()", BOTH, next_index},         {"int previousIndex()", BOTH, previous_index},
+    {"void set(def)", BOTH, list_iterator_set},    {"void add(def)", BOTH, list_iterator_add},
 };
 
 const struct method_table methods_list_iterator[] = {

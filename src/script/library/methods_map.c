@@ -5,7 +5,7 @@
 #include "script/run/invoke.h"
 #include "script/run/operate.h"
 
-static bool lookup(struct run *run, struct value map, struct value key, struct map_entry **ret)
+static bool lookup_entry(struct run *run, struct value map, struct value key, struct map_entry **ret)
 {
     return dict_find(run, dict_of(map), key, ret);
 }
@@ -13,7 +13,7 @@ static bool lookup(struct run *run, struct value map, struct value key, struct m
 static bool map_get(struct call *call, struct value *ret)
 {
     struct map_entry *entry;
-    if (!lookup(call->run, call->self, call->args[0], &entry))
+    if (!lookup_entry(call->run, call->self, call->args[0], &entry))
         return false;
     *ret = entry != NULL ? entry->value : VALUE_NONE;
     /* Groovy's get(key, default) stores the default. */
@@ -27,7 +27,7 @@ static bool map_get(struct call *call, struct value *ret)
 static bool map_get_or_default(struct call *call, struct value *ret)
 {
     struct map_entry *entry;
-    if (!lookup(call->run, call->self, call->args[0], &entry))
+    if (!lookup_entry(call->run, call->self, call->args[0], &entry))
         return false;
     *ret = entry != NULL ? entry->value : call->args[1];
     return true;
@@ -41,7 +41,7 @@ static bool map_put(struct call *call, struct value *ret)
 static bool map_put_if_absent(struct call *call, struct value *ret)
 {
     struct map_entry *entry;
-    if (!lookup(call->run, call->self, call->args[0], &entry))
+    if (!lookup_entry(call->run, call->self, call->args[0], &entry))
         return false;
     *ret = entry != NULL ? entry->value : VALUE_NONE;
     return ret->kind != VALUE_NULL || dict_put(call->run, dict_of(call->self), call->args[0], call->args[1], NULL);
@@ -59,7 +59,7 @@ static bool map_remove(struct call *call, struct value *ret)
     struct map_entry *entry;
     bool same;
     if (call->count == 2) {
-        if (!lookup(run, call->self, call->args[0], &entry))
+        if (!lookup_entry(run, call->self, call->args[0], &entry))
             return false;
         if (entry == NULL || !value_equals(run, entry->value, call->args[1], &same))
             return run->thrown == NULL && give_boolean(ret, false);
@@ -76,7 +76,7 @@ static bool map_replace(struct call *call, struct value *ret)
     struct run *run = call->run;
     struct map_entry *entry;
     bool same = false;
-    if (!dict_check_writable(run, dict_of(call->self)) || !lookup(run, call->self, call->args[0], &entry))
+    if (!dict_check_writable(run, dict_of(call->self)) || !lookup_entry(run, call->self, call->args[0], &entry))
         return false;
     if (call->count == 3) {
         if (entry != NULL && !value_equals(run, entry->value, call->args[1], &same))
@@ -94,7 +94,7 @@ static bool map_replace(struct call *call, struct value *ret)
 static bool map_contains_key(struct call *call, struct value *ret)
 {
     struct map_entry *entry;
-    return lookup(call->run, call->self, call->args[0], &entry) && give_boolean(ret, entry != NULL);
+    return lookup_entry(call->run, call->self, call->args[0], &entry) && give_boolean(ret, entry != NULL);
 }
 
 static bool map_contains_value(struct call *call, struct value *ret)
@@ -232,7 +232,7 @@ static bool map_replace_all(struct call *call, struct value *ret)
 }
 
 /* Stores the result of a function for the key in args[0]; null removes the key. */
-static bool settle(struct call *call, struct value computed, struct value *ret)
+static bool store_computed(struct call *call, struct value computed, struct value *ret)
 {
     struct map_entry *entry;
     *ret = computed;
@@ -245,18 +245,18 @@ static bool map_compute(struct call *call, struct value *ret)
 {
     struct map_entry *entry;
     struct value pair[2], computed;
-    if (!lookup(call->run, call->self, call->args[0], &entry))
+    if (!lookup_entry(call->run, call->self, call->args[0], &entry))
         return false;
     pair[0] = call->args[0];
     pair[1] = entry == NULL ? VALUE_NONE : entry->value;
-    return run_invoke(call->run, call->args[1], pair, 2, &computed) && settle(call, computed, ret);
+    return run_invoke(call->run, call->args[1], pair, 2, &computed) && store_computed(call, computed, ret);
 }
 
 static bool map_compute_if_absent(struct call *call, struct value *ret)
 {
     struct map_entry *entry;
     struct value computed;
-    if (!lookup(call->run, call->self, call->args[0], &entry))
+    if (!lookup_entry(call->run, call->self, call->args[0], &entry))
         return false;
     if (entry != NULL && entry->value.kind != VALUE_NULL) {
         *ret = entry->value;
@@ -265,14 +265,14 @@ static bool map_compute_if_absent(struct call *call, struct value *ret)
     *ret = VALUE_NONE;
     if (!run_invoke(call->run, call->args[1], &call->args[0], 1, &computed))
         return false;
-    return computed.kind == VALUE_NULL || settle(call, computed, ret);
+    return computed.kind == VALUE_NULL || store_computed(call, computed, ret);
 }
 
 static bool map_compute_if_present(struct call *call, struct value *ret)
 {
     struct map_entry *entry;
     *ret = VALUE_NONE;
-    if (!lookup(call->run, call->self, call->args[0], &entry))
+    if (!lookup_entry(call->run, call->self, call->args[0], &entry))
         return false;
     return entry == NULL || entry->value.kind == VALUE_NULL ||
            map_compute(&(struct call){call->run, call->row, call->self, call->args, 2}, ret);
@@ -282,7 +282,7 @@ static bool map_merge(struct call *call, struct value *ret)
 {
     struct map_entry *entry;
     NOT_NULL(1);
-    if (!lookup(call->run, call->self, call->args[0], &entry))
+    if (!lookup_entry(call->run, call->self, call->args[0], &entry))
         return false;
     struct value computed = call->args[1];
     if (entry != NULL && entry->value.kind != VALUE_NULL) {
@@ -290,7 +290,7 @@ static bool map_merge(struct call *call, struct value *ret)
         if (!run_invoke(call->run, call->args[2], pair, 2, &computed))
             return false;
     }
-    return settle(call, computed, ret);
+    return store_computed(call, computed, ret);
 }
 
 /* Groovy's and Painless's additions */

@@ -27,7 +27,7 @@ static bool iterable_each_with_index(struct call *call, struct value *ret)
     return run->thrown == NULL;
 }
 
-static bool quantify(struct call *call, struct value *ret)
+static bool iterable_any_or_every(struct call *call, struct value *ret)
 {
     bool stop_at = call->row->datum.number != 0;
     struct run *run = call->run;
@@ -224,12 +224,12 @@ static bool collection_split(struct call *call, struct value *ret)
 }
 
 static const struct method_row iterable_methods[] = {
-    {"boolean any(Predicate)", PAINLESS, quantify, {true}},
+    {"boolean any(Predicate)", PAINLESS, iterable_any_or_every, {true}},
     {"Collection asCollection()", PAINLESS, methods_collection_copy},
     {"List asList()", PAINLESS, methods_collection_copy},
     {"def each(Consumer)", PAINLESS, iterable_each},
     {"def eachWithIndex(ObjIntConsumer)", PAINLESS, iterable_each_with_index},
-    {"boolean every(Predicate)", PAINLESS, quantify, {false}},
+    {"boolean every(Predicate)", PAINLESS, iterable_any_or_every, {false}},
     {"List findResults(Function)", PAINLESS, iterable_find_results},
     {"Map groupBy(Function)", PAINLESS, iterable_group_by},
     {"String join(String)", PAINLESS, iterable_join},

@@ -169,7 +169,7 @@ static bool matcher_reset(struct call *call, struct value *ret)
     return true;
 }
 
-static bool replace(struct call *call, struct value *ret)
+static bool matcher_replace(struct call *call, struct value *ret)
 {
     const char *method = call->row->datum.text;
     struct regex_matcher *matcher = regex_matcher_of(call->self);
@@ -247,8 +247,8 @@ static const struct method_row matcher_methods[] = {
     {"int end()", BOTH, matcher_end},
     {"int end(int)", BOTH, matcher_end},
     {"Matcher reset()", BOTH, matcher_reset},
-    {"String replaceAll(String)", BOTH, replace, {.text = "replaceAll"}},
-    {"String replaceFirst(String)", BOTH, replace, {.text = "replaceFirst"}},
+    {"String replaceAll(String)", BOTH, matcher_replace, {.text = "replaceAll"}},
+    {"String replaceFirst(String)", BOTH, matcher_replace, {.text = "replaceFirst"}},
     {"int size()", GROOVY, matcher_count},
     {"int getCount()", GROOVY, matcher_count},
     {"def getAt(int)", GROOVY, matcher_get_at},

@@ -46,7 +46,7 @@ static bool last_entry(struct call *call, struct value *ret)
     return give_entry(ret, dict_of(call->self)->tail);
 }
 
-static bool poll(struct run *run, struct dict *dict, struct map_entry *entry)
+static bool remove_polled(struct run *run, struct dict *dict, struct map_entry *entry)
 {
     return entry == NULL || dict_remove_entry(run, dict, entry);
 }
@@ -54,25 +54,25 @@ static bool poll(struct run *run, struct dict *dict, struct map_entry *entry)
 static bool poll_first(struct call *call, struct value *ret)
 {
     struct map_entry *entry = dict_of(call->self)->head;
-    return poll(call->run, dict_of(call->self), entry) && give_key(ret, entry);
+    return remove_polled(call->run, dict_of(call->self), entry) && give_key(ret, entry);
 }
 
 static bool poll_last(struct call *call, struct value *ret)
 {
     struct map_entry *entry = dict_of(call->self)->tail;
-    return poll(call->run, dict_of(call->self), entry) && give_key(ret, entry);
+    return remove_polled(call->run, dict_of(call->self), entry) && give_key(ret, entry);
 }
 
 static bool poll_first_entry(struct call *call, struct value *ret)
 {
     struct map_entry *entry = dict_of(call->self)->head;
-    return poll(call->run, dict_of(call->self), entry) && give_entry(ret, entry);
+    return remove_polled(call->run, dict_of(call->self), entry) && give_entry(ret, entry);
 }
 
 static bool poll_last_entry(struct call *call, struct value *ret)
 {
     struct map_entry *entry = dict_of(call->self)->tail;
-    return poll(call->run, dict_of(call->self), entry) && give_entry(ret, entry);
+    return remove_polled(call->run, dict_of(call->self), entry) && give_entry(ret, entry);
 }
 
 static bool get_comparator(struct call *call, struct value *ret)
@@ -85,7 +85,7 @@ static bool get_comparator(struct call *call, struct value *ret)
 
 enum side { SIDE_LOWER, SIDE_FLOOR, SIDE_CEILING, SIDE_HIGHER };
 
-static bool neighbour(struct call *call, enum side side, const struct map_entry **ret_entry)
+static bool find_neighbour(struct call *call, enum side side, const struct map_entry **ret_entry)
 {
     const struct dict *dict = dict_of(call->self);
     uint32_t at;
@@ -102,13 +102,13 @@ static bool neighbour(struct call *call, enum side side, const struct map_entry 
 static bool neighbour_key(struct call *call, struct value *ret)
 {
     const struct map_entry *entry;
-    return neighbour(call, (enum side)call->row->datum.number, &entry) && give_key(ret, entry);
+    return find_neighbour(call, (enum side)call->row->datum.number, &entry) && give_key(ret, entry);
 }
 
 static bool neighbour_entry(struct call *call, struct value *ret)
 {
     const struct map_entry *entry;
-    return neighbour(call, (enum side)call->row->datum.number, &entry) && give_entry(ret, entry);
+    return find_neighbour(call, (enum side)call->row->datum.number, &entry) && give_entry(ret, entry);
 }
 
 /* Parts */
@@ -133,7 +133,7 @@ static bool limit_index(struct run *run, const struct dict *dict, struct limit l
     return true;
 }
 
-static bool part(struct call *call, struct limit from, struct limit to, struct value *ret)
+static bool give_part(struct call *call, struct limit from, struct limit to, struct value *ret)
 {
     struct run *run = call->run;
     const struct dict *dict = dict_of(call->self);
@@ -150,14 +150,14 @@ static bool part(struct call *call, struct limit from, struct limit to, struct v
 
 static bool head_part(struct call *call, struct value *ret)
 {
-    return part(call, (struct limit){NULL, false},
-                (struct limit){&call->args[0], call->count == 2 && call->args[1].i != 0}, ret);
+    return give_part(call, (struct limit){NULL, false},
+                     (struct limit){&call->args[0], call->count == 2 && call->args[1].i != 0}, ret);
 }
 
 static bool tail_part(struct call *call, struct value *ret)
 {
-    return part(call, (struct limit){&call->args[0], call->count == 1 || call->args[1].i != 0},
-                (struct limit){NULL, false}, ret);
+    return give_part(call, (struct limit){&call->args[0], call->count == 1 || call->args[1].i != 0},
+                     (struct limit){NULL, false}, ret);
 }
 
 static bool middle_part(struct call *call, struct value *ret)
@@ -172,7 +172,7 @@ static bool middle_part(struct call *call, struct value *ret)
         return false;
     if (low > high)
         return run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, "fromKey > toKey");
-    return part(call, from, to, ret);
+    return give_part(call, from, to, ret);
 }
 
 static bool descending_as(struct run *run, const struct dict *dict, enum class_id id, struct value *ret)
@@ -185,7 +185,7 @@ static bool descending_as(struct run *run, const struct dict *dict, enum class_i
     return dict_put_all(run, found, (struct dict *)(uintptr_t)dict) && give(ret, found);
 }
 
-static bool descending(struct call *call, struct value *ret)
+static bool give_descending(struct call *call, struct value *ret)
 {
     return descending_as(call->run, dict_of(call->self), (enum class_id)call->self.object->class, ret);
 }
@@ -195,7 +195,7 @@ static bool descending_keys(struct call *call, struct value *ret)
     return descending_as(call->run, dict_of(call->self), CLASS_TREE_SET, ret);
 }
 
-static bool keys(struct call *call, struct value *ret)
+static bool give_keys(struct call *call, struct value *ret)
 {
     struct dict *set = dict_new(call->run, CLASS_TREE_SET);
     set->comparator = dict_of(call->self)->comparator;
@@ -227,9 +227,9 @@ static const struct method_row navigable_map_methods[] = {
     {"NavigableMap headMap(def, boolean)", BOTH, head_part},
     {"NavigableMap tailMap(def, boolean)", BOTH, tail_part},
     {"NavigableMap subMap(def, boolean, def, boolean)", BOTH, middle_part},
-    {"NavigableMap descendingMap()", BOTH, descending},
+    {"NavigableMap descendingMap()", BOTH, give_descending},
     {"NavigableSet descendingKeySet()", BOTH, descending_keys},
-    {"NavigableSet navigableKeySet()", BOTH, keys},
+    {"NavigableSet navigableKeySet()", BOTH, give_keys},
 };
 
 static const struct method_row sorted_set_methods[] = {
@@ -251,7 +251,7 @@ static const struct method_row navigable_set_methods[] = {
     {"NavigableSet headSet(def, boolean)", BOTH, head_part},
     {"NavigableSet tailSet(def, boolean)", BOTH, tail_part},
     {"NavigableSet subSet(def, boolean, def, boolean)", BOTH, middle_part},
-    {"NavigableSet descendingSet()", BOTH, descending},
+    {"NavigableSet descendingSet()", BOTH, give_descending},
 };
 
 const struct method_table methods_sorted[] = {

@@ -71,53 +71,53 @@ bool statistics_write(struct run *run, const struct object *object, struct text_
     return true;
 }
 
-static struct statistics *self(struct call *call)
+static struct statistics *self_statistics(struct call *call)
 {
     return (struct statistics *)call->self.object;
 }
 
-static bool make(struct call *call, struct value *ret)
+static bool make_statistics(struct call *call, struct value *ret)
 {
     return give(ret, statistics_new(call->run, type_class(((struct class_object *)call->self.object)->type)));
 }
 
-static bool accept(struct call *call, struct value *ret)
+static bool statistics_accept(struct call *call, struct value *ret)
 {
-    return add_number(call->run, self(call), call->args[0]) && give_nothing(ret);
+    return add_number(call->run, self_statistics(call), call->args[0]) && give_nothing(ret);
 }
 
 static bool get_count(struct call *call, struct value *ret)
 {
-    return give_long(ret, self(call)->count);
+    return give_long(ret, self_statistics(call)->count);
 }
 
 static bool get_sum(struct call *call, struct value *ret)
 {
-    *ret = self(call)->sum;
+    *ret = self_statistics(call)->sum;
     return true;
 }
 
 static bool get_min(struct call *call, struct value *ret)
 {
-    *ret = self(call)->least;
+    *ret = self_statistics(call)->least;
     return true;
 }
 
 static bool get_max(struct call *call, struct value *ret)
 {
-    *ret = self(call)->greatest;
+    *ret = self_statistics(call)->greatest;
     return true;
 }
 
 static bool get_average(struct call *call, struct value *ret)
 {
-    double sum = number_to_double(call->run, self(call)->sum);
-    return give_double(ret, self(call)->count > 0 ? sum / (double)self(call)->count : 0);
+    double sum = number_to_double(call->run, self_statistics(call)->sum);
+    return give_double(ret, self_statistics(call)->count > 0 ? sum / (double)self_statistics(call)->count : 0);
 }
 
 static const struct method_row int_methods[] = {
-    {"new IntSummaryStatistics()", BOTH, make},
-    {"void accept(int)", GROOVY, accept},
+    {"new IntSummaryStatistics()", BOTH, make_statistics},
+    {"void accept(int)", GROOVY, statistics_accept},
     {"double getAverage()", BOTH, get_average},
     {"long getCount()", BOTH, get_count},
     {"int getMax()", BOTH, get_max},
@@ -125,8 +125,8 @@ static const struct method_row int_methods[] = {
     {"long getSum()", BOTH, get_sum},
 };
 static const struct method_row long_methods[] = {
-    {"new LongSummaryStatistics()", BOTH, make},
-    {"void accept(long)", GROOVY, accept},
+    {"new LongSummaryStatistics()", BOTH, make_statistics},
+    {"void accept(long)", GROOVY, statistics_accept},
     {"double getAverage()", BOTH, get_average},
     {"long getCount()", BOTH, get_count},
     {"long getMax()", BOTH, get_max},
@@ -134,8 +134,8 @@ static const struct method_row long_methods[] = {
     {"long getSum()", BOTH, get_sum},
 };
 static const struct method_row double_methods[] = {
-    {"new DoubleSummaryStatistics()", BOTH, make},
-    {"void accept(double)", GROOVY, accept},
+    {"new DoubleSummaryStatistics()", BOTH, make_statistics},
+    {"void accept(double)", GROOVY, statistics_accept},
     {"double getAverage()", BOTH, get_average},
     {"long getCount()", BOTH, get_count},
     {"double getMax()", BOTH, get_max},

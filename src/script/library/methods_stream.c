@@ -130,7 +130,7 @@ static bool stream_sorted(struct call *call, struct value *ret)
            give(ret, to);
 }
 
-static bool part(struct call *call, size_t begin, size_t end, struct value *ret)
+static bool stream_part(struct call *call, size_t begin, size_t end, struct value *ret)
 {
     struct run *run = call->run;
     const struct seq *from = seq_of(call->self);
@@ -145,14 +145,14 @@ static bool stream_limit(struct call *call, struct value *ret)
 {
     if (call->args[0].i < 0)
         return run_throw(call->run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, "%lld", (long long)call->args[0].i);
-    return part(call, 0, (size_t)call->args[0].i, ret);
+    return stream_part(call, 0, (size_t)call->args[0].i, ret);
 }
 
 static bool stream_skip(struct call *call, struct value *ret)
 {
     if (call->args[0].i < 0)
         return run_throw(call->run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, "%lld", (long long)call->args[0].i);
-    return part(call, (size_t)call->args[0].i, SIZE_MAX, ret);
+    return stream_part(call, (size_t)call->args[0].i, SIZE_MAX, ret);
 }
 
 static bool stream_for_each(struct call *call, struct value *ret)
@@ -210,7 +210,7 @@ static bool stream_find_first(struct call *call, struct value *ret)
     return optional_for(call->run, stream_class(call->self), seq_of(call->self)->count > 0 ? &first : NULL, ret);
 }
 
-static bool extreme(struct call *call, int sign, struct value *ret)
+static bool stream_min_or_max(struct call *call, int sign, struct value *ret)
 {
     struct run *run = call->run;
     const struct seq *from = seq_of(call->self);
@@ -235,10 +235,10 @@ static bool extreme(struct call *call, int sign, struct value *ret)
 /* The datum: 1 for the maximum, -1 for the minimum. */
 static bool stream_extreme(struct call *call, struct value *ret)
 {
-    return extreme(call, (int)call->row->datum.number, ret);
+    return stream_min_or_max(call, (int)call->row->datum.number, ret);
 }
 
-static bool total(struct run *run, const struct seq *seq, struct value zero, struct value *ret)
+static bool stream_total(struct run *run, const struct seq *seq, struct value zero, struct value *ret)
 {
     *ret = zero;
     for (size_t i = 0; i < seq->count; i++)
@@ -250,18 +250,18 @@ static bool total(struct run *run, const struct seq *seq, struct value zero, str
 static bool stream_sum(struct call *call, struct value *ret)
 {
     enum class_id id = stream_class(call->self);
-    return total(call->run, seq_of(call->self),
-                 id == CLASS_INT_STREAM    ? value_int(0)
-                 : id == CLASS_LONG_STREAM ? value_long(0)
-                                           : value_double(0),
-                 ret);
+    return stream_total(call->run, seq_of(call->self),
+                        id == CLASS_INT_STREAM    ? value_int(0)
+                        : id == CLASS_LONG_STREAM ? value_long(0)
+                                                  : value_double(0),
+                        ret);
 }
 
 static bool stream_average(struct call *call, struct value *ret)
 {
     const struct seq *from = seq_of(call->self);
     struct value sum;
-    if (!total(call->run, from, value_double(0), &sum))
+    if (!stream_total(call->run, from, value_double(0), &sum))
         return false;
     sum.d = from->count > 0 ? sum.d / (double)from->count : 0;
     return optional_for(call->run, CLASS_DOUBLE_STREAM, from->count > 0 ? &sum : NULL, ret);
@@ -452,7 +452,7 @@ static bool to_collection(struct run *run, struct closure *closure, struct value
     return true;
 }
 
-static bool joining(struct run *run, struct closure *closure, struct value *a, unsigned n, struct value *ret)
+static bool collect_joining(struct run *run, struct closure *closure, struct value *a, unsigned n, struct value *ret)
 {
     (void)n;
     const struct seq *items = seq_of(a[0]);
@@ -472,7 +472,7 @@ static bool joining(struct run *run, struct closure *closure, struct value *a, u
     return ok && give(ret, text_buf_done(&out));
 }
 
-static bool counting(struct run *run, struct closure *closure, struct value *a, unsigned n, struct value *ret)
+static bool collect_counting(struct run *run, struct closure *closure, struct value *a, unsigned n, struct value *ret)
 {
     (void)run, (void)closure, (void)n;
     return give_long(ret, seq_of(a[0])->count);
@@ -491,24 +491,24 @@ static bool map_all(struct run *run, struct value function, struct value list, s
 }
 
 /* Sums or averages; held[1] is 0 in the class of the sum. */
-static bool summing(struct run *run, struct closure *closure, struct value *a, unsigned n, struct value *ret)
+static bool collect_summing(struct run *run, struct closure *closure, struct value *a, unsigned n, struct value *ret)
 {
     (void)n;
     struct seq *numbers;
-    return map_all(run, closure->held[0], a[0], &numbers) && total(run, numbers, closure->held[1], ret) &&
+    return map_all(run, closure->held[0], a[0], &numbers) && stream_total(run, numbers, closure->held[1], ret) &&
            (*ret = number_cast(run, *ret, closure->held[1].kind), true);
 }
 
-static bool averaging(struct run *run, struct closure *closure, struct value *a, unsigned n, struct value *ret)
+static bool collect_averaging(struct run *run, struct closure *closure, struct value *a, unsigned n, struct value *ret)
 {
     (void)n;
     struct seq *numbers;
-    if (!map_all(run, closure->held[0], a[0], &numbers) || !total(run, numbers, value_double(0), ret))
+    if (!map_all(run, closure->held[0], a[0], &numbers) || !stream_total(run, numbers, value_double(0), ret))
         return false;
     return give_double(ret, numbers->count == 0 ? 0 : ret->d / numbers->count);
 }
 
-static bool mapping(struct run *run, struct closure *closure, struct value *a, unsigned n, struct value *ret)
+static bool collect_mapping(struct run *run, struct closure *closure, struct value *a, unsigned n, struct value *ret)
 {
     (void)n;
     struct seq *items;
@@ -542,7 +542,7 @@ static bool group_into(struct run *run, struct dict *groups, struct value key, s
     return seq_add(run, group, item) && dict_put(run, groups, key, value_of(group), NULL);
 }
 
-static bool grouping(struct run *run, struct closure *closure, struct value *a, unsigned n, struct value *ret)
+static bool collect_grouping(struct run *run, struct closure *closure, struct value *a, unsigned n, struct value *ret)
 {
     (void)n;
     const struct seq *items = seq_of(a[0]);
@@ -560,7 +560,8 @@ static bool grouping(struct run *run, struct closure *closure, struct value *a, 
     return finish_groups(run, dict_of(*ret), closure->held[1]);
 }
 
-static bool partitioning(struct run *run, struct closure *closure, struct value *a, unsigned n, struct value *ret)
+static bool collect_partitioning(struct run *run, struct closure *closure, struct value *a, unsigned n,
+                                 struct value *ret)
 {
     (void)n;
     const struct seq *items = seq_of(a[0]);
@@ -619,7 +620,8 @@ static bool to_map(struct run *run, struct closure *closure, struct value *a, un
     return give(ret, map);
 }
 
-static bool summarizing(struct run *run, struct closure *closure, struct value *a, unsigned n, struct value *ret)
+static bool collect_summarizing(struct run *run, struct closure *closure, struct value *a, unsigned n,
+                                struct value *ret)
 {
     (void)n;
     return statistics_of(run, (enum class_id)closure->held[1].i, seq_of(a[0]), closure->held[0], ret);
@@ -627,7 +629,7 @@ static bool summarizing(struct run *run, struct closure *closure, struct value *
 
 /* Reduces: held[0] is the operator, held[1] a list with the identity, held[2] a mapper or null.
    Without an identity the result is an Optional. */
-static bool reducing(struct run *run, struct closure *closure, struct value *a, unsigned n, struct value *ret)
+static bool collect_reducing(struct run *run, struct closure *closure, struct value *a, unsigned n, struct value *ret)
 {
     (void)n;
     const struct seq *items = seq_of(a[0]);
@@ -655,8 +657,8 @@ static bool collectors_reducing(struct call *call, struct value *ret)
         if (start == NULL || !seq_add(run, start, call->args[0]))
             return false;
     }
-    *ret =
-        collector_new(run, reducing, call_last(call), value_of(start), call->count == 3 ? call->args[1] : VALUE_NONE);
+    *ret = collector_new(run, collect_reducing, call_last(call), value_of(start),
+                         call->count == 3 ? call->args[1] : VALUE_NONE);
     return true;
 }
 
@@ -664,7 +666,7 @@ static bool best_by(struct run *run, struct closure *closure, struct value *a, u
 {
     (void)n;
     struct value arguments[2] = {a[0], closure->held[0]};
-    return extreme(CALL(run, arguments, 1), closure->held[1].i != 0 ? 1 : -1, ret) &&
+    return stream_min_or_max(CALL(run, arguments, 1), closure->held[1].i != 0 ? 1 : -1, ret) &&
            (ret->object->class = CLASS_OPTIONAL, true);
 }
 
@@ -688,44 +690,44 @@ static bool collectors_to_collection(struct call *call, struct value *ret)
 
 static bool collectors_joining(struct call *call, struct value *ret)
 {
-    *ret = collector_new(call->run, joining, call->count > 0 ? call->args[0] : VALUE_NONE,
+    *ret = collector_new(call->run, collect_joining, call->count > 0 ? call->args[0] : VALUE_NONE,
                          call->count > 1 ? call->args[1] : VALUE_NONE, call->count > 1 ? call->args[2] : VALUE_NONE);
     return true;
 }
 
 static bool collectors_counting(struct call *call, struct value *ret)
 {
-    *ret = collector_new(call->run, counting, VALUE_NONE, VALUE_NONE, VALUE_NONE);
+    *ret = collector_new(call->run, collect_counting, VALUE_NONE, VALUE_NONE, VALUE_NONE);
     return true;
 }
 
 static bool collectors_summing_int(struct call *call, struct value *ret)
 {
-    *ret = collector_new(call->run, summing, call->args[0], value_int(0), VALUE_NONE);
+    *ret = collector_new(call->run, collect_summing, call->args[0], value_int(0), VALUE_NONE);
     return true;
 }
 
 static bool collectors_summing_long(struct call *call, struct value *ret)
 {
-    *ret = collector_new(call->run, summing, call->args[0], value_long(0), VALUE_NONE);
+    *ret = collector_new(call->run, collect_summing, call->args[0], value_long(0), VALUE_NONE);
     return true;
 }
 
 static bool collectors_summing_double(struct call *call, struct value *ret)
 {
-    *ret = collector_new(call->run, summing, call->args[0], value_double(0), VALUE_NONE);
+    *ret = collector_new(call->run, collect_summing, call->args[0], value_double(0), VALUE_NONE);
     return true;
 }
 
 static bool collectors_averaging(struct call *call, struct value *ret)
 {
-    *ret = collector_new(call->run, averaging, call->args[0], VALUE_NONE, VALUE_NONE);
+    *ret = collector_new(call->run, collect_averaging, call->args[0], VALUE_NONE, VALUE_NONE);
     return true;
 }
 
 static bool collectors_mapping(struct call *call, struct value *ret)
 {
-    *ret = collector_new(call->run, mapping, call->args[0], call->args[1], VALUE_NONE);
+    *ret = collector_new(call->run, collect_mapping, call->args[0], call->args[1], VALUE_NONE);
     return true;
 }
 
@@ -737,7 +739,7 @@ static bool collectors_collecting_then(struct call *call, struct value *ret)
 
 static bool collectors_grouping(struct call *call, struct value *ret)
 {
-    *ret = collector_new(call->run, grouping, call->args[0],
+    *ret = collector_new(call->run, collect_grouping, call->args[0],
                          call->count == 2   ? call->args[1]
                          : call->count == 3 ? call->args[2]
                                             : VALUE_NONE,
@@ -747,7 +749,7 @@ static bool collectors_grouping(struct call *call, struct value *ret)
 
 static bool collectors_partitioning(struct call *call, struct value *ret)
 {
-    *ret = collector_new(call->run, partitioning, call->args[0], call->count == 2 ? call->args[1] : VALUE_NONE,
+    *ret = collector_new(call->run, collect_partitioning, call->args[0], call->count == 2 ? call->args[1] : VALUE_NONE,
                          VALUE_NONE);
     return true;
 }
@@ -761,19 +763,19 @@ static bool collectors_to_map(struct call *call, struct value *ret)
 
 static bool collectors_summarizing_int(struct call *call, struct value *ret)
 {
-    *ret = collector_new(call->run, summarizing, call->args[0], value_int(CLASS_INT_STATISTICS), VALUE_NONE);
+    *ret = collector_new(call->run, collect_summarizing, call->args[0], value_int(CLASS_INT_STATISTICS), VALUE_NONE);
     return true;
 }
 
 static bool collectors_summarizing_long(struct call *call, struct value *ret)
 {
-    *ret = collector_new(call->run, summarizing, call->args[0], value_int(CLASS_LONG_STATISTICS), VALUE_NONE);
+    *ret = collector_new(call->run, collect_summarizing, call->args[0], value_int(CLASS_LONG_STATISTICS), VALUE_NONE);
     return true;
 }
 
 static bool collectors_summarizing_double(struct call *call, struct value *ret)
 {
-    *ret = collector_new(call->run, summarizing, call->args[0], value_int(CLASS_DOUBLE_STATISTICS), VALUE_NONE);
+    *ret = collector_new(call->run, collect_summarizing, call->args[0], value_int(CLASS_DOUBLE_STATISTICS), VALUE_NONE);
     return true;
 }
 

@@ -177,7 +177,7 @@ static bool string_lower(struct call *call, struct value *ret)
     return map_units(call->run, text_of(call->self), char_lower, ret);
 }
 
-static bool trim(struct run *run, struct text *text, bool unicode, struct value *ret)
+static bool trim_text(struct run *run, struct text *text, bool unicode, struct value *ret)
 {
     size_t begin = 0, end = text->length;
     while (begin < end && (unicode ? char_is_space(text_at(text, begin)) : text_at(text, begin) <= ' '))
@@ -190,12 +190,12 @@ static bool trim(struct run *run, struct text *text, bool unicode, struct value 
 
 static bool string_trim(struct call *call, struct value *ret)
 {
-    return trim(call->run, text_of(call->self), false, ret);
+    return trim_text(call->run, text_of(call->self), false, ret);
 }
 
 static bool string_strip(struct call *call, struct value *ret)
 {
-    return trim(call->run, text_of(call->self), true, ret);
+    return trim_text(call->run, text_of(call->self), true, ret);
 }
 
 static bool string_is_blank(struct call *call, struct value *ret)

@@ -44,7 +44,7 @@ static void find_token(const struct java_tokenizer *tokenizer, size_t at, size_t
 }
 
 /* Charges the run for scanning from `begin` to `end`. */
-static bool pay(struct run *run, size_t begin, size_t end)
+static bool pay_scan(struct run *run, size_t begin, size_t end)
 {
     run_work(run, end - begin);
     return run_step(run, 1);
@@ -55,7 +55,7 @@ static bool has_more_tokens(struct call *call, struct value *ret)
     const struct java_tokenizer *tokenizer = (const struct java_tokenizer *)call->self.object;
     size_t begin, end;
     find_token(tokenizer, tokenizer->at, &begin, &end);
-    return pay(call->run, tokenizer->at, end) && give_boolean(ret, begin < end);
+    return pay_scan(call->run, tokenizer->at, end) && give_boolean(ret, begin < end);
 }
 
 static bool next_token(struct call *call, struct value *ret)
@@ -72,7 +72,8 @@ static bool next_token(struct call *call, struct value *ret)
     if (begin == end)
         return run_throw_null(run, CLASS_NO_SUCH_ELEMENT_EXCEPTION);
     tokenizer->at = end;
-    return pay(run, from, end) && give(ret, text_substring(run, (struct text *)(uintptr_t)tokenizer->text, begin, end));
+    return pay_scan(run, from, end) &&
+           give(ret, text_substring(run, (struct text *)(uintptr_t)tokenizer->text, begin, end));
 }
 
 static bool count_tokens(struct call *call, struct value *ret)
@@ -82,7 +83,7 @@ static bool count_tokens(struct call *call, struct value *ret)
     size_t begin, end = tokenizer->at;
     for (find_token(tokenizer, end, &begin, &end); begin < end; find_token(tokenizer, end, &begin, &end))
         count++;
-    return pay(call->run, tokenizer->at, end) && give_int(ret, count);
+    return pay_scan(call->run, tokenizer->at, end) && give_int(ret, count);
 }
 
 static const struct method_row tokenizer_methods[] = {

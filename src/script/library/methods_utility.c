@@ -25,7 +25,8 @@ static bool collections_reverse(struct call *call, struct value *ret)
     return give_nothing(ret);
 }
 
-static bool extreme(struct run *run, struct value collection, struct value comparator, int sign, struct value *ret)
+static bool collection_extreme(struct run *run, struct value collection, struct value comparator, int sign,
+                               struct value *ret)
 {
     struct iter iter;
     bool first = true;
@@ -54,13 +55,13 @@ static bool extreme(struct run *run, struct value collection, struct value compa
 static bool collections_max(struct call *call, struct value *ret)
 {
     NOT_NULL(0);
-    return extreme(call->run, call->args[0], call->count == 2 ? call->args[1] : VALUE_NONE, 1, ret);
+    return collection_extreme(call->run, call->args[0], call->count == 2 ? call->args[1] : VALUE_NONE, 1, ret);
 }
 
 static bool collections_min(struct call *call, struct value *ret)
 {
     NOT_NULL(0);
-    return extreme(call->run, call->args[0], call->count == 2 ? call->args[1] : VALUE_NONE, -1, ret);
+    return collection_extreme(call->run, call->args[0], call->count == 2 ? call->args[1] : VALUE_NONE, -1, ret);
 }
 
 static bool collections_swap(struct call *call, struct value *ret)

@@ -31,7 +31,7 @@ static bool fits_in_number(const struct function *function, unsigned count)
     return null || (count + rest >= least && (rest || count <= function->parameter_count));
 }
 
-static bool omitted(const struct function *function, unsigned i, unsigned count)
+static bool defaults_from(const struct function *function, unsigned i, unsigned count)
 {
     unsigned defaults = 0;
     for (unsigned k = i; k < function->parameter_count; k++)
@@ -50,7 +50,7 @@ int groovy_function_distance(const struct function *function, const struct value
         return -1;
     for (unsigned i = 0, next = 0; i < function->parameter_count && next < count; i++) {
         type_id type = function->parameters[i].type;
-        if (omitted(function, i, count))
+        if (defaults_from(function, i, count))
             continue;
         bool last = rest && i + 1 == function->parameter_count;
         int one = type == TYPE_NONE || last ? NEAR_ANYTHING : groovy_distance(arguments[next], type);
@@ -77,7 +77,8 @@ const struct function *groovy_choose_function(struct run *run, struct slice name
     return best;
 }
 
-static bool gather(struct run *run, type_id type, const struct value *arguments, unsigned count, struct value *ret)
+static bool gather_array(struct run *run, type_id type, const struct value *arguments, unsigned count,
+                         struct value *ret)
 {
     struct array *array = array_new(run, type_element(type), count);
     *ret = value_of(array);
@@ -93,10 +94,10 @@ bool groovy_argument(struct run *run, struct frame *frame, unsigned i, struct va
     const struct function *function = frame->function;
     const struct parameter *parameter = &function->parameters[i];
     bool rest = i + 1 == function->parameter_count && takes_rest(function);
-    if (omitted(function, i, count))
+    if (defaults_from(function, i, count))
         return interp__eval(run, frame, parameter->initial, ret);
     if (rest && !(*next + 1 == count && is_rest(arguments[*next])))
-        return gather(run, parameter->type, arguments + *next, *next < count ? count - *next : 0, ret);
+        return gather_array(run, parameter->type, arguments + *next, *next < count ? count - *next : 0, ret);
     *ret = *next < count ? arguments[*next] : VALUE_NONE;
     *next += *next < count;
     return true;

@@ -12,7 +12,7 @@
 #include "script/run/operate.h"
 
 /* Clears an error that reports a missing member of a delegate; keeps any other. */
-static bool lacks(struct run *run, enum class_id missing)
+static bool clear_missing(struct run *run, enum class_id missing)
 {
     if (run->thrown->object.class != missing)
         return false;
@@ -25,7 +25,7 @@ bool groovy_name_get(struct run *run, const struct frame *frame, const struct no
     for (const struct delegate *delegate = frame->delegate; delegate != NULL; delegate = delegate->outer) {
         if (groovy_get(run, delegate->value, node->value, ret))
             return true;
-        if (!lacks(run, CLASS_MISSING_PROPERTY_EXCEPTION))
+        if (!clear_missing(run, CLASS_MISSING_PROPERTY_EXCEPTION))
             return false;
     }
     struct map_entry *entry = dict_find_text(run, run->binding, (struct text *)node->value.object);
@@ -40,7 +40,7 @@ bool groovy_name_set(struct run *run, const struct frame *frame, const struct no
     for (const struct delegate *delegate = frame->delegate; delegate != NULL; delegate = delegate->outer) {
         if (groovy_set(run, delegate->value, node->value, value))
             return true;
-        if (!lacks(run, CLASS_MISSING_PROPERTY_EXCEPTION))
+        if (!clear_missing(run, CLASS_MISSING_PROPERTY_EXCEPTION))
             return false;
     }
     return dict_put(run, run->binding, node->value, value, NULL);
@@ -57,7 +57,7 @@ static bool missing_function(struct run *run, const struct node *node, struct va
 }
 
 /* Output of print is discarded. */
-static bool prints(struct slice name, unsigned count)
+static bool is_print(struct slice name, unsigned count)
 {
     return (slice_is(name, "println") && count <= 1) || (slice_is(name, "print") && count == 1) ||
            (slice_is(name, "printf") && count >= 1);
@@ -70,7 +70,7 @@ bool groovy_name_call(struct run *run, const struct frame *frame, const struct n
         arguments[0] = delegate->value;
         if (groovy_call(run, arguments, node->text, count, ret))
             return true;
-        if (!lacks(run, CLASS_MISSING_METHOD_EXCEPTION))
+        if (!clear_missing(run, CLASS_MISSING_METHOD_EXCEPTION))
             return false;
     }
     const struct function *function = groovy_choose_function(run, node->text, arguments + 1, count);
@@ -84,7 +84,7 @@ bool groovy_name_call(struct run *run, const struct frame *frame, const struct n
     *ret = VALUE_NONE;
     if (slice_is(node->text, "sprintf"))
         return groovy_static_call(run, CLASS_STRING, SLICE_LIT("format"), arguments, count, ret);
-    return prints(node->text, count) || missing_function(run, node, arguments, count);
+    return is_print(node->text, count) || missing_function(run, node, arguments, count);
 }
 
 bool groovy_with(struct run *run, struct value self, struct value closure, struct value *ret)
@@ -132,7 +132,7 @@ static bool wrong_arguments(struct run *run, const struct closure *closure, stru
                      SLICE_ARG(name), SLICE_ARG(called), SLICE_ARG(types), SLICE_ARG(values), SLICE_ARG(wanted));
 }
 
-static bool takes(const struct function *function, const struct value *arguments, unsigned count)
+static bool takes_arguments(const struct function *function, const struct value *arguments, unsigned count)
 {
     return groovy_function_distance(function, arguments, count) >= 0;
 }
@@ -142,7 +142,7 @@ static bool invoke_body(struct run *run, const struct closure *closure, struct s
                         unsigned count, struct value *ret)
 {
     const struct function *function = closure->body;
-    if (takes(function, arguments, count))
+    if (takes_arguments(function, arguments, count))
         return interp_call(run, function, closure, arguments, count, ret);
     const struct seq *list = count == 1 && value_is_seq(arguments[0]) ? (const struct seq *)arguments[0].object : NULL;
     struct value split[SPLIT_MAX];
@@ -150,7 +150,7 @@ static bool invoke_body(struct run *run, const struct closure *closure, struct s
         return wrong_arguments(run, closure, called, arguments, count);
     for (unsigned i = 0; i < list->count; i++)
         split[i] = seq_item(list, i);
-    if (!takes(function, split, list->count))
+    if (!takes_arguments(function, split, list->count))
         return wrong_arguments(run, closure, called, arguments, count);
     return interp_call(run, function, closure, split, list->count, ret);
 }

@@ -38,7 +38,7 @@ static const struct method *find_getter(struct run *run, type_id type, struct sl
     return run_method(run, &query);
 }
 
-static bool missing(struct run *run, type_id type, struct slice name)
+static bool throw_missing_property(struct run *run, type_id type, struct slice name)
 {
     char class_name[TYPE_NAME_MAX];
     return groovy_missing_property(run, name, slice_from(type_java_name(type, class_name)));
@@ -114,7 +114,7 @@ static bool get_of_class(struct run *run, struct value self, struct slice name, 
     if (method == NULL)
         method = find_getter(run, CLASS_CLASS, name);
     if (method == NULL)
-        return missing(run, type, name);
+        return throw_missing_property(run, type, name);
     return method_call(method, run, &self, 0, ret);
 }
 
@@ -147,7 +147,7 @@ static bool get_object(struct run *run, struct value self, struct value name, st
         return true;
     }
     bool many = value_instance_of(self, CLASS_COLLECTION) || value_is_array(self);
-    return many ? get_spread(run, self, name, ret) : missing(run, type, field);
+    return many ? get_spread(run, self, name, ret) : throw_missing_property(run, type, field);
 }
 
 static bool get_doc(struct run *run, struct value self, struct value key, struct value *ret)
@@ -189,7 +189,7 @@ bool groovy_set(struct run *run, struct value self, struct value name, struct va
     if (find_getter(run, type, field) != NULL || slice_is(field, "class"))
         return run_throw(run, CLASS_READ_ONLY_PROPERTY_EXCEPTION, "Cannot set readonly property: %.*s for class: %s",
                          SLICE_ARG(field), type_java_name(type, class_name));
-    return missing(run, type, field);
+    return throw_missing_property(run, type, field);
 }
 
 /* Elements */

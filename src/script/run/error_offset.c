@@ -15,12 +15,12 @@ struct placer {
     int32_t last; /* the number written last; -1: none yet */
 };
 
-static void place(struct placer *placer, struct node *node);
+static void place_node(struct placer *placer, struct node *node);
 
 static void place_list(struct placer *placer, struct node *list)
 {
     for (; list != NULL; list = list->next)
-        place(placer, list);
+        place_node(placer, list);
 }
 
 static void start_statement(struct placer *placer, int32_t offset)
@@ -43,17 +43,17 @@ static void place_target(struct placer *placer, struct node *target)
 {
     if (target->kind != NODE_DOT && target->kind != NODE_BRACE)
         return;
-    place(placer, target->a);
+    place_node(placer, target->a);
     if (target->b != NULL)
-        place(placer, target->b);
+        place_node(placer, target->b);
     target->slot = target->kind == NODE_BRACE ? (uint32_t)placer->last : target->slot;
     target->error_offset = target->offset;
 }
 
 static void place_brace(struct placer *placer, struct node *node)
 {
-    place(placer, node->a);
-    place(placer, node->b);
+    place_node(placer, node->a);
+    place_node(placer, node->b);
     node->slot = (uint32_t)placer->last; /* of the index, before the element is read */
     node->error_offset = placer->last = node->offset;
     if (node->a->type != CLASS_DEF &&
@@ -67,17 +67,17 @@ static void place_expression(struct placer *placer, struct node *node)
     case NODE_FIND:
     case NODE_MATCH:
         placer->last = node->offset;
-        place(placer, node->b);
-        place(placer, node->a);
+        place_node(placer, node->b);
+        place_node(placer, node->a);
         break;
     case NODE_CAST:
-        place(placer, node->a);
+        place_node(placer, node->a);
         placer->last = node->offset;
         break;
-    case NODE_INSTANCEOF: place(placer, node->a); break;
+    case NODE_INSTANCEOF: place_node(placer, node->a); break;
     case NODE_ASSIGN:
         place_target(placer, node->a);
-        place(placer, node->b);
+        place_node(placer, node->b);
         if (node->a->kind != NODE_LOCAL)
             placer->last = node->a->offset;
         break;
@@ -85,18 +85,18 @@ static void place_expression(struct placer *placer, struct node *node)
     case NODE_STEP:
         place_target(placer, node->a);
         placer->last = node->a->kind == NODE_LOCAL ? node->offset : node->a->offset;
-        place(placer, node->b);
+        place_node(placer, node->b);
         node->error_offset = placer->last;
         if (node->a->kind != NODE_LOCAL)
             placer->last = node->a->offset;
         return;
     case NODE_DOT:
-        place(placer, node->a);
+        place_node(placer, node->a);
         placer->last = node->offset;
         break;
     case NODE_BRACE: place_brace(placer, node); return;
     case NODE_CALL:
-        place(placer, node->a);
+        place_node(placer, node->a);
         placer->last = node->offset;
         place_list(placer, node->list);
         break;
@@ -105,9 +105,9 @@ static void place_expression(struct placer *placer, struct node *node)
     case NODE_TYPE: break;
     default: /* its own offset first, then its operands' */
         placer->last = node->offset;
-        place(placer, node->a);
-        place(placer, node->b);
-        place(placer, node->c);
+        place_node(placer, node->a);
+        place_node(placer, node->b);
+        place_node(placer, node->c);
         place_list(placer, node->list);
     }
     node->error_offset = placer->last;
@@ -117,7 +117,7 @@ static void place_function(struct placer *placer, struct function *function, int
 {
     int32_t outer = placer->last;
     placer->last = first;
-    place(placer, function->body);
+    place_node(placer, function->body);
     placer->last = outer;
 }
 
@@ -125,19 +125,19 @@ static void place_loop(struct placer *placer, struct node *node)
 {
     start_statement(placer, node->offset);
     if (node->kind == NODE_FOR)
-        place(placer, node->list);
+        place_node(placer, node->list);
     if (node->kind == NODE_DO)
-        place(placer, node->b);
-    place(placer, node->a);
+        place_node(placer, node->b);
+    place_node(placer, node->a);
     node->error_offset = placer->last;
     placer->last = node->offset; /* the loop counter */
     if (node->kind != NODE_DO)
-        place(placer, node->b);
+        place_node(placer, node->b);
     if (node->kind == NODE_FOR)
-        place(placer, node->c);
+        place_node(placer, node->c);
 }
 
-static void place(struct placer *placer, struct node *node)
+static void place_node(struct placer *placer, struct node *node)
 {
     if (node == NULL)
         return;
@@ -160,11 +160,11 @@ static void place(struct placer *placer, struct node *node)
     case NODE_CATCH:
     case NODE_ASSERT:
         start_statement(placer, node->offset);
-        place(placer, node->a);
+        place_node(placer, node->a);
         node->error_offset = placer->last;
-        place(placer, node->b);
+        place_node(placer, node->b);
         place_list(placer, node->list);
-        place(placer, node->c);
+        place_node(placer, node->c);
         break;
     case NODE_LAMBDA:
         placer->last = node->error_offset = node->offset;

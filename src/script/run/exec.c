@@ -31,7 +31,7 @@ static bool count_turn(struct run *run, struct frame *frame, const struct node *
 }
 
 /* A labelled jump leaves loops until it reaches the one it names. */
-static enum flow_result arrive(struct run *run, const struct node *loop)
+static enum flow_result arrive_at_loop(struct run *run, const struct node *loop)
 {
     const struct node *jump = run->jump;
     if (loop->value.kind == VALUE_NULL ||
@@ -45,7 +45,7 @@ static enum flow_result exec_body(struct run *run, struct frame *frame, const st
 {
     enum flow_result flow = loop->b == NULL ? FLOW_NEXT : interp__exec(run, frame, loop->b, ret);
     if (flow == FLOW_LEAVE)
-        return arrive(run, loop);
+        return arrive_at_loop(run, loop);
     return flow == FLOW_CONTINUE ? FLOW_NEXT : flow;
 }
 

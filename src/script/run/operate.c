@@ -20,7 +20,7 @@ static bool is_numeric(struct value v)
     return v.kind >= VALUE_BYTE && v.kind <= VALUE_DOUBLE;
 }
 
-static bool npe(struct run *run, const char *side)
+static bool throw_null_pointer(struct run *run, const char *side)
 {
     return run_throw(run, CLASS_NULL_POINTER_EXCEPTION, "Cannot invoke \"Object.getClass()\" because \"%s\" is null",
                      side);
@@ -30,7 +30,7 @@ static bool does_not_apply(struct run *run, const char *symbol, struct value a, 
 {
     char left[TYPE_NAME_MAX], right[TYPE_NAME_MAX];
     if (a.kind == VALUE_NULL || b.kind == VALUE_NULL)
-        return npe(run, a.kind == VALUE_NULL ? "left" : "right");
+        return throw_null_pointer(run, a.kind == VALUE_NULL ? "left" : "right");
     return run_throw(run, CLASS_CLASS_CAST_EXCEPTION, "Cannot apply [%s] operation to types [%s] and [%s].", symbol,
                      type_name(value_type(a), left), type_name(value_type(b), right));
 }
@@ -39,7 +39,7 @@ static bool does_not_apply(struct run *run, const char *symbol, struct value a, 
  * Returns: the type to which two primitives are promoted, an enum value_kind; a boolean only with a
  * boolean.
  */
-static enum value_kind meet(struct value a, struct value b)
+static enum value_kind promoted_kind(struct value a, struct value b)
 {
     enum value_kind wider = a.kind > b.kind ? a.kind : b.kind;
     return wider < VALUE_INT && wider != VALUE_BOOLEAN ? VALUE_INT : wider;
@@ -50,10 +50,10 @@ static bool boolean_meets_number(struct run *run, struct value a, struct value b
     static const char *const names[] = {
         [VALUE_INT] = "Integer", [VALUE_LONG] = "Long", [VALUE_FLOAT] = "Float", [VALUE_DOUBLE] = "Double"};
     return run_throw(run, CLASS_CLASS_CAST_EXCEPTION, "Cannot cast java.lang.Boolean to java.lang.%s",
-                     names[meet(a, b)]);
+                     names[promoted_kind(a, b)]);
 }
 
-static bool concat(struct run *run, struct value a, struct value b, struct value *ret)
+static bool concat_texts(struct run *run, struct value a, struct value b, struct value *ret)
 {
     struct text *left = value_to_text(run, a), *right = left == NULL ? NULL : value_to_text(run, b);
     struct text *both =
@@ -104,7 +104,7 @@ static bool painless_integral(struct run *run, struct value v, const char *side,
     char name[TYPE_NAME_MAX];
     *ret = v;
     if (v.kind == VALUE_NULL)
-        return npe(run, side);
+        return throw_null_pointer(run, side);
     if (value_integral(v) || v.kind == VALUE_CHAR || value_is(v, CLASS_BIG_INTEGER))
         return true;
     return run_throw(run, CLASS_CLASS_CAST_EXCEPTION, "Cannot convert [%s] to an integral value.",
@@ -116,7 +116,7 @@ static bool painless_binary(struct run *run, enum operator op, struct value a, s
     if (is_primitive(a) && is_primitive(b))
         return painless_primitives(run, op, a, b, ret);
     if (op == OP_ADD && (value_is(a, CLASS_STRING) || value_is(b, CLASS_STRING)))
-        return concat(run, a, b, ret);
+        return concat_texts(run, a, b, ret);
     if (is_bitwise(op)) {
         if (!painless_integral(run, a, "value", &a) || !painless_integral(run, b, "value", &b))
             return false;
@@ -143,7 +143,7 @@ static bool unary_fails(struct run *run, const char *symbol, struct value v, boo
 {
     char name[TYPE_NAME_MAX];
     if (v.kind == VALUE_NULL)
-        return npe(run, "unary");
+        return throw_null_pointer(run, "unary");
     if (primitive)
         return run_throw(run, CLASS_CLASS_CAST_EXCEPTION, "Cannot apply [%s] operation to type [boolean]", symbol);
     return run_throw(run, CLASS_CLASS_CAST_EXCEPTION, "Cannot apply [%s] operation to type [%s].", symbol,

@@ -26,7 +26,7 @@ static bool number_and_null(struct run *run, enum operator op, struct value a)
         type_java_name(value_type(a), name), names[op], op == OP_ADD ? "\n\t[class java.lang.String]" : "");
 }
 
-static bool missing(struct run *run, enum operator op, struct value a, struct value b)
+static bool throw_missing_operator(struct run *run, enum operator op, struct value a, struct value b)
 {
     char left[TYPE_NAME_MAX], right[TYPE_NAME_MAX] = "null";
     struct text *shown = value_to_text(run, b);
@@ -46,7 +46,7 @@ static bool missing(struct run *run, enum operator op, struct value a, struct va
                      type_java_name(value_type(a), left), names[op], right, SLICE_ARG(text));
 }
 
-static bool concat(struct run *run, struct value a, struct value b, struct value *ret)
+static bool concat_texts(struct run *run, struct value a, struct value b, struct value *ret)
 {
     struct text *left = value_to_text(run, a), *right = left == NULL ? NULL : value_to_text(run, b);
     struct text *both =
@@ -89,7 +89,7 @@ static bool text_binary(struct run *run, enum operator op, struct value a, struc
 {
     struct text *text = (struct text *)a.object;
     if (op == OP_ADD)
-        return concat(run, a, b, ret);
+        return concat_texts(run, a, b, ret);
     if (op == OP_SUB)
         return text_minus(run, text, b, ret);
     if (op == OP_MUL && value_number(b))
@@ -101,10 +101,10 @@ static bool text_binary(struct run *run, enum operator op, struct value a, struc
         *ret = value_of(builder);
         return value_append(run, b, &builder->buf);
     }
-    return missing(run, op, a, b);
+    return throw_missing_operator(run, op, a, b);
 }
 
-static bool among(struct run *run, struct value list, struct value item, bool *ret)
+static bool contained_in(struct run *run, struct value list, struct value item, bool *ret)
 {
     struct iter iter;
     *ret = false;
@@ -143,7 +143,7 @@ static bool list_minus(struct run *run, struct value a, struct value b, struct v
     walk(&iter, item)
     {
         bool gone;
-        if (!(many ? among(run, b, item, &gone) : operate_equal(run, b, item, &gone)) ||
+        if (!(many ? contained_in(run, b, item, &gone) : operate_equal(run, b, item, &gone)) ||
             (!gone && !seq_add(run, rest, item)))
             return false;
     }
@@ -172,7 +172,7 @@ static bool list_binary(struct run *run, enum operator op, struct value a, struc
                 return false;
         return true;
     }
-    return missing(run, op, a, b);
+    return throw_missing_operator(run, op, a, b);
 }
 
 static bool map_copy(struct run *run, struct value a, struct dict **ret)
@@ -196,7 +196,7 @@ static bool map_binary(struct run *run, enum operator op, struct value a, struct
         return dict_put(run, (struct dict *)a.object, entry->key, entry->value, NULL);
     }
     if ((op != OP_ADD && op != OP_SUB) || !value_is_map(b))
-        return missing(run, op, a, b);
+        return throw_missing_operator(run, op, a, b);
     if (!map_copy(run, a, &sum))
         return false;
     *ret = value_of(sum);
@@ -221,7 +221,7 @@ static bool set_binary(struct run *run, enum operator op, struct value a, struct
     struct value sources[2] = {op == OP_SHL ? VALUE_NONE : a, b};
     *ret = value_of(set);
     if (op != OP_ADD && op != OP_SHL && op != OP_SUB)
-        return missing(run, op, a, b);
+        return throw_missing_operator(run, op, a, b);
     for (unsigned i = 0; i < 2; i++) {
         bool added, gone = false;
         if (i == 1 && op == OP_SUB)
@@ -232,7 +232,7 @@ static bool set_binary(struct run *run, enum operator op, struct value a, struct
             continue;
         walk(&iter, item)
         {
-            if (op == OP_SUB && !among(run, b, item, &gone))
+            if (op == OP_SUB && !contained_in(run, b, item, &gone))
                 return false;
             if (!gone && !dict_add(run, set, item, &added))
                 return false;
@@ -249,7 +249,7 @@ static bool date_binary(struct run *run, enum operator op, struct value a, struc
         return true;
     }
     if ((op != OP_ADD && op != OP_SUB) || !value_number(b))
-        return missing(run, op, a, b);
+        return throw_missing_operator(run, op, a, b);
     int64_t days = op == OP_ADD ? number_to_i32(b) : -(int64_t)number_to_i32(b);
     *ret = value_of(temporal_new(run, CLASS_DATE, date->seconds + days * 86400, date->nanos));
     return true;
@@ -268,7 +268,7 @@ bool operate__groovy(struct run *run, enum operator op, struct value a, struct v
     bool joins = a.kind == VALUE_NULL || value_number(a) || value_is(a, CLASS_STRING_BUILDER) ||
                  value_is(a, CLASS_STRING_BUFFER);
     if (op == OP_ADD && joins && value_is(b, CLASS_STRING))
-        return concat(run, a, b, ret);
+        return concat_texts(run, a, b, ret);
     if (value_is(a, CLASS_CLOSURE) && value_is(b, CLASS_CLOSURE) && (op == OP_SHL || op == OP_SHR)) {
         *ret = op == OP_SHR ? function_then(run, a, b) : function_then(run, b, a);
         return true;
@@ -289,5 +289,5 @@ bool operate__groovy(struct run *run, enum operator op, struct value a, struct v
         *ret = a;
         return value_append(run, b, &((struct builder *)a.object)->buf);
     }
-    return missing(run, op, a, b);
+    return throw_missing_operator(run, op, a, b);
 }

@@ -98,7 +98,7 @@ static void put_cell(struct buf *line, int32_t column, struct slice text)
  * The first line has a bar for each value. A value is printed on the first later line on which it ends before the text
  * already there; the lines above it get a bar.
  */
-static struct slice render(struct run *run, const struct cell *cells, size_t count)
+static struct slice render_cells(struct run *run, const struct cell *cells, size_t count)
 {
     struct buf lines[POWER_LINES_MAX];
     int32_t firsts[POWER_LINES_MAX];
@@ -140,7 +140,7 @@ static bool fail_with_picture(struct run *run, const struct node *node, struct r
     if (run->thrown != NULL)
         return false;
     return run_throw(run, CLASS_POWER_ASSERTION_ERROR, "%.*s\n%.*s", SLICE_ARG(node->text),
-                     SLICE_ARG(render(run, cells, count)));
+                     SLICE_ARG(render_cells(run, cells, count)));
 }
 
 /*

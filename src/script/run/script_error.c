@@ -45,7 +45,7 @@ static void set_script_problem(struct arena *arena, struct problem *ret_problem,
     buf_deinit(&out);
 }
 
-static struct slice piece(struct slice source, const struct shown_script *shown)
+static struct slice source_part(struct slice source, const struct shown_script *shown)
 {
     return utf8_part(source, (size_t)shown->start, (size_t)shown->end);
 }
@@ -63,7 +63,7 @@ static void show_around(struct arena *arena, struct slice source, int32_t offset
     shown->start = offset > 25 ? offset - 25 : 0;
     shown->end = offset + 25 < length ? offset + 25 : length;
     bool cut = shown->start > 0;
-    shown->lines[0] = arena_printf(arena, "%s%.*s%s", cut ? "... " : "", SLICE_ARG(piece(source, shown)),
+    shown->lines[0] = arena_printf(arena, "%s%.*s%s", cut ? "... " : "", SLICE_ARG(source_part(source, shown)),
                                    shown->end < length ? " ..." : "");
     shown->lines[1] = pointer_line(arena, offset - shown->start + (cut ? 4 : 0));
 }
@@ -131,12 +131,12 @@ static void show_statement(struct run *run, int32_t offset, struct shown_script 
     }
     for (unsigned i = program->start_count; i-- > 0 && program->starts[i] > shown->start;)
         shown->end = program->starts[i];
-    shown->lines[0] = piece(script->source, shown);
+    shown->lines[0] = source_part(script->source, shown);
     shown->lines[1] = pointer_line(run->arena, offset - shown->start);
 }
 
 /* Adds the members that Debug.explain adds to the error. */
-static struct slice explanation(struct run *run, const struct throwable *thrown)
+static struct slice add_explanation(struct run *run, const struct throwable *thrown)
 {
     char painless[TYPE_NAME_MAX] = "null", java[TYPE_NAME_MAX] = "null";
     struct buf out = BUF_INIT(BUF_UNLIMITED);
@@ -188,7 +188,7 @@ void script_error_run(struct run *run, struct problem *ret_problem)
             show_statement(run, (int32_t)thrown->offset, &shown);
         else
             shown.lines[0] = SLICE_LIT("<<< unknown portion of script >>>");
-        set_script_problem(run->arena, ret_problem, "runtime error", &shown, explanation(run, thrown));
+        set_script_problem(run->arena, ret_problem, "runtime error", &shown, add_explanation(run, thrown));
     }
     ret_problem->caused_by = throwable_problem(run, thrown, 0);
 }

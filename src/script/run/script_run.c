@@ -50,7 +50,7 @@ static int check_bare_names(struct run *run, struct problem *ret_problem)
     return SCRIPT_FAILED;
 }
 
-static bool bind(struct run *run, const char *name, struct value value)
+static bool bind_variable(struct run *run, const char *name, struct value value)
 {
     return dict_put_ascii(run, run->binding, name, value);
 }
@@ -300,7 +300,7 @@ static int run_update(struct run *run, struct script_update *update, struct prob
     bool ok = true;
     if (run->groovy) {
         run->binding = dict_new(run, CLASS_LINKED_HASH_MAP);
-        ok = dict_put_all(run, run->binding, run->params) && bind(run, "ctx", value_of(ctx));
+        ok = dict_put_all(run, run->binding, run->params) && bind_variable(run, "ctx", value_of(ctx));
     } else {
         dict_freeze(run->params);
     }
@@ -344,8 +344,8 @@ static bool give_inputs(struct run *run, const struct script_eval *value, struct
         return true;
     run->binding = dict_new(run, CLASS_LINKED_HASH_MAP);
     bool scored = run->script->context != SCRIPT_FOR_FIELD && run->script->context != SCRIPT_FOR_FILTER;
-    return dict_put_all(run, run->binding, run->params) && bind(run, "doc", doc) &&
-           (!scored || bind(run, "_score", inputs[2]));
+    return dict_put_all(run, run->binding, run->params) && bind_variable(run, "doc", doc) &&
+           (!scored || bind_variable(run, "_score", inputs[2]));
 }
 
 /* In 5.x a filter may return a number, and a script for number sort must. */

@@ -27,14 +27,14 @@ static const char *const symbols[] = {
     ">=",   "<<",  ">>",  "&&",  "||",  "{",   "}",   "[",   "]",   "(",   ")",   ".",  ",",  ";",  ":",  "!",
     "~",    "*",   "/",   "%",   "+",   "-",   "<",   ">",   "&",   "^",   "|",   "?",  "=",  "@"};
 
-static bool among(const char *const *words, size_t count, struct slice text)
+static bool is_word_of(const char *const *words, size_t count, struct slice text)
 {
     for (size_t i = 0; i < count; i++)
         if (slice_is(text, words[i]))
             return true;
     return false;
 }
-#define AMONG(words, text) among(words, sizeof words / sizeof *words, text)
+#define AMONG(words, text) is_word_of(words, sizeof words / sizeof *words, text)
 
 void lex__skip(struct groovy_lexer *lexer)
 {
@@ -286,7 +286,7 @@ static bool open_brace(struct groovy_lexer *lexer)
 }
 
 /* Tracks brackets. After the brace that closes a value, the text continues. */
-static bool nest(struct groovy_lexer *lexer, const struct token *token)
+static bool track_brackets(struct groovy_lexer *lexer, const struct token *token)
 {
     struct lex_level *level = &lexer->levels[lexer->level];
     if (token_is(token, "(") || token_is(token, "["))
@@ -312,7 +312,7 @@ static bool lex_symbol(struct groovy_lexer *lexer)
             lex__skip(lexer);
         lex__push(lexer, token, TOKEN_SYMBOL, slice_from(symbols[i]));
         struct token pushed = lexer->compiler->tokens[lexer->compiler->token_count - 1];
-        return nest(lexer, &pushed);
+        return track_brackets(lexer, &pushed);
     }
     unsigned char c = (unsigned char)*lexer->place.at;
     const char *at = lexer->place.at;

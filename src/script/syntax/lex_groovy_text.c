@@ -49,7 +49,7 @@ static void append_code(struct buf *out, uint32_t code)
     }
 }
 
-static bool unexpected(struct groovy_lexer *lexer)
+static bool fail_unexpected(struct groovy_lexer *lexer)
 {
     if (lexer->place.at >= lexer->end)
         return lex__fail(lexer, "unexpected char: 0xFFFF");
@@ -67,7 +67,7 @@ static bool read_hex(struct groovy_lexer *lexer, uint32_t *ret_code)
         lex__skip(lexer);
     for (unsigned i = 0; i < 4; i++) {
         if (lexer->place.at >= lexer->end || !isxdigit((unsigned char)*lexer->place.at))
-            return unexpected(lexer);
+            return fail_unexpected(lexer);
         char c = (char)tolower((unsigned char)*lexer->place.at);
         *ret_code = *ret_code * 16 + (uint32_t)(c <= '9' ? c - '0' : c - 'a' + 10);
         lex__skip(lexer);
@@ -129,7 +129,7 @@ static bool append_escape(struct groovy_lexer *lexer, struct buf *out)
     }
     if (c != '\n' && c != '\r') {
         lexer->place = backslash;
-        return unexpected(lexer);
+        return fail_unexpected(lexer);
     }
     lex__skip(lexer); /* an escaped end of a line */
     return true;
@@ -161,14 +161,14 @@ static bool append_next(struct groovy_lexer *lexer, enum lex_quote quote, struct
     return true;
 }
 
-static bool unterminated(struct groovy_lexer *lexer, enum lex_quote quote)
+static bool fail_unterminated(struct groovy_lexer *lexer, enum lex_quote quote)
 {
     char shown[8];
     if (quote == LEX_SINGLE)
         return lex__fail(lexer, "expecting ''', found %s", lex__shown(lexer, shown));
     if (quote == LEX_TRIPLE_SINGLE)
         return lex__fail(lexer, "expecting ''', found '<EOF>'");
-    return unexpected(lexer);
+    return fail_unexpected(lexer);
 }
 
 /*
@@ -180,7 +180,7 @@ static bool read_part(struct groovy_lexer *lexer, enum lex_quote quote, struct b
     for (;;) {
         if (lexer->place.at >= lexer->end ||
             (!has_lines(quote) && (*lexer->place.at == '\n' || *lexer->place.at == '\r')))
-            return unterminated(lexer, quote);
+            return fail_unterminated(lexer, quote);
         bool escaped = quote == LEX_DOLLAR_SLASHY && (lex__starts(lexer, "$$") || lex__starts(lexer, "$/"));
         if (lex__starts(lexer, closings[quote])) {
             /* In a run of more than three quotes, the last three end the text. */
@@ -246,7 +246,7 @@ static bool open_brace_value(struct groovy_lexer *lexer, enum lex_quote quote)
     return lex__push(lexer, brace, TOKEN_SYMBOL, SLICE_LIT("{"));
 }
 
-static void release(struct buf *buf)
+static void release_buf(struct buf *buf)
 {
     buf_deinit(buf);
 }
@@ -255,14 +255,14 @@ static void release(struct buf *buf)
 static bool lex_part(struct groovy_lexer *lexer, enum lex_quote quote, bool begins, bool *ret_value)
 {
     struct token token = lex__begin(lexer);
-    tl_cleanup(release) struct buf out = BUF_INIT(BUF_UNLIMITED);
+    tl_cleanup(release_buf) struct buf out = BUF_INIT(BUF_UNLIMITED);
     for (size_t i = 0; begins && i < strlen(openings[quote]); i++)
         lex__skip(lexer);
     if (!read_part(lexer, quote, &out, ret_value))
         return bare_dollar(lexer);
     struct slice text = arena_copy(lexer->compiler->arena, buf_as_slice(&out));
-    size_t behind = *ret_value ? 1 : strlen(closings[quote]);
-    for (size_t i = 0; i < behind; i++)
+    size_t closing_len = *ret_value ? 1 : strlen(closings[quote]);
+    for (size_t i = 0; i < closing_len; i++)
         lex__skip(lexer);
     enum token_kind kind = *ret_value ? (begins ? TOKEN_GSTRING_BEGIN : TOKEN_GSTRING_MIDDLE)
                                       : (begins ? TOKEN_STRING : TOKEN_GSTRING_END);

@@ -28,16 +28,16 @@ static const char *const symbols[] = {
     "->",   "=~",  "++",  "--",  "+=",  "-=",  "*=",  "/=", "%=", "&=", "^=", "|=", "{",  "}",  "[",  "]",  "(",  ")",
     ".",    ",",   ";",   "!",   "~",   "*",   "/",   "%",  "+",  "-",  "<",  ">",  "&",  "^",  "|",  "?",  ":",  "="};
 
-static bool among(const char *const *words, size_t count, struct slice text)
+static bool is_word_of(const char *const *words, size_t count, struct slice text)
 {
     for (size_t i = 0; i < count; i++)
         if (slice_is(text, words[i]))
             return true;
     return false;
 }
-#define AMONG(words, text) among(words, sizeof words / sizeof *words, text)
+#define AMONG(words, text) is_word_of(words, sizeof words / sizeof *words, text)
 
-static struct token *push(struct lexer *lexer, enum token_kind kind, const char *end)
+static struct token *push_token(struct lexer *lexer, enum token_kind kind, const char *end)
 {
     struct compiler *compiler = lexer->compiler;
     compiler->tokens = arena_grow(compiler->scratch, compiler->tokens, compiler->token_count, &lexer->capacity,
@@ -89,7 +89,7 @@ static const char *name_end(const struct lexer *lexer)
     return p;
 }
 
-static bool fail(struct lexer *lexer, const char *stopped)
+static bool fail_lex(struct lexer *lexer, const char *stopped)
 {
     struct compiler *compiler = lexer->compiler;
     const char *end = stopped < lexer->end ? stopped + 1 : lexer->end;
@@ -116,7 +116,7 @@ static bool fail(struct lexer *lexer, const char *stopped)
                      SLICE_ARG(buf_as_slice(&shown)));
     compiler->error.cause = "lexer_no_viable_alt_exception";
     buf_deinit(&shown);
-    push(lexer, TOKEN_ERROR, end);
+    push_token(lexer, TOKEN_ERROR, end);
     return false;
 }
 
@@ -175,7 +175,7 @@ static void lex_number(struct lexer *lexer)
         for (p += 2; p < end && isxdigit((unsigned char)*p); p++)
             continue;
         p += p < end && (*p == 'l' || *p == 'L');
-        push(lexer, TOKEN_HEX, p);
+        push_token(lexer, TOKEN_HEX, p);
         return;
     }
     const char *octal = p + 1;
@@ -183,7 +183,7 @@ static void lex_number(struct lexer *lexer)
         octal++;
     if (*p == '0' && octal > p + 1) {
         octal += octal < end && (*octal == 'l' || *octal == 'L');
-        push(lexer, TOKEN_OCTAL, octal);
+        push_token(lexer, TOKEN_OCTAL, octal);
         return;
     }
     p = *p == '0' ? p + 1 : digits_end(p, end);
@@ -202,21 +202,21 @@ static void lex_number(struct lexer *lexer)
     }
     if (p < end && *p != '\0' && strchr(kind == TOKEN_INTEGER ? "lLfFdD" : "fFdD", *p) != NULL)
         p++;
-    push(lexer, kind, p);
+    push_token(lexer, kind, p);
 }
 
 static bool lex_after_dot(struct lexer *lexer)
 {
     lexer->after_dot = false;
     if (lexer->at < lexer->end && name_start(*lexer->at)) {
-        push(lexer, TOKEN_DOT_ID, name_end(lexer));
+        push_token(lexer, TOKEN_DOT_ID, name_end(lexer));
         return true;
     }
     if (lexer->at < lexer->end && isdigit((unsigned char)*lexer->at)) {
-        push(lexer, TOKEN_DOT_INTEGER, *lexer->at == '0' ? lexer->at + 1 : digits_end(lexer->at, lexer->end));
+        push_token(lexer, TOKEN_DOT_INTEGER, *lexer->at == '0' ? lexer->at + 1 : digits_end(lexer->at, lexer->end));
         return true;
     }
-    return lexer->at == lexer->end || fail(lexer, lexer->at);
+    return lexer->at == lexer->end || fail_lex(lexer, lexer->at);
 }
 
 static void lex_name(struct lexer *lexer)
@@ -230,7 +230,7 @@ static void lex_name(struct lexer *lexer)
         kind = TOKEN_PRIMITIVE;
     else if (AMONG(keywords, text) || AMONG(constants, text))
         kind = TOKEN_KEYWORD;
-    push(lexer, kind, end);
+    push_token(lexer, kind, end);
 }
 
 /* Returns: the end of the comment at `at`; NULL if no comment begins there or it is not closed. */
@@ -256,12 +256,12 @@ static bool lex_symbol(struct lexer *lexer)
     for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
         size_t len = strlen(symbols[i]);
         if (*symbols[i] == *lexer->at && len <= left && memcmp(lexer->at, symbols[i], len) == 0) {
-            const struct token *token = push(lexer, TOKEN_SYMBOL, lexer->at + len);
+            const struct token *token = push_token(lexer, TOKEN_SYMBOL, lexer->at + len);
             lexer->after_dot = token_is(token, ".") || token_is(token, "?.");
             return true;
         }
     }
-    return fail(lexer, lexer->at);
+    return fail_lex(lexer, lexer->at);
 }
 
 static bool lex_one(struct lexer *lexer)
@@ -286,20 +286,20 @@ static bool lex_one(struct lexer *lexer)
     }
     if (c == '"' || c == '\'') {
         if ((end = string_end(lexer, &stopped)) == NULL)
-            return fail(lexer, stopped);
-        push(lexer, TOKEN_STRING, end);
+            return fail_lex(lexer, stopped);
+        push_token(lexer, TOKEN_STRING, end);
         return true;
     }
     if (c == '/' && !slash_divides(lexer)) {
         bool comment = lexer->end - lexer->at >= 2 && lexer->at[1] == '/'; /* a line comment at the end of the source */
         if (comment)
-            return fail(lexer, lexer->end);
+            return fail_lex(lexer, lexer->end);
         if ((end = regex_end(lexer, &stopped)) != NULL) {
-            push(lexer, TOKEN_REGEX, end);
+            push_token(lexer, TOKEN_REGEX, end);
             return true;
         }
         if (lexer->end - lexer->at < 2 || lexer->at[1] != '=')
-            return fail(lexer, stopped);
+            return fail_lex(lexer, stopped);
     }
     return lex_symbol(lexer);
 }
@@ -315,6 +315,6 @@ bool lex_painless(struct compiler *compiler)
         else
             ok = lex_one(&lexer);
     }
-    push(&lexer, TOKEN_EOF, lexer.at);
+    push_token(&lexer, TOKEN_EOF, lexer.at);
     return ok;
 }

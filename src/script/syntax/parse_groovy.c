@@ -55,7 +55,7 @@ void *parse__unexpected(struct groovy_parser *parser)
     return parse__refuse(parser, token, message.data);
 }
 
-static bool expected(struct groovy_parser *parser, const char *what)
+static bool fail_expected(struct groovy_parser *parser, const char *what)
 {
     const struct token *token = parse__peek(parser, 0);
     struct slice message =
@@ -77,7 +77,7 @@ bool parse__expect(struct groovy_parser *parser, const char *symbol)
         return !parser->failed;
     char quoted[20];
     snprintf(quoted, sizeof quoted, "'%s'", symbol);
-    return expected(parser, quoted);
+    return fail_expected(parser, quoted);
 }
 
 bool parse__expect_name(struct groovy_parser *parser, struct slice *ret_name)
@@ -86,7 +86,7 @@ bool parse__expect_name(struct groovy_parser *parser, struct slice *ret_name)
     if (parser->failed)
         return false;
     if (token->kind != TOKEN_ID)
-        return expected(parser, "an identifier");
+        return fail_expected(parser, "an identifier");
     *ret_name = token->text;
     parser->at++;
     return true;
@@ -206,8 +206,8 @@ void parse__return_last(struct groovy_parser *parser, struct node *block)
 
 /* Declarations */
 
-static struct node *declare(struct groovy_parser *parser, const struct token *token, struct slice name,
-                            struct node *type, struct node *initial)
+static struct node *declare_variable(struct groovy_parser *parser, const struct token *token, struct slice name,
+                                     struct node *type, struct node *initial)
 {
     struct node *node = parse__make(parser, NODE_DECLARE, token);
     node->text = name;
@@ -249,7 +249,7 @@ static struct node *parse_several(struct groovy_parser *parser, const struct tok
             return NULL;
         struct node *element = element_of(parser, one, list, index);
         if (declares) {
-            *end = declare(parser, one, name, type, element);
+            *end = declare_variable(parser, one, name, type, element);
         } else {
             *end = parse__make(parser, NODE_EXPRESSION, one);
             (*end)->a = parse__make(parser, NODE_ASSIGN, one);
@@ -263,7 +263,7 @@ static struct node *parse_several(struct groovy_parser *parser, const struct tok
     if (!parse__expect(parser, ")") || !parse__expect(parser, "="))
         return NULL;
     parse__newlines(parser);
-    all->list = declare(parser, token, list, NULL, parse__command(parser));
+    all->list = declare_variable(parser, token, list, NULL, parse__command(parser));
     all->list->next = first;
     return parser->failed ? NULL : all;
 }
@@ -310,7 +310,7 @@ static struct node *parse_declaration(struct groovy_parser *parser)
         parser->at++;
         if (end == &all->list && parse__at(parser, "("))
             return parse_method(parser, token, name->text, type);
-        *end = declare(parser, name, name->text, type, NULL);
+        *end = declare_variable(parser, name, name->text, type, NULL);
         if (parse__accept(parser, "=")) {
             parse__newlines(parser);
             (*end)->a = parse__command(parser);
@@ -465,7 +465,7 @@ struct node *parse__strict(struct groovy_parser *parser)
     struct slice name = SLICE_NONE;
     if (!parse__expect_name(parser, &name))
         return NULL;
-    struct node *node = declare(parser, token, name, type, NULL);
+    struct node *node = declare_variable(parser, token, name, type, NULL);
     if (parse__accept(parser, "=")) {
         parse__newlines(parser);
         node->a = parse__command(parser);
@@ -483,7 +483,7 @@ struct function *parse_groovy(struct compiler *compiler)
     parse__newlines(&parser);
     flow__statements(&parser, &main->body->list, NULL);
     if (!parser.failed && parse__peek(&parser, 0)->kind != TOKEN_EOF)
-        expected(&parser, "EOF");
+        fail_expected(&parser, "EOF");
     if (parser.failed)
         return NULL;
     parse__return_last(&parser, main->body);

@@ -33,7 +33,7 @@ static struct slice without_underscores(struct arena *arena, struct slice text)
 }
 
 /* A fraction is a double, as Elasticsearch compiled it, where Groovy has a decimal. */
-static struct value fraction(struct slice digits, char suffix)
+static struct value parse_fraction(struct slice digits, char suffix)
 {
     double d = 0;
     number_parse_double(digits, &d);
@@ -49,7 +49,7 @@ static struct value big_constant(struct arena *arena, struct slice digits, unsig
     return decimal == NULL ? VALUE_NONE : value_of(number_to_big(&run, value_of(decimal)));
 }
 
-static struct value whole(struct arena *arena, struct slice digits, unsigned radix, char suffix)
+static struct value parse_whole(struct arena *arena, struct slice digits, unsigned radix, char suffix)
 {
     int64_t i;
     bool small = number_parse_i64(digits, radix, INT32_MIN, INT32_MAX, &i);
@@ -82,7 +82,7 @@ struct node *parse__number(struct groovy_parser *parser, const struct token *tok
     if (negative)
         text = arena_printf(arena, "-%.*s", SLICE_ARG(text));
     bool fractional = token->kind == TOKEN_DECIMAL || (suffixed && (suffix == 'f' || suffix == 'd'));
-    node->value = fractional ? fraction(text, suffix) : whole(arena, text, radix, suffixed ? suffix : '\0');
+    node->value = fractional ? parse_fraction(text, suffix) : parse_whole(arena, text, radix, suffixed ? suffix : '\0');
     /* No negative zero: in Groovy the literal is a decimal, whose zero has no sign. */
     if (token->kind == TOKEN_DECIMAL && node->value.d == 0 && (!suffixed || suffix == 'g'))
         node->value.d = 0;
@@ -98,12 +98,12 @@ static bool number_next(const struct groovy_parser *parser)
     enum token_kind kind = parse__peek(parser, 1)->kind;
     if (kind != TOKEN_INTEGER && kind != TOKEN_DECIMAL && kind != TOKEN_HEX && kind != TOKEN_OCTAL)
         return false;
-    const struct token *behind = parse__peek(parser, 2);
-    return !token_is(behind, ".") && !token_is(behind, "[") && !token_is(behind, "(") && !token_is(behind, "**") &&
-           !token_is(behind, "?.") && !token_is(behind, "*.");
+    const struct token *following = parse__peek(parser, 2);
+    return !token_is(following, ".") && !token_is(following, "[") && !token_is(following, "(") &&
+           !token_is(following, "**") && !token_is(following, "?.") && !token_is(following, "*.");
 }
 
-static struct node *prefix(struct groovy_parser *parser, enum node_kind kind, enum operator op)
+static struct node *parse_prefix(struct groovy_parser *parser, enum node_kind kind, enum operator op)
 {
     struct node *node = parse__make(parser, kind, parse__peek(parser, 0));
     node->op = (uint8_t)op;
@@ -158,13 +158,13 @@ static struct node *parse_postfix(struct groovy_parser *parser)
 static struct node *parse_prefixed(struct groovy_parser *parser)
 {
     if (parse__at(parser, "!"))
-        return prefix(parser, NODE_NOT, OP_ADD);
+        return parse_prefix(parser, NODE_NOT, OP_ADD);
     if (parse__at(parser, "~"))
-        return prefix(parser, NODE_INVERT, OP_ADD);
+        return parse_prefix(parser, NODE_INVERT, OP_ADD);
     if (parse__at(parser, "++"))
-        return prefix(parser, NODE_STEP, OP_ADD);
+        return parse_prefix(parser, NODE_STEP, OP_ADD);
     if (parse__at(parser, "--"))
-        return prefix(parser, NODE_STEP, OP_SUB);
+        return parse_prefix(parser, NODE_STEP, OP_SUB);
     if (parse__at(parser, "-") && number_next(parser)) {
         const struct token *minus = parse__peek(parser, 0);
         struct node *node = parse__number(parser, parse__peek(parser, 1), true);
@@ -316,8 +316,8 @@ static bool accept_next_line(struct groovy_parser *parser, const char *symbol)
     bool line = parse__peek(parser, 0)->kind == TOKEN_NEWLINE;
     if (parser->failed || !token_is(parse__peek(parser, line), symbol))
         return false;
-    size_t behind = 1 + (size_t)line + (parse__peek(parser, 1 + (size_t)line)->kind == TOKEN_NEWLINE);
-    if (!operand_ahead(parser, behind, true)) {
+    size_t following = 1 + (size_t)line + (parse__peek(parser, 1 + (size_t)line)->kind == TOKEN_NEWLINE);
+    if (!operand_ahead(parser, following, true)) {
         parser->at += line;
         return parse__unexpected(parser) != NULL;
     }
@@ -332,7 +332,7 @@ struct node *parse__conditional(struct groovy_parser *parser)
     if (parser->failed || !parse__enter(parser))
         return NULL;
     struct node *node = parse_binary(parser, LEVEL_OR), *whole_node = node;
-    const struct token *behind = parse__peek(parser, parse__peek(parser, 0)->kind == TOKEN_NEWLINE);
+    const struct token *following = parse__peek(parser, parse__peek(parser, 0)->kind == TOKEN_NEWLINE);
     if (node != NULL && accept_next_line(parser, "?:")) {
         whole_node = node_new(parser->compiler, NODE_ELVIS, node->offset);
         whole_node->a = node;
@@ -348,7 +348,7 @@ struct node *parse__conditional(struct groovy_parser *parser)
         whole_node->c = parse__conditional(parser);
     }
     if (whole_node != node)
-        whole_node->error_offset = behind->start;
+        whole_node->error_offset = following->start;
     parser->depth = depth;
     return parser->failed ? NULL : whole_node;
 }
@@ -360,7 +360,7 @@ static const struct {
                    {"<<=", OP_SHL}, {">>=", OP_SHR}, {">>>=", OP_USHR}, {"&=", OP_AND}, {"^=", OP_XOR}, {"|=", OP_OR}};
 
 /* Returns: groovyc's name and class of an expression that cannot be assigned. */
-static struct slice describe(struct groovy_parser *parser, const struct node *target)
+static struct slice describe_target(struct groovy_parser *parser, const struct node *target)
 {
     static const char *const classes[NODE_KIND_COUNT] = {[NODE_RANGE] = "RangeExpression",
                                                          [NODE_NEGATE] = "UnaryMinusExpression",
@@ -401,7 +401,7 @@ static struct node *check_target(struct groovy_parser *parser, const struct toke
 {
     if (target->kind == NODE_NAME || target->kind == NODE_DOT || target->kind == NODE_BRACE)
         return target;
-    struct slice what = arena_printf(parser->compiler->scratch, "\n%.*s", SLICE_ARG(describe(parser, target)));
+    struct slice what = arena_printf(parser->compiler->scratch, "\n%.*s", SLICE_ARG(describe_target(parser, target)));
     return parse__refuse_placed(parser, token, what);
 }
 

@@ -340,7 +340,7 @@ static struct node *parse_statement(struct groovy_parser *parser, bool after_new
     return parser->failed ? NULL : node;
 }
 
-static bool separator(const struct groovy_parser *parser)
+static bool at_separator(const struct groovy_parser *parser)
 {
     return parse__at(parser, ";") || parse__peek(parser, 0)->kind == TOKEN_NEWLINE;
 }
@@ -350,9 +350,9 @@ void flow__statements(struct groovy_parser *parser, struct node **end, const cha
     bool first = true;
     while (!parser->failed) {
         bool after_newline = false;
-        if (!first && !separator(parser))
+        if (!first && !at_separator(parser))
             return;
-        for (; separator(parser); parser->at++)
+        for (; at_separator(parser); parser->at++)
             after_newline = parse__peek(parser, 0)->kind == TOKEN_NEWLINE;
         first = false;
         const struct token *token = parse__peek(parser, 0);

@@ -314,7 +314,7 @@ static struct node *parse_primary(struct groovy_parser *parser)
 
 /* Chained links */
 
-static struct node *chained(struct groovy_parser *parser, enum node_kind kind, struct node *left, int32_t fault)
+static struct node *chained_link(struct groovy_parser *parser, enum node_kind kind, struct node *left, int32_t fault)
 {
     struct node *node = node_new(parser->compiler, kind, left->offset);
     node->error_offset = fault;
@@ -329,7 +329,7 @@ static struct node *parse_member(struct groovy_parser *parser, struct node *left
     parse__newlines(parser);
     parse__accept(parser, "@");
     const struct token *token = parse__peek(parser, 0);
-    struct node *node = chained(parser, NODE_DOT, left, token->start);
+    struct node *node = chained_link(parser, NODE_DOT, left, token->start);
     bool word = token->kind == TOKEN_ID || token->kind == TOKEN_KEYWORD || token->kind == TOKEN_DEF ||
                 token->kind == TOKEN_PRIMITIVE || token->kind == TOKEN_STRING || dot->kind != TOKEN_SYMBOL;
     node->flags = token_is(dot, "?.") ? NODE_SAFE : token_is(dot, "*.") ? NODE_SPREAD : 0;
@@ -380,7 +380,7 @@ static bool is_call(const struct node *node)
 
 static struct node *parse_index(struct groovy_parser *parser, struct node *left, const struct token *open)
 {
-    struct node *node = chained(parser, NODE_BRACE, left, open->start);
+    struct node *node = chained_link(parser, NODE_BRACE, left, open->start);
     bool labels;
     parser->at++;
     struct node *list = parse__arguments(parser, "]", &labels);

@@ -70,7 +70,7 @@ size_t parse__type_tokens(const struct groovy_parser *parser, size_t ahead)
  * Returns: whether a type may declare without `def`: its last name begins with a capital, or it is
  * a primitive.
  */
-static bool declares(const struct groovy_parser *parser, size_t ahead)
+static bool type_declares(const struct groovy_parser *parser, size_t ahead)
 {
     size_t count = name_tokens(parser, ahead);
     const struct token *last = parse__peek(parser, ahead + count - 1);
@@ -90,9 +90,9 @@ bool parse__declaration_ahead(const struct groovy_parser *parser)
     }
     const struct token *first = parse__peek(parser, ahead);
     size_t type = parse__type_tokens(parser, ahead);
-    bool typed = type > 0 && declares(parser, ahead);
-    enum token_kind behind = parse__peek(parser, ahead + type)->kind;
-    if (typed && (behind == TOKEN_ID || behind == TOKEN_STRING))
+    bool typed = type > 0 && type_declares(parser, ahead);
+    enum token_kind following = parse__peek(parser, ahead + type)->kind;
+    if (typed && (following == TOKEN_ID || following == TOKEN_STRING))
         return true;
     return modified && (first->kind == TOKEN_ID || first->kind == TOKEN_STRING);
 }
@@ -119,8 +119,8 @@ struct node *parse__declared_type(struct groovy_parser *parser)
         parser->at++;
         parse__newlines(parser);
     }
-    enum token_kind behind = parse__peek(parser, parse__type_tokens(parser, 0))->kind;
-    bool typed = parse__type_tokens(parser, 0) > 0 && (behind == TOKEN_ID || behind == TOKEN_STRING);
+    enum token_kind following = parse__peek(parser, parse__type_tokens(parser, 0))->kind;
+    bool typed = parse__type_tokens(parser, 0) > 0 && (following == TOKEN_ID || following == TOKEN_STRING);
     return typed || parse__peek(parser, 0)->kind == TOKEN_PRIMITIVE ? parse__type(parser) : NULL;
 }
 

@@ -2,8 +2,8 @@
 /* Painless's grammar: operators and casts around what parse_painless_primary.c takes. */
 #include "script/syntax/parse_painless.h"
 
-static struct node *step(struct parser *parser, struct node *target, const struct token *token, int32_t offset,
-                         unsigned flags)
+static struct node *make_step(struct parser *parser, struct node *target, const struct token *token, int32_t offset,
+                              unsigned flags)
 {
     struct node *node = painless__make(parser, NODE_STEP, offset);
     node->op = token_is(token, "++") ? OP_ADD : OP_SUB;
@@ -87,7 +87,7 @@ static struct node *parse_operand(struct parser *parser)
     if (token_is(token, "++") || token_is(token, "--")) {
         parser->at++;
         struct node *target = painless__chain(parser);
-        return target == NULL ? NULL : step(parser, target, token, token->start, 0);
+        return target == NULL ? NULL : make_step(parser, target, token, token->start, 0);
     }
     if (cast_ahead(parser, &type)) {
         struct node *node = painless__make(parser, NODE_CAST, token->start);
@@ -100,7 +100,7 @@ static struct node *parse_operand(struct parser *parser)
     }
     struct node *node = painless__chain(parser);
     if (node != NULL && (painless__at(parser, "++") || painless__at(parser, "--"))) {
-        node = step(parser, node, painless__peek(parser, 0), token->start, NODE_POSTFIX);
+        node = make_step(parser, node, painless__peek(parser, 0), token->start, NODE_POSTFIX);
         parser->at++;
     }
     return node;

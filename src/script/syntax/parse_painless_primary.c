@@ -161,7 +161,7 @@ static struct node *parse_list_or_map(struct parser *parser)
 }
 
 /* Returns: a string literal without its quotes and escapes. */
-static struct slice unquote(struct parser *parser, struct slice text)
+static struct slice unquote_literal(struct parser *parser, struct slice text)
 {
     char *out = arena_alloc(parser->compiler->arena, text.len);
     size_t len = 0;
@@ -195,7 +195,7 @@ static struct node *parse_constant(struct parser *parser)
         node->value.kind = VALUE_INT;
         break;
     case TOKEN_STRING:
-        node->text = unquote(parser, token->text);
+        node->text = unquote_literal(parser, token->text);
         node->value = node_text(parser->compiler, node->text);
         break;
     default:

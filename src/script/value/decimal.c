@@ -87,8 +87,8 @@ static struct big *times_ten_to(struct run *run, const struct big *a, int64_t po
 }
 
 /* Scales both operands to the larger of the two scales. */
-static bool align(struct run *run, const struct decimal *a, const struct decimal *b, const struct big **ret_a,
-                  const struct big **ret_b)
+static bool align_scales(struct run *run, const struct decimal *a, const struct decimal *b, const struct big **ret_a,
+                         const struct big **ret_b)
 {
     *ret_a = a->unscaled;
     *ret_b = b->unscaled;
@@ -102,7 +102,7 @@ static bool align(struct run *run, const struct decimal *a, const struct decimal
 struct decimal *decimal_add(struct run *run, const struct decimal *a, const struct decimal *b)
 {
     const struct big *x, *y;
-    if (!align(run, a, b, &x, &y))
+    if (!align_scales(run, a, b, &x, &y))
         return NULL;
     return decimal_new(run, big_add(run, x, y), a->scale > b->scale ? a->scale : b->scale);
 }
@@ -110,7 +110,7 @@ struct decimal *decimal_add(struct run *run, const struct decimal *a, const stru
 struct decimal *decimal_subtract(struct run *run, const struct decimal *a, const struct decimal *b)
 {
     const struct big *x, *y;
-    if (!align(run, a, b, &x, &y))
+    if (!align_scales(run, a, b, &x, &y))
         return NULL;
     return decimal_new(run, big_subtract(run, x, y), a->scale > b->scale ? a->scale : b->scale);
 }
@@ -123,7 +123,7 @@ struct decimal *decimal_multiply(struct run *run, const struct decimal *a, const
 int decimal_compare(struct run *run, const struct decimal *a, const struct decimal *b)
 {
     const struct big *x, *y;
-    return align(run, a, b, &x, &y) ? big_compare(x, y) : 0;
+    return align_scales(run, a, b, &x, &y) ? big_compare(x, y) : 0;
 }
 
 /* Returns: whether a quotient with remainder `rest` is rounded away from zero. */

@@ -48,12 +48,12 @@ static uint32_t table_size_for(size_t count)
     return (uint32_t)(size > DICT_COUNT_MAX * 2 ? DICT_COUNT_MAX * 2 : size);
 }
 
-static int32_t spread(int32_t hash)
+static int32_t spread_hash(int32_t hash)
 {
     return (int32_t)((uint32_t)hash ^ (uint32_t)hash >> 16);
 }
 
-static bool resize(struct run *run, struct dict *dict)
+static bool resize_buckets(struct run *run, struct dict *dict)
 {
     uint32_t size = dict->bucket_count > 0 ? dict->bucket_count * 2 : dict->reserve > 0 ? dict->reserve : 16;
     struct map_entry **buckets = run_alloc_large(run, size * sizeof *buckets);
@@ -87,7 +87,7 @@ bool dict_reserve(struct run *run, struct dict *dict, size_t count)
         return true;
     }
     while (count > dict->bucket_count * 3 / 4 && dict->bucket_count < DICT_COUNT_MAX)
-        if (!resize(run, dict))
+        if (!resize_buckets(run, dict))
             return false;
     return true;
 }
@@ -194,14 +194,14 @@ bool dict_find(struct run *run, struct dict *dict, struct value key, struct map_
         return true;
     }
     int32_t hash;
-    return value_hash(run, key, &hash) && find_hashed(run, dict, key, spread(hash), ret_entry);
+    return value_hash(run, key, &hash) && find_hashed(run, dict, key, spread_hash(hash), ret_entry);
 }
 
 struct map_entry *dict_find_text(struct run *run, const struct dict *dict, struct text *key)
 {
     if (dict->bucket_count == 0)
         return NULL;
-    int32_t hash = spread(text_hash_of(run, key));
+    int32_t hash = spread_hash(text_hash_of(run, key));
     struct map_entry *entry = dict->buckets[(uint32_t)hash & (dict->bucket_count - 1)];
     for (; entry != NULL; run_work(run, RUN_UNITS_PER_STEP), entry = entry->chain)
         if (entry->hash == hash && value_is(entry->key, CLASS_STRING) &&
@@ -227,7 +227,7 @@ struct map_entry *entry_new(struct run *run, struct value key, struct value valu
 }
 
 /* Inserts an entry after `before`; NULL: as the first. */
-static void link_behind(struct dict *dict, struct map_entry *before, struct map_entry *entry)
+static void link_after(struct dict *dict, struct map_entry *before, struct map_entry *entry)
 {
     entry->before = before;
     entry->after = before != NULL ? before->after : dict->head;
@@ -241,13 +241,13 @@ static void link_behind(struct dict *dict, struct map_entry *before, struct map_
         dict->tail = entry;
 }
 
-static bool insert(struct run *run, struct dict *dict, struct value key, struct value value, int32_t hash)
+static bool insert_entry(struct run *run, struct dict *dict, struct value key, struct value value, int32_t hash)
 {
     if (dict->count >= DICT_COUNT_MAX) {
         run->exhausted = RUN_EXHAUSTED_MEMORY;
         return run_fail_exhausted(run);
     }
-    if (dict->bucket_count == 0 && !resize(run, dict))
+    if (dict->bucket_count == 0 && !resize_buckets(run, dict))
         return false;
     struct map_entry *entry = entry_new(run, key, value);
     entry->object.class = CLASS_ENTRY;
@@ -258,11 +258,11 @@ static bool insert(struct run *run, struct dict *dict, struct value key, struct 
     for (; *end != NULL; collisions++)
         end = &(*end)->chain;
     *end = entry;
-    link_behind(dict, dict->tail, entry);
+    link_after(dict, dict->tail, entry);
     dict->changes++;
-    if (collisions >= CHAIN_MAX && dict->bucket_count < CHAIN_SIZE_MAX && !resize(run, dict))
+    if (collisions >= CHAIN_MAX && dict->bucket_count < CHAIN_SIZE_MAX && !resize_buckets(run, dict))
         return false;
-    return ++dict->count <= dict->bucket_count * 3 / 4 || resize(run, dict);
+    return ++dict->count <= dict->bucket_count * 3 / 4 || resize_buckets(run, dict);
 }
 
 static bool put_entry(struct run *run, struct dict *dict, struct value key, struct value value,
@@ -271,10 +271,10 @@ static bool put_entry(struct run *run, struct dict *dict, struct value key, stru
     struct map_entry *entry;
     int32_t hash = 0;
     if (!is_tree(dict)) {
-        if (!value_hash(run, key, &hash) || !find_hashed(run, dict, key, spread(hash), &entry))
+        if (!value_hash(run, key, &hash) || !find_hashed(run, dict, key, spread_hash(hash), &entry))
             return false;
         *ret_found = entry;
-        return entry != NULL || insert(run, dict, key, value, spread(hash));
+        return entry != NULL || insert_entry(run, dict, key, value, spread_hash(hash));
     }
     uint32_t index;
     bool found;
@@ -291,7 +291,7 @@ static bool put_entry(struct run *run, struct dict *dict, struct value key, stru
     entry->owner = dict;
     if (!tree_insert(run, dict, index, entry))
         return false;
-    link_behind(dict, index > 0 ? dict->sorted[index - 1] : NULL, entry);
+    link_after(dict, index > 0 ? dict->sorted[index - 1] : NULL, entry);
     dict->count++;
     dict->changes++;
     return true;

@@ -69,7 +69,7 @@ bool iter_has_next(const struct iter *iter)
     }
 }
 
-static bool changed(struct iter *iter, uint32_t changes)
+static bool throw_if_changed(struct iter *iter, uint32_t changes)
 {
     return changes != iter->expected && !run_throw_null(iter->run, CLASS_CONCURRENT_MODIFICATION_EXCEPTION);
 }
@@ -77,7 +77,7 @@ static bool changed(struct iter *iter, uint32_t changes)
 static bool next_entry(struct iter *iter, struct value *ret)
 {
     struct dict *dict = (struct dict *)iter->source.object;
-    if (changed(iter, dict->changes))
+    if (throw_if_changed(iter, dict->changes))
         return false;
     iter->last = iter->next;
     iter->next = dict_next(dict, iter->last);
@@ -97,7 +97,7 @@ bool iter_next(struct iter *iter, struct value *ret, bool *ret_more)
     struct text *text;
     switch (iter->kind) {
     case ITER_SEQ:
-        if (changed(iter, ((struct seq *)iter->source.object)->changes))
+        if (throw_if_changed(iter, ((struct seq *)iter->source.object)->changes))
             return false;
         iter->back = false;
         return seq_get(iter->run, (struct seq *)iter->source.object, (int64_t)iter->index++, ret);
@@ -121,14 +121,14 @@ bool iter_remove(struct iter *iter)
     if (iter->kind == ITER_SEQ && (iter->back || iter->index > 0)) {
         struct seq *seq = (struct seq *)iter->source.object;
         iter->index -= !iter->back;
-        if (changed(iter, seq->changes) || !seq_remove(iter->run, seq, (int64_t)iter->index, NULL))
+        if (throw_if_changed(iter, seq->changes) || !seq_remove(iter->run, seq, (int64_t)iter->index, NULL))
             return false;
         iter->expected = seq->changes;
         return true;
     }
     if (iter->kind == ITER_DICT && iter->last != NULL) {
         struct dict *dict = (struct dict *)iter->source.object;
-        if (changed(iter, dict->changes) || !dict_remove_entry(iter->run, dict, iter->last))
+        if (throw_if_changed(iter, dict->changes) || !dict_remove_entry(iter->run, dict, iter->last))
             return false;
         iter->last = NULL;
         iter->expected = dict->changes;

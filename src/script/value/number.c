@@ -142,32 +142,32 @@ struct decimal *number_to_decimal(struct run *run, struct value v)
 
 /* Arithmetic */
 
-static uint64_t wide(int64_t i)
+static uint64_t as_unsigned(int64_t i)
 {
     return (uint64_t)i;
 }
 
 static bool integral_binary(struct run *run, enum operator op, int64_t a, int64_t b, bool is_long, int64_t *ret)
 {
-    unsigned distance = (unsigned)wide(b) & (is_long ? 63u : 31u);
+    unsigned distance = (unsigned)as_unsigned(b) & (is_long ? 63u : 31u);
     switch (op) {
-    case OP_ADD: *ret = (int64_t)(wide(a) + wide(b)); return true;
-    case OP_SUB: *ret = (int64_t)(wide(a) - wide(b)); return true;
-    case OP_MUL: *ret = (int64_t)(wide(a) * wide(b)); return true;
+    case OP_ADD: *ret = (int64_t)(as_unsigned(a) + as_unsigned(b)); return true;
+    case OP_SUB: *ret = (int64_t)(as_unsigned(a) - as_unsigned(b)); return true;
+    case OP_MUL: *ret = (int64_t)(as_unsigned(a) * as_unsigned(b)); return true;
     case OP_DIV:
     case OP_REM:
         if (b == 0)
             return run_throw(run, CLASS_ARITHMETIC_EXCEPTION,
                              run->groovy && op == OP_DIV ? "Division by zero" : "/ by zero");
         if (b == -1)
-            *ret = op == OP_DIV ? (int64_t)(0 - wide(a)) : 0;
+            *ret = op == OP_DIV ? (int64_t)(0 - as_unsigned(a)) : 0;
         else
             *ret = op == OP_DIV ? a / b : a % b;
         return true;
-    case OP_SHL: *ret = (int64_t)(wide(a) << distance); return true;
+    case OP_SHL: *ret = (int64_t)(as_unsigned(a) << distance); return true;
     case OP_SHR: *ret = a >> distance; return true;
     case OP_USHR:
-        *ret = is_long ? (int64_t)(wide(a) >> distance) : (int64_t)((uint32_t)wide(a) >> distance);
+        *ret = is_long ? (int64_t)(as_unsigned(a) >> distance) : (int64_t)((uint32_t)as_unsigned(a) >> distance);
         return true;
     case OP_AND: *ret = a & b; return true;
     case OP_OR: *ret = a | b; return true;
@@ -188,14 +188,14 @@ static double floating_binary(enum operator op, double a, double b)
     }
 }
 
-static bool shifts(enum operator op)
+static bool is_shift(enum operator op)
 {
     return op == OP_SHL || op == OP_SHR || op == OP_USHR;
 }
 
 bool number_binary(struct run *run, enum operator op, struct value a, struct value b, struct value *ret)
 {
-    bool is_long = a.kind == VALUE_LONG || (b.kind == VALUE_LONG && !shifts(op));
+    bool is_long = a.kind == VALUE_LONG || (b.kind == VALUE_LONG && !is_shift(op));
     if (op <= OP_REM && (value_floating(a) || value_floating(b))) {
         bool is_double = a.kind == VALUE_DOUBLE || b.kind == VALUE_DOUBLE;
         double x = number_to_double(run, a), y = number_to_double(run, b);
@@ -254,7 +254,7 @@ static bool big_binary(struct run *run, enum operator op, struct value a, struct
     return z != NULL;
 }
 
-static struct value shrink(struct run *run, struct big *big)
+static struct value shrink_big(struct run *run, struct big *big)
 {
     int64_t i;
     (void)run;
@@ -263,7 +263,7 @@ static struct value shrink(struct run *run, struct big *big)
     return i >= INT32_MIN && i <= INT32_MAX ? value_int(i) : value_long(i);
 }
 
-static bool power(struct run *run, struct value a, struct value b, struct value *ret)
+static bool power_of(struct run *run, struct value a, struct value b, struct value *ret)
 {
     bool whole = !value_floating(a) && !value_floating(b) && !value_is(a, CLASS_BIG_DECIMAL) &&
                  !value_is(b, CLASS_BIG_DECIMAL) && !value_is(b, CLASS_BIG_INTEGER);
@@ -278,7 +278,7 @@ static bool power(struct run *run, struct value a, struct value b, struct value 
     /* An int's power is an int or big; a long's fits a long, too. */
     int64_t i;
     bool big = result != NULL && a.kind != VALUE_LONG && big_to_i64(result, &i) && (i < INT32_MIN || i > INT32_MAX);
-    *ret = big ? value_of(result) : shrink(run, result);
+    *ret = big ? value_of(result) : shrink_big(run, result);
     return result != NULL;
 }
 
@@ -297,7 +297,7 @@ bool number_binary_groovy(struct run *run, enum operator op, struct value a, str
         [OP_SHL] = "leftShift", [OP_SHR] = "rightShift", [OP_USHR] = "rightShiftUnsigned",
         [OP_AND] = "and",       [OP_OR] = "or",          [OP_XOR] = "xor"};
     if (op == OP_POW)
-        return power(run, a, b, ret);
+        return power_of(run, a, b, ret);
     if (op > OP_REM && (value_floating(a) || value_floating(b)))
         return number_not_on_fractions(run, methods[op], a);
     if (op <= OP_REM && (value_floating(a) || value_floating(b))) {
@@ -400,7 +400,7 @@ bool number_parse_double(struct slice text, double *ret_value)
 
 /* Hashing */
 
-static int32_t fold(uint64_t bits)
+static int32_t fold_hash(uint64_t bits)
 {
     return (int32_t)(uint32_t)(bits ^ bits >> 32);
 }
@@ -417,9 +417,9 @@ int32_t number_hash(struct value v)
     } as_float;
     switch (v.kind) {
     case VALUE_BOOLEAN: return v.i ? 1231 : 1237;
-    case VALUE_LONG: return fold((uint64_t)v.i);
+    case VALUE_LONG: return fold_hash((uint64_t)v.i);
     case VALUE_FLOAT: as_float.f = (float)v.d; return isnan(v.d) ? 0x7fc00000 : (int32_t)as_float.bits;
-    case VALUE_DOUBLE: as_double.d = v.d; return isnan(v.d) ? 0x7ff80000 : fold(as_double.bits);
+    case VALUE_DOUBLE: as_double.d = v.d; return isnan(v.d) ? 0x7ff80000 : fold_hash(as_double.bits);
     default: return (int32_t)v.i;
     }
 }

@@ -38,20 +38,20 @@ bool range_step(struct run *run, struct value v, bool back, struct value *ret)
     return operate_binary(run, back ? OP_SUB : OP_ADD, v, value_int(1), ret);
 }
 
-static bool rangeable(struct value v)
+static bool is_rangeable(struct value v)
 {
     return value_number(v) || v.kind == VALUE_CHAR || value_is(v, CLASS_STRING);
 }
 
 /* If the other bound is a number, a text of one character is its code. */
-static struct value beside(struct value v, struct value other)
+static struct value bound_as_code(struct value v, struct value other)
 {
     bool code = value_is(v, CLASS_STRING) && value_number(other) && ((const struct text *)v.object)->length == 1;
     return code ? value_int(text_at((const struct text *)v.object, 0)) : v;
 }
 
 /* Iterates from one bound to the other; `inclusive`: includes the other bound. */
-static bool fill(struct run *run, struct seq *seq, struct value from, struct value to, bool inclusive)
+static bool fill_range(struct run *run, struct seq *seq, struct value from, struct value to, bool inclusive)
 {
     int direction, order;
     bool texts = value_is(from, CLASS_STRING);
@@ -80,10 +80,11 @@ bool range_new(struct run *run, struct value from, struct value to, bool exclusi
         return run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION,
                          "Must specify a non-null value for the '%s' index in a Range",
                          from.kind == VALUE_NULL ? "from" : "to");
-    from = beside(from, to);
-    to = beside(to, from);
+    from = bound_as_code(from, to);
+    to = bound_as_code(to, from);
     bool texts = value_is(from, CLASS_STRING) && value_is(to, CLASS_STRING);
-    if (!rangeable(from) || !rangeable(to) || (value_is(from, CLASS_STRING) != value_is(to, CLASS_STRING) && !texts))
+    if (!is_rangeable(from) || !is_rangeable(to) ||
+        (value_is(from, CLASS_STRING) != value_is(to, CLASS_STRING) && !texts))
         return run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, "Incompatible Argument classes for ObjectRange");
     bool integers = from.kind == VALUE_INT && to.kind == VALUE_INT;
     struct range *range = run_object(run, sizeof *range, integers ? CLASS_INT_RANGE : CLASS_OBJECT_RANGE);
@@ -91,7 +92,7 @@ bool range_new(struct run *run, struct value from, struct value to, bool exclusi
     range->to = to;
     range->exclusive = exclusive;
     *ret = value_of(range);
-    if (!fill(run, &range->seq, from, to, !exclusive))
+    if (!fill_range(run, &range->seq, from, to, !exclusive))
         return false;
     range->seq.object.flags |= OBJECT_READONLY;
     return true;

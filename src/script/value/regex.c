@@ -35,20 +35,20 @@ static void *refuse_pattern(struct regex_parser *parser, const char *why)
     return NULL;
 }
 
-static int32_t peek(const struct regex_parser *parser)
+static int32_t peek_unit(const struct regex_parser *parser)
 {
     return parser->at < parser->source->length ? text_at(parser->source, parser->at) : -1;
 }
 
-static bool accept(struct regex_parser *parser, char c)
+static bool accept_unit(struct regex_parser *parser, char c)
 {
-    if (peek(parser) != c)
+    if (peek_unit(parser) != c)
         return false;
     parser->at++;
     return true;
 }
 
-static struct regex_node *make(struct regex_parser *parser, enum regex_kind kind)
+static struct regex_node *make_node(struct regex_parser *parser, enum regex_kind kind)
 {
     struct regex_node *node = arena_zalloc(parser->arena, sizeof *node);
     node->kind = kind;
@@ -59,7 +59,7 @@ static struct regex_node *make(struct regex_parser *parser, enum regex_kind kind
     return node;
 }
 
-static struct fragment single(struct regex_node *node)
+static struct fragment single_node(struct regex_node *node)
 {
     return (struct fragment){node, node};
 }
@@ -109,7 +109,7 @@ static void bring_in_order(struct ranges *ranges)
 }
 
 /* Returns: the complement. Requires: sorted ranges. */
-static struct ranges complement(struct regex_parser *parser, const struct ranges *ranges)
+static struct ranges complement_ranges(struct regex_parser *parser, const struct ranges *ranges)
 {
     struct ranges others = {NULL, 0, 0};
     uint32_t from = 0;
@@ -124,7 +124,7 @@ static struct ranges complement(struct regex_parser *parser, const struct ranges
 }
 
 /* Returns: the intersection. Requires: sorted ranges. */
-static struct ranges intersection(struct regex_parser *parser, const struct ranges *a, const struct ranges *b)
+static struct ranges intersect_ranges(struct regex_parser *parser, const struct ranges *a, const struct ranges *b)
 {
     struct ranges both = {NULL, 0, 0};
     for (size_t i = 0, k = 0; i < a->count && k < b->count;) {
@@ -143,7 +143,7 @@ static struct regex_set *seal_set(struct regex_parser *parser, struct ranges *ra
 {
     struct regex_set *set = arena_zalloc(parser->arena, sizeof *set);
     bring_in_order(ranges);
-    struct ranges all = negated ? complement(parser, ranges) : *ranges;
+    struct ranges all = negated ? complement_ranges(parser, ranges) : *ranges;
     set->ranges = all.items;
     set->count = (unsigned)all.count;
     return set;
@@ -186,9 +186,9 @@ static struct regex_set *parse_property(struct regex_parser *parser, bool negate
 {
     char name[24];
     size_t len = 0;
-    bool braces = accept(parser, '{');
+    bool braces = accept_unit(parser, '{');
     do {
-        int32_t c = peek(parser);
+        int32_t c = peek_unit(parser);
         if (c < 0 || c > 127 || len + 1 == sizeof name)
             return refuse_pattern(parser, "Unknown character property");
         parser->at++;
@@ -231,7 +231,7 @@ static int32_t parse_hex(struct regex_parser *parser, unsigned digits)
 {
     int32_t value = 0;
     for (unsigned i = 0; i < digits; i++) {
-        int32_t c = peek(parser);
+        int32_t c = peek_unit(parser);
         if (c < 0 || c > 127 || !isxdigit(c)) {
             refuse_pattern(parser, "Illegal hexadecimal escape sequence");
             return 0;
@@ -245,7 +245,7 @@ static int32_t parse_hex(struct regex_parser *parser, unsigned digits)
 /* Reads the code unit of an escape; the backslash is already consumed. */
 static int32_t parse_unit_escape(struct regex_parser *parser)
 {
-    int32_t c = peek(parser);
+    int32_t c = peek_unit(parser);
     if (c < 0) {
         refuse_pattern(parser, "Unexpected internal error");
         return 0;
@@ -272,7 +272,7 @@ static const struct regex_set *parse_set(struct regex_parser *parser);
 /* Parses one member of a set: a unit, a range, a class, a nested set. */
 static void parse_member(struct regex_parser *parser, struct ranges *ranges)
 {
-    int32_t low = peek(parser), high;
+    int32_t low = peek_unit(parser), high;
     struct regex_set *class;
     parser->at++;
     if (low == '[') {
@@ -282,9 +282,9 @@ static void parse_member(struct regex_parser *parser, struct ranges *ranges)
         return;
     }
     if (low == '\\') {
-        class = parse_class_escape(parser, peek(parser));
+        class = parse_class_escape(parser, peek_unit(parser));
         if (class != NULL || parser->error != NULL) {
-            int32_t letter = peek(parser);
+            int32_t letter = peek_unit(parser);
             parser->at += letter != '}' && strchr("dDwWsSh", letter) != NULL;
             if (class != NULL)
                 add_set(parser, ranges, class);
@@ -293,11 +293,11 @@ static void parse_member(struct regex_parser *parser, struct ranges *ranges)
         low = parse_unit_escape(parser);
     }
     high = low;
-    bool range = peek(parser) == '-' && parser->at + 1 < parser->source->length &&
+    bool range = peek_unit(parser) == '-' && parser->at + 1 < parser->source->length &&
                  text_at(parser->source, parser->at + 1) != ']' && text_at(parser->source, parser->at + 1) != '[';
     if (range) {
         parser->at++;
-        high = peek(parser);
+        high = peek_unit(parser);
         parser->at++;
         if (high == '\\')
             high = parse_unit_escape(parser);
@@ -316,19 +316,19 @@ static const struct regex_set *parse_set(struct regex_parser *parser)
     bool meets = false, negated;
     if (++parser->depth > 50)
         return refuse_pattern(parser, "nested too deep");
-    negated = accept(parser, '^');
+    negated = accept_unit(parser, '^');
     for (bool first = true; parser->error == NULL; first = false) {
-        if (peek(parser) < 0)
+        if (peek_unit(parser) < 0)
             return refuse_pattern(parser, "Unclosed character class");
-        if (!first && accept(parser, ']'))
+        if (!first && accept_unit(parser, ']'))
             break;
-        bool intersects = peek(parser) == '&' && parser->at + 1 < parser->source->length &&
+        bool intersects = peek_unit(parser) == '&' && parser->at + 1 < parser->source->length &&
                           text_at(parser->source, parser->at + 1) == '&';
         if (intersects) {
             parser->at += 2;
             meets = true;
             rest = (struct ranges){NULL, 0, 0};
-            while (parser->error == NULL && peek(parser) >= 0 && peek(parser) != ']')
+            while (parser->error == NULL && peek_unit(parser) >= 0 && peek_unit(parser) != ']')
                 parse_member(parser, &rest);
         } else {
             parse_member(parser, &all);
@@ -340,7 +340,7 @@ static const struct regex_set *parse_set(struct regex_parser *parser)
     if (meets) {
         bring_in_order(&all);
         bring_in_order(&rest);
-        all = intersection(parser, &all, &rest);
+        all = intersect_ranges(parser, &all, &rest);
     }
     return seal_set(parser, &all, negated);
 }
@@ -383,16 +383,16 @@ bool regex_unit_matches(const struct regex_node *node, uint16_t unit)
 
 static struct fragment unit_node(struct regex_parser *parser, int32_t unit)
 {
-    struct regex_node *node = make(parser, REGEX_CHAR);
+    struct regex_node *node = make_node(parser, REGEX_CHAR);
     node->unit = (uint16_t)unit;
-    return single(node);
+    return single_node(node);
 }
 
 static struct fragment set_node(struct regex_parser *parser, const struct regex_set *set)
 {
-    struct regex_node *node = make(parser, REGEX_SET);
+    struct regex_node *node = make_node(parser, REGEX_SET);
     node->set = set;
-    return single(node);
+    return single_node(node);
 }
 
 static struct slice parse_name(struct regex_parser *parser)
@@ -400,16 +400,16 @@ static struct slice parse_name(struct regex_parser *parser)
     size_t begin = parser->at;
     char *name = arena_alloc(parser->arena, 64);
     size_t len = 0;
-    while (peek(parser) > 0 && peek(parser) < 128 && isalnum(peek(parser)) && len < 63)
+    while (peek_unit(parser) > 0 && peek_unit(parser) < 128 && isalnum(peek_unit(parser)) && len < 63)
         name[len++] = (char)text_at(parser->source, parser->at++);
-    if (parser->at == begin || !accept(parser, '>'))
+    if (parser->at == begin || !accept_unit(parser, '>'))
         refuse_pattern(parser, "named capturing group is missing trailing '>'");
     return slice_make(name, len);
 }
 
 static struct fragment group_node(struct regex_parser *parser, unsigned group)
 {
-    struct regex_node *open = make(parser, REGEX_OPEN), *close = make(parser, REGEX_CLOSE);
+    struct regex_node *open = make_node(parser, REGEX_OPEN), *close = make_node(parser, REGEX_CLOSE);
     struct fragment inner = parse_choice(parser);
     open->index = close->index = group;
     open->next = inner.first;
@@ -420,21 +420,21 @@ static struct fragment group_node(struct regex_parser *parser, unsigned group)
 
 static struct fragment body_node(struct regex_parser *parser, enum regex_kind kind, bool behind, bool negated)
 {
-    struct regex_node *node = make(parser, kind), *end = make(parser, REGEX_ACCEPT);
+    struct regex_node *node = make_node(parser, kind), *end = make_node(parser, REGEX_ACCEPT);
     struct fragment inner = parse_choice(parser);
     node->behind = behind;
     node->negated = negated;
     node->body = inner.first;
     if (inner.last != NULL)
         inner.last->next = end;
-    return single(node);
+    return single_node(node);
 }
 
 static void parse_flags(struct regex_parser *parser)
 {
     bool on = true;
     for (;; parser->at++) {
-        int32_t c = peek(parser);
+        int32_t c = peek_unit(parser);
         int flag = c == 'i'   ? REGEX_IGNORE_CASE
                    : c == 'm' ? REGEX_MULTILINE
                    : c == 's' ? REGEX_DOTALL
@@ -454,23 +454,23 @@ static void parse_flags(struct regex_parser *parser)
 static struct fragment parse_group(struct regex_parser *parser)
 {
     int flags = parser->flags;
-    if (!accept(parser, '?')) {
+    if (!accept_unit(parser, '?')) {
         if (++parser->groups > REGEX_GROUPS_MAX)
             refuse_pattern(parser, "too many groups");
         return group_node(parser, parser->groups);
     }
-    if (accept(parser, ':'))
+    if (accept_unit(parser, ':'))
         return parse_choice(parser);
-    if (accept(parser, '='))
+    if (accept_unit(parser, '='))
         return body_node(parser, REGEX_LOOK, false, false);
-    if (accept(parser, '!'))
+    if (accept_unit(parser, '!'))
         return body_node(parser, REGEX_LOOK, false, true);
-    if (accept(parser, '>'))
+    if (accept_unit(parser, '>'))
         return body_node(parser, REGEX_ATOMIC, false, false);
-    if (accept(parser, '<')) {
-        if (accept(parser, '='))
+    if (accept_unit(parser, '<')) {
+        if (accept_unit(parser, '='))
             return body_node(parser, REGEX_LOOK, true, false);
-        if (accept(parser, '!'))
+        if (accept_unit(parser, '!'))
             return body_node(parser, REGEX_LOOK, true, true);
         struct regex_name *name = arena_zalloc(parser->arena, sizeof *name);
         name->name = parse_name(parser);
@@ -482,12 +482,12 @@ static struct fragment parse_group(struct regex_parser *parser)
         return group_node(parser, name->group);
     }
     parse_flags(parser);
-    if (peek(parser) == ')') {
+    if (peek_unit(parser) == ')') {
         /* Flags for the rest of the enclosing group: an empty fragment; the flags stay set. */
-        struct regex_node *empty = make(parser, REGEX_EITHER);
-        return single(empty);
+        struct regex_node *empty = make_node(parser, REGEX_EITHER);
+        return single_node(empty);
     }
-    if (!accept(parser, ':'))
+    if (!accept_unit(parser, ':'))
         refuse_pattern(parser, "Unknown inline modifier");
     struct fragment inner = parse_choice(parser);
     parser->flags = flags;
@@ -496,7 +496,7 @@ static struct fragment parse_group(struct regex_parser *parser)
 
 static struct fragment parse_escape(struct regex_parser *parser)
 {
-    int32_t c = peek(parser);
+    int32_t c = peek_unit(parser);
     static const struct {
         char letter;
         enum regex_kind kind;
@@ -508,15 +508,15 @@ static struct fragment parse_escape(struct regex_parser *parser)
     for (size_t i = 0; i < sizeof edges / sizeof *edges; i++)
         if (c == edges[i].letter) {
             parser->at++;
-            return single(make(parser, edges[i].kind));
+            return single_node(make_node(parser, edges[i].kind));
         }
     if (c >= '1' && c <= '9') {
-        struct regex_node *node = make(parser, REGEX_BACK);
+        struct regex_node *node = make_node(parser, REGEX_BACK);
         node->index = (unsigned)(c - '0');
         parser->at++;
         if (node->index > parser->groups)
             refuse_pattern(parser, "Illegal back reference");
-        return single(node);
+        return single_node(node);
     }
     if (c == 'p' || c == 'P')
         parser->at++;
@@ -530,22 +530,24 @@ static struct fragment parse_escape(struct regex_parser *parser)
 
 static struct fragment parse_atom(struct regex_parser *parser)
 {
-    int32_t c = peek(parser);
+    int32_t c = peek_unit(parser);
     struct fragment inner;
     parser->at++;
     switch (c) {
     case '.':
         return set_node(parser,
                         parser->flags & REGEX_DOTALL ? set_of(parser, "", true) : set_of(parser, "\n\n\r\r", true));
-    case '^': return single(make(parser, parser->flags & REGEX_MULTILINE ? REGEX_LINE_START : REGEX_INPUT_START));
-    case '$': return single(make(parser, parser->flags & REGEX_MULTILINE ? REGEX_LINE_END : REGEX_INPUT_END_LINE));
+    case '^':
+        return single_node(make_node(parser, parser->flags & REGEX_MULTILINE ? REGEX_LINE_START : REGEX_INPUT_START));
+    case '$':
+        return single_node(make_node(parser, parser->flags & REGEX_MULTILINE ? REGEX_LINE_END : REGEX_INPUT_END_LINE));
     case '[': return set_node(parser, parse_set(parser));
     case '\\': return parse_escape(parser);
     case '(':
         if (++parser->depth > 50)
             refuse_pattern(parser, "nested too deep");
         inner = parser->error == NULL ? parse_group(parser) : (struct fragment){NULL, NULL};
-        if (!accept(parser, ')'))
+        if (!accept_unit(parser, ')'))
             refuse_pattern(parser, "Unclosed group");
         parser->depth--;
         return inner;
@@ -560,7 +562,7 @@ static bool parse_number(struct regex_parser *parser, uint32_t *ret)
 {
     uint32_t value = 0;
     size_t begin = parser->at;
-    while (peek(parser) >= '0' && peek(parser) <= '9' && value < 100000)
+    while (peek_unit(parser) >= '0' && peek_unit(parser) <= '9' && value < 100000)
         value = value * 10 + (uint32_t)(text_at(parser->source, parser->at++) - '0');
     *ret = value;
     return parser->at > begin;
@@ -569,7 +571,7 @@ static bool parse_number(struct regex_parser *parser, uint32_t *ret)
 /* Parses a quantifier after an atom: "*", "+", "?", "{2,3}". */
 static bool parse_bounds(struct regex_parser *parser, uint32_t *min, uint32_t *max)
 {
-    int32_t c = peek(parser);
+    int32_t c = peek_unit(parser);
     *min = c == '+';
     *max = c == '?' ? 1 : UINT32_MAX;
     if (c == '*' || c == '+' || c == '?') {
@@ -582,51 +584,51 @@ static bool parse_bounds(struct regex_parser *parser, uint32_t *min, uint32_t *m
     if (!parse_number(parser, min))
         refuse_pattern(parser, "Illegal repetition");
     *max = *min;
-    if (accept(parser, ',') && !parse_number(parser, max))
+    if (accept_unit(parser, ',') && !parse_number(parser, max))
         *max = UINT32_MAX;
-    if (!accept(parser, '}'))
+    if (!accept_unit(parser, '}'))
         refuse_pattern(parser, "Unclosed counted closure");
     if (*max < *min)
         refuse_pattern(parser, "Illegal repetition range");
     return true;
 }
 
-static struct fragment repeat(struct regex_parser *parser, struct fragment atom)
+static struct fragment repeat_atom(struct regex_parser *parser, struct fragment atom)
 {
     uint32_t min, max;
     if (parser->error != NULL || !parse_bounds(parser, &min, &max))
         return atom;
-    enum regex_greed greed = accept(parser, '?')   ? REGEX_RELUCTANT
-                             : accept(parser, '+') ? REGEX_POSSESSIVE
-                                                   : REGEX_GREEDY;
+    enum regex_greed greed = accept_unit(parser, '?')   ? REGEX_RELUCTANT
+                             : accept_unit(parser, '+') ? REGEX_POSSESSIVE
+                                                        : REGEX_GREEDY;
     bool narrow = atom.first == atom.last && (atom.first->kind == REGEX_CHAR || atom.first->kind == REGEX_SET);
-    struct regex_node *node = make(parser, narrow ? REGEX_MANY : REGEX_LOOP);
+    struct regex_node *node = make_node(parser, narrow ? REGEX_MANY : REGEX_LOOP);
     node->min = min;
     node->max = max;
     node->greed = greed;
     node->body = atom.first;
     if (!narrow) {
-        struct regex_node *end = make(parser, REGEX_LOOP_END);
+        struct regex_node *end = make_node(parser, REGEX_LOOP_END);
         node->index = end->index = parser->counters++;
         end->other = node;
         atom.last->next = end;
         if (greed == REGEX_POSSESSIVE) {
-            struct regex_node *atomic = make(parser, REGEX_ATOMIC), *accepts = make(parser, REGEX_ACCEPT);
+            struct regex_node *atomic = make_node(parser, REGEX_ATOMIC), *accepts = make_node(parser, REGEX_ACCEPT);
             node->greed = REGEX_GREEDY;
             node->next = accepts;
             atomic->body = node;
-            return single(atomic);
+            return single_node(atomic);
         }
     }
-    return single(node);
+    return single_node(node);
 }
 
 static void skip_comments(struct regex_parser *parser)
 {
-    while ((parser->flags & REGEX_COMMENTS) && peek(parser) >= 0) {
-        int32_t c = peek(parser);
+    while ((parser->flags & REGEX_COMMENTS) && peek_unit(parser) >= 0) {
+        int32_t c = peek_unit(parser);
         if (c == '#')
-            while (peek(parser) >= 0 && peek(parser) != '\n')
+            while (peek_unit(parser) >= 0 && peek_unit(parser) != '\n')
                 parser->at++;
         else if (c > 127 || !isspace(c))
             return;
@@ -637,18 +639,18 @@ static void skip_comments(struct regex_parser *parser)
 
 static struct fragment parse_sequence(struct regex_parser *parser)
 {
-    struct regex_node *empty = make(parser, REGEX_EITHER);
-    struct fragment all = single(empty);
+    struct regex_node *empty = make_node(parser, REGEX_EITHER);
+    struct fragment all = single_node(empty);
     for (;;) {
         skip_comments(parser);
-        int32_t c = peek(parser);
+        int32_t c = peek_unit(parser);
         if (parser->error != NULL || c < 0 || c == '|' || c == ')')
             return all;
         struct fragment atom = parse_atom(parser);
         skip_comments(parser);
         if (parser->error != NULL || atom.first == NULL)
             return all;
-        atom = repeat(parser, atom);
+        atom = repeat_atom(parser, atom);
         all.last->next = atom.first;
         all.last = atom.last;
     }
@@ -658,19 +660,19 @@ static struct fragment parse_sequence(struct regex_parser *parser)
 static struct fragment parse_choice(struct regex_parser *parser)
 {
     struct fragment first = parse_sequence(parser);
-    if (peek(parser) != '|' || parser->error != NULL)
+    if (peek_unit(parser) != '|' || parser->error != NULL)
         return first;
-    struct regex_node *end = make(parser, REGEX_EITHER), *choice = make(parser, REGEX_EITHER), *at = choice;
+    struct regex_node *end = make_node(parser, REGEX_EITHER), *choice = make_node(parser, REGEX_EITHER), *at = choice;
     choice->body = first.first;
     first.last->next = end;
-    while (accept(parser, '|') && parser->error == NULL) {
+    while (accept_unit(parser, '|') && parser->error == NULL) {
         struct fragment more = parse_sequence(parser);
         more.last->next = end;
-        if (peek(parser) != '|') {
+        if (peek_unit(parser) != '|') {
             at->other = more.first;
             break;
         }
-        struct regex_node *next = make(parser, REGEX_EITHER);
+        struct regex_node *next = make_node(parser, REGEX_EITHER);
         next->body = more.first;
         at->other = next;
         at = next;
@@ -700,9 +702,9 @@ bool regex_flags(struct slice letters, int *ret_flags, char *ret_letter)
 
 static struct fragment parse_literal(struct regex_parser *parser)
 {
-    struct fragment all = single(make(parser, REGEX_EITHER));
-    for (; peek(parser) >= 0; parser->at++) {
-        struct fragment one = unit_node(parser, peek(parser));
+    struct fragment all = single_node(make_node(parser, REGEX_EITHER));
+    for (; peek_unit(parser) >= 0; parser->at++) {
+        struct fragment one = unit_node(parser, peek_unit(parser));
         all.last->next = one.first;
         all.last = one.last;
     }
@@ -714,7 +716,7 @@ struct regex *regex_compile(struct arena *arena, struct text *source, int flags,
 {
     struct regex_parser parser = {.arena = arena, .source = source, .flags = flags};
     struct fragment all = flags & REGEX_LITERAL ? parse_literal(&parser) : parse_choice(&parser);
-    if (parser.error == NULL && peek(&parser) == ')') {
+    if (parser.error == NULL && peek_unit(&parser) == ')') {
         parser.at++;
         refuse_pattern(&parser, "Unmatched closing ')'");
     }
@@ -723,7 +725,7 @@ struct regex *regex_compile(struct arena *arena, struct text *source, int flags,
         *ret_index = parser.error_at;
         return NULL;
     }
-    all.last->next = make(&parser, REGEX_ACCEPT);
+    all.last->next = make_node(&parser, REGEX_ACCEPT);
     struct regex *pattern = arena_zalloc(arena, sizeof *pattern);
     pattern->object.class = CLASS_PATTERN;
     pattern->source = source;

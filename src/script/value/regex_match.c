@@ -23,9 +23,9 @@ struct attempt {
 
 enum outcome { NO_MATCH, MATCH, THREW };
 
-static enum outcome match(struct attempt *attempt, const struct regex_node *node, int64_t at);
+static enum outcome match_node(struct attempt *attempt, const struct regex_node *node, int64_t at);
 
-static uint16_t unit(const struct attempt *attempt, int64_t at)
+static uint16_t unit_at(const struct attempt *attempt, int64_t at)
 {
     return text_at(attempt->matcher->input, (size_t)at);
 }
@@ -34,7 +34,7 @@ static bool is_word(const struct attempt *attempt, int64_t at)
 {
     if (at < 0 || at >= attempt->matcher->input->length)
         return false;
-    uint16_t c = unit(attempt, at);
+    uint16_t c = unit_at(attempt, at);
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
@@ -51,21 +51,21 @@ static bool holds_at(const struct attempt *attempt, const struct regex_node *nod
     case REGEX_INPUT_START: return at == matcher->from;
     case REGEX_INPUT_END: return at == matcher->to;
     case REGEX_INPUT_END_LINE:
-        return at == matcher->to || (at == matcher->to - 1 && is_break(unit(attempt, at))) ||
-               (at == matcher->to - 2 && unit(attempt, at) == '\r' && unit(attempt, at + 1) == '\n');
-    case REGEX_LINE_START: return at == matcher->from || (at < matcher->to && is_break(unit(attempt, at - 1)));
-    case REGEX_LINE_END: return at == matcher->to || is_break(unit(attempt, at));
+        return at == matcher->to || (at == matcher->to - 1 && is_break(unit_at(attempt, at))) ||
+               (at == matcher->to - 2 && unit_at(attempt, at) == '\r' && unit_at(attempt, at + 1) == '\n');
+    case REGEX_LINE_START: return at == matcher->from || (at < matcher->to && is_break(unit_at(attempt, at - 1)));
+    case REGEX_LINE_END: return at == matcher->to || is_break(unit_at(attempt, at));
     case REGEX_WORD_EDGE: return is_word(attempt, at - 1) != is_word(attempt, at);
     case REGEX_NOT_WORD_EDGE: return is_word(attempt, at - 1) == is_word(attempt, at);
     default: UNREACHABLE(); return false;
     }
 }
 
-static enum outcome deeper(struct attempt *attempt, const struct regex_node *node, int64_t at)
+static enum outcome match_deeper(struct attempt *attempt, const struct regex_node *node, int64_t at)
 {
     if (!run_enter(attempt->run, 1))
         return THREW;
-    enum outcome outcome = match(attempt, node, at);
+    enum outcome outcome = match_node(attempt, node, at);
     run_leave(attempt->run, 1);
     return outcome;
 }
@@ -81,7 +81,7 @@ static enum outcome match_group(struct attempt *attempt, const struct regex_node
         *begin = *open;
         *bound = (int32_t)at;
     }
-    enum outcome outcome = deeper(attempt, node->next, at);
+    enum outcome outcome = match_deeper(attempt, node->next, at);
     if (outcome == NO_MATCH) {
         *open = old_open;
         if (node->kind == REGEX_CLOSE) {
@@ -98,14 +98,14 @@ static enum outcome match_many(struct attempt *attempt, const struct regex_node 
     if (node->max < most)
         most = node->max;
     int64_t wanted = node->greed == REGEX_RELUCTANT ? node->min : most;
-    while (count < wanted && count < most && regex_unit_matches(node->body, unit(attempt, at + count)))
+    while (count < wanted && count < most && regex_unit_matches(node->body, unit_at(attempt, at + count)))
         count++;
     if (!run_step(attempt->run, (uint64_t)count / 4 + 1))
         return THREW;
     if (count < (int64_t)node->min)
         return NO_MATCH;
     for (;;) {
-        enum outcome outcome = deeper(attempt, node->next, at + count);
+        enum outcome outcome = match_deeper(attempt, node->next, at + count);
         if (outcome != NO_MATCH || node->greed == REGEX_POSSESSIVE)
             return outcome;
         if (!run_step(attempt->run, 1))
@@ -113,7 +113,7 @@ static enum outcome match_many(struct attempt *attempt, const struct regex_node 
         if (node->greed == REGEX_GREEDY && --count < (int64_t)node->min)
             return NO_MATCH;
         if (node->greed == REGEX_RELUCTANT &&
-            (count >= most || !regex_unit_matches(node->body, unit(attempt, at + count++))))
+            (count >= most || !regex_unit_matches(node->body, unit_at(attempt, at + count++))))
             return NO_MATCH;
     }
 }
@@ -129,9 +129,9 @@ static enum outcome match_iteration(struct attempt *attempt, const struct regex_
         bool repeat = (side == 0) == (node->greed == REGEX_GREEDY);
         if (repeat && may_repeat) {
             *state = (struct loop_state){old.count + 1, at};
-            outcome = deeper(attempt, node->body, at);
+            outcome = match_deeper(attempt, node->body, at);
         } else if (!repeat && old.count >= node->min) {
-            outcome = deeper(attempt, node->next, at);
+            outcome = match_deeper(attempt, node->next, at);
         }
         if (outcome == NO_MATCH)
             *state = old;
@@ -156,7 +156,7 @@ static enum outcome match_apart(struct attempt *attempt, const struct regex_node
     struct attempt apart = *attempt;
     apart.whole = false;
     apart.must_end = must_end;
-    enum outcome outcome = deeper(&apart, body, at);
+    enum outcome outcome = match_deeper(&apart, body, at);
     *ret_end = apart.end;
     return outcome;
 }
@@ -171,7 +171,7 @@ static enum outcome match_look(struct attempt *attempt, const struct regex_node 
         outcome = match_apart(attempt, node->body, begin, at, &ignored);
     if (outcome == THREW)
         return THREW;
-    return (outcome == MATCH) != node->negated ? match(attempt, node->next, at) : NO_MATCH;
+    return (outcome == MATCH) != node->negated ? match_node(attempt, node->next, at) : NO_MATCH;
 }
 
 static uint64_t group_length(const struct attempt *attempt, const struct regex_node *node)
@@ -186,14 +186,14 @@ static bool back_reference(const struct attempt *attempt, const struct regex_nod
     if (begin < 0 || *at + (end - begin) > attempt->matcher->to)
         return false;
     for (int32_t i = begin; i < end; i++, (*at)++) {
-        struct regex_node as_char = {.kind = REGEX_CHAR, .unit = unit(attempt, i), .ignore_case = node->ignore_case};
-        if (!regex_unit_matches(&as_char, unit(attempt, *at)))
+        struct regex_node as_char = {.kind = REGEX_CHAR, .unit = unit_at(attempt, i), .ignore_case = node->ignore_case};
+        if (!regex_unit_matches(&as_char, unit_at(attempt, *at)))
             return false;
     }
     return true;
 }
 
-static enum outcome match(struct attempt *attempt, const struct regex_node *node, int64_t at)
+static enum outcome match_node(struct attempt *attempt, const struct regex_node *node, int64_t at)
 {
     enum outcome outcome;
     for (;;) {
@@ -207,7 +207,7 @@ static enum outcome match(struct attempt *attempt, const struct regex_node *node
             return MATCH;
         case REGEX_CHAR:
         case REGEX_SET:
-            if (at >= attempt->matcher->to || !regex_unit_matches(node, unit(attempt, at)))
+            if (at >= attempt->matcher->to || !regex_unit_matches(node, unit_at(attempt, at)))
                 return NO_MATCH;
             at++;
             break;
@@ -222,7 +222,7 @@ static enum outcome match(struct attempt *attempt, const struct regex_node *node
         case REGEX_EITHER:
             if (node->body == NULL)
                 break;
-            outcome = deeper(attempt, node->body, at);
+            outcome = match_deeper(attempt, node->body, at);
             if (outcome != NO_MATCH)
                 return outcome;
             node = node->other;
@@ -263,7 +263,7 @@ bool regex_matcher_match_at(struct run *run, struct regex_matcher *matcher, int6
     struct attempt attempt = {.run = run, .matcher = matcher, .loops = loops, .whole = whole, .must_end = -1};
     memset(loops, 0, size);
     memset(matcher->groups, 0xff, sizeof matcher->groups);
-    enum outcome outcome = match(&attempt, matcher->pattern->start, at);
+    enum outcome outcome = match_node(&attempt, matcher->pattern->start, at);
     matcher->matched = *ret_found = outcome == MATCH;
     matcher->groups[0] = (int32_t)at;
     matcher->groups[1] = (int32_t)attempt.end;

@@ -266,8 +266,8 @@ static bool compare_with(struct run *run, struct value comparator, struct value 
     return true;
 }
 
-static bool merge(struct run *run, const struct value *from, struct value *to, size_t begin, size_t middle, size_t end,
-                  struct value comparator)
+static bool merge_halves(struct run *run, const struct value *from, struct value *to, size_t begin, size_t middle,
+                         size_t end, struct value comparator)
 {
     size_t left = begin, right = middle;
     for (size_t i = begin; i < end; i++) {
@@ -295,7 +295,7 @@ bool values_sort(struct run *run, struct value *items, size_t count, struct valu
         for (size_t begin = 0; begin < count; begin += 2 * width) {
             size_t middle = begin + width < count ? begin + width : count;
             size_t end = begin + 2 * width < count ? begin + 2 * width : count;
-            if (!merge(run, from, to, begin, middle, end, comparator))
+            if (!merge_halves(run, from, to, begin, middle, end, comparator))
                 return false;
         }
         struct value *swap = from;

@@ -48,7 +48,7 @@ struct slice utf8_part(struct slice utf8, size_t from, size_t to)
 }
 
 /* Computes the length in units and the bitwise OR of all units; above 0xff the text is wide. */
-static size_t measure(struct slice utf8, uint32_t *ret_all)
+static size_t measure_utf8(struct slice utf8, uint32_t *ret_all)
 {
     size_t units = 0;
     uint32_t all = 0;
@@ -103,7 +103,7 @@ static struct text *text_alloc(struct run *run, size_t length, bool wide)
 struct text *text_new(struct run *run, struct slice utf8)
 {
     uint32_t all;
-    size_t length = measure(utf8, &all);
+    size_t length = measure_utf8(utf8, &all);
     struct text *text = text_alloc(run, length, all > 0xff);
     if (text != NULL)
         text_fill(text, utf8, length, all > 0xff);
@@ -113,7 +113,7 @@ struct text *text_new(struct run *run, struct slice utf8)
 struct text *text_constant(struct arena *arena, struct slice utf8)
 {
     uint32_t all;
-    size_t length = measure(utf8, &all);
+    size_t length = measure_utf8(utf8, &all);
     size_t size = text_size(length, all > 0xff);
     struct text *text = arena_alloc(arena, size < sizeof *text ? sizeof *text : size);
     text_fill(text, utf8, length, all > 0xff);
