@@ -365,6 +365,11 @@ void journal__end_saver(struct journal *journal);
  */
 bool journal__is_paused(struct journal *journal);
 /*
+ * Returns: whether a checkpoint is to be begun, which a worker does after its next group. Requires:
+ *          core_lock.
+ */
+bool journal__wants_worker(struct journal *journal);
+/*
  * Waits for the end of the pause while the server stops: for a few seconds, and as long as there is
  * disk space. Requires: core_lock.
  */
