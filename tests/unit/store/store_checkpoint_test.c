@@ -353,7 +353,7 @@ static void test_pieces_are_as_of_last_checkpoint(void **state)
 
 /*
  * RocksDB's history limit does not pass a checkpoint that is not known to be durable: after a crash
- * the batches behind the durable one are written again, which RocksDB refuses below its limit.
+ * the batches after the durable one are written again, which RocksDB refuses below its limit.
  */
 static void test_history_limit_does_not_pass_unfinished_checkpoint(void **state)
 {
