@@ -56,6 +56,7 @@ struct journal {
     pthread_cond_t queue_filled;
     struct list queue; /* commands by link, in order of arrival */
     unsigned sleepers; /* workers that wait for queue_filled */
+    size_t wake_length; /* a command wakes them if the queue has so many with it; 0: each one does */
     bool stopping;
     /* After journal_end_waits(): a CANCEL of all waits follows each command that may wait. */
     bool waits_ended;

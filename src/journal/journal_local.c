@@ -102,7 +102,7 @@ void journal__queue(struct journal *journal, struct command *command)
         command->clock = journal__boot(journal);
     journal->queued++;
     list_append(&journal->queue, &command->link);
-    if (journal->sleepers > 0)
+    if (journal->sleepers > 0 && journal->queued - journal->taken >= journal->wake_length)
         pthread_cond_signal(&journal->queue_filled);
     if (journal->waits_ended && may_wait(command))
         journal__queue(journal, new_cancel_all(journal));
