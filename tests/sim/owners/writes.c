@@ -682,7 +682,10 @@ static enum om_end ask_in_txn(struct work *at, uint64_t deadline)
     switch (om_ask(model, at->step, at->wait, specs, count, may_wait)) {
     case OM_YES: return finish(at, deadline);
     case OM_WAIT: return park(at, deadline);
-    case OM_NO: return take_each(at);
+    case OM_NO:
+        if (deadline > model->clock) /* it may not wait, since too many requests do */
+            model->waits[at->wait].cause = OM_LIMIT;
+        return take_each(at);
     case OM_CYCLE: break;
     }
     at->done.problem = OM_DEADLOCK;
