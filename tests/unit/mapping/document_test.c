@@ -565,7 +565,7 @@ static void test_fields_beyond_the_limit_are_not_added(void **state)
                                    many_fields(&arena, MAPPING_TOTAL_FIELDS_MAX + 1, forms[i]), DIALECT_7, dates,
                                    &arena, &document, &problem);
             assert_int_equal(r, DOCUMENT_REFUSED);
-            /* Uncounted, it adds all before it finds what is wrong with the last one. */
+            /* Not counted: all are added before the last one is refused. */
             assert_int_equal(problem.type, counted ? PROBLEM_ILLEGAL_ARGUMENT : PROBLEM_MAPPER_PARSING);
             if (counted)
                 assert_slice_equal(problem.reason, "Limit of total fields [1000] has been exceeded");
