@@ -753,7 +753,6 @@ int lock_resolve__relocate_renamed(struct core *core, struct slice index, struct
     size_t count;
     if (lock_table_is_idle(&core->owners->locks))
         return 0;
-    core__work(core, WORK_LOCK * (uint64_t)core->owners->locks.resources.count / 3);
     const struct resource_name *names =
         lock_table_documents_below(&core->owners->locks, index, &from, 1, &core->arena, &count);
     return relocate_all(core, names, count);
