@@ -692,7 +692,9 @@ enum {
     /* The end of a session excludes a document once, by however many names it is locked. */
     COMMAND_SINCE_EXCLUDED_ONCE = 14,
     /* A document with too many new fields is refused at the first of them: DOCUMENT_FIELDS_COUNTED. */
-    COMMAND_SINCE_COUNTED_FIELDS = 14
+    COMMAND_SINCE_COUNTED_FIELDS = 14,
+    /* The work of a commit is limited to a fifth of what it was: CORE_COMMIT_WORK. */
+    COMMAND_SINCE_COMMIT_LIMIT = 15
 };
 
 struct command {
