@@ -595,6 +595,7 @@ static void write_deep(struct bench *bench, size_t count, size_t levels)
     command->owner.transaction = SLICE_LIT("deep");
     forget(bench);
     step(bench, command);
+    pieces(bench);
     snprintf(what, sizeof what, "a bulk of %zu documents at %zu levels in a transaction", count, levels);
     tell(bench, what);
     transaction(bench, COMMAND_TXN_COMMIT, "deep");
@@ -611,7 +612,7 @@ static void deep(struct bench *bench)
     lock_deep(bench, 100, UINT64_MAX);
 }
 
-/* A rename of a directory with little below, beside many locked documents of its index. */
+/* A rename of a directory with one document, while many others of its index are locked. */
 static void renames(struct bench *bench)
 {
     enum { LOCKED = 32000 };
@@ -649,8 +650,8 @@ static void renames(struct bench *bench)
         if (in_txn)
             command->owner.transaction = SLICE_LIT("r");
         step(bench, command);
-        tell(bench, in_txn ? "a rename in a transaction, beside 32000 locked documents"
-                           : "a rename beside 32000 locked documents");
+        tell(bench,
+             in_txn ? "a rename in a transaction, with 32000 locks elsewhere" : "a rename with 32000 locks elsewhere");
     }
     transaction(bench, COMMAND_TXN_COMMIT, "r");
     tell(bench, "the commit of the rename in a transaction");
@@ -668,7 +669,7 @@ static void all_cancelled(struct bench *bench)
     abandoned(bench, 100000);
 }
 
-static const struct part {
+static const struct bench_part {
     const char *name;
     void (*run)(struct bench *bench);
 } parts[] = {{"bulks", bulks},     {"scripts", of_scripts},      {"ends", ends},

@@ -172,7 +172,8 @@ static bool too_large(const struct core *core, const struct txn *txn)
     const struct overlay *overlay = txn->overlay;
     if (core->command_version >= COMMAND_SINCE_WHOLE_WORK && commit_work(overlay) > commit_work_max(core))
         return true;
-    return overlay_memory_bytes(overlay) + owner__lock_bytes(&txn->owner.locks) > core->limits.transaction_held_max ||
+    return overlay_memory_bytes(overlay) + owner__lock_bytes(core, &txn->owner.locks) >
+               core->limits.transaction_held_max ||
            overlay_bytes_in(overlay, SPACE_DOCUMENTS) > core->limits.transaction_bytes_max ||
            write__overlay_changes(overlay) > core->limits.transaction_changes_max;
 }

@@ -38,6 +38,13 @@ enum {
     WORK_END_LOCK = WORK_LOCK_ASKED,                    /* a lock released at the end */
     WORK_COMMIT_PATH = 2 * WORK_READ,                   /* the path of its document, which a commit reads */
     WORK_COMMIT = WORK_READ + 2 * WORK_WRITE,           /* a change: read for its checks, written, and in the feed */
+    /*
+     * Of a request for locks, which CORE_LOCK_WORK limits: so many that one of levels takes no longer than one of
+     * documents.
+     */
+    WORK_PATH_LEVEL = 2,    /* a level of a path, compared with those of the other paths */
+    WORK_DEEP_LEVEL = 16,   /* one below the first WORK_LEVELS_USUAL, also in a write */
+    WORK_LEVEL_LOCKED = 60, /* a directory that gets an intention lock */
 };
 
 /* Amount for one unit: */
@@ -47,6 +54,9 @@ enum {
     WORK_MAPPING_BYTES = 6, /* bytes of templates and mappings, parsed or merged */
     WORK_SCRIPT_STEPS = 4,  /* script steps (script.h), 8 to 40 ns each */
 };
+
+/* Directories deeper than this are rare, and many of them in one request rarer. */
+enum { WORK_LEVELS_USUAL = 16 };
 
 /* Limit of one step: 50 ms. */
 #define CORE_STEP_WORK UINT64_C(500000)
@@ -68,8 +78,11 @@ enum {
 enum { COMMIT_WORK_FACTOR_BEFORE = 5 };
 /*
  * Limit of one request for locks, or of one release of named ones, which are indivisible: 100,000 documents of an
- * index with a path field, whose paths are read. README-locks.md, "The limits of a request".
+ * index with a path field, whose paths of ten levels are read, in 1,000 directories. README-locks.md, "The limits of
+ * a request".
  */
-#define CORE_LOCK_WORK UINT64_C(8000000)
+#define CORE_LOCK_WORK UINT64_C(10000000)
+/* In commands before version 15, which do not count levels. */
+#define CORE_LOCK_WORK_BEFORE UINT64_C(8000000)
 
 #endif

@@ -507,7 +507,7 @@ static void test_lock_moves_visit_own_requests_once(void **state)
     assert_in_range(many, few, 2 * few + few / 5);
 }
 
-/* Only what lies below the directories is examined, each resource once, whatever else is locked. */
+/* Only resources below the directories are examined, each resource once, whatever else is locked. */
 static void test_lock_documents_below_ignore_others(void **state)
 {
     (void)state;
