@@ -274,20 +274,43 @@ class Kept(Case):
 
     def test_lock_paths(self):
         self.server.ask("PUT", "/tree", {"mappings": {"properties": {"path": {"type": "path"}}}})
-        session = self.server.must("POST", "/_session")["session"]
-        found = []
+        sessions, found = [], []
         for i in range(300):
+            if i % 5 == 0:  # one owner takes a quarter of the memory at most
+                sessions.append(self.server.must("POST", "/_session")["session"])
             path = "/%d" % i + "/d" * 4000
-            found.append(self.server.ask("POST", "/_lock", {"session": session, "locks": [{"index": "tree", "path": path, "mode": "exclusive"}]}))
+            found.append(self.server.ask("POST", "/_lock", {"session": sessions[-1], "locks": [{"index": "tree", "path": path, "mode": "exclusive"}]}))
             if found[-1][0] == 429:
                 break
         self.refused(found[-1], "POST /_lock")
         self.assertGreater(len(found), 10, "a few are fine")
-        self.server.must("POST", "/_session/%s/_keepalive" % session)
-        self.server.must("POST", "/_unlock", {"session": session, "locks": [{"index": "tree", "path": "/0" + "/d" * 4000}]})
-        self.server.must("DELETE", "/_session/" + session)
+        self.server.must("POST", "/_session/%s/_keepalive" % sessions[0])
+        self.server.must("POST", "/_unlock", {"session": sessions[0], "locks": [{"index": "tree", "path": "/0" + "/d" * 4000}]})
+        for session in sessions:
+            self.server.must("DELETE", "/_session/" + session)
         self.server.must("POST", "/_lock", {"session": self.server.must("POST", "/_session")["session"],
                                             "locks": [{"index": "tree", "path": "/a", "mode": "exclusive"}]})
+
+    def test_one_owner_takes_a_quarter(self):
+        self.server.ask("PUT", "/tree", {"mappings": {"properties": {"path": {"type": "path"}}}})
+        session = self.server.must("POST", "/_session")["session"]
+        for i in range(20):
+            path = "/one/%d" % i + "/d" * 4000
+            status, reply = self.server.ask("POST", "/_lock", {"session": session, "locks": [{"index": "tree", "path": path, "mode": "exclusive"}]})
+            if status != 200:
+                break
+        self.assertEqual((status, reply["error"]["type"]), (429, "limit_exceeded_exception"), str(reply)[:500])
+        self.assertIn("[%d]" % (BUDGET // 4), reply["error"]["reason"])
+        self.assertEqual(i, BUDGET // 4 // (4000 * 448))
+        self.server.must("DELETE", "/_session/" + session)
+        transaction = self.server.must("POST", "/_transaction")["transaction"]
+        for i in range(20):
+            status, reply = self.server.ask("PUT", "/fs/_doc/one-%d?transaction=%s" % (i, transaction), {"text": "x" * MEGABYTE})
+            if status != 201:
+                break
+        self.assertEqual((status, reply["error"]["type"]), (413, "transaction_too_large_exception"), str(reply)[:500])
+        self.assertIn("[%d] with their entries and locks" % (BUDGET // 4), reply["error"]["reason"])
+        self.server.must("POST", "/_transaction/%s/_rollback" % transaction)
 
     def test_lock_paths_at_once(self):
         """A level takes a hundred times the two bytes that name it."""

@@ -77,7 +77,7 @@ static bool specs_too_large(const struct acquisition *at)
     REQUIRE(at->core->open);
     size_t most = at->core->limits.transaction_held_max;
     size_t held = at->txn == NULL || at->txn->overlay == NULL ? 0 : overlay_memory_bytes(at->txn->overlay);
-    held += at->txn == NULL ? 0 : owner__lock_bytes(&at->txn->owner.locks);
+    held += at->txn == NULL ? 0 : owner__lock_bytes(at->core, &at->txn->owner.locks);
     return held >= most || lock_specs__bytes(at->core, &at->specs, most - held) > most - held;
 }
 

@@ -692,7 +692,11 @@ enum {
     /* The end of a session excludes a document once, by however many names it is locked. */
     COMMAND_SINCE_EXCLUDED_ONCE = 14,
     /* A document with too many new fields is refused at the first of them: DOCUMENT_FIELDS_COUNTED. */
-    COMMAND_SINCE_COUNTED_FIELDS = 14
+    COMMAND_SINCE_COUNTED_FIELDS = 14,
+    /* A commit may take a fifth of the work that it might before: CORE_COMMIT_WORK. */
+    COMMAND_SINCE_COMMIT_LIMIT = 15,
+    /* The levels of paths count as work: towards CORE_LOCK_WORK, lock_specs__exceed(), and in writes. */
+    COMMAND_SINCE_LEVELS_WORK = 15
 };
 
 struct command {

@@ -93,11 +93,12 @@ static void unlink_bucket(struct resource_table *table, struct resource *resourc
     *at = resource->chain;
 }
 
-static void grow(struct resource_table *table)
+static void resize(struct resource_table *table, size_t bucket_count)
 {
+    REQUIRE(bucket_count >= BUCKETS_MIN && bucket_count >= table->count);
     struct resource **old = table->buckets;
     size_t old_count = table->bucket_count;
-    table->bucket_count *= 2;
+    table->bucket_count = bucket_count;
     table->buckets = mem_zalloc(table->bucket_count * sizeof *table->buckets);
     for (size_t i = 0; i < old_count; i++)
         for (struct resource *resource = old[i], *next; resource != NULL; resource = next) {
@@ -105,6 +106,24 @@ static void grow(struct resource_table *table)
             link_bucket(table, resource);
         }
     mem_free(old);
+}
+
+/* Makes a resource the child of `parent`, whose reference it takes. */
+static void link_child(struct resource *resource, struct resource *parent)
+{
+    resource->parent = parent;
+    resource->before = NULL;
+    resource->next = parent->child;
+    if (parent->child != NULL)
+        parent->child->before = resource;
+    parent->child = resource;
+}
+
+static void unlink_child(const struct resource *resource)
+{
+    if (resource->next != NULL)
+        resource->next->before = resource->before;
+    *(resource->before != NULL ? &resource->before->next : &resource->parent->child) = resource->next;
 }
 
 /*
@@ -116,10 +135,10 @@ static struct resource *make(struct resource_table *table, const struct key *key
 {
     struct resource *resource = new_resource(table, key->kind, key->type, key->name);
     resource->hash = hash;
-    resource->parent = resource_ref(parent);
+    link_child(resource, resource_ref(parent));
     resource->index = parent->kind == RESOURCE_INDEX ? parent : parent->index;
     if (++table->count > table->bucket_count)
-        grow(table);
+        resize(table, 2 * table->bucket_count);
     INSIST(table->count <= table->bucket_count);
     link_bucket(table, resource);
     return resource;
@@ -308,9 +327,12 @@ void resource_unref(struct resource_table *table, struct resource *resource)
         struct resource *parent = resource->parent;
         INSIST(table->count > 0);
         unlink_bucket(table, resource);
+        unlink_child(resource);
         table->count--;
         table->bytes -= sizeof *resource + resource->name_len;
         mem_free(resource);
+        if (table->bucket_count > BUCKETS_MIN && table->count < table->bucket_count / RESOURCE_SHRINK_BELOW)
+            resize(table, table->bucket_count / 2);
         resource = parent;
     }
 }
@@ -362,7 +384,8 @@ void resource_move(struct resource_table *table, struct resource *document, stru
     REQUIRE(document->refs > 0); /* by the caller: its parent may end */
     struct resource *before = document->parent;
     struct resource *directory = open_directory(table, document->index, path, &RESOURCE_PATH_CACHE_INIT);
-    document->parent = resource_ref(directory);
+    unlink_child(document);
+    link_child(document, resource_ref(directory));
     resource_unref(table, before);
 }
 

@@ -55,6 +55,9 @@ struct resource {
     struct resource *parent;  /* of a document: its directory or its index; NULL: the root */
     struct resource *index;   /* of a directory or a document; NULL: it is neither */
     struct resource *chain;   /* next in the hash bucket of the table */
+    struct resource *child;   /* the resources whose parent it is, in no order that may matter: the first of a list */
+    struct resource *next;    /* in that list */
+    struct resource *before;  /* in that list; NULL: the first */
     struct list holds;        /* struct lock_hold by `of_resource`, oldest first */
     struct treap held_by;     /* the same by `by_bits`, in the same order */
     struct lock_queue *queue; /* NULL: no request waits here */
@@ -77,6 +80,12 @@ struct resource {
     uint32_t directory_locks; /* of an index: locks on its directories, without intention locks */
     char name[]; /* of a document: type and id */
 };
+
+/*
+ * The tables of resources and of holds are halved when less than one in so many buckets is used, so that they take no
+ * memory for what there was once. A table that varies about one size is neither halved nor doubled again and again.
+ */
+enum { RESOURCE_SHRINK_BELOW = 8 };
 
 struct resource_table {
     struct resource *root;

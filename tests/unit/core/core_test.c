@@ -743,7 +743,8 @@ static void test_work_of_a_whole_is_limited(void **state)
     for (unsigned older = 0; older < 2; older++)
         for (int in_transaction = 0; in_transaction < 2; in_transaction++) {
             fixture_open(&box);
-            box.core->whole_work_max = box.core->commit_work_max = 2000;
+            box.core->whole_work_max = 2000;
+            box.core->commit_work_max = 2000 / COMMIT_WORK_FACTOR_BEFORE;
             if (in_transaction)
                 fixture_txn(&box, COMMAND_TXN_BEGIN, "t");
             struct command *command = fixture_write_command(&box, 3);
@@ -769,6 +770,40 @@ static void test_work_of_a_whole_is_limited(void **state)
             assert_int_equal(fixture_source(&box, "fs", "1") == NULL, !older || in_transaction);
             fixture_close(&box);
         }
+}
+
+/* Values that a transaction's commit would write alone are limited: a quarter of a second; before version 15 a whole one. */
+static void test_work_of_a_commit_is_limited(void **state)
+{
+    enum { VALUES = 20000, DOCUMENTS = 13 };
+    struct core_fixture box;
+    struct buf source = BUF_INIT(BUF_UNLIMITED);
+    (void)state;
+
+    buf_lit(&source, "{\"n\":[0");
+    for (int i = 1; i < VALUES; i++)
+        buf_printf(&source, ",%d", i);
+    buf_lit(&source, "]}");
+    assert_in_range(CORE_COMMIT_WORK, (DOCUMENTS - 1) * VALUES * WORK_ENTRY, DOCUMENTS * VALUES * WORK_ENTRY);
+    for (unsigned older = 0; older < 2; older++) {
+        fixture_open(&box);
+        fixture_txn(&box, COMMAND_TXN_BEGIN, "t");
+        for (int i = 0; i < DOCUMENTS; i++) {
+            struct command *command = fixture_write_command(&box, 1);
+            command->version = COMMAND_SINCE_COMMIT_LIMIT - older;
+            command->owner.transaction = SLICE_LIT("t");
+            command->write.items[0] = fixture_item(WRITE_INDEX, "fs", NULL, NULL, NULL);
+            command->write.items[0].id = arena_printf(&command->arena, "%d", i);
+            command->write.items[0].source = buf_as_slice(&source);
+            fixture_run(&box, command, 1);
+            assert_int_equal(command->problem.type,
+                             older || i < DOCUMENTS - 1 ? PROBLEM_NONE : PROBLEM_TRANSACTION_TOO_LARGE);
+        }
+        fixture_txn(&box, COMMAND_TXN_COMMIT, "t");
+        assert_int_equal(fixture_count(&box, "fs"), DOCUMENTS - 1 + older);
+        fixture_close(&box);
+    }
+    buf_deinit(&source);
 }
 
 /* Commands before version 10 are divided as the builds did that made them: not by their items' work. */
@@ -1640,6 +1675,7 @@ int main(void)
         cmocka_unit_test(test_bulk_postpones_items_by_stored_documents),
         cmocka_unit_test(test_bulk_counts_finding_of_locks),
         cmocka_unit_test(test_work_of_a_whole_is_limited),
+        cmocka_unit_test(test_work_of_a_commit_is_limited),
         cmocka_unit_test(test_older_bulk_is_not_divided_by_work),
         cmocka_unit_test(test_atomic_write_makes_mappings_in_pieces),
         cmocka_unit_test(test_atomic_write_refuses_scripts_above_limit),
