@@ -19,7 +19,6 @@
 /* Of replying to a piece: there are more. Not among enum request_result. */
 enum { BULK_CONTINUES = 100 };
 enum { COPIES_STEPS = 200 }; /* of an account, to find the siblings of an item */
-enum { NAMED_SCRIPT_BYTES = 16 << 10 };
 
 /* What the completion needs. In the request's arena. */
 struct bulk_request {
@@ -287,28 +286,12 @@ static size_t items_for_core(struct request *request, struct command *command, c
 }
 
 /*
- * The bytes that an item counts for in its piece: its source, and the stored script that it runs,
- * whose statements its error may quote. A repetition of a named request is divided in the same way,
- * whatever became of the script.
- */
-static size_t weight_of(const struct request *request, const struct catalog *catalog, const struct write_item *item)
-{
-    if (item->update == NULL || item->update->script_id.data == NULL)
-        return item->source.len;
-    if (request->named.id.len > 0)
-        return item->source.len + NAMED_SCRIPT_BYTES;
-    const struct catalog_object *script = catalog_object(catalog, CATALOG_SCRIPTS, item->update->script_id);
-    return item->source.len + (script == NULL ? 0 : script->body.len);
-}
-
-/*
  * Begins the next piece, after the current one. Since items that the core postpones are logged twice,
  * the pieces after that have about as many as it ran, and become larger again. Not those of a named
  * request: its repetition must have the same ones.
  */
 static void next_piece(struct request *request, struct bulk_request *bulk)
 {
-    const struct catalog *catalog = request_catalog(request);
     size_t bytes = 0, more = bulk->piece_items_max + bulk->piece_items_max / 16 + 1;
     if (bulk->results != NULL)
         return; /* it continues with the postponed items */
@@ -319,7 +302,7 @@ static void next_piece(struct request *request, struct bulk_request *bulk)
         bulk->end = bulk->bulk.count;
     while (bulk->end < bulk->bulk.count && bulk->end - bulk->begin < bulk->piece_items_max &&
            bytes < BULK_PIECE_BYTES_MAX)
-        bytes += weight_of(request, catalog, &bulk->bulk.items[bulk->end++]);
+        bytes += bulk->bulk.items[bulk->end++].source.len;
 }
 
 static int bulk_done(struct request *request, struct command *command);
@@ -466,15 +449,9 @@ static int bulk_done(struct request *request, struct command *command)
 }
 
 /* Whether the request, if it may be divided, has more than one piece. */
-static bool is_large(struct request *request, const struct bulk_request *bulk)
+static bool is_large(const struct request *request, const struct bulk_request *bulk)
 {
-    const struct catalog *catalog = request_catalog(request);
-    size_t bytes = 0;
-    if (request->exchange->body.len > BULK_WHOLE_BYTES_MAX || bulk->bulk.count > BULK_PIECE_ITEMS_MAX)
-        return true;
-    for (size_t i = 0; i < bulk->bulk.count; i++)
-        bytes += weight_of(request, catalog, &bulk->bulk.items[i]);
-    return bytes > BULK_WHOLE_BYTES_MAX;
+    return request->exchange->body.len > BULK_WHOLE_BYTES_MAX || bulk->bulk.count > BULK_PIECE_ITEMS_MAX;
 }
 
 static int bulk_submit(struct request *request, struct bulk_request *bulk)
