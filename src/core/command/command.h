@@ -704,10 +704,12 @@ enum {
     COMMAND_SINCE_NO_OUTCOME = 14,
     /* The end of a session excludes a document once, by however many names it is locked. */
     COMMAND_SINCE_EXCLUDED_ONCE = 14,
-    /* A document with too many new fields is refused at the first of them: DOCUMENT_FIELDS_COUNTED. */
+    /* A document with too many new fields is refused at the first of them: FIELDS_COUNTED_FIRST. */
     COMMAND_SINCE_COUNTED_FIELDS = 14,
     /* The bytes of its results postpone later items, or refuse an atomic write: WRITE_RESULT_BYTES_MAX. */
-    COMMAND_SINCE_RESULT_BYTES = 15
+    COMMAND_SINCE_RESULT_BYTES = 15,
+    /* Mappings of clients and templates with too many fields, too: FIELDS_COUNTED_FIRST. */
+    COMMAND_SINCE_COUNTED_PROPERTIES = 15
 };
 
 struct command {
