@@ -247,7 +247,9 @@ static int finish_batch(struct acquisition *at)
     if (r < 0)
         return tl_trace(r);
     if (at->range.end < write->item_count && at->command->problem.type == PROBLEM_NONE) {
-        if (write->postponed_count == 0 && write->script_steps - steps_before <= steps_max)
+        bool results_full = at->core->command_version >= COMMAND_SINCE_RESULT_BYTES && !write->atomic &&
+                            write->result_bytes > WRITE_RESULT_BYTES_MAX;
+        if (write->postponed_count == 0 && !results_full && write->script_steps - steps_before <= steps_max)
             return acquisition__continue_later(at);
         postpone_rest(at);
     }
