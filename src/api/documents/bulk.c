@@ -16,10 +16,10 @@
 #include "base/map.h"
 #include "core/documents/update.h"
 
-/* Of replying to a piece: there are more. Not among enum request_result. */
+/* The result of a piece that is not the last. Distinct from those of enum request_result. */
 enum { BULK_CONTINUES = 100 };
 enum { COPIES_STEPS = 200 }; /* of an account, to find the siblings of an item */
-enum { NAMED_SCRIPT_BYTES = 16 << 10 };
+enum { NAMED_SCRIPT_BYTES = 16 << 10 }; /* that a stored script counts for in a named request */
 
 /* What the completion needs. In the request's arena. */
 struct bulk_request {
@@ -291,7 +291,7 @@ static size_t items_for_core(struct request *request, struct command *command, c
  * whose statements its error may quote. A repetition of a named request is divided in the same way,
  * whatever became of the script.
  */
-static size_t weight_of(const struct request *request, const struct catalog *catalog, const struct write_item *item)
+static size_t item_bytes(const struct request *request, const struct catalog *catalog, const struct write_item *item)
 {
     if (item->update == NULL || item->update->script_id.data == NULL)
         return item->source.len;
@@ -319,7 +319,7 @@ static void next_piece(struct request *request, struct bulk_request *bulk)
         bulk->end = bulk->bulk.count;
     while (bulk->end < bulk->bulk.count && bulk->end - bulk->begin < bulk->piece_items_max &&
            bytes < BULK_PIECE_BYTES_MAX)
-        bytes += weight_of(request, catalog, &bulk->bulk.items[bulk->end++]);
+        bytes += item_bytes(request, catalog, &bulk->bulk.items[bulk->end++]);
 }
 
 static int bulk_done(struct request *request, struct command *command);
@@ -465,7 +465,7 @@ static int bulk_done(struct request *request, struct command *command)
     return r == BULK_CONTINUES ? request_work_short(request, submit_piece) : r;
 }
 
-/* Whether the request, if it may be divided, has more than one piece. */
+/* Whether the request is too large for one command, and so is divided where it may be. */
 static bool is_large(struct request *request, const struct bulk_request *bulk)
 {
     const struct catalog *catalog = request_catalog(request);
@@ -473,7 +473,7 @@ static bool is_large(struct request *request, const struct bulk_request *bulk)
     if (request->exchange->body.len > BULK_WHOLE_BYTES_MAX || bulk->bulk.count > BULK_PIECE_ITEMS_MAX)
         return true;
     for (size_t i = 0; i < bulk->bulk.count; i++)
-        bytes += weight_of(request, catalog, &bulk->bulk.items[i]);
+        bytes += item_bytes(request, catalog, &bulk->bulk.items[i]);
     return bytes > BULK_WHOLE_BYTES_MAX;
 }
 
