@@ -691,8 +691,10 @@ enum {
     COMMAND_SINCE_NO_OUTCOME = 14,
     /* The end of a session excludes a document once, by however many names it is locked. */
     COMMAND_SINCE_EXCLUDED_ONCE = 14,
+    /* A document with too many new fields is refused at the first of them: DOCUMENT_FIELDS_COUNTED. */
+    COMMAND_SINCE_COUNTED_FIELDS = 14,
     /* An item that names a public number as its session says so, also where its outcome is kept. */
-    COMMAND_SINCE_NUMBER_NAMED = 14
+    COMMAND_SINCE_NUMBER_NAMED = 15
 };
 
 struct command {
