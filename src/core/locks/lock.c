@@ -105,11 +105,12 @@ struct lock_hold *lock__hold_find(const struct lock_table *table, const struct l
     return hold;
 }
 
-static void grow(struct lock_table *table)
+static void resize(struct lock_table *table, size_t bucket_count)
 {
+    REQUIRE(bucket_count >= BUCKETS_MIN && bucket_count >= table->hold_count);
     struct lock_hold **old = table->buckets;
     size_t old_count = table->bucket_count;
-    table->bucket_count *= 2;
+    table->bucket_count = bucket_count;
     table->buckets = mem_zalloc(table->bucket_count * sizeof *table->buckets);
     for (size_t i = 0; i < old_count; i++)
         for (struct lock_hold *hold = old[i], *next; hold != NULL; hold = next) {
@@ -119,7 +120,7 @@ static void grow(struct lock_table *table)
             *bucket = hold;
         }
     mem_free(old);
-    lock__tokens_grow(table, old_count);
+    lock__tokens_resize(table, old_count);
     ENSURE(table->hold_count <= table->bucket_count);
 }
 
@@ -129,7 +130,7 @@ static struct lock_hold *hold_open(struct lock_table *table, struct lock_owner *
     if (hold != NULL)
         return hold;
     if (++table->hold_count > table->bucket_count)
-        grow(table);
+        resize(table, 2 * table->bucket_count);
     struct lock_hold **bucket = bucket_of(table, owner, resource);
     hold = mem_zalloc(sizeof *hold);
     hold->owner = owner;
@@ -164,6 +165,8 @@ static void hold_free(struct lock_table *table, struct lock_hold *hold)
     table->hold_count--;
     resource_unref(&table->resources, hold->resource);
     mem_free(hold);
+    if (table->bucket_count > BUCKETS_MIN && table->hold_count < table->bucket_count / RESOURCE_SHRINK_BELOW)
+        resize(table, table->bucket_count / 2);
 }
 
 struct lock_hold *lock__hold_next(const struct resource *resource, const struct lock_hold *after, uint8_t mask)

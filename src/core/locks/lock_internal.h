@@ -257,8 +257,8 @@ struct lock_request *lock__restore_request(struct lock_table *table, struct lock
 
 /* Sets the token of a hold and files the hold under it; TL_TS_NONE removes both. */
 void lock__token_set(struct lock_table *table, struct lock_hold *hold, tl_ts token);
-/* Rehashes the tokens after bucket_count has grown from `old_count`. */
-void lock__tokens_grow(struct lock_table *table, size_t old_count);
+/* Rehashes the tokens after bucket_count has changed from `old_count`. */
+void lock__tokens_resize(struct lock_table *table, size_t old_count);
 
 /*
  * Makes a granted request. Its locks are restored separately, as holds. For lock_codec.c.

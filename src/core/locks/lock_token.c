@@ -44,9 +44,9 @@ void lock__token_set(struct lock_table *table, struct lock_hold *hold, tl_ts tok
         file_hold(table, hold);
 }
 
-void lock__tokens_grow(struct lock_table *table, size_t old_count)
+void lock__tokens_resize(struct lock_table *table, size_t old_count)
 {
-    REQUIRE(table->bucket_count > old_count && (table->bucket_count & (table->bucket_count - 1)) == 0);
+    REQUIRE(table->bucket_count != old_count && (table->bucket_count & (table->bucket_count - 1)) == 0);
     struct lock_hold **old = table->tokens;
     table->tokens = mem_zalloc(table->bucket_count * sizeof *table->tokens);
     for (size_t i = 0; i < old_count; i++)

@@ -93,11 +93,12 @@ static void unlink_bucket(struct resource_table *table, struct resource *resourc
     *at = resource->chain;
 }
 
-static void grow(struct resource_table *table)
+static void resize(struct resource_table *table, size_t bucket_count)
 {
+    REQUIRE(bucket_count >= BUCKETS_MIN && bucket_count >= table->count);
     struct resource **old = table->buckets;
     size_t old_count = table->bucket_count;
-    table->bucket_count *= 2;
+    table->bucket_count = bucket_count;
     table->buckets = mem_zalloc(table->bucket_count * sizeof *table->buckets);
     for (size_t i = 0; i < old_count; i++)
         for (struct resource *resource = old[i], *next; resource != NULL; resource = next) {
@@ -119,7 +120,7 @@ static struct resource *make(struct resource_table *table, const struct key *key
     resource->parent = resource_ref(parent);
     resource->index = parent->kind == RESOURCE_INDEX ? parent : parent->index;
     if (++table->count > table->bucket_count)
-        grow(table);
+        resize(table, 2 * table->bucket_count);
     INSIST(table->count <= table->bucket_count);
     link_bucket(table, resource);
     return resource;
@@ -311,6 +312,8 @@ void resource_unref(struct resource_table *table, struct resource *resource)
         table->count--;
         table->bytes -= sizeof *resource + resource->name_len;
         mem_free(resource);
+        if (table->bucket_count > BUCKETS_MIN && table->count < table->bucket_count / RESOURCE_SHRINK_BELOW)
+            resize(table, table->bucket_count / 2);
         resource = parent;
     }
 }

@@ -78,6 +78,12 @@ struct resource {
     char name[]; /* of a document: type and id */
 };
 
+/*
+ * The tables of resources and of holds are halved when less than one in so many buckets is used, so that they take no
+ * memory for what there was once. A table that varies about one size is neither halved nor doubled again and again.
+ */
+enum { RESOURCE_SHRINK_BELOW = 8 };
+
 struct resource_table {
     struct resource *root;
     struct resource **buckets;

@@ -258,8 +258,10 @@ static void scan_buckets(struct lock_scan *scan, const struct resource_table *ta
     if (status->cursor == 0)
         visit(scan, table->root);
     do {
+        /* A table that has shrunk since the last page has resources of it in the bucket of the next ones. */
         for (const struct resource *at = table->buckets[status->cursor & mask]; at != NULL; at = at->chain)
-            visit(scan, at);
+            if (reverse_bits(at->hash) >= reverse_bits(status->cursor))
+                visit(scan, at);
         status->work++;
         status->cursor = cursor_after(status->cursor, mask);
     } while (status->cursor != 0 && status->work < PAGE_WORK_MAX);

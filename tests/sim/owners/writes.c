@@ -12,14 +12,14 @@ struct work {
     const struct om_op *op;
     struct om_done done;
     uint32_t session;
-    bool cleanup; /* a cleanup action */
-    int txn;      /* slot; -1: none */
-    int wait;     /* slot; -1: no lock requested, and the first batch */
-    bool full;    /* it may not wait, since too many requests do */
+    bool cleanup;   /* a cleanup action */
+    int txn;        /* slot; -1: none */
+    int wait;       /* slot; -1: no lock requested, and the first batch */
+    bool full;      /* it may not wait, since too many requests do */
     int begin, end; /* the items of this call: all, or one batch in a transaction */
     int target_count;
-    int targets[OM_ITEMS];   /* items */
-    int dirs[OM_ITEMS][2];   /* old and new directories of their documents; -1: none */
+    int targets[OM_ITEMS]; /* items */
+    int dirs[OM_ITEMS][2]; /* old and new directories of their documents; -1: none */
 };
 
 static enum om_end go_on(struct work *at, uint64_t deadline);
@@ -599,9 +599,7 @@ static enum om_end ask(struct work *at, uint64_t deadline, const bool *blocked, 
     switch (om_ask(model, at->step, at->wait, specs, count, deadline > model->clock && !full)) {
     case OM_YES: return finish(at, deadline);
     case OM_WAIT: return park(at, deadline);
-    case OM_NO:
-        at->full = full;
-        return take_each(at);
+    case OM_NO: at->full = full; return take_each(at);
     case OM_CYCLE: break;
     }
     return finish_without(at, OM_DEADLOCK, blocked);
@@ -683,9 +681,7 @@ static enum om_end ask_in_txn(struct work *at, uint64_t deadline)
     switch (om_ask(model, at->step, at->wait, specs, count, may_wait)) {
     case OM_YES: return finish(at, deadline);
     case OM_WAIT: return park(at, deadline);
-    case OM_NO:
-        at->full = deadline > model->clock;
-        return take_each(at);
+    case OM_NO: at->full = deadline > model->clock; return take_each(at);
     case OM_CYCLE: break;
     }
     at->done.problem = OM_DEADLOCK;

@@ -175,6 +175,55 @@ static void test_lock_list_reports_stable_locks_once_across_pages(void **state)
     fixture_close(&box);
 }
 
+static void close_session(struct core_fixture *box, const char *id)
+{
+    struct command *command = command_new(COMMAND_SESSION_CLOSE, DIALECT_7);
+    command->session.id = arena_copy(&command->arena, slice_from(id));
+    assert_int_equal(fixture_run(box, command, 1)->problem.type, PROBLEM_NONE);
+}
+
+static void free_many(struct core_fixture *box, size_t page)
+{
+    if (page == 2)
+        close_session(box, "many");
+}
+
+/* The tables shrink while they are read: after the end of an owner they take no more than for what is left. */
+static void test_lock_list_reports_locks_once_when_the_table_shrinks(void **state)
+{
+    enum { MANY = 90000 };
+    struct core_fixture box;
+    struct list_of_rows all;
+    struct arena arena = ARENA_INIT;
+    size_t old = 0;
+    (void)state;
+    fixture_open(&box);
+    open_session(&box, "s");
+    open_session(&box, "many");
+    lock_documents(&box, "old", DOCUMENTS, &arena);
+    struct lock_target *targets = arena_alloc(&arena, MANY * sizeof *targets);
+    for (size_t i = 0; i < MANY; i++)
+        targets[i] = (struct lock_target){
+            .mode = LOCK_X, .index = SLICE_LIT("other"), .id = arena_printf(&arena, "many%zu", i)};
+    lock(&box, "many", targets, MANY);
+    const struct lock_table *locks = &box.core->owners->locks;
+    size_t before = locks->bucket_count;
+    read_all(&box, &all, free_many);
+    assert_true(locks->bucket_count <= before / 2 && locks->resources.bucket_count == locks->bucket_count);
+    for (size_t i = 0; i < all.count; i++) {
+        assert_true(i == 0 || !slice_equal(all.rows[i].key, all.rows[i - 1].key));
+        old += strstr(all.rows[i].name.data, "\"old") != NULL;
+    }
+    assert_int_equal(old, DOCUMENTS);
+    close_session(&box, "s");
+    assert_true(lock_table_is_idle(locks));
+    assert_in_range(locks->bucket_count, 1, 64);
+    assert_in_range(locks->resources.bucket_count, 1, 64);
+    arena_deinit(&all.arena);
+    arena_deinit(&arena);
+    fixture_close(&box);
+}
+
 static size_t count_text(struct slice text, const char *what)
 {
     size_t count = 0;
@@ -219,13 +268,6 @@ static void open_sessions(struct core_fixture *box, const char *prefix, size_t c
         snprintf(id, sizeof id, "%s%zu", prefix, i);
         open_session(box, id);
     }
-}
-
-static void close_session(struct core_fixture *box, const char *id)
-{
-    struct command *command = command_new(COMMAND_SESSION_CLOSE, DIALECT_7);
-    command->session.id = slice_from(id);
-    assert_int_equal(fixture_run(box, command, 1)->problem.type, PROBLEM_NONE);
 }
 
 static void open_transaction(struct core_fixture *box, size_t number)
@@ -348,6 +390,7 @@ int main(void)
         cmocka_unit_test(test_session_locks_are_paged),
         cmocka_unit_test(test_lock_list_has_each_lock_once_in_tree_order),
         cmocka_unit_test(test_lock_list_reports_stable_locks_once_across_pages),
+        cmocka_unit_test(test_lock_list_reports_locks_once_when_the_table_shrinks),
         cmocka_unit_test(test_lock_list_pages_holders_of_one_resource),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
