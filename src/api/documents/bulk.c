@@ -16,7 +16,7 @@
 #include "base/map.h"
 #include "core/documents/update.h"
 
-/* Of replying to a piece: there are more. Not among enum request_result. */
+/* The result of a piece that is not the last. Distinct from those of enum request_result. */
 enum { BULK_CONTINUES = 100 };
 enum { COPIES_STEPS = 200 }; /* of an account, to find the siblings of an item */
 
@@ -501,7 +501,7 @@ static int bulk_done(struct request *request, struct command *command)
     return r == BULK_CONTINUES ? request_work_short(request, submit_piece) : r;
 }
 
-/* Whether the request, if it may be divided, has more than one piece. */
+/* Whether the request is too large for one command, and so is divided where it may be. */
 static bool is_large(const struct request *request, const struct bulk_request *bulk)
 {
     return request->exchange->body.len > BULK_WHOLE_BYTES_MAX || bulk->bulk.count > BULK_PIECE_ITEMS_MAX;

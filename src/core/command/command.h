@@ -713,7 +713,9 @@ enum {
     /* The bytes of its results postpone later items, or refuse an atomic write: WRITE_RESULT_BYTES_MAX. */
     COMMAND_SINCE_RESULT_BYTES = 15,
     /* Mappings of clients and templates with too many fields, too: FIELDS_COUNTED_FIRST. */
-    COMMAND_SINCE_COUNTED_PROPERTIES = 15
+    COMMAND_SINCE_COUNTED_PROPERTIES = 15,
+    /* An item that names a public number as its session says so, also where its outcome is kept. */
+    COMMAND_SINCE_NUMBER_NAMED = 15
 };
 
 struct command {
