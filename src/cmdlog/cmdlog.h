@@ -154,7 +154,7 @@ int cmdlog_shrink(struct cmdlog *log) TL_MUST_USE;
  * the newest's position replaces that. One below it is ignored: entries that it needs may be
  * trimmed (guarantee 5). If hosts share the log, each host has its own checkpoints. The first one recorded
  * through `log` makes the host known. If the host has been forgotten since (cmdlog_forget_host()), later ones do so
- * only while it is a member; no attempt does that later, also one whose reply was lost.
+ * only while it is a member; no attempt of theirs does that later, also one whose reply was lost.
  * Requires: the entry at its position is durable.
  * Returns: 0; CMDLOG_FENCED: the host was forgotten, and is no member; CMDLOG_UNREACHABLE: it may or may not be
  * recorded; TL_ERR_IO.

@@ -421,9 +421,23 @@ static struct sync_plan begin_sync(struct cmdlog_file *log)
 }
 
 /*
- * Marks the planned writes as synced. Closes files that are full and synced, except the last.
- * Requires: the lock.
+ * Closes the files that are synced, except the last segment's. Not only those of the plan: a segment
+ * that became full exactly, and was synced while it was the last, is in no later plan. Requires: the
+ * lock and sync_lock, since a sync uses the files.
  */
+static void close_synced(struct cmdlog_file *log)
+{
+    REQUIRE(mutex_is_held(&log->lock) && mutex_is_held(&log->sync_lock));
+    for (size_t i = 0; i + 1 < log->segment_count; i++) {
+        struct cmdlog_segment *segment = &log->segments[i];
+        if (segment->file < 0 || segment->synced < segment->begun)
+            continue;
+        log->disk->functions->close(log->disk, segment->file);
+        segment->file = -1;
+    }
+}
+
+/* Marks the planned writes as synced. Requires: the lock and sync_lock. */
 static void end_sync(struct cmdlog_file *log, const struct sync_plan *plan)
 {
     REQUIRE(mutex_is_held(&log->lock));
@@ -431,14 +445,10 @@ static void end_sync(struct cmdlog_file *log, const struct sync_plan *plan)
         const struct cmdlog_segment *was = &plan->segments[i];
         uint64_t at = was->number - log->segments[0].number;
         INSIST(at < log->segment_count && log->segments[at].number == was->number); /* not trimmed: unsynced */
-        struct cmdlog_segment *segment = &log->segments[at];
         if (was->begun == was->done) /* else the sync may have missed a write */
-            segment->synced = was->done;
-        if (segment->synced < segment->begun || segment == &log->segments[log->segment_count - 1])
-            continue;
-        log->disk->functions->close(log->disk, segment->file);
-        segment->file = -1;
+            log->segments[at].synced = was->done;
     }
+    close_synced(log);
     if (plan->position > log->durable)
         log->durable = plan->position;
     ENSURE(log->durable <= log->appended);

@@ -476,6 +476,12 @@ bool journal__is_paused(struct journal *journal)
     return held && !is_on_disk(journal);
 }
 
+bool journal__wants_worker(struct journal *journal)
+{
+    REQUIRE(journal__holds(&journal->core_lock));
+    return !journal->saving && is_due(journal) && (!journal->checkpointing || is_on_disk(journal));
+}
+
 void journal__await_unpaused(struct journal *journal)
 {
     REQUIRE(journal__holds(&journal->core_lock));

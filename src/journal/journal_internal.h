@@ -56,6 +56,7 @@ struct journal {
     pthread_cond_t queue_filled;
     struct list queue; /* commands by link, in order of arrival */
     unsigned sleepers; /* workers that wait for queue_filled */
+    size_t wake_length; /* a command wakes them if the queue has so many with it; 0: each one does */
     bool stopping;
     /* After journal_end_waits(): a CANCEL of all waits follows each command that may wait. */
     bool waits_ended;
@@ -364,6 +365,11 @@ void journal__end_saver(struct journal *journal);
  * Requires: core_lock.
  */
 bool journal__is_paused(struct journal *journal);
+/*
+ * Returns: whether a checkpoint is to be begun, which a worker does after its next group. Requires:
+ *          core_lock.
+ */
+bool journal__wants_worker(struct journal *journal);
 /*
  * Waits for the end of the pause while the server stops: for a few seconds, and as long as there is
  * disk space. Requires: core_lock.

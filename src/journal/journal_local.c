@@ -102,7 +102,7 @@ void journal__queue(struct journal *journal, struct command *command)
         command->clock = journal__boot(journal);
     journal->queued++;
     list_append(&journal->queue, &command->link);
-    if (journal->sleepers > 0)
+    if (journal->sleepers > 0 && journal->queued - journal->taken >= journal->wake_length)
         pthread_cond_signal(&journal->queue_filled);
     if (journal->waits_ended && may_wait(command))
         journal__queue(journal, new_cancel_all(journal));
@@ -139,14 +139,15 @@ void journal_end_waits(struct journal *journal)
 /* --- Submitting --------------------------------------------------------------------------------------------------- */
 
 /*
- * Applies the command on the caller's thread if the core is free, the queue is empty and no TICK is
- * due at once, for which a worker waits for the core. Returns: whether it did.
+ * Applies the command on the caller's thread if the core is free, the queue is empty, and neither a
+ * TICK nor a step of a checkpoint is due at once: only workers make checkpoints, after a group, and an
+ * idle one looks once a second, in which a lone caller could fill the memory. Returns: whether it did.
  */
 static bool apply_on_caller(struct journal *journal, struct command *command)
 {
     if (!try_lock_core(journal))
         return false;
-    bool held = journal__is_paused(journal) || core_next_wait_end(journal->core) == 0;
+    bool held = journal__is_paused(journal) || journal__wants_worker(journal) || core_next_wait_end(journal->core) == 0;
     pthread_mutex_lock(&journal->queue_lock);
     bool admitted = !held && list_empty(&journal->queue) && !journal->stopping && !journal->waits_ended &&
                     journal__register_waiter(command);

@@ -15,7 +15,6 @@ enum {
 #define FULL_PAUSE_US (50 * TL_MS)
 #define SLOT_US (50 * TL_MS)  /* limit of one wait for other entries in flight */
 #define RETURN_US (3 * TL_MS) /* limit of the wait for clients that are being answered */
-#define RETURN_POLL_US 100
 
 /*
  * Returns: whether entries have a life to be in. It is over, and this host not yet out, from when an entry has
@@ -420,6 +419,28 @@ static size_t queue_length(struct journal *journal)
 }
 
 /*
+ * Waits for so many queued commands, until a time of the boot clock, while this host has a life and is not about to
+ * stop. Returns: whether there are so many.
+ */
+static bool await_queue_length(struct journal *journal, size_t wanted, uint64_t until)
+{
+    const struct cluster *cluster = journal->cluster;
+    bool in_time = true;
+    pthread_mutex_lock(&journal->queue_lock);
+    REQUIRE(journal->wake_length == 0);
+    journal->wake_length = wanted;
+    journal->sleepers++;
+    while (in_time && journal->queued - journal->taken < wanted && has_life(cluster) && !cluster->draining &&
+           !cluster->ended)
+        in_time = clock_wait(&journal->queue_filled, &journal->queue_lock, until);
+    journal->sleepers--;
+    journal->wake_length = 0;
+    bool there = journal->queued - journal->taken >= wanted;
+    pthread_mutex_unlock(&journal->queue_lock);
+    return there;
+}
+
+/*
  * Waits for the next commands of the clients whose commands were in the newest entry: they are being answered.
  * Otherwise there would be two groups of clients, of which one's entry is in flight while the other one waits, and
  * twice as many appends. `wanted`: as many commands as are queued then. A single client never waits. After a wait in
@@ -436,10 +457,7 @@ static void await_returning(struct journal *journal, size_t wanted)
         cluster->waits_left_out--;
         return;
     }
-    bool there;
-    while (!(there = queue_length(journal) >= wanted) && clock_boot_us() < until)
-        usleep((useconds_t)RETURN_POLL_US);
-    if (there)
+    if (await_queue_length(journal, wanted, until))
         cluster->vain_waits = 0;
     else
         cluster->waits_left_out = cluster->vain_waits =

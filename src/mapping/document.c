@@ -35,6 +35,7 @@ struct document_walk {
     bool whole_texts;                 /* collect texts, not their tokens */
     bool lenient;                     /* skip values that do not fit the mapping */
     enum document_dates dates;        /* _ALL with `lenient` */
+    bool counts_fields;               /* DOCUMENT_FIELDS_COUNTED */
     bool copying;                     /* the value comes from copy_to */
     bool is_null_value;               /* the value is the field's null_value, not in the source */
     struct field_value *values;
@@ -563,8 +564,13 @@ static int grow_mapping(struct document_walk *walk, struct mapping **ret_mapping
 {
     tl_cleanup(mapping_unrefp) struct mapping *mapping = mapping__copy(walk->mapping);
     struct type_record *record = mapping->types[walk->type->number];
-    struct merge merge = {mapping,     record,        walk->dialect,
-                          walk->arena, walk->problem, .strict_dates = walk->dates != DOCUMENT_DATES_ALL};
+    struct merge merge = {mapping,
+                          record,
+                          walk->dialect,
+                          walk->arena,
+                          walk->problem,
+                          .strict_dates = walk->dates != DOCUMENT_DATES_ALL,
+                          .counts = walk->counts_fields};
     struct document_walk growing = *walk;
     growing.before = walk->mapping;
     growing.mapping = mapping;
@@ -623,14 +629,15 @@ int document_parse_json(const struct mapping *mapping, const struct mapping_type
                         struct arena *arena, struct document *ret_document, struct problem *ret_problem)
 {
     REQUIRE(type == mapping_type_by_number(mapping, type->number));
-    if (dialect != DIALECT_7)
-        dates = DOCUMENT_DATES_ALL;
+    bool counts_fields = (dates & DOCUMENT_FIELDS_COUNTED) != 0;
+    dates = dialect != DIALECT_7 ? DOCUMENT_DATES_ALL : dates & ~DOCUMENT_FIELDS_COUNTED;
     const struct document_walk begin = {.mapping = mapping,
                                         .type = type,
                                         .id = id,
                                         .json = json,
                                         .dialect = dialect,
                                         .dates = dates,
+                                        .counts_fields = counts_fields,
                                         .arena = arena,
                                         .problem = ret_problem};
     struct document_walk walk = begin;

@@ -26,6 +26,12 @@ enum document_dates {
     DOCUMENT_DATES_STRICT,
     /* The same, but a field with ignore_malformed has no value for the others; only to replay old logs. */
     DOCUMENT_DATES_DROPPED,
+    /*
+     * To be added to one of these: a document with more new fields than its mapping may have is
+     * refused at the first one that is too many, and not after all were added, in an order that takes
+     * time with the square of their number. Without it only to replay old logs.
+     */
+    DOCUMENT_FIELDS_COUNTED = 4,
 };
 
 /* A parsed document. Valid as long as the arena it was parsed into. */

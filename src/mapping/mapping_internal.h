@@ -74,6 +74,8 @@ struct merge {
     bool type_is_new;
     bool stored; /* the text is from the catalog and was checked when it was first accepted */
     bool strict_dates; /* a text is detected as a date only if date_is_strict() */
+    bool counts;       /* ends at the first added field that is more than the mapping may have */
+    size_t added;      /* number of added fields */
 };
 
 /*

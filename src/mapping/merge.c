@@ -163,6 +163,15 @@ static int refuse_nesting_change(struct merge *merge, const struct mapping_field
                            SLICE_ARG(object->path), change);
 }
 
+/* Counts an added field. Returns: 0; MAPPING_REFUSED, as by mapping__seal(). */
+static int count_added(struct merge *merge)
+{
+    size_t max = merge->mapping->total_fields_max;
+    if (!merge->counts || ++merge->added <= max)
+        return 0;
+    return mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT, "Limit of total fields [%zu] has been exceeded", max);
+}
+
 static struct mapping_field *add_object(struct merge *merge, struct mapping_field *parent, struct slice name,
                                         enum field_type type)
 {
@@ -180,7 +189,7 @@ int mapping__merge_object(struct merge *merge, struct mapping_field *parent, str
     if (object != NULL && !field__is_object(object))
         return mapping__refuse_object_over_leaf(merge, object);
     *ret_object = object != NULL ? object : add_object(merge, parent, name, FIELD_OBJECT);
-    return 0;
+    return object != NULL ? 0 : count_added(merge);
 }
 
 static int merge_object(struct merge *merge, struct mapping_field *parent, struct slice name, enum field_type type,
@@ -194,6 +203,8 @@ static int merge_object(struct merge *merge, struct mapping_field *parent, struc
         return refuse_nesting_change(merge, object);
     if (is_new)
         object = add_object(merge, parent, name, type);
+    if (is_new && count_added(merge) != 0)
+        return MAPPING_REFUSED;
     size_t i, max;
     yyjson_val *key, *value;
     json_obj_foreach (definition, i, max, key, value) {
@@ -337,6 +348,8 @@ static int merge_leaf(struct merge *merge, struct mapping_field *parent, struct 
         return merge_into_leaf(merge, old, new, definition);
     if (!merge->stored && !new->complete && (r = mark_targets_incomplete(merge, new)) != 0)
         return r;
+    if (count_added(merge) != 0)
+        return MAPPING_REFUSED;
     if (is_multi)
         field__insert(&merge->mapping->arena, &parent->multi, &parent->multi_count, new);
     else

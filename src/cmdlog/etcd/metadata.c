@@ -257,7 +257,7 @@ static int try_put_checkpoint(struct cmdlog_etcd *log, const struct cmdlog_check
 int metadata__put_checkpoint(struct cmdlog *base, const struct cmdlog_checkpoint *checkpoint)
 {
     struct cmdlog_etcd *log = cmdlog_etcd_of(base);
-    uint64_t until = clock_boot_us() + 2 * TIMEOUT_US;
+    uint64_t until = clock_boot_us() + TIMEOUT_US; /* of all attempts: the caller has other work, with limits */
     int r;
     while ((r = try_put_checkpoint(log, checkpoint, until)) == CMDLOG_BUSY && clock_boot_us() < until)
         continue;

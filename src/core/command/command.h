@@ -690,7 +690,9 @@ enum {
     /* The transaction of an atomic write in pieces has no outcome, whatever ends it: txn.of_write. */
     COMMAND_SINCE_NO_OUTCOME = 14,
     /* The end of a session excludes a document once, by however many names it is locked. */
-    COMMAND_SINCE_EXCLUDED_ONCE = 14
+    COMMAND_SINCE_EXCLUDED_ONCE = 14,
+    /* A document with too many new fields is refused at the first of them: DOCUMENT_FIELDS_COUNTED. */
+    COMMAND_SINCE_COUNTED_FIELDS = 14
 };
 
 struct command {

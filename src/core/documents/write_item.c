@@ -423,13 +423,15 @@ static bool reuse_parsed(const struct write_executor *exec, const struct write_i
     return true;
 }
 
-static int parse_by(enum document_dates dates, const struct write_item_state *at, struct slice source,
-                    const struct json_doc *parsed, struct arena *arena, struct document *ret_document,
-                    struct problem *ret_problem)
+static int parse_by(const struct core *core, enum document_dates dates, const struct write_item_state *at,
+                    struct slice source, const struct json_doc *parsed, struct arena *arena,
+                    struct document *ret_document, struct problem *ret_problem)
 {
     const struct mapping *mapping = at->index->mapping;
     const struct write_item *item = at->item;
 
+    if (core->command_version >= COMMAND_SINCE_COUNTED_FIELDS)
+        dates |= DOCUMENT_FIELDS_COUNTED;
     return parsed != NULL ? document_parse_json(mapping, at->type, item->id, parsed, item->dialect, dates, arena,
                                                 ret_document, ret_problem)
                           : document_parse(mapping, at->type, item->id, source, item->dialect, dates, arena,
@@ -437,12 +439,12 @@ static int parse_by(enum document_dates dates, const struct write_item_state *at
 }
 
 /* Returns: whether the old document would be refused today. */
-static bool old_is_refused(const struct write_item_state *at, struct arena *arena)
+static bool old_is_refused(const struct core *core, const struct write_item_state *at, struct arena *arena)
 {
     REQUIRE(at->state.live);
     struct document document = {0};
     struct problem ignored;
-    int r = parse_by(DOCUMENT_DATES_STRICT, at, at->old.source, NULL, arena, &document, &ignored);
+    int r = parse_by(core, DOCUMENT_DATES_STRICT, at, at->old.source, NULL, arena, &document, &ignored);
 
     document_release(&document);
     return r != 0;
@@ -462,11 +464,11 @@ int write_executor__parse(struct write_executor *exec, const struct write_item_s
 {
     REQUIRE(at->index != NULL && at->type != NULL);
     enum document_dates dates = dates_of(exec->core);
-    int r = parse_by(dates, at, source, parsed, arena, ret_document, ret_problem);
+    int r = parse_by(exec->core, dates, at, source, parsed, arena, ret_document, ret_problem);
 
     if (r != 0 && dates != DOCUMENT_DATES_ALL && at->item->op == WRITE_UPDATE && at->state.live &&
-        old_is_refused(at, arena))
-        r = parse_by(DOCUMENT_DATES_ALL, at, source, parsed, arena, ret_document, ret_problem);
+        old_is_refused(exec->core, at, arena))
+        r = parse_by(exec->core, DOCUMENT_DATES_ALL, at, source, parsed, arena, ret_document, ret_problem);
     return r;
 }
 

@@ -246,7 +246,8 @@ int om_lock_count(const struct om *model, int owner)
     int count = 0;
 
     for (int i = 0; i < model->lock_count; i++)
-        count += model->locks[i].owner == owner && !model->locks[i].what.insert_intention;
+        count += model->locks[i].owner == owner && !model->locks[i].what.insert_intention &&
+                 model->locks[i].what.on.kind != OM_NAME; /* auxiliary: no limit counts it */
     return count;
 }
 

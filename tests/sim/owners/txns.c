@@ -211,7 +211,10 @@ static void ask_to_read(struct om *model, struct om_step *step, int wait, uint64
         read_specs(model, done.op, om_txn_owner(slot), model->txns[slot].retry, model->waits[wait].parked, specs);
     bool may_wait = deadline > model->clock && !om_full(model);
 
-    if (om_lock_count(model, om_txn_owner(slot)) + count > model->limits.locks) {
+    int counted = 0;
+    for (int i = 0; i < count; i++)
+        counted += specs[i].on.kind != OM_NAME;
+    if (om_lock_count(model, om_txn_owner(slot)) + counted > model->limits.locks) {
         done.problem = OM_LIMIT;
         om_wait_free(model, step, wait);
         om_txn_touch(model, slot);

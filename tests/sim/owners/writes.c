@@ -15,6 +15,7 @@ struct work {
     bool cleanup; /* a cleanup action */
     int txn;      /* slot; -1: none */
     int wait;     /* slot; -1: no lock requested, and the first batch */
+    bool full;    /* it may not wait, since too many requests do */
     int begin, end; /* the items of this call: all, or one batch in a transaction */
     int target_count;
     int targets[OM_ITEMS];   /* items */
@@ -435,7 +436,7 @@ static int lock_count(const struct om_spec *specs, int count)
     int locks = 0;
 
     for (int i = 0; i < count; i++)
-        locks += !specs[i].insert_intention;
+        locks += !specs[i].insert_intention && specs[i].on.kind != OM_NAME;
     return locks;
 }
 
@@ -576,7 +577,8 @@ static enum om_end take_each(struct work *at)
         int count = specs_of(at, &at->op->items[item], specs);
         if (om_ask(at->model, at->step, at->wait, specs, count, false) == OM_NO) {
             enum om_problem cause = at->model->waits[at->wait].cause;
-            at->done.results[item].problem = (uint8_t)(cause != OM_FINE ? cause : OM_LOCK_TIMEOUT);
+            cause = cause != OM_FINE ? cause : at->full ? OM_LIMIT : OM_LOCK_TIMEOUT;
+            at->done.results[item].problem = (uint8_t)cause;
         }
     }
     return finish(at, at->model->clock);
@@ -598,8 +600,7 @@ static enum om_end ask(struct work *at, uint64_t deadline, const bool *blocked, 
     case OM_YES: return finish(at, deadline);
     case OM_WAIT: return park(at, deadline);
     case OM_NO:
-        if (full)
-            model->waits[at->wait].cause = OM_LIMIT;
+        at->full = full;
         return take_each(at);
     case OM_CYCLE: break;
     }
@@ -682,7 +683,9 @@ static enum om_end ask_in_txn(struct work *at, uint64_t deadline)
     switch (om_ask(model, at->step, at->wait, specs, count, may_wait)) {
     case OM_YES: return finish(at, deadline);
     case OM_WAIT: return park(at, deadline);
-    case OM_NO: return take_each(at);
+    case OM_NO:
+        at->full = deadline > model->clock;
+        return take_each(at);
     case OM_CYCLE: break;
     }
     at->done.problem = OM_DEADLOCK;

@@ -39,6 +39,7 @@ static struct {
     _Atomic(struct cmdlog *) awaited; /* of this log; NULL: none is caught */
     struct etcd_client *client;       /* NULL: none was caught */
     struct buf request;
+    uint64_t until;
 } late;
 
 int __real_etcd_client_request(struct etcd_client *client, enum etcd_client_lane lane, const char *path,
@@ -55,6 +56,7 @@ int __wrap_etcd_client_request(struct etcd_client *client, enum etcd_client_lane
     atomic_store(&late.awaited, NULL);
     late.client = client;
     buf_slice(&late.request, request);
+    late.until = until;
     return CMDLOG_UNREACHABLE;
 }
 
@@ -739,6 +741,8 @@ static void put_checkpoint_late(struct cmdlog *log, cmdlog_position position)
     late.request = (struct buf)BUF_INIT(BUF_UNLIMITED);
     atomic_store(&late.awaited, log);
     assert_int_equal(cmdlog_put_checkpoint(log, &checkpoint), CMDLOG_UNREACHABLE);
+    /* The journal's thread that makes it also expires commands and joins again: a silent etcd must not hold it long. */
+    assert_true(late.until <= clock_boot_us() + 5 * TL_SECOND);
 }
 
 static void leave_and_forget(struct cmdlog *log, struct cmdlog *other, const char *name)

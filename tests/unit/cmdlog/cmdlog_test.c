@@ -250,11 +250,13 @@ static void test_new_log_starts_after_entry(void **state)
     disk_sim_free(sim);
 }
 
-/* A disk that calls a hook once, before a write or before a rename. */
+/* A disk that calls a hook once, before a write, a rename or a sync, and counts open files. */
 static struct cmdlog_disk_functions intercepted;
 static const struct cmdlog_disk_functions *original;
 static void (*before_write)(struct cmdlog *log), (*before_rename)(struct cmdlog *log);
+static void (*before_sync)(struct cmdlog *log);
 static struct cmdlog *intercepted_log;
+static int open_files; /* opened and not closed */
 
 static void call(void (**hook)(struct cmdlog *log))
 {
@@ -277,6 +279,25 @@ static int intercepted_rename(struct cmdlog_disk *disk, const char *from, const 
     return original->rename(disk, from, to);
 }
 
+static int intercepted_sync(struct cmdlog_disk *disk, int file)
+{
+    call(&before_sync);
+    return original->sync(disk, file);
+}
+
+static int intercepted_open(struct cmdlog_disk *disk, const char *name, bool create, int *ret_file)
+{
+    int r = original->open(disk, name, create, ret_file);
+    open_files += r == 0;
+    return r;
+}
+
+static void intercepted_close(struct cmdlog_disk *disk, int file)
+{
+    open_files--;
+    original->close(disk, file);
+}
+
 static struct cmdlog *open_intercepted(struct disk_sim *sim, unsigned spares_max)
 {
     const struct cmdlog_file_options opening = {.segment_bytes = SEGMENT, .spares_max = spares_max};
@@ -286,6 +307,10 @@ static struct cmdlog *open_intercepted(struct disk_sim *sim, unsigned spares_max
     intercepted = *original;
     intercepted.write = intercepted_write;
     intercepted.rename = intercepted_rename;
+    intercepted.sync = intercepted_sync;
+    intercepted.open = intercepted_open;
+    intercepted.close = intercepted_close;
+    open_files = 0;
     disk->functions = &intercepted;
     assert_int_equal(cmdlog_file_open(disk, &opening, &intercepted_log, &reason), 0);
     return intercepted_log;
@@ -363,6 +388,54 @@ static void test_spares_never_exceed_maximum(void **state)
     assert_int_equal(count_spares(sim), KEPT);
     append_all(log, 61, 80, mixed);
     cmdlog_close(log);
+    disk_sim_free(sim);
+}
+
+enum { FULL_BYTES = SEGMENT - SEGMENT_HEADER_BYTES - RECORD_HEADER_BYTES }; /* fill a segment exactly */
+
+static void append_full(struct cmdlog *log)
+{
+    struct cmdlog_head head;
+    cmdlog_head(log, &head);
+    append(log, (unsigned)head.appended + 1, FULL_BYTES);
+}
+
+static size_t full(unsigned number)
+{
+    (void)number;
+    return FULL_BYTES;
+}
+
+/*
+ * Segments that become full exactly, synced after it, during the sync of the one before, or two at
+ * once: at most the last one's file and that of `durable` stay open.
+ */
+static void test_full_segments_are_closed(void **state)
+{
+    enum { SEGMENTS = 60 };
+    struct disk_sim *sim = disk_sim_new(13);
+    struct cmdlog *log = open_intercepted(sim, 2);
+    struct cmdlog_head head;
+    (void)state;
+    int before = open_files;
+    do {
+        append_full(log);
+        cmdlog_head(log, &head);
+        if (head.appended % 5 == 0)
+            append_full(log);
+        before_sync = head.appended % 3 == 0 ? append_full : NULL;
+        cmdlog_head(log, &head);
+        assert_int_equal(cmdlog_sync(log, head.appended), 0);
+        assert_null(before_sync);
+        cmdlog_head(log, &head);
+        assert_int_equal(cmdlog_sync(log, head.appended), 0);
+        assert_in_range(open_files, 0, before);
+    } while (head.appended < SEGMENTS);
+    expect(log, 1, (unsigned)head.appended, full);
+    put_checkpoint(log, head.appended, "here");
+    assert_int_equal(cmdlog_trim(log, head.appended), 0);
+    cmdlog_close(log);
+    assert_int_equal(open_files, 0);
     disk_sim_free(sim);
 }
 
@@ -924,6 +997,7 @@ int main(void)
         cmocka_unit_test(test_lineage_identifies_history),
         cmocka_unit_test(test_shrink_leaves_reserved_spares),
         cmocka_unit_test(test_spares_never_exceed_maximum),
+        cmocka_unit_test(test_full_segments_are_closed),
         cmocka_unit_test(test_failed_sync_is_repaired_by_reopen),
         cmocka_unit_test(test_truncated_entries_never_reappear),
         cmocka_unit_test(test_preallocate_creates_spares),

@@ -597,6 +597,62 @@ static void test_pause_holds_no_applied_command(void **state)
     close_box(&box);
 }
 
+/*
+ * A caller's thread makes no checkpoints: when one is due its command is left to a worker, which begins
+ * it. Otherwise the store's memory would grow until an idle worker looks, once a second.
+ */
+static void test_lone_caller_makes_checkpoints_due(void **state)
+{
+    enum { CHECKPOINT_BYTES = 64 << 10, WRITES = 1000, BYTES = 8 << 10, MOST = 32 * CHECKPOINT_BYTES };
+    struct group_box box;
+    (void)state;
+    open_box(&box);
+    pthread_mutex_lock(&box.journal->core_lock);
+    box.journal->checkpoint_bytes = CHECKPOINT_BYTES;
+    cmdlog_position before = box.journal->checkpoint;
+    pthread_mutex_unlock(&box.journal->core_lock);
+    for (unsigned i = 0; i < WRITES; i++) {
+        struct command *command = write_command("1");
+        command->write.items->source = arena_printf(&command->arena, "{\"v\":1%*s}", BYTES, "");
+        submit(&box, command, true);
+        await(&seen.done, i + 1);
+        assert_in_range(store_uncheckpointed_bytes(box.store), 0, MOST);
+    }
+    pthread_mutex_lock(&box.journal->core_lock);
+    assert_true(box.journal->checkpoint > before);
+    pthread_mutex_unlock(&box.journal->core_lock);
+    close_box(&box);
+}
+
+/* While a checkpoint is not durable and the memory is at its limit, a caller's thread applies nothing. */
+static void test_lone_caller_stalls_at_limit_of_memory(void **state)
+{
+    struct group_box box;
+    (void)state;
+    open_box(&box);
+    struct journal *journal = box.journal;
+    submit(&box, write_command("1"), true);
+    await(&seen.done, 1);
+    pthread_mutex_lock(&journal->core_lock);
+    pthread_mutex_lock(&seen.lock);
+    seen.checkpointing = true;
+    pthread_mutex_unlock(&seen.lock);
+    journal->checkpointing = true;
+    journal->checkpoint_bytes = 1;
+    pthread_mutex_unlock(&journal->core_lock);
+    uint64_t request = submit(&box, write_command("2"), true);
+    pthread_mutex_lock(&journal->core_lock);
+    assert_true(journal__is_paused(journal));
+    pthread_mutex_lock(&seen.lock);
+    assert_false(has_step(request));
+    assert_int_equal(seen.done, 1);
+    seen.checkpointing = false;
+    pthread_mutex_unlock(&seen.lock);
+    pthread_mutex_unlock(&journal->core_lock);
+    await(&seen.done, 2);
+    close_box(&box);
+}
+
 /* A release needs little space: it is executed although a write of its entry finds none. */
 static void test_full_log_refuses_large_commands_only(void **state)
 {
@@ -642,6 +698,8 @@ int main(void)
         cmocka_unit_test(test_no_group_waits_for_tick),
         cmocka_unit_test(test_caller_is_not_ahead_of_due_tick),
         cmocka_unit_test(test_pause_holds_no_applied_command),
+        cmocka_unit_test(test_lone_caller_makes_checkpoints_due),
+        cmocka_unit_test(test_lone_caller_stalls_at_limit_of_memory),
         cmocka_unit_test(test_full_log_refuses_large_commands_only),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

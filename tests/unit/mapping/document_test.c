@@ -536,6 +536,45 @@ static void test_document_lock_path_is_first_path(void **state)
     arena_deinit(&arena);
 }
 
+/* A document of `count` new fields, each an object with `inner`, or 1, before one that cannot be parsed. */
+static struct slice many_fields(struct arena *arena, size_t count, const char *inner)
+{
+    struct buf text = BUF_INIT(BUF_UNLIMITED);
+    buf_byte(&text, '{');
+    for (size_t i = 0; i < count; i++)
+        buf_printf(&text, "\"new%zu%s,", i, inner);
+    buf_lit(&text, "\"n\":\"x\"}");
+    struct slice copy = arena_copy(arena, buf_as_slice(&text));
+    buf_deinit(&text);
+    return copy;
+}
+
+/* The work of a document's new fields is bounded by the limit of the mapping, not by the document's length. */
+static void test_fields_beyond_the_limit_are_not_added(void **state)
+{
+    (void)state;
+    static const char *const forms[] = {"\":1", ".a\":1", "\":{}", "\":{\"a\":1}"};
+    struct arena arena = ARENA_INIT;
+    struct mapping *mapping = make_mapping(&arena, NULL, "t", all_types, DIALECT_5);
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        for (int counted = 0; counted < 2; counted++) {
+            struct document document = {0};
+            struct problem problem = {0};
+            enum document_dates dates = DOCUMENT_DATES_STRICT | (counted ? DOCUMENT_FIELDS_COUNTED : 0);
+            int r = document_parse(mapping, mapping_type(mapping, SLICE_LIT("t")), SLICE_LIT("1"),
+                                   many_fields(&arena, MAPPING_TOTAL_FIELDS_MAX + 1, forms[i]), DIALECT_7, dates,
+                                   &arena, &document, &problem);
+            assert_int_equal(r, DOCUMENT_REFUSED);
+            /* Not counted: all are added before the last one is refused. */
+            assert_int_equal(problem.type, counted ? PROBLEM_ILLEGAL_ARGUMENT : PROBLEM_MAPPER_PARSING);
+            if (counted)
+                assert_slice_equal(problem.reason, "Limit of total fields [1000] has been exceeded");
+        }
+    }
+    mapping_unref(mapping);
+    arena_deinit(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -544,6 +583,7 @@ int main(void)
         cmocka_unit_test(test_dynamic_template_determines_mapping),
         cmocka_unit_test(test_document_values_are_extracted),
         cmocka_unit_test(test_document_lock_path_is_first_path),
+        cmocka_unit_test(test_fields_beyond_the_limit_are_not_added),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
