@@ -747,7 +747,7 @@ static int send_in_halves(struct target *target, const struct portion *portion, 
             *done = false;
             r = refuse_action(target, portion, yyjson_mut_arr_get_first(actions), status);
         } else {
-            yyjson_mut_arr_foreach (actions, i, count, action)
+            yyjson_mut_arr_foreach(actions, i, count, action)
                 yyjson_mut_arr_append(halves[i >= size / 2], yyjson_mut_val_mut_copy(doc, action));
             r = send_in_halves(target, portion, halves[0], done);
             r = r == 0 ? send_in_halves(target, portion, halves[1], done) : r;
