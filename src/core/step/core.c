@@ -315,8 +315,10 @@ uint64_t core_chain(const struct core *core)
 void core_begin_chain(struct core *core, uint64_t chain)
 {
     REQUIRE(MAGIC_VALID(core, CORE_MAGIC) && !core->open);
-    if (!core->chained)
+    if (!core->chained) {
+        store_batch_clear(core->batch); /* it has the last unit's changes, as after core_convert() */
         store_batch_track_digest(core->batch);
+    }
     core->chain = chain;
     core->chained = true;
 }

@@ -70,9 +70,11 @@ static void open_old(struct core_fixture *box)
     box->now = core_last_ts(box->core);
 }
 
+/* As a start does it: the chain begins after the conversion. */
 static void convert(struct core_fixture *box)
 {
     assert_int_equal(core_convert(box->core), 0);
+    core_begin_chain(box->core, 1);
     box->now = core_last_ts(box->core);
 }
 
