@@ -203,8 +203,8 @@ static void test_lock_list_reports_locks_once_when_the_table_shrinks(void **stat
     lock_documents(&box, "old", DOCUMENTS, &arena);
     struct lock_target *targets = arena_alloc(&arena, MANY * sizeof *targets);
     for (size_t i = 0; i < MANY; i++)
-        targets[i] = (struct lock_target){
-            .mode = LOCK_X, .index = SLICE_LIT("other"), .id = arena_printf(&arena, "many%zu", i)};
+        targets[i] =
+            (struct lock_target){.mode = LOCK_X, .index = SLICE_LIT("other"), .id = arena_printf(&arena, "many%zu", i)};
     lock(&box, "many", targets, MANY);
     const struct lock_table *locks = &box.core->owners->locks;
     size_t before = locks->bucket_count;
