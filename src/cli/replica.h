@@ -290,6 +290,11 @@ void untaken_forget(struct untaken *untaken, const char *source);
  */
 void untaken_add(struct untaken *untaken, const char *source, const char *index, const char *alias, bool named,
                  bool listed, const char *reason);
+/*
+ * Makes an alias due, of whichever index, since one that may be why it was refused has no alias of
+ * that name any more: the write index of an alias, for example.
+ */
+void untaken_make_due(struct untaken *untaken, const char *alias);
 /* Whether an alias was refused, since an index of the target has its name. */
 bool untaken_has_name(const struct untaken *untaken, const char *source, const char *index, const char *alias);
 /* Whether the last untaken_find_due() has found an alias. */

@@ -6,7 +6,8 @@
  * - An index of the target has the name: when the list of its indices no longer has it. If the
  *   target refuses the name then, the list lacks an index, and time decides from then on.
  * - Another reason: at the end of the present round, since it may be an index that was not updated
- *   yet (two indices cannot both be the write index of an alias); then at growing intervals.
+ *   yet (two indices cannot both be the write index of an alias); when another index that has the
+ *   alias is dropped; then at growing intervals.
  */
 #include <string.h>
 
@@ -183,6 +184,23 @@ void untaken_add(struct untaken *untaken, const char *source, const char *index,
     replica_print("the index %s is without its alias %s: %s", escape_terminal(index), escape_terminal(alias), reason);
     mem_free(known->reason);
     known->reason = copy_string(reason);
+}
+
+void untaken_make_due(struct untaken *untaken, const char *name)
+{
+    size_t at = 0;
+    struct slice key;
+    void *index, *value;
+    while (map_next(&untaken->indices, &at, &key, &index)) {
+        size_t alias_at = 0;
+        while (map_next(&((struct untaken_index *)index)->aliases, &alias_at, &key, &value)) {
+            struct untaken_alias *alias = value;
+            if (alias->named || strcmp(alias->alias, name) != 0)
+                continue;
+            alias->tries = 0;
+            untaken->unsettled = true;
+        }
+    }
 }
 
 bool untaken_has_name(const struct untaken *untaken, const char *source, const char *index, const char *alias)

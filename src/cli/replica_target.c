@@ -357,8 +357,9 @@ struct portion {
  * Members of a mapping's _meta: the uuid of the source's index, which distinguishes it from a later
  * one of the same name, and its name; the name of the copy that the index belongs to; the name of
  * the target's index, since a clone or a restored snapshot under another name has the same _meta;
- * the names of the aliases that the copy has added, which alone it removes; and, until the index is
- * complete, a mark (replica.h, invariant 9).
+ * the names of the aliases that the copy has added, which alone it removes; until the index is
+ * complete, a mark (replica.h, invariant 9); and a mark that the copy has closed it, since it opens
+ * no index that an operator has closed.
  */
 #define META_INDEX "tidelock_index"
 #define META_OF "tidelock_of"
@@ -366,6 +367,7 @@ struct portion {
 #define META_NAME "tidelock_name"
 #define META_ALIASES "tidelock_aliases"
 #define META_PART "tidelock_part"
+#define META_CLOSED "tidelock_closed"
 /*
  * These members alone, with types or without: the mappings of a target may be larger than an
  * answer.
@@ -386,6 +388,8 @@ static yyjson_mut_val *aliases_of(const struct target *target, yyjson_mut_doc *d
         tl_cleanup(buf_deinit) struct buf name = BUF_INIT(BUF_UNLIMITED);
         yyjson_mut_val *alias = yyjson_val_mut_copy(doc, value);
         buf_printf(&name, "%s%s", target->options->prefix, yyjson_get_str(key));
+        if (target->major < 6) /* has no write indices, and refuses the word */
+            (void)yyjson_mut_obj_remove_key(alias, "is_write_index");
         if (target->options->tombstones)
             tombstone_filter(doc, alias);
         yyjson_mut_obj_add(to, yyjson_mut_strncpy(doc, name.data, name.len), alias);
@@ -419,6 +423,7 @@ static yyjson_mut_val *meta_of(const struct target *target, yyjson_mut_doc *doc,
     yyjson_mut_obj_remove_key(meta, META_NAME);
     yyjson_mut_obj_remove_key(meta, META_ALIASES);
     yyjson_mut_obj_remove_key(meta, META_PART);
+    yyjson_mut_obj_remove_key(meta, META_CLOSED);
     yyjson_mut_obj_add_strcpy(doc, meta, META_INDEX, uuid_of(portion->definition));
     yyjson_mut_obj_add_strcpy(doc, meta, META_OF, portion->index);
     yyjson_mut_obj_add_strcpy(doc, meta, META_COPY, target->options->name);
@@ -448,6 +453,7 @@ struct found {
     bool there;
     bool alias; /* the name is an alias, of this index */
     bool part;
+    bool closed;      /* by the copy, or it was about to */
     bool ours;        /* the copy of this name has made it, under this name */
     const char *copy; /* the copy that has made it, in the target's last answer; NULL: none */
     const char *of;   /* the source's index, there too; NULL: an older build has made it */
@@ -473,6 +479,7 @@ static void read_meta(const struct target *target, const char *name, yyjson_val 
     if (uuid != NULL && found->uuid[0] == '\0')
         snprintf(found->uuid, sizeof found->uuid, "%s", uuid);
     found->part = found->part || yyjson_get_bool(yyjson_obj_get(meta, META_PART));
+    found->closed = found->closed || yyjson_get_bool(yyjson_obj_get(meta, META_CLOSED));
     found->ours = found->ours || (yyjson_equals_str(yyjson_obj_get(meta, META_COPY), target->options->name) &&
                                   yyjson_equals_str(yyjson_obj_get(meta, META_NAME), name));
 }
@@ -729,8 +736,7 @@ static int refuse_action(struct target *target, const struct portion *portion, y
  */
 static int send_in_halves(struct target *target, const struct portion *portion, yyjson_mut_val *actions, bool *done)
 {
-    size_t i, count, size = yyjson_mut_arr_size(actions);
-    yyjson_mut_val *action;
+    size_t i = 0, size = yyjson_mut_arr_size(actions);
     long status;
     if (size == 0)
         return 0;
@@ -747,7 +753,8 @@ static int send_in_halves(struct target *target, const struct portion *portion, 
             *done = false;
             r = refuse_action(target, portion, yyjson_mut_arr_get_first(actions), status);
         } else {
-            yyjson_mut_arr_foreach(actions, i, count, action)
+            yyjson_mut_arr_iter each = yyjson_mut_arr_iter_with(actions);
+            for (yyjson_mut_val *action; (action = yyjson_mut_arr_iter_next(&each)) != NULL; i++)
                 yyjson_mut_arr_append(halves[i >= size / 2], yyjson_mut_val_mut_copy(doc, action));
             r = send_in_halves(target, portion, halves[0], done);
             r = r == 0 ? send_in_halves(target, portion, halves[1], done) : r;
@@ -875,8 +882,9 @@ static int update_mapping(struct target *target, const struct portion *portion, 
 
 /*
  * Appends the changes of aliases that make those of the copy equal to the source's: it removes only
- * aliases among `added`, which the copy has added. `wanted`: the source's. *ret_names: those that
- * the copy has added until the changes are made.
+ * aliases among `added`, which the copy has added. `wanted`: the source's, of which those that the
+ * target has already are removed. *ret_names: those that the copy has added until the changes are
+ * made.
  */
 static int plan_aliases(struct target *target, const struct portion *portion, yyjson_mut_val *added,
                         yyjson_mut_val *wanted, yyjson_mut_doc *doc, yyjson_mut_val *actions,
@@ -892,7 +900,10 @@ static int plan_aliases(struct target *target, const struct portion *portion, yy
     *ret_names = alias_names_of(target, doc, portion);
     json_obj_foreach (yyjson_obj_get(only_of(&target->client), "aliases"), i, count, key, value) {
         const char *name = yyjson_get_str(key);
-        if (yyjson_mut_obj_get(wanted, name) != NULL || !has_text(added, name))
+        yyjson_mut_val *terms = yyjson_mut_obj_get(wanted, name);
+        if (terms != NULL && yyjson_mut_equals(terms, yyjson_val_mut_copy(doc, value)))
+            (void)yyjson_mut_obj_remove_key(wanted, name);
+        if (terms != NULL || !has_text(added, name))
             continue;
         add_action(doc, actions, "remove", portion->name, yyjson_mut_strcpy(doc, name), yyjson_mut_obj(doc));
         yyjson_mut_arr_add_strcpy(doc, *ret_names, name);
@@ -1156,6 +1167,22 @@ static int check_portion(struct target *target, const struct portion *portion, e
     return find_portion(target, portion, false, &found);
 }
 
+/*
+ * Opens an index that this copy has closed when the source had it no more: it is there again after a
+ * restore of the source, for example. Changes since then are found by copying all of it.
+ * *ret_found: its state after that.
+ */
+static int open_index(struct target *target, const char *name, struct found *ret_found)
+{
+    tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
+    index_path(name, "/_open", &path);
+    long status = target_ask(target, "POST", path.data, SLICE_NONE);
+    if (status != 200)
+        return complain_of_target(target, "cannot open", name, status);
+    replica_print("the index is in the source again; %s is opened", escape_terminal(name));
+    return find_index(target, name, ret_found);
+}
+
 static int put_portion(struct target *target, const struct portion *portion, enum target_had *had)
 {
     struct found found;
@@ -1172,7 +1199,11 @@ static int put_portion(struct target *target, const struct portion *portion, enu
         *had = *had > TARGET_MADE ? *had : TARGET_MADE;
         return make_index(target, portion);
     }
-    bool part = found.part || is_unmarked(&found);
+    bool part = found.part || found.closed || is_unmarked(&found);
+    if (found.closed)
+        r = open_index(target, portion->name, &found);
+    if (r != 0)
+        return r;
     if (part)
         *had = TARGET_PART;
     return update_index(target, portion, &found, part);
@@ -1290,14 +1321,58 @@ static int remove_aliases(struct target *target, const char *name, yyjson_val *a
     return r;
 }
 
+/* Marks an index that is about to be closed. `mappings`: with types, or the only one; copied. */
+static int mark_closed(struct target *target, const char *name, yyjson_val *mappings)
+{
+    yyjson_mut_doc *copied = yyjson_mut_doc_new(NULL);
+    yyjson_mut_val *all = yyjson_mut_obj(copied), *key;
+    size_t i, count;
+    yyjson_val *type, *mapping;
+    if (target->major >= 7)
+        yyjson_mut_obj_add(all, yyjson_mut_str(copied, "_doc"), yyjson_val_mut_copy(copied, mappings));
+    json_obj_foreach (target->major >= 7 ? NULL : mappings, i, count, type, mapping)
+        yyjson_mut_obj_add(all, yyjson_val_mut_copy(copied, type), yyjson_val_mut_copy(copied, mapping));
+    int r = 0;
+    yyjson_mut_obj_iter members = yyjson_mut_obj_iter_with(all);
+    while (r == 0 && (key = yyjson_mut_obj_iter_next(&members)) != NULL) {
+        yyjson_mut_val *meta = yyjson_mut_obj_get(yyjson_mut_obj_iter_get_val(key), "_meta");
+        yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
+        yyjson_mut_val *root = yyjson_mut_obj(doc),
+                       *marked = meta == NULL ? yyjson_mut_obj(doc) : yyjson_mut_val_mut_copy(doc, meta);
+        yyjson_mut_doc_set_root(doc, root);
+        yyjson_mut_obj_add_bool(doc, marked, META_CLOSED, true);
+        yyjson_mut_obj_add_val(doc, root, "_meta", marked);
+        r = put_mapping(target, &(struct portion){.name = name}, yyjson_mut_get_str(key), doc);
+    }
+    yyjson_mut_doc_free(copied);
+    return r;
+}
+
+/* Prepares an index, which was `found`, to be closed. The target's last answer has its mapping. */
+static int prepare_close(struct target *target, const char *name, const struct found *found)
+{
+    yyjson_doc *answer = tl_steal(target->client.json);
+    yyjson_val *root = yyjson_doc_get_root(answer);
+    yyjson_val *index = json_value_of(json_first_of(root, yyjson_obj_size(root)));
+    int r = found->closed ? 0 : mark_closed(target, name, yyjson_obj_get(index, "mappings"));
+    r = r == 0 ? remove_aliases(target, name, found->aliases) : r;
+    yyjson_doc_free(answer);
+    return r;
+}
+
 int target_drop_index(struct target *target, const char *name)
 {
     struct found found;
     bool deletes = target->options->delete_indices;
+    size_t i, count;
+    yyjson_val *alias;
     (void)map_remove(&target->listed.copies, slice_from(name));
     int r = find_index(target, name, &found);
+    json_arr_foreach (r == 0 && found.ours ? found.aliases : NULL, i, count, alias)
+        if (yyjson_is_str(alias))
+            untaken_make_due(&target->untaken, yyjson_get_str(alias));
     if (r == 0 && found.ours && !deletes)
-        r = remove_aliases(target, name, found.aliases);
+        r = prepare_close(target, name, &found);
     if (r != 0 || !found.ours)
         return r;
     tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);

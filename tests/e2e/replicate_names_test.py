@@ -239,17 +239,24 @@ class Names(Switches):
         self.assertLessEqual(sum(path.startswith("/_mapping?") for path in asked), 1)
 
     def test_one_bad_alias_among_many(self):
-        """Costs few requests, and the others are added."""
+        """Costs few requests, and the others are added; a later update sends no alias that the target has."""
         self.target.unknown_queries.add("prefix")
         self.addCleanup(self.target.unknown_queries.discard, "prefix")
         self.source.must("PUT", "/fs", {"aliases": {"a%d" % i: {"filter": {"prefix": {"t": "a"}}} if i == 40 else {} for i in range(64)}})
         for begin in (lambda: None, lambda: self.source.must("POST", "/_aliases", {"actions": [{"add": {"index": "fs", "alias": "more"}}]})):
             begin()
-            asked = []
-            self.meddler.judge = lambda method, path, body, asked=asked: asked.append(path) or "pass"
+            asked, sent = [], set()
+
+            def judge(method, path, body, asked=asked, sent=sent):
+                asked.append(path)
+                if path == "/_aliases":
+                    sent.update(action["add"]["alias"] for action in json.loads(body)["actions"])
+                return "pass"
+            self.meddler.judge = judge
             self.assertEqual(self.once(to=self.meddler.url).count("is without its alias"), 1)
             self.assertEqual(self.aliases()["fs"], set(self.source.must("GET", "/fs/_alias")["fs"]["aliases"]) - {"a40"})
             self.assertLess(asked.count("/_aliases"), 64 // 2)
+        self.assertEqual(sent, {"a40", "more"})
 
     def test_write_index_moves(self):
         """The target lets an alias have one write index, and its old one is updated after the new one, which has an earlier name: the copy makes the change in the end, and reports nothing."""
@@ -265,6 +272,18 @@ class Names(Switches):
                     self.cut_feed()
                 self.assertNotIn("is without its alias", self.once())
                 self.assertEqual([self.target.indices[index].aliases["logs"]["is_write_index"] for index in (new, old)], [True, False])
+
+    def test_write_index_is_deleted(self):
+        """The old write index of an alias is deleted, by which the new one can be it: at once, though it was refused before the copy has seen the deletion."""
+        for options in ((), ("--delete-indices",)):
+            self.set_up_again()
+            for index in ("a", "b"):
+                self.source.must("PUT", "/" + index, {"aliases": {"logs": {"is_write_index": index == "a"}}})
+            self.once(*options)
+            self.source.must("POST", "/_aliases", {"actions": [{"add": {"index": "a", "alias": "logs", "is_write_index": False}}, {"add": {"index": "b", "alias": "logs", "is_write_index": True}}]})
+            self.source.must("DELETE", "/a")
+            self.once(*options)
+            self.assertTrue(self.target.indices["b"].aliases["logs"]["is_write_index"])
 
     def test_name_of_an_unlisted_index(self):
         """The list of the target's indices does not show one that has the alias's name: the alias is not tried at each look."""

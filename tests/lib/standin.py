@@ -287,6 +287,9 @@ class Standin:
         return 200, {index.name: {"aliases": index.aliases, "mappings": index.mappings, "settings": {"index": index.settings}}}
 
     def part(self, method, index, action, body):
+        if action == "_open":
+            index.closed = False
+            return 200, {"acknowledged": True, "shards_acknowledged": True}
         if action == "_close":
             index.closed = True
             return 200, {"acknowledged": True, "shards_acknowledged": True, "indices": {index.name: {"closed": True}}}
