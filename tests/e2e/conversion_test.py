@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A data directory of format 1 or 2 is converted at the start, with what it holds, also if the server is killed at any point of it.
+"""A data directory of format 1 or 2 is converted at the start, with its content, also if the server is killed at any point of it.
 
 Method: a preloaded library (kill_shim.c) ends the server as kill -9 does before its k-th change of a file in the directory, for k = 1, 2, 3 and so on, until
 a server converts the directory and ends in good order. After each kill the next start must have what a conversion without a kill has: indices, documents with
@@ -22,7 +22,7 @@ SHIM = os.path.join(BUILD, "tests", "e2e", "kill_shim.so")
 FORMAT2 = os.path.join(ROOT, "tests", "unit", "store", "format2")
 LONG = os.environ.get("TIDELOCK_TEST_LONG")
 # Of the points at which a conversion is killed: without TIDELOCK_TEST_LONG so many, spread over all.
-SOME = 6
+SOME = 3
 
 
 def documents_of(server, index):
@@ -46,6 +46,7 @@ class Conversion(unittest.TestCase):
         self.folder = tempfile.mkdtemp(prefix="tidelock-conversion-")
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
         self.data = os.path.join(self.folder, "data")
+        self.count = os.path.join(self.folder, "count")
 
     def make_directory(self, number):
         """Makes a directory of an older format."""
@@ -72,6 +73,7 @@ class Conversion(unittest.TestCase):
     def run_until_killed(self, at):
         """Starts a server that is killed at its change number `at`, and ends it in good order once it answers. Returns: whether it was killed."""
         environment = dict(os.environ, LD_PRELOAD=SHIM, TIDELOCK_TEST_KILL_FOLDER=self.data, TIDELOCK_TEST_KILL_AT=str(at),
+                           TIDELOCK_TEST_KILL_COUNT=self.count,
                            ASAN_OPTIONS="verify_asan_link_order=0:" + os.environ.get("ASAN_OPTIONS", ""))
         with open(os.path.join(self.folder, "log"), "w+", encoding="utf-8") as log:
             process = subprocess.Popen([PROGRAM, "serve", "--data", self.data, "--listen", "127.0.0.1:0"],
@@ -96,17 +98,10 @@ class Conversion(unittest.TestCase):
 
     def count_changes(self, number):
         """Returns: how many changes of files a conversion, and an end in good order, make."""
-        low, high = 1, 2
-        while self.kill_only(number, high):
-            low, high = high, 2 * high
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if self.kill_only(number, middle) else (low, middle)
-        return low
-
-    def kill_only(self, number, at):
         self.make_directory(number)
-        return self.run_until_killed(at)
+        self.assertFalse(self.run_until_killed(0))
+        with open(self.count, encoding="ascii") as file:
+            return int(file.read())
 
     def kill_everywhere(self, number):
         self.make_directory(number)
@@ -115,7 +110,8 @@ class Conversion(unittest.TestCase):
         self.assertEqual((len(expected["documents"]), len(expected["sessions"]), len(expected["locks"]["locks"])), (1, 1, 2), expected)
         if not LONG:
             count = self.count_changes(number)
-            for at in range(count, 0, -max(1, count // SOME)):
+            for part in range(SOME):
+                at = max(1, count * (2 * part + 1) // (2 * SOME))
                 self.assertTrue(self.kill_at(number, at, expected), at)
             return
         at = 1

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Ends a program at a chosen change of files: preloaded (LD_PRELOAD), it counts the calls that change files of the folder TIDELOCK_TEST_KILL_FOLDER, and ends the
- * process as kill -9 does before the one with the number TIDELOCK_TEST_KILL_AT, counted from 1. What was written before stays, as the kernel keeps it.
+ * process as kill -9 does before the one with the number TIDELOCK_TEST_KILL_AT, counted from 1. Bytes written before stay, as the kernel keeps them.
+ *
+ * At an end in good order it writes the number of calls into the file TIDELOCK_TEST_KILL_COUNT.
  *
  * Counted are: a file created, cut, extended, written, synced, renamed, linked or removed, and a folder made. RocksDB's log of messages is left out, since it is
  * never read. The kernel is asked by system call, so that the interceptors of sanitizers are bypassed.
@@ -38,6 +40,16 @@ static void count(void)
     const char *at = getenv("TIDELOCK_TEST_KILL_AT");
     if (at != NULL && atomic_fetch_add(&calls, 1) + 1 == atol(at))
         (void)syscall(SYS_kill, getpid(), SIGKILL);
+}
+
+__attribute__((destructor)) static void write_count(void)
+{
+    const char *name = getenv("TIDELOCK_TEST_KILL_COUNT");
+    FILE *file = name == NULL ? NULL : fopen(name, "w");
+    if (file == NULL)
+        return;
+    (void)fprintf(file, "%ld\n", atomic_load(&calls));
+    (void)fclose(file);
 }
 
 static void count_path(const char *path)
