@@ -470,7 +470,7 @@ static int reply_later(struct request *request, struct bulk_request *bulk, struc
     return request_work_short(request, reply_returned);
 }
 
-/* Whether a reply takes a while. What is attached to a command is freed with it, and lies in its arena. */
+/* Whether a reply takes a while. Attachments of a command are freed with it, and are stored in its arena. */
 static bool replies_later(const struct bulk_request *bulk, const struct command *command)
 {
     return command->release_attached == NULL &&

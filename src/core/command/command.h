@@ -213,7 +213,7 @@ struct write_command {
     size_t postponed_count;
     /* Out: steps of its scripts, including runs that compute documents' paths */
     uint64_t script_steps;
-    /* In the core: bytes of the results of the items that ran (write_result_bytes()). Not saved: it follows from them */
+    /* In the core: bytes of the results of items that ran (write_result_bytes()). Not saved: it follows from them */
     size_t result_bytes;
 };
 
