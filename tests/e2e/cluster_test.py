@@ -186,14 +186,19 @@ class Creation(Hosts):
 
     def test_copy_of_checkpoint_ends_by_a_signal(self):
         """The other host does not send a file: its checkpoint is deleted there, too."""
-        first, continues = self.not_started("a"), threading.Event()
+        first, asked, continues = self.not_started("a"), threading.Event(), threading.Event()
         self.addCleanup(continues.set)
-        with Proxy(first.port_wanted, lambda data: b"?file=" in data and continues.wait()) as proxy:
+
+        def hold(data):
+            if b"?file=" in data:
+                asked.set()
+                continues.wait()
+        with Proxy(first.port_wanted, hold) as proxy:
             first.options += ["--advertise", "127.0.0.1:%d" % proxy.port]
             first.start()
             second, copies = self.not_started("b"), os.path.join(first.data, "copies")
             self.must(first, "PUT", "/w/_doc/1", {"v": 1})
-            self.assert_ends_by_signal(second, lambda: os.path.exists(os.path.join(second.data, "incoming", "rocks")))
+            self.assert_ends_by_signal(second, asked.is_set)
             self.assertEqual(os.listdir(copies), [])
             continues.set()
 
