@@ -22,17 +22,6 @@ static int replay_failed(const char *what, int code, char *reason)
 }
 
 /*
- * Closes the replayed directory. Requests that wait in its core have no client: their commands are
- * freed.
- */
-static void close_replayed(struct durable *replayed)
-{
-    if (replayed->core != NULL)
-        recover_close_core(tl_steal(replayed->core));
-    durable_close(replayed);
-}
-
-/*
  * Prints what may explain a difference. `from_first`: the log was applied from its first entry.
  * Returns: 1.
  */
@@ -121,7 +110,7 @@ int replayed_compare(const char *data, const struct durable *durable, const stru
     int status = r != 0 ? replay_failed("replayed", r, reason) : compare_states(durable, &replayed, from_first);
     if (status == 0)
         print_equal(&replayed, made.entries, from_first);
-    close_replayed(&replayed);
+    durable_close(&replayed);
     relog_remove(directory.data);
     return status;
 }
