@@ -372,6 +372,20 @@ class Replay(Case):
             sound(server.data, "--replay", backup, "--log", self.archive)
             sound(server.data, "--replay-all", "--log", self.archive)
 
+    def test_store_without_checkpoint(self):
+        """All of it is in the log, so there is nothing to compare with a replay; that is no difference."""
+        with self.server() as server:
+            server.must("PUT", "/a/_doc/1", {"n": 1})
+            server.kill()
+            status, told = self.check(server.data, "--replay-all")
+            self.assertEqual(status, 1)
+            self.assertIn("nothing was compared: the store has no checkpoint yet", told)
+            self.assertNotIn("differ", told)
+            server.start()
+            server.stop()
+            status, told = self.check(server.data, "--replay-all")
+            self.assertEqual(status, 0, told)
+
     def test_directory_that_is_no_backup(self):
         """The error names the directory that was given, not a copy of it, and nothing is left."""
         with self.server() as server:
