@@ -534,7 +534,7 @@ static int sync_last(struct cmdlog_file *log)
     return log->disk->functions->sync(log->disk, file);
 }
 
-/* `failed`, `end` and `appended` are changed by appends only, none of which runs beside a seal. */
+/* `failed`, `end` and `appended` are changed by appends only, none of which runs concurrently with a seal. */
 static int file_seal(struct cmdlog *base)
 {
     REQUIRE(!file_of(base)->read_only);

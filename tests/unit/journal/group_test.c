@@ -38,7 +38,7 @@ static struct {
     bool stopped;
     bool stop_after_close; /* `stopped` is set when a session was closed */
     bool checkpointing;    /* no checkpoint is durable */
-    bool busy;             /* who only tries to acquire core_lock finds it held */
+    bool busy;             /* a thread that only tries to acquire core_lock finds it held */
     size_t entry_max;      /* bytes for which the log has space; 0: any */
     unsigned refused;      /* completed commands for which it had none */
     unsigned waiting;      /* workers that are stopped */
