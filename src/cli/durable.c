@@ -150,7 +150,7 @@ int durable_open(const struct store_options *options, const struct core_limits *
 void durable_close(struct durable *durable)
 {
     if (durable->core != NULL)
-        core_close(durable->core);
+        recover_close_core(durable->core);
     if (durable->log != NULL)
         cmdlog_close(durable->log);
     archive_close(durable->archive);

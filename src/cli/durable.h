@@ -42,7 +42,7 @@ struct slice durable_boot(char bytes[DURABLE_BOOT_BYTES_MAX]);
  * again.
  */
 void durable_settle(struct slice directory);
-/* Closes all parts. Requires: no request waits in the core. */
+/* Closes all parts. Requests that wait in the core end: of a checkpoint or a log, which have no clients. */
 void durable_close(struct durable *durable);
 
 #endif

@@ -860,7 +860,7 @@ int member_open_log(const char *data, const struct cmdlog_etcd_options *options,
 void member_close(struct cluster_member *member)
 {
     if (member->core != NULL)
-        core_close(member->core);
+        recover_close_core(member->core);
     if (member->store != NULL)
         store_close(member->store);
     if (member->log != NULL)

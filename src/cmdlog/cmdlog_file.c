@@ -525,6 +525,16 @@ static void file_head(struct cmdlog *base, struct cmdlog_head *ret_head)
     pthread_mutex_unlock(&log->lock);
 }
 
+/* Syncs the last segment. A concurrent trim moves the list, but the last segment stays open. */
+static int sync_last(struct cmdlog_file *log)
+{
+    pthread_mutex_lock(&log->lock);
+    int file = log->segments[log->segment_count - 1].file;
+    pthread_mutex_unlock(&log->lock);
+    return log->disk->functions->sync(log->disk, file);
+}
+
+/* `failed`, `end` and `appended` are changed by appends only, none of which runs concurrently with a seal. */
 static int file_seal(struct cmdlog *base)
 {
     REQUIRE(!file_of(base)->read_only);
@@ -544,7 +554,7 @@ static int file_seal(struct cmdlog *base)
     if (r == 0)
         r = write_record(log, &record, &payload);
     if (r == 0)
-        r = log->disk->functions->sync(log->disk, log->segments[log->segment_count - 1].file);
+        r = sync_last(log);
     if (r == 0)
         r = log->disk->functions->sync_directory(log->disk);
     if (r < 0) {

@@ -386,6 +386,8 @@ static void keeper(void *context)
         journal__end_idle_query_txns(journal);
         maintain(journal);
         cluster__check_log_space(journal);
+        journal__presync_log(journal);
+        pthread_mutex_lock(&journal->core_lock); /* no other thread begins checkpoints */
         journal__advance_checkpoints(journal);
     }
 }

@@ -535,11 +535,7 @@ static struct cmdlog_checkpoint advance_checkpoint(struct journal *journal, bool
     return done;
 }
 
-/*
- * Syncs the log before a checkpoint is begun, so that the sync under core_lock has little left to
- * write.
- */
-static void presync_log(struct journal *journal)
+void journal__presync_log(struct journal *journal)
 {
     if (pthread_mutex_trylock(&journal->core_lock) != 0)
         return;
@@ -571,7 +567,7 @@ static void saver(void *context)
     struct journal *journal = context;
     while (await_saving(journal)) {
         usleep(STALL_US);
-        presync_log(journal);
+        journal__presync_log(journal);
         pthread_mutex_lock(&journal->core_lock);
         if (journal->saving && !cluster__is_unverified(journal) && save_ahead(journal))
             begin_checkpoint(journal);
@@ -601,10 +597,7 @@ void journal__end_saver(struct journal *journal)
 
 void journal__advance_checkpoints(struct journal *journal)
 {
-    REQUIRE(MAGIC_VALID(journal, JOURNAL_MAGIC));
-    presync_log(journal);
-    if (pthread_mutex_trylock(&journal->core_lock) != 0)
-        return;
+    REQUIRE(MAGIC_VALID(journal, JOURNAL_MAGIC) && journal__holds(&journal->core_lock));
     struct cmdlog_checkpoint done = advance_checkpoint(journal, false);
     bool lacks = lacks_space(journal);
     pthread_mutex_unlock(&journal->core_lock);

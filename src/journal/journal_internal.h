@@ -350,7 +350,15 @@ int journal__reach_checkpoint(struct journal *journal, cmdlog_position *ret_want
  * prevented that before. One that the log had no space for is reported again.
  */
 void journal__trim_again(struct journal *journal);
-/* Begins a checkpoint that is due, or writing ahead of it, and reports a durable one to the log. */
+/*
+ * Syncs the log before a checkpoint is begun, so that the sync under core_lock has little left to
+ * write. While core_lock is held it does nothing: without it that sync takes longer.
+ */
+void journal__presync_log(struct journal *journal);
+/*
+ * Begins a checkpoint that is due, or writing ahead of it, and reports a durable one to the log.
+ * Releases core_lock. Requires: core_lock.
+ */
 void journal__advance_checkpoints(struct journal *journal);
 /*
  * Begins the thread that continues to write ahead of checkpoints. Returns: whether it runs; its

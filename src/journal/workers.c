@@ -464,20 +464,23 @@ static void tick_after_group(struct journal *journal)
     finish_applied(journal, &group);
 }
 
-static void work_once(struct journal *journal)
+/* Applies a group. Returns: whether a checkpoint is due. */
+static bool work_once(struct journal *journal)
 {
     struct list group = LIST_INIT(group);
     uint64_t barrier_clock;
     lock_core(journal);
     if (journal__is_paused(journal)) {
         serve_paused(journal);
-        return;
+        return false;
     }
     apply_group(journal, &group);
     bool due = tick_is_due(journal, &barrier_clock);
+    bool checkpoint_is_due = journal__wants_worker(journal);
     finish_applied(journal, &group);
     if (due)
         tick_after_group(journal);
+    return checkpoint_is_due;
 }
 
 /*
@@ -495,6 +498,21 @@ static void maintain_after_group(struct journal *journal)
         journal__record_applied(journal);
     pthread_mutex_unlock(&journal->core_lock);
     journal__finish(journal, &group, wanted, SYNC_ALL);
+}
+
+/*
+ * Looks after checkpoints after a group. If none is due, and core_lock is held, a later group does it, or
+ * an idle worker within a second. One that is due waits for core_lock: each of two busy workers may find
+ * the other with it every time, and the store's memory would grow meanwhile.
+ */
+static void advance_checkpoints(struct journal *journal, bool is_due)
+{
+    journal__presync_log(journal);
+    if (is_due)
+        lock_core(journal);
+    else if (pthread_mutex_trylock(&journal->core_lock) != 0)
+        return;
+    journal__advance_checkpoints(journal);
 }
 
 void journal__start_input_barrier(struct journal *journal)
@@ -525,9 +543,9 @@ void journal__worker(void *context)
     while (await_work(journal)) {
         journal__start_input_barrier(journal);
         journal__end_idle_query_txns(journal);
-        work_once(journal);
+        bool checkpoint_is_due = work_once(journal);
         maintain_after_group(journal);
-        journal__advance_checkpoints(journal);
+        advance_checkpoints(journal, checkpoint_is_due);
     }
 }
 

@@ -7,6 +7,7 @@ import json
 import os
 import random
 import shutil
+import socket
 import subprocess
 import sys
 import tarfile
@@ -17,7 +18,7 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from server import PROGRAM, Server  # noqa: E402
 from small_disk import SmallDisk  # noqa: E402
-from waiting import until  # noqa: E402
+from waiting import Waiting, until  # noqa: E402
 
 LONG = bool(os.environ.get("TIDELOCK_TEST_LONG"))  # more timestamps
 
@@ -329,6 +330,61 @@ class Replay(Case):
             status, told = self.check(other, "--replay-all", "--log", self.archive, "--log", log)
             self.assertEqual((status, "differ" in told), (1, True), told)
             self.assertEqual(os.path.exists(server.data + ".replayed"), False)
+
+    def test_requests_that_wait_for_locks(self):
+        """A backup, a checkpoint and the log may have them: they are checked, replayed and restored as without any, and a start that fails says why."""
+        with self.server() as server:
+            server.must("PUT", "/a/_doc/1", {"n": 1})
+            holder, other = (server.must("POST", "/_session", {"ttl": "1h"})["session"] for _ in range(2))
+            server.must("POST", "/_lock", {"session": holder, "locks": [{"mode": "exclusive", "index": "a", "id": "1"}]})
+
+            def wait():
+                requests = [Waiting(server, "PUT", "/a/_doc/1?timeout=1h", {"n": 2}),
+                            Waiting(server, "POST", "/_lock", {"session": other, "wait": "1h", "locks": [{"mode": "shared", "index": "a", "id": "1"}]})]
+                until(lambda: len(server.must("GET", "/_lock")["locks"][0]["waiters"]) == len(requests), "all wait")
+                return requests
+
+            def sound(data, *words):
+                status, told = self.check(data, *words)
+                self.assertEqual(status, 0, told)
+
+            waiting, backup = wait(), self.path("backups", "b")
+            server.must("POST", "/_backup/b")
+            server.must("PUT", "/a/_doc/2", {"n": 2})
+            sound(backup)
+            server.kill()
+            self.assertEqual([(request.join(), request.status)[1] for request in waiting], [None, None])
+            sound(server.data)
+            self.restore("--from", backup, "--log", self.archive, "--log", os.path.join(server.data, "log"), "--data", self.path("restored"))
+            sound(self.path("restored"))
+            with Server(data=self.path("restored")) as restored:
+                self.assertEqual([hit["_source"] for hit in restored.must("GET", "/a/_search?sort=n")["hits"]["hits"]], [{"n": 1}, {"n": 2}])
+            with socket.create_server(("127.0.0.1", 0)) as taken:
+                done = subprocess.run([PROGRAM, "serve", "--data", server.data, "--listen", "127.0.0.1:%d" % taken.getsockname()[1]],
+                                      stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            self.assertIn("Address already in use", done.stdout)
+            self.assertEqual(done.returncode, 1, done.stdout)
+            server.start()
+            waiting = wait()
+            server.stop()
+            for request in waiting:
+                request.join()
+            sound(server.data, "--replay", backup, "--log", self.archive)
+            sound(server.data, "--replay-all", "--log", self.archive)
+
+    def test_store_without_checkpoint(self):
+        """All of it is in the log, so there is nothing to compare with a replay; that is no difference."""
+        with self.server() as server:
+            server.must("PUT", "/a/_doc/1", {"n": 1})
+            server.kill()
+            status, told = self.check(server.data, "--replay-all")
+            self.assertEqual(status, 1)
+            self.assertIn("nothing was compared: the store has no checkpoint yet", told)
+            self.assertNotIn("differ", told)
+            server.start()
+            server.stop()
+            status, told = self.check(server.data, "--replay-all")
+            self.assertEqual(status, 0, told)
 
     def test_directory_that_is_no_backup(self):
         """The error names the directory that was given, not a copy of it, and nothing is left."""

@@ -145,9 +145,63 @@ static void test_trim_and_shrink_run_concurrently_with_append(void **state)
     assert_int_equal(system(command), 0);
 }
 
+enum { SEALED_SEGMENTS = 40 };
+
+/* Trims one more segment each time, until only the last is left. */
+static void *trim_each(void *context)
+{
+    struct cmdlog_head head;
+    cmdlog_head(context, &head);
+    for (cmdlog_position before = head.oldest; before <= head.durable; before++)
+        if (cmdlog_trim(context, before) != 0)
+            return context;
+    return NULL;
+}
+
+/* A trim moves the list of segments while the last is sealed. */
+static void test_trim_runs_concurrently_with_seal(void **state)
+{
+    char directory[] = "/tmp/log_test.XXXXXX", command[64], buffer[LEN_MAX];
+    const struct cmdlog_file_options options = {.segment_bytes = 16 << 10};
+    struct cmdlog_disk *disk;
+    struct cmdlog *log;
+    struct cmdlog_head head;
+    char *reason;
+    pthread_t thread;
+    void *failed;
+    (void)state;
+    assert_non_null(mkdtemp(directory));
+    assert_int_equal(cmdlog_disk_open(directory, &disk), 0);
+    assert_int_equal(cmdlog_file_open(disk, &options, &log, &reason), 0);
+    for (unsigned i = 1; i <= SEALED_SEGMENTS * 3; i++) {
+        struct slice bytes = entry_of(7, buffer);
+        cmdlog_position position;
+        assert_int_equal(cmdlog_append(log, &bytes, 1, &position), 0);
+    }
+    cmdlog_head(log, &head);
+    assert_int_equal(cmdlog_sync(log, head.appended), 0);
+    struct cmdlog_checkpoint checkpoint = {.position = head.appended, .locator = SLICE_LIT("here")};
+    assert_int_equal(cmdlog_put_checkpoint(log, &checkpoint), 0);
+    pthread_create(&thread, NULL, trim_each, log);
+    assert_int_equal(cmdlog_seal(log), 0);
+    pthread_join(thread, &failed);
+    assert_null(failed);
+    cmdlog_close(log);
+    assert_int_equal(cmdlog_disk_open(directory, &disk), 0);
+    assert_int_equal(cmdlog_file_open(disk, &options, &log, &reason), 0);
+    cmdlog_head(log, &head);
+    assert_true(head.sealed);
+    assert_int_equal(head.appended, SEALED_SEGMENTS * 3);
+    assert_true(head.oldest > 1);
+    cmdlog_close(log);
+    snprintf(command, sizeof command, "rm -r %s", directory);
+    assert_int_equal(system(command), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_append_sync_and_follow_run_concurrently),
-                                       cmocka_unit_test(test_trim_and_shrink_run_concurrently_with_append)};
+                                       cmocka_unit_test(test_trim_and_shrink_run_concurrently_with_append),
+                                       cmocka_unit_test(test_trim_runs_concurrently_with_seal)};
     return cmocka_run_group_tests_name("log_threads", tests, NULL, NULL);
 }

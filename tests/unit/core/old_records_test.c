@@ -14,6 +14,7 @@
 #include "../../lib/unit.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "core/documents/action.h"
 #include "core/cleanup/cleanup_attempt.h"
@@ -339,7 +340,10 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_open_refuses_deferred_number_zero),
         cmocka_unit_test(test_deferred_actions_request_locks_in_batches),
     };
-    assert_int_equal(argc, 2);
+    if (argc != 2) {
+        fprintf(stderr, "usage: %s tests/unit/core/old_records/store.bin\n", argv[0]);
+        return EXIT_FAILURE;
+    }
     file = argv[1];
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,6 +8,7 @@
  * deterministic; each step is recorded with the hold of core_lock and the entry of the log in
  * which it is executed.
  */
+#include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
 
@@ -37,6 +38,7 @@ static struct {
     bool stopped;
     bool stop_after_close; /* `stopped` is set when a session was closed */
     bool checkpointing;    /* no checkpoint is durable */
+    bool busy;             /* a thread that only tries to acquire core_lock finds it held */
     size_t entry_max;      /* bytes for which the log has space; 0: any */
     unsigned refused;      /* completed commands for which it had none */
     unsigned waiting;      /* workers that are stopped */
@@ -52,6 +54,8 @@ static _Thread_local bool is_test;
 
 int __real_pthread_mutex_timedlock(pthread_mutex_t *lock, const struct timespec *until);
 int __wrap_pthread_mutex_timedlock(pthread_mutex_t *lock, const struct timespec *until);
+int __real_pthread_mutex_trylock(pthread_mutex_t *lock);
+int __wrap_pthread_mutex_trylock(pthread_mutex_t *lock);
 int __real_cmdlog_append(struct cmdlog *log, const struct slice *parts, size_t count, cmdlog_position *ret_position);
 int __wrap_cmdlog_append(struct cmdlog *log, const struct slice *parts, size_t count, cmdlog_position *ret_position);
 int __real_core_step(struct core *core, struct command *command, struct effects *effects);
@@ -66,6 +70,14 @@ int __wrap_store_checkpointed(struct store *store)
     bool checkpointing = seen.checkpointing;
     pthread_mutex_unlock(&seen.lock);
     return checkpointing ? 0 : __real_store_checkpointed(store);
+}
+
+int __wrap_pthread_mutex_trylock(pthread_mutex_t *lock)
+{
+    pthread_mutex_lock(&seen.lock);
+    bool busy = seen.busy;
+    pthread_mutex_unlock(&seen.lock);
+    return busy ? EBUSY : __real_pthread_mutex_trylock(lock);
 }
 
 /* Only workers call it, to acquire core_lock. */
@@ -601,12 +613,14 @@ static void test_pause_holds_no_applied_command(void **state)
  * A caller's thread makes no checkpoints: when one is due its command is left to a worker, which begins
  * it. Otherwise the store's memory would grow until an idle worker looks, once a second.
  */
-static void test_lone_caller_makes_checkpoints_due(void **state)
+static void make_checkpoints_due(bool busy)
 {
     enum { CHECKPOINT_BYTES = 64 << 10, WRITES = 1000, BYTES = 8 << 10, MOST = 32 * CHECKPOINT_BYTES };
     struct group_box box;
-    (void)state;
     open_box(&box);
+    pthread_mutex_lock(&seen.lock);
+    seen.busy = busy;
+    pthread_mutex_unlock(&seen.lock);
     pthread_mutex_lock(&box.journal->core_lock);
     box.journal->checkpoint_bytes = CHECKPOINT_BYTES;
     cmdlog_position before = box.journal->checkpoint;
@@ -621,7 +635,23 @@ static void test_lone_caller_makes_checkpoints_due(void **state)
     pthread_mutex_lock(&box.journal->core_lock);
     assert_true(box.journal->checkpoint > before);
     pthread_mutex_unlock(&box.journal->core_lock);
+    pthread_mutex_lock(&seen.lock);
+    seen.busy = false;
+    pthread_mutex_unlock(&seen.lock);
     close_box(&box);
+}
+
+static void test_lone_caller_makes_checkpoints_due(void **state)
+{
+    (void)state;
+    make_checkpoints_due(false);
+}
+
+/* Two busy workers may each find the other with core_lock whenever they only try to acquire it. */
+static void test_busy_workers_make_checkpoints_due(void **state)
+{
+    (void)state;
+    make_checkpoints_due(true);
 }
 
 /* While a checkpoint is not durable and the memory is at its limit, a caller's thread applies nothing. */
@@ -699,6 +729,7 @@ int main(void)
         cmocka_unit_test(test_caller_is_not_ahead_of_due_tick),
         cmocka_unit_test(test_pause_holds_no_applied_command),
         cmocka_unit_test(test_lone_caller_makes_checkpoints_due),
+        cmocka_unit_test(test_busy_workers_make_checkpoints_due),
         cmocka_unit_test(test_lone_caller_stalls_at_limit_of_memory),
         cmocka_unit_test(test_full_log_refuses_large_commands_only),
     };
