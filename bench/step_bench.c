@@ -5,7 +5,7 @@
  * in processor time of the applying thread, and the work of that step. The last column is the time
  * of one unit of work, which should be at most 100 ns.
  *
- * usage: step_bench [--dir DIRECTORY]
+ * usage: step_bench [--dir DIRECTORY] [PART]
  */
 #include "core/step/core.h"
 
@@ -68,6 +68,19 @@ static void step(struct bench *bench, struct command *command)
         bench->work = core_step_work(bench->core);
     }
     drain(bench);
+}
+
+/* Returns: whether the command was refused. */
+static bool step_until_refused(struct bench *bench, struct command *command)
+{
+    command->ts = bench->ts = core_last_ts(bench->core) + 1;
+    command->clock = bench->ts + bench->clock;
+    if (core_step(bench->core, command, &bench->effects) != 0)
+        die("a step failed");
+    bool refused = command->problem.type != PROBLEM_NONE;
+    command->problem.type = PROBLEM_NONE;
+    drain(bench);
+    return refused;
 }
 
 static void forget(struct bench *bench)
@@ -442,7 +455,20 @@ static struct slice numbers(struct arena *arena, uint64_t first, int count)
     return text;
 }
 
-enum { NUMBERS = 10000, COMMITTED = 115 }; /* so many that more are refused: CORE_COMMIT_WORK */
+/* As numbers(), in no order, so that the entries of a document lie apart in the store. */
+static struct slice scattered(struct arena *arena, uint64_t first, int count)
+{
+    struct buf buf = BUF_INIT(BUF_UNLIMITED);
+    buf_lit(&buf, "{\"v\":[0");
+    for (int i = 0; i < count; i++)
+        buf_printf(&buf, ",%llu", (unsigned long long)((first + (uint64_t)i) * UINT64_C(0x9e3779b97f4a7c15) >> 2));
+    buf_lit(&buf, "]}");
+    struct slice text = arena_copy(arena, buf_as_slice(&buf));
+    buf_deinit(&buf);
+    return text;
+}
+
+enum { NUMBERS = 10000 };
 
 static void atomic(struct bench *bench, size_t count, bool large, const char *what)
 {
@@ -454,28 +480,202 @@ static void atomic(struct bench *bench, size_t count, bool large, const char *wh
                  large ? numbers(&command->arena, i * NUMBERS, NUMBERS) : source(&command->arena, i));
     forget(bench);
     step(bench, command);
+    pieces(bench); /* the commit is the longest */
     tell(bench, what);
 }
 
-/* Indivisible writes: of as many small documents as they may have, and of documents with many entries. */
+/* Atomic writes of as many small documents as they may have, and of documents with many entries; a commit of those. */
 static void wholes(struct bench *bench)
 {
     atomic(bench, 100000, false, "an atomic write of 100000 new documents");
     atomic(bench, 100000, false, "an atomic write that replaces 100000 documents");
     atomic(bench, 100, true, "an atomic write of 100 documents with 10000 entries");
     atomic(bench, 700, true, "an atomic write of 700 documents with 10000 entries");
-    transaction(bench, COMMAND_TXN_BEGIN, "large");
-    for (uint64_t i = 0; i < COMMITTED; i++) {
+}
+
+/* A commit of documents that were written one at a time, so many that more are refused: CORE_COMMIT_WORK. */
+static void commit_single(struct bench *bench, int values, struct slice (*text)(struct arena *, uint64_t, int),
+                          const char *which)
+{
+    static uint64_t first = 4000000;
+    char what[80], id[40];
+    uint64_t count = 0;
+    bool refused = false;
+    snprintf(id, sizeof id, "large%llu", (unsigned long long)bench->ts);
+    transaction(bench, COMMAND_TXN_BEGIN, id);
+    for (; !refused; count++) {
         struct command *command = writes(1);
-        command->write.items[0] =
-            item(&command->arena, WRITE_INDEX, 400000 + i, numbers(&command->arena, i * NUMBERS, NUMBERS));
-        command->owner.transaction = SLICE_LIT("large");
+        command->write.items[0] = item(&command->arena, WRITE_INDEX, first + count * 7919 % 100003,
+                                       text(&command->arena, count * (uint64_t)values, values));
+        command->owner.transaction = slice_from(id);
+        refused = step_until_refused(bench, command);
+    }
+    forget(bench);
+    transaction(bench, COMMAND_TXN_COMMIT, id);
+    snprintf(what, sizeof what, "a commit of %llu documents, each with %d %s values", (unsigned long long)count - 1,
+             values, which);
+    tell(bench, what);
+    pieces(bench);
+    forget(bench);
+    first += 200000;
+}
+
+static void singles(struct bench *bench)
+{
+    commit_single(bench, NUMBERS, numbers, "successive");
+    commit_single(bench, NUMBERS, scattered, "scattered");
+    commit_single(bench, 10, numbers, "successive");
+    commit_single(bench, 10, scattered, "scattered");
+}
+
+static struct slice deep_path(struct arena *arena, uint64_t number, size_t levels)
+{
+    struct buf path = BUF_INIT(BUF_UNLIMITED);
+    buf_printf(&path, "/%llu", (unsigned long long)number);
+    for (size_t level = 1; level < levels; level++)
+        buf_lit(&path, "/x");
+    struct slice copy = arena_copy(arena, buf_as_slice(&path));
+    buf_deinit(&path);
+    return copy;
+}
+
+/* A LOCK of as many documents as it may name, in directories of their own; the release of them by name, and by the end. */
+static void lock_deep(struct bench *bench, size_t levels, uint64_t directories)
+{
+    enum { MOST = 2000 };
+    char what[80];
+    for (uint64_t i = 0; i < MOST; i++) {
+        struct command *command = writes(1);
+        struct slice path = deep_path(&command->arena, i % directories, levels);
+        command->write.items[0] = item(&command->arena, WRITE_INDEX, 600000 + i,
+                                       arena_printf(&command->arena, "{\"path\":\"%.*s\"}", SLICE_ARG(path)));
         step(bench, command);
     }
     forget(bench);
-    transaction(bench, COMMAND_TXN_COMMIT, "large");
-    tell(bench, "a commit of 115 documents with 10000 entries");
+    session(bench, COMMAND_SESSION_OPEN, "deep");
+    for (size_t count = MOST;; count = count * 19 / 20) {
+        struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
+        struct lock_target *targets = arena_zalloc(&command->arena, count * sizeof *targets);
+        for (size_t i = 0; i < count; i++)
+            targets[i] = (struct lock_target){
+                .mode = LOCK_X, .index = SLICE_LIT("fs"), .id = arena_printf(&command->arena, "%zu", 600000 + i)};
+        command->owner.session = SLICE_LIT("deep");
+        command->lock.targets = targets;
+        command->lock.target_count = count;
+        double begun = busy_ms();
+        bool refused = step_until_refused(bench, command);
+        bench->longest_ms = busy_ms() - begun;
+        bench->work = core_step_work(bench->core);
+        if (refused && count == MOST) {
+            snprintf(what, sizeof what, "a refused LOCK of %zu documents at %zu levels", count, levels);
+            tell(bench, what);
+        } else if (!refused) {
+            snprintf(what, sizeof what, "a LOCK of %zu documents at %zu levels", count, levels);
+            tell(bench, what);
+            break;
+        }
+    }
+    session(bench, COMMAND_SESSION_CLOSE, "deep");
+    tell(bench, "the end of its session");
+    pieces(bench);
+    forget(bench);
 }
+
+/* A bulk in a transaction, which locks the directories of new documents. */
+static void write_deep(struct bench *bench, size_t count, size_t levels)
+{
+    char what[80];
+    transaction(bench, COMMAND_TXN_BEGIN, "deep");
+    struct command *command = writes(count);
+    for (uint64_t i = 0; i < count; i++) {
+        struct slice path = deep_path(&command->arena, 500000 + i, levels);
+        command->write.items[i] = item(&command->arena, WRITE_INDEX, 650000 + i,
+                                       arena_printf(&command->arena, "{\"path\":\"%.*s\"}", SLICE_ARG(path)));
+    }
+    command->owner.transaction = SLICE_LIT("deep");
+    forget(bench);
+    step(bench, command);
+    pieces(bench);
+    snprintf(what, sizeof what, "a bulk of %zu documents at %zu levels in a transaction", count, levels);
+    tell(bench, what);
+    transaction(bench, COMMAND_TXN_COMMIT, "deep");
+    tell(bench, "its commit");
+    pieces(bench);
+    forget(bench);
+}
+
+static void deep(struct bench *bench)
+{
+    write_deep(bench, 128, 4000);
+    lock_deep(bench, 4000, UINT64_MAX);
+    lock_deep(bench, 4000, 1);
+    lock_deep(bench, 100, UINT64_MAX);
+}
+
+/* A rename of a directory with one document, while many others of its index are locked. */
+static void renames(struct bench *bench)
+{
+    enum { LOCKED = 32000 };
+    session(bench, COMMAND_SESSION_OPEN, "beside");
+    for (uint64_t first = 0; first < LOCKED; first += 1000) {
+        struct command *command = writes(1000), *lock = command_new(COMMAND_LOCK, DIALECT_7);
+        struct lock_target *targets = arena_zalloc(&lock->arena, 1000 * sizeof *targets);
+        for (uint64_t i = 0; i < 1000; i++) {
+            command->write.items[i] =
+                item(&command->arena, WRITE_INDEX, 700000 + first + i, source(&command->arena, first + i));
+            targets[i] = (struct lock_target){
+                .mode = LOCK_X,
+                .index = SLICE_LIT("fs"),
+                .id = arena_printf(&lock->arena, "%llu", (unsigned long long)(700000 + first + i))};
+        }
+        step(bench, command);
+        pieces(bench);
+        lock->owner.session = SLICE_LIT("beside");
+        lock->lock.targets = targets;
+        lock->lock.target_count = 1000;
+        step(bench, lock);
+    }
+    struct command *command = writes(1);
+    command->write.items[0] = item(&command->arena, WRITE_INDEX, 799999, SLICE_LIT("{\"path\":\"/moved/a/b\"}"));
+    step(bench, command);
+    for (int in_txn = 0; in_txn < 2; in_txn++) {
+        forget(bench);
+        if (in_txn)
+            transaction(bench, COMMAND_TXN_BEGIN, "r");
+        command = command_new(COMMAND_RENAME, DIALECT_7);
+        command->rename.index = SLICE_LIT("fs");
+        command->rename.if_seq_no = SEQ_NO_ANY;
+        command->rename.from = in_txn ? SLICE_LIT("/moved/c") : SLICE_LIT("/moved/a");
+        command->rename.to = in_txn ? SLICE_LIT("/moved/d") : SLICE_LIT("/moved/c");
+        if (in_txn)
+            command->owner.transaction = SLICE_LIT("r");
+        step(bench, command);
+        tell(bench,
+             in_txn ? "a rename in a transaction, with 32000 locks elsewhere" : "a rename with 32000 locks elsewhere");
+    }
+    transaction(bench, COMMAND_TXN_COMMIT, "r");
+    tell(bench, "the commit of the rename in a transaction");
+    session(bench, COMMAND_SESSION_CLOSE, "beside");
+    pieces(bench);
+    forget(bench);
+}
+
+static void all_cancelled(struct bench *bench)
+{
+    cancelled(bench, 100000, 1);
+    cancelled(bench, 100000, 100);
+    cancelled(bench, 100000, 100000);
+    abandoned(bench, 10000);
+    abandoned(bench, 100000);
+}
+
+static const struct bench_part {
+    const char *name;
+    void (*run)(struct bench *bench);
+} parts[] = {{"bulks", bulks},     {"scripts", of_scripts},      {"ends", ends},
+             {"waiters", waiters}, {"cancelled", all_cancelled}, {"dropped", dropped},
+             {"commits", commits}, {"wholes", wholes},           {"singles", singles},
+             {"deep", deep},       {"renames", renames}};
 
 int main(int argc, char **argv)
 {
@@ -484,10 +684,14 @@ int main(int argc, char **argv)
     struct core_limits limits = core_limits_default();
     struct store *store;
     char *reason = NULL;
-    if (argc == 3 && strcmp(argv[1], "--dir") == 0)
-        options.directory = slice_from(argv[2]);
-    else if (argc != 1)
-        die("usage: step_bench [--dir DIRECTORY]");
+    int at = 1;
+    if (argc > at + 1 && strcmp(argv[at], "--dir") == 0) {
+        options.directory = slice_from(argv[at + 1]);
+        at += 2;
+    }
+    const char *only = argc > at ? argv[at++] : NULL;
+    if (argc > at)
+        die("usage: step_bench [--dir DIRECTORY] [PART]");
     setvbuf(stdout, NULL, _IOLBF, 0);
     limits.transaction_changes_max = 200000;
     effects_init(&bench.effects);
@@ -497,18 +701,9 @@ int main(int argc, char **argv)
         die("the core does not open");
     make_index(&bench);
     forget(&bench);
-    bulks(&bench);
-    of_scripts(&bench);
-    ends(&bench);
-    waiters(&bench);
-    cancelled(&bench, 100000, 1);
-    cancelled(&bench, 100000, 100);
-    cancelled(&bench, 100000, 100000);
-    abandoned(&bench, 10000);
-    abandoned(&bench, 100000);
-    dropped(&bench);
-    commits(&bench);
-    wholes(&bench);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (only == NULL || strcmp(only, parts[i].name) == 0)
+            parts[i].run(&bench);
     core_close(bench.core);
     store_close(store);
     return 0;

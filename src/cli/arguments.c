@@ -28,7 +28,7 @@ static bool is_last(const struct argp_option *option)
     return option->name == NULL && option->key == 0 && option->doc == NULL;
 }
 
-/* For a parser that is called by ourselves. */
+/* For a parser that this file calls, not argp. */
 static struct argp_state own_state(const struct argp *argp, int argc, char **argv, unsigned flags, void *input)
 {
     return (struct argp_state){
@@ -43,7 +43,7 @@ static struct argp_state own_state(const struct argp *argp, int argc, char **arg
     };
 }
 
-/* What the environment says of an option, or NULL. */
+/* Returns: the option's value in the environment; NULL: none. */
 static char *in_environment(const struct argp_option *option)
 {
     char name[64];
@@ -61,7 +61,7 @@ bool arguments_are_environment(void)
     return arg_environment;
 }
 
-/* Hands the parser what the environment says, as argp does with what the command line says. */
+/* Calls the parser with the options of the environment, as argp does with those of the command line. */
 static void parse_environment(const struct argp *argp, int argc, char **argv, unsigned flags, void *input)
 {
     struct argp_state state = own_state(argp, argc, argv, flags, input);
@@ -74,9 +74,9 @@ static void parse_environment(const struct argp *argp, int argc, char **argv, un
     arg_environment = false;
 }
 
-/* --- Options that there are not ----------------------------------------------------------------------------------- */
+/* --- Unknown options ---------------------------------------------------------------------------------------------- */
 
-/* What other programs call our options. */
+/* Names that other programs give to options of this one. */
 static const struct {
     const char *theirs;
     const char *ours;
@@ -89,7 +89,7 @@ static const struct {
     {"verbose", "log-level"}, {"nonblock", "wait"}, {"nb", "wait"},
 };
 
-/* The option with the name, or the only one whose name begins so; argp takes both. */
+/* The option of that name, or the only one of which it is a prefix; argp accepts both. */
 static const struct argp_option *find_option(const struct argp *argp, struct slice name)
 {
     const struct argp_option *found = NULL;
@@ -113,7 +113,7 @@ static const struct argp_option *find_short_option(const struct argp *argp, int 
     return NULL;
 }
 
-/* Argp's own, or a beginning that more than one option has, of which argp will complain. */
+/* An option of argp itself, or a prefix of several options, which argp reports. */
 static bool is_for_argp(const struct argp *argp, struct slice name)
 {
     static const char *const own[] = {"help", "usage", "version"};
@@ -171,7 +171,7 @@ static bool check_option(const struct argp *argp, const char *program, const cha
     }
     struct slice name = slice_make(word + 2, strcspn(word + 2, "="));
     option = find_option(argp, name);
-    /* What other programs call an option is not the beginning of another one's name: --host is not --host-name. */
+    /* A name that other programs use is not a prefix here: --host is not --host-name. */
     const struct argp_option *theirs = find_synonym(argp, name);
     bool exact = option != NULL && strlen(option->name) == name.len;
     if (!exact && ((theirs != NULL && theirs != option) || (option == NULL && !is_for_argp(argp, name))))
@@ -179,7 +179,7 @@ static bool check_option(const struct argp *argp, const char *program, const cha
     return option != NULL && option->arg != NULL && name.data[name.len] == '\0';
 }
 
-/* Ends the process at an option that there is not, with the one that may have been meant: argp names none. */
+/* Ends the process at an unknown option, and suggests a similar one, which argp does not. */
 static void check_options(const struct argp *argp, int argc, char **argv, unsigned flags)
 {
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
@@ -191,7 +191,7 @@ static void check_options(const struct argp *argp, int argc, char **argv, unsign
     }
 }
 
-/* --- The ends of the process -------------------------------------------------------------------------------------- */
+/* --- Ending the process ------------------------------------------------------------------------------------------- */
 
 /*
  * Neither argp nor a parser of ours ends the process inside argp_parse(): the thread sanitizer of
@@ -229,7 +229,7 @@ static error_t parse_help(int key, char *text, struct argp_state *state)
     return EINVAL;
 }
 
-/* What the command's options mean, given by its own parser. */
+/* The own parser of a command, and its input. */
 struct parsing {
     const struct argp *argp;
     void *input;
@@ -248,7 +248,7 @@ static error_t parse_own(int key, char *text, struct argp_state *state)
 void arguments_error(const struct argp_state *state, const char *format, ...)
 {
     if (arg_failed)
-        return; /* one reason will do */
+        return; /* the first reason is printed */
     arg_failed = true;
     va_list values;
     va_start(values, format);
@@ -276,7 +276,7 @@ int arguments_end_output(const char *program, int status)
 
 /* --- Configuration files ------------------------------------------------------------------------------------------ */
 
-/* The value of an option on the command line, the last one, as argp will find it; NULL: it is not there. */
+/* The value of an option on the command line, the last one, which argp will use; NULL: it is not given. */
 static const char *on_command_line(const struct argp *argp, int argc, char **argv, const struct argp_option *wanted)
 {
     const char *found = NULL;
@@ -324,7 +324,7 @@ static void parse_line(const struct argp *argp, struct argp_state *state, const 
         arguments_error(state, "there is no option '%s'; did you mean '%s'?", line->name, nearest->name);
 }
 
-/* Hands the parser what the file says. */
+/* Calls the parser with the options of the file. */
 static void parse_file(const struct argp *argp, int argc, char **argv, unsigned flags, void *input,
                        struct config *config)
 {
@@ -377,7 +377,7 @@ void arguments_parse_config(const struct argp *argp, int argc, char **argv, unsi
 
 /* --- Values ------------------------------------------------------------------------------------------------------- */
 
-/* A hundred years, and a size that can be added to another: nothing overflows that is reckoned with them. */
+/* A hundred years, and 2^60 bytes: sums of a few values do not overflow. */
 #define DURATION_US_MAX (UINT64_C(36500) * 86400 * TL_SECOND)
 #define SIZE_BYTES_MAX (UINT64_C(1) << 60)
 

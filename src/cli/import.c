@@ -208,7 +208,7 @@ static void note_found(struct batch *batch, const struct map *by_path, const str
         at->found = arena_copy(&batch->arena, id);
 }
 
-static bool is_passing(long status)
+static bool is_transient(long status)
 {
     return status == 0 || status == 429 || status == 502 || status == 503 || status == 504;
 }
@@ -230,7 +230,7 @@ static int look_up(struct batch *batch)
     write_query(batch, &query);
     for (unsigned tries = 1; tries <= o->tries; tries++) {
         status = client_request(&batch->client, "POST", path.data, buf_as_slice(&query), 0);
-        if (!is_passing(status) || tries == o->tries)
+        if (!is_transient(status) || tries == o->tries)
             break;
         struct timespec pause = {.tv_sec = tries < 5 ? 0 : 5, .tv_nsec = tries < 5 ? tries * 100000000L : 0};
         nanosleep(&pause, NULL);

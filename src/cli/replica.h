@@ -268,6 +268,7 @@ struct suspects_state suspects_state(struct suspects *suspects);
 
 struct untaken {
     struct map indices; /* by name in the source, struct untaken_index */
+    bool unsettled;     /* some were refused since untaken_find_due(): the end of the round may add them */
 };
 
 void untaken_deinit(struct untaken *untaken);
@@ -276,22 +277,33 @@ void untaken_deinit(struct untaken *untaken);
  * meanwhile are forgotten at the end.
  */
 void untaken_begin_update(struct untaken *untaken, const char *source);
+/* The same for those that untaken_find_due() has found: the others stay. */
+void untaken_begin_retry(struct untaken *untaken, const char *source);
 void untaken_end_update(struct untaken *untaken, const char *source);
 /* The index, and with it its aliases, are gone. */
 void untaken_forget(struct untaken *untaken, const char *source);
 /*
- * Adds an alias of an index of the target, and reports it, once for each reason. `named`: an index
- * of the target has its name. `reason` NULL: as before.
+ * Adds an alias of an index of the target, and reports it, once for each reason; one that is refused
+ * for another reason than its name is reported when it is refused again. `named`: an index of the
+ * target has its name; `listed`: the list of the target's indices shows that. `reason` NULL: as
+ * before.
  */
 void untaken_add(struct untaken *untaken, const char *source, const char *index, const char *alias, bool named,
-                 const char *reason);
-bool untaken_has(const struct untaken *untaken, const char *source, const char *index, const char *alias,
-                 bool *ret_named);
+                 bool listed, const char *reason);
+/*
+ * Makes an alias due, of whichever index, since one that may be why it was refused has no alias of
+ * that name any more: the write index of an alias, for example.
+ */
+void untaken_make_due(struct untaken *untaken, const char *alias);
+/* Whether an alias was refused, since an index of the target has its name. */
+bool untaken_has_name(const struct untaken *untaken, const char *source, const char *index, const char *alias);
+/* Whether the last untaken_find_due() has found an alias. */
+bool untaken_is_due(const struct untaken *untaken, const char *source, const char *index, const char *alias);
 /*
  * Adds to `due` the names in the source of indices with an alias that is to be tried again. `names`:
- * an object whose keys are the names of the target's indices.
+ * a map whose keys are the names of the target's indices.
  */
-void untaken_find_due(const struct untaken *untaken, yyjson_val *names, struct map *due);
+void untaken_find_due(struct untaken *untaken, const struct map *names, struct map *due);
 
 /* --- The target (replica_target.c) -------------------------------------------------------------------------------- */
 
@@ -309,6 +321,15 @@ struct target {
     unsigned major; /* version; an OpenSearch counts as 7 */
     struct identities *identities; /* of the indices that this program writes to; NULL: it writes to none */
     struct untaken untaken;
+    /*
+     * What the target has, read at most once in a round, that is a start, a page of the feed, or a
+     * retry of aliases: so many indices with refused aliases cost two requests.
+     */
+    struct {
+        bool known_names, known_copies;
+        struct map names;  /* of its indices */
+        struct map copies; /* names of this copy's open indices that are called as in the source */
+    } listed;
 };
 
 /*
@@ -369,6 +390,8 @@ int target_check_index(struct target *target, const char *index, yyjson_val *def
  */
 int target_put_index(struct target *target, const char *index, yyjson_val *definition, enum target_had *ret_had);
 int target_end_index(struct target *target, const char *index, yyjson_val *definition);
+/* Begins a round: what the target has is read again when it is needed. */
+void target_begin_round(struct target *target);
 /*
  * Adds to `due` the names in the source of indices with an untaken alias that is to be tried again.
  * One request, however many there are. Returns: 0; the result that ends the program, reported.
@@ -617,8 +640,12 @@ int lineage_check(struct replica *replica, bool unreported);
  * drops a deleted one.
  */
 int copy_see_index(struct replica *replica, struct slice name);
-/* Tries the untaken aliases of an index again. */
-int copy_see_aliases(struct replica *replica, struct slice name);
+/*
+ * Tries aliases again that the target has refused: their own indices may not change for long. `now`:
+ * an index was deleted, and its name may be free; else those that were refused in this round are
+ * tried, and the others every 30 s.
+ */
+int copy_retry_aliases(struct replica *replica, bool now);
 /*
  * Copies indices that are missing or incomplete in the target, after it has checked that the copy
  * may write to all of them. Returns: 0; the result that ends the program.

@@ -8,10 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/siphash.h"
 #include "cli/escape.h"
 #include "cli/replica.h"
 #include "json/each.h"
+
+#define ALIASES_EVERY_US (30 * TL_SECOND)
 
 static void index_path(const char *name, const char *more, struct buf *to)
 {
@@ -503,7 +506,8 @@ int copy_see_index(struct replica *replica, struct slice index)
     return see_index(replica, index, &had);
 }
 
-int copy_see_aliases(struct replica *replica, struct slice index)
+/* Tries the untaken aliases of an index that are due again. */
+static int see_aliases(struct replica *replica, struct slice index)
 {
     tl_cleanup(buf_deinit) struct buf name = BUF_INIT(BUF_UNLIMITED), path = BUF_INIT(BUF_UNLIMITED);
     buf_slice(&name, index);
@@ -521,6 +525,26 @@ int copy_see_aliases(struct replica *replica, struct slice index)
     else
         r = source_complain(&definitions, "cannot read the index", name.data, status);
     client_deinit(&definitions);
+    return r;
+}
+
+int copy_retry_aliases(struct replica *replica, bool now)
+{
+    struct untaken *untaken = &replica->target.untaken;
+    uint64_t time = clock_boot_us();
+    now = now || untaken->unsettled || time - replica->aliases_tried_us >= ALIASES_EVERY_US;
+    if (untaken->indices.count == 0 || !now)
+        return 0;
+    replica->aliases_tried_us = time;
+    struct map due = MAP_INIT;
+    size_t at = 0;
+    struct slice name;
+    void *value;
+    target_begin_round(&replica->target);
+    int r = target_find_due_aliases(&replica->target, &due);
+    while (r == 0 && map_next(&due, &at, &name, &value))
+        r = see_aliases(replica, name);
+    map_deinit(&due);
     return r;
 }
 
@@ -652,12 +676,14 @@ static int copy_each(struct replica *replica, bool first)
         r = check_all(replica, names);
     if (r == 0 && replica->before.ts == 0) /* such a place says that documents may have been sent */
         r = target_claim_place(&replica->target, replica->source_uuid);
+    target_begin_round(&replica->target);
     for (size_t i = 0; names != NULL && names[i] != NULL; i++) {
         if (r == 0)
             r = replica_stopping() ? REPLICA_STOPPED : copy_whole(replica, names[i], first);
         mem_free(names[i]);
     }
     mem_free(names);
+    r = r == 0 ? copy_retry_aliases(replica, false) : r;
     return r == 0 ? lanes_drain(replica->lanes) : r;
 }
 

@@ -21,7 +21,6 @@ enum {
  * page would end its batches.
  */
 #define MARK_EVERY_US (250 * 1000)
-#define ALIASES_EVERY_US (30 * TL_SECOND)
 #define PLACE_IDLE_US (30 * TL_SECOND) /* without changes, so that the feed still reaches back to the place */
 
 /*
@@ -222,6 +221,7 @@ static int send_page(struct replica *replica, struct sent *sent, const struct pa
     struct slice name;
     void *value;
     int r = 0;
+    target_begin_round(&replica->target);
     while (r == 0 && map_next(&page->indices, &at, &name, &value))
         r = copy_see_index(replica, name);
     for (size_t i = 0; r == 0 && i < page->count; i++)
@@ -238,27 +238,6 @@ static int send_page(struct replica *replica, struct sent *sent, const struct pa
         note_sent(sent, page, read);
     if (sent->times.count > SENT_MAX)
         forget_sent(sent, replica->feed.timestamp);
-    return r;
-}
-
-/*
- * Tries aliases again that the target has refused: their own indices may not change for long. `now`:
- * an index was deleted, and its name may be free.
- */
-static int retry_aliases(struct replica *replica, bool now)
-{
-    uint64_t time = clock_boot_us();
-    if (replica->target.untaken.indices.count == 0 || (!now && time - replica->aliases_tried_us < ALIASES_EVERY_US))
-        return 0;
-    replica->aliases_tried_us = time;
-    struct map due = MAP_INIT;
-    size_t at = 0;
-    struct slice name;
-    void *value;
-    int r = target_find_due_aliases(&replica->target, &due);
-    while (r == 0 && map_next(&due, &at, &name, &value))
-        r = copy_see_aliases(replica, name);
-    map_deinit(&due);
     return r;
 }
 
@@ -425,7 +404,7 @@ static int take_page(struct replica *replica, struct sent *sent, struct progress
         replica->seen = page.newest;
     int r = send_page(replica, sent, &page);
     if (r == 0)
-        r = retry_aliases(replica, page.dropped);
+        r = copy_retry_aliases(replica, page.dropped);
     *since = replica->feed.timestamp;
     if (page.unplaced) /* where the target has them is found by comparing */
         suspects_add_whole(replica->suspects, 0);

@@ -143,6 +143,7 @@ void target_close(struct target *target)
 {
     client_deinit(&target->client);
     untaken_deinit(&target->untaken);
+    target_begin_round(target);
 }
 
 /* 5.6 takes no name that begins with "_"; from 7 on there are no types. */
@@ -356,8 +357,9 @@ struct portion {
  * Members of a mapping's _meta: the uuid of the source's index, which distinguishes it from a later
  * one of the same name, and its name; the name of the copy that the index belongs to; the name of
  * the target's index, since a clone or a restored snapshot under another name has the same _meta;
- * the names of the aliases that the copy has added, which alone it removes; and, until the index is
- * complete, a mark (replica.h, invariant 9).
+ * the names of the aliases that the copy has added, which alone it removes; until the index is
+ * complete, a mark (replica.h, invariant 9); and a mark that the copy has closed it, since it opens
+ * no index that an operator has closed.
  */
 #define META_INDEX "tidelock_index"
 #define META_OF "tidelock_of"
@@ -365,6 +367,7 @@ struct portion {
 #define META_NAME "tidelock_name"
 #define META_ALIASES "tidelock_aliases"
 #define META_PART "tidelock_part"
+#define META_CLOSED "tidelock_closed"
 /*
  * These members alone, with types or without: the mappings of a target may be larger than an
  * answer.
@@ -385,6 +388,8 @@ static yyjson_mut_val *aliases_of(const struct target *target, yyjson_mut_doc *d
         tl_cleanup(buf_deinit) struct buf name = BUF_INIT(BUF_UNLIMITED);
         yyjson_mut_val *alias = yyjson_val_mut_copy(doc, value);
         buf_printf(&name, "%s%s", target->options->prefix, yyjson_get_str(key));
+        if (target->major < 6) /* has no write indices, and refuses the word */
+            (void)yyjson_mut_obj_remove_key(alias, "is_write_index");
         if (target->options->tombstones)
             tombstone_filter(doc, alias);
         yyjson_mut_obj_add(to, yyjson_mut_strncpy(doc, name.data, name.len), alias);
@@ -418,6 +423,7 @@ static yyjson_mut_val *meta_of(const struct target *target, yyjson_mut_doc *doc,
     yyjson_mut_obj_remove_key(meta, META_NAME);
     yyjson_mut_obj_remove_key(meta, META_ALIASES);
     yyjson_mut_obj_remove_key(meta, META_PART);
+    yyjson_mut_obj_remove_key(meta, META_CLOSED);
     yyjson_mut_obj_add_strcpy(doc, meta, META_INDEX, uuid_of(portion->definition));
     yyjson_mut_obj_add_strcpy(doc, meta, META_OF, portion->index);
     yyjson_mut_obj_add_strcpy(doc, meta, META_COPY, target->options->name);
@@ -447,6 +453,7 @@ struct found {
     bool there;
     bool alias; /* the name is an alias, of this index */
     bool part;
+    bool closed;      /* by the copy, or it was about to */
     bool ours;        /* the copy of this name has made it, under this name */
     const char *copy; /* the copy that has made it, in the target's last answer; NULL: none */
     const char *of;   /* the source's index, there too; NULL: an older build has made it */
@@ -472,6 +479,7 @@ static void read_meta(const struct target *target, const char *name, yyjson_val 
     if (uuid != NULL && found->uuid[0] == '\0')
         snprintf(found->uuid, sizeof found->uuid, "%s", uuid);
     found->part = found->part || yyjson_get_bool(yyjson_obj_get(meta, META_PART));
+    found->closed = found->closed || yyjson_get_bool(yyjson_obj_get(meta, META_CLOSED));
     found->ours = found->ours || (yyjson_equals_str(yyjson_obj_get(meta, META_COPY), target->options->name) &&
                                   yyjson_equals_str(yyjson_obj_get(meta, META_NAME), name));
 }
@@ -556,41 +564,65 @@ static bool is_name_taken(const struct target *target, long status)
     return status == 400 && type != NULL && strcmp(type, "invalid_alias_name_exception") == 0;
 }
 
+void target_begin_round(struct target *target)
+{
+    map_deinit(&target->listed.names);
+    map_deinit(&target->listed.copies);
+    target->listed.names = target->listed.copies = MAP_INIT;
+    target->listed.known_names = target->listed.known_copies = false;
+}
+
+/* Reads the names of the target's indices, open, closed and hidden ones: they are the keys of its answer. */
+static int list_names(struct target *target)
+{
+    size_t i, count;
+    yyjson_val *key, *value;
+    if (target->listed.known_names)
+        return 0;
+    long status = target_ask(target, "GET", "/_alias?expand_wildcards=all", SLICE_NONE);
+    if (status != 200)
+        return complain_of_target(target, "cannot read the aliases of the target", "", status);
+    if (!yyjson_is_obj(client_json(&target->client)))
+        return replica_disbelieve("target", "aliases", "");
+    json_obj_foreach (client_json(&target->client), i, count, key, value)
+        (void)map_put(&target->listed.names, slice_from(yyjson_get_str(key)), target);
+    target->listed.known_names = true;
+    return 0;
+}
+
+/* Reads the names of this copy's open indices that are called as in the source, with the prefix. */
+static int list_copies(struct target *target)
+{
+    size_t i, count, prefix = strlen(target->options->prefix);
+    yyjson_val *key, *value;
+    if (target->listed.known_copies)
+        return 0;
+    long status = target_ask(target, "GET", "/_mapping?filter_path=" META_PATHS, SLICE_NONE);
+    if (status != 200 && status != 404)
+        return complain_of_target(target, "cannot read the mappings of the target", "", status);
+    json_obj_foreach (status == 404 ? NULL : client_json(&target->client), i, count, key, value) {
+        struct found found = {0};
+        const char *name = yyjson_get_str(key);
+        read_metas(target, name, yyjson_obj_get(value, "mappings"), &found);
+        /* One of several types has another name than its index in the source, which may be there. */
+        if (found.ours && found.of != NULL && strlen(name) >= prefix && strcmp(found.of, name + prefix) == 0)
+            (void)map_put(&target->listed.copies, slice_from(name), target);
+    }
+    target->listed.known_copies = true;
+    return 0;
+}
+
 /*
  * Drops the open copies of indices that the source had under the names of `aliases`. It has none of
  * these names any more, since it has the aliases, but the feed may not have reached their end yet.
  */
 static int drop_found_under_aliases(struct target *target, yyjson_mut_val *aliases)
 {
-    size_t i, count, prefix = strlen(target->options->prefix);
-    yyjson_val *key, *value;
-    long status = target_ask(target, "GET", "/_mapping?filter_path=" META_PATHS, SLICE_NONE);
-    if (status == 404)
-        return 0;
-    if (status != 200)
-        return complain_of_target(target, "cannot read the mappings of the target", "", status);
-    struct map names = MAP_INIT;
-    json_obj_foreach (client_json(&target->client), i, count, key, value) {
-        struct found found = {0};
-        const char *name = yyjson_get_str(key);
-        if (yyjson_mut_obj_get(aliases, name) == NULL)
-            continue;
-        read_metas(target, name, yyjson_obj_get(value, "mappings"), &found);
-        /* One of several types has another name than its index in the source, which may be there. */
-        if (found.ours && found.of != NULL && strcmp(found.of, name + prefix) == 0)
-            (void)map_put(&names, slice_from(name), target);
-    }
-    int r = 0;
-    size_t at = 0;
-    struct slice name;
-    void *ignored;
-    while (r == 0 && map_next(&names, &at, &name, &ignored)) {
-        tl_cleanup(buf_deinit) struct buf text = BUF_INIT(BUF_UNLIMITED);
-        buf_append(&text, name.data, name.len);
-        buf_byte(&text, '\0');
-        r = target_drop_index(target, text.data);
-    }
-    map_deinit(&names);
+    int r = list_copies(target);
+    yyjson_mut_obj_iter members = yyjson_mut_obj_iter_with(aliases);
+    for (yyjson_mut_val *key; r == 0 && (key = yyjson_mut_obj_iter_next(&members)) != NULL;)
+        if (map_get(&target->listed.copies, slice_from(yyjson_mut_get_str(key))) != NULL)
+            r = target_drop_index(target, yyjson_mut_get_str(key));
     return r;
 }
 
@@ -603,18 +635,17 @@ static int refuse_alias(struct target *target, const struct portion *portion, co
 {
     tl_cleanup(buf_deinit) struct buf reason = BUF_INIT(BUF_UNLIMITED);
     struct found found = {0};
-    bool known_named;
+    bool listed = status == 200;
     size_t prefix = strlen(target->options->prefix);
-    (void)!untaken_has(&target->untaken, portion->index, portion->name, alias, &known_named);
-    if (named && known_named) {
-        untaken_add(&target->untaken, portion->index, portion->name, alias, true, NULL);
+    if (named && untaken_has_name(&target->untaken, portion->index, portion->name, alias)) {
+        untaken_add(&target->untaken, portion->index, portion->name, alias, true, listed, NULL);
         return 0;
     }
     buf_printf(&reason, "%s; it is tried again", client_error(&target->client, status));
     int r = named ? find_index(target, alias, &found) : 0;
     if (r != 0)
         return r;
-    named = (found.there && !found.alias) || status == 200;
+    named = (found.there && !found.alias) || listed;
     if (named) {
         bool gone = found.ours && found.of != NULL && strcmp(found.of, alias + prefix) == 0;
         buf_clear(&reason);
@@ -624,17 +655,8 @@ static int refuse_alias(struct target *target, const struct portion *portion, co
                    gone ? ", which the source no longer has" : "");
     }
     buf_byte(&reason, '\0');
-    untaken_add(&target->untaken, portion->index, portion->name, alias, named, reason.data);
+    untaken_add(&target->untaken, portion->index, portion->name, alias, named, listed, reason.data);
     return 0;
-}
-
-/* Reads the names of the target's indices: they are the keys of its answer. */
-static int list_names(struct target *target)
-{
-    long status = target_ask(target, "GET", "/_alias", SLICE_NONE);
-    if (status != 200)
-        return complain_of_target(target, "cannot read the aliases of the target", "", status);
-    return yyjson_is_obj(client_json(&target->client)) ? 0 : replica_disbelieve("target", "aliases", "");
 }
 
 /*
@@ -646,16 +668,14 @@ static int leave_taken(struct target *target, const struct portion *portion, yyj
 {
     int r = drop_found_under_aliases(target, aliases);
     r = r == 0 ? list_names(target) : r;
-    yyjson_doc *names = tl_steal(target->client.json); /* a refused alias may need requests of its own */
     yyjson_mut_obj_iter members = yyjson_mut_obj_iter_with(aliases);
     for (yyjson_mut_val *key; r == 0 && (key = yyjson_mut_obj_iter_next(&members)) != NULL;) {
         const char *alias = yyjson_mut_get_str(key);
-        if (yyjson_obj_get(yyjson_doc_get_root(names), alias) == NULL)
+        if (map_get(&target->listed.names, slice_from(alias)) == NULL)
             continue;
         r = refuse_alias(target, portion, alias, true, 200);
         (void)yyjson_mut_obj_iter_remove(&members);
     }
-    yyjson_doc_free(names);
     return r;
 }
 
@@ -687,26 +707,20 @@ static bool has_text(yyjson_mut_val *texts, const char *text)
     return false;
 }
 
-/*
- * Sends one change of an alias. A refused one that adds is noted, to be tried again. *ret_done:
- * whether the target is as the change wants it.
- */
-static int send_action(struct target *target, const struct portion *portion, yyjson_mut_val *action, bool *ret_done)
+/* Whether all changes in an array remove aliases. */
+static bool only_removes(yyjson_mut_val *actions)
 {
-    yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
-    yyjson_mut_val *root = yyjson_mut_obj(doc), *actions = yyjson_mut_arr(doc);
+    yyjson_mut_arr_iter each = yyjson_mut_arr_iter_with(actions);
+    for (yyjson_mut_val *action; (action = yyjson_mut_arr_iter_next(&each)) != NULL;)
+        if (yyjson_mut_obj_get(action, "add") != NULL)
+            return false;
+    return true;
+}
+
+/* Notes a single refused change, whose answer has `status`, to be tried again if it adds an alias. */
+static int refuse_action(struct target *target, const struct portion *portion, yyjson_mut_val *action, long status)
+{
     yyjson_mut_val *add = yyjson_mut_obj_get(action, "add");
-    long status;
-    yyjson_mut_doc_set_root(doc, root);
-    yyjson_mut_obj_add_val(doc, root, "actions", actions);
-    yyjson_mut_arr_append(actions, yyjson_mut_val_mut_copy(doc, action));
-    int r = send_json(target, "POST", "/_aliases", doc, &status);
-    yyjson_mut_doc_free(doc);
-    *ret_done = status == 200 || (status == 404 && add == NULL);
-    if (r != 0 || *ret_done)
-        return r;
-    if (replica_is_forbidden(status))
-        return complain_of_target(target, "the target does not take the aliases of", portion->name, status);
     if (add != NULL)
         return refuse_alias(target, portion, yyjson_mut_get_str(yyjson_mut_obj_get(add, "alias")),
                             is_name_taken(target, status), status);
@@ -715,29 +729,61 @@ static int send_action(struct target *target, const struct portion *portion, yyj
     return 0;
 }
 
-/* Sends each change alone: Elasticsearch makes all changes of a request, or none. *done: whether all were made. */
-static int send_each_action(struct target *target, const struct portion *portion, yyjson_mut_val *actions, bool *done)
+/*
+ * Sends changes of aliases, which Elasticsearch makes all, or none: where they are refused, each
+ * half of them, so that one bad alias among thousands costs few requests. *done: cleared if the
+ * target is not as one of them wants it.
+ */
+static int send_in_halves(struct target *target, const struct portion *portion, yyjson_mut_val *actions, bool *done)
 {
-    int r = 0;
-    yyjson_mut_arr_iter each = yyjson_mut_arr_iter_with(actions);
-    for (yyjson_mut_val *action; r == 0 && (action = yyjson_mut_arr_iter_next(&each)) != NULL;) {
-        bool one_done;
-        r = send_action(target, portion, action, &one_done);
-        *done = *done && one_done;
+    size_t i = 0, size = yyjson_mut_arr_size(actions);
+    long status;
+    if (size == 0)
+        return 0;
+    yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
+    yyjson_mut_val *root = yyjson_mut_obj(doc), *sent = yyjson_mut_val_mut_copy(doc, actions);
+    yyjson_mut_val *halves[2] = {yyjson_mut_arr(doc), yyjson_mut_arr(doc)};
+    yyjson_mut_doc_set_root(doc, root);
+    yyjson_mut_obj_add_val(doc, root, "actions", sent);
+    int r = send_json(target, "POST", "/_aliases", doc, &status);
+    if (r == 0 && status != 200 && !(status == 404 && only_removes(actions))) {
+        if (replica_is_forbidden(status)) {
+            r = complain_of_target(target, "the target does not take the aliases of", portion->name, status);
+        } else if (size == 1) {
+            *done = false;
+            r = refuse_action(target, portion, yyjson_mut_arr_get_first(actions), status);
+        } else {
+            yyjson_mut_arr_iter each = yyjson_mut_arr_iter_with(actions);
+            for (yyjson_mut_val *action; (action = yyjson_mut_arr_iter_next(&each)) != NULL; i++)
+                yyjson_mut_arr_append(halves[i >= size / 2], yyjson_mut_val_mut_copy(doc, action));
+            r = send_in_halves(target, portion, halves[0], done);
+            r = r == 0 ? send_in_halves(target, portion, halves[1], done) : r;
+        }
     }
+    yyjson_mut_doc_free(doc);
     return r;
 }
 
 /* Adds aliases to an index that was made without them. */
-static int add_one_by_one(struct target *target, const struct portion *portion, yyjson_mut_val *aliases)
+static int add_aliases(struct target *target, const struct portion *portion, yyjson_mut_val *aliases)
 {
     bool done = true;
     yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
     yyjson_mut_val *actions = yyjson_mut_arr(doc);
     add_actions(doc, actions, portion->name, aliases);
-    int r = send_each_action(target, portion, actions, &done);
+    int r = send_in_halves(target, portion, actions, &done);
     yyjson_mut_doc_free(doc);
     return r;
+}
+
+/*
+ * Whether an alias may be why the target's last answer refuses a new index. Elasticsearch answers
+ * 500 if its alias has a write index already.
+ */
+static bool may_refuse_alias(const struct target *target, long status)
+{
+    const char *type = yyjson_get_str(yyjson_obj_get(yyjson_obj_get(client_json(&target->client), "error"), "type"));
+    return status == 400 || (status == 500 && type != NULL && strcmp(type, "illegal_state_exception") == 0);
 }
 
 static int make_index(struct target *target, const struct portion *portion)
@@ -760,13 +806,13 @@ static int make_index(struct target *target, const struct portion *portion)
         if (r == 0)
             r = send_json(target, "PUT", path.data, doc, &status);
     }
-    bool apart = r == 0 && status == 400 && yyjson_mut_obj_size(aliases) > 0; /* one of the aliases may be the reason */
+    bool apart = r == 0 && may_refuse_alias(target, status) && yyjson_mut_obj_size(aliases) > 0;
     if (apart) {
         yyjson_mut_obj_remove_key(root, "aliases");
         r = send_json(target, "PUT", path.data, doc, &status);
     }
     if (apart && r == 0 && status == 200)
-        r = add_one_by_one(target, portion, aliases);
+        r = add_aliases(target, portion, aliases);
     yyjson_mut_doc_free(doc);
     if (r == 0 && status != 200)
         return complain_of_target(target, "the target does not make the index", portion->name, status);
@@ -836,8 +882,9 @@ static int update_mapping(struct target *target, const struct portion *portion, 
 
 /*
  * Appends the changes of aliases that make those of the copy equal to the source's: it removes only
- * aliases among `added`, which the copy has added. `wanted`: the source's. *ret_names: those that
- * the copy has added until the changes are made.
+ * aliases among `added`, which the copy has added. `wanted`: the source's, of which those that the
+ * target has already are removed. *ret_names: those that the copy has added until the changes are
+ * made.
  */
 static int plan_aliases(struct target *target, const struct portion *portion, yyjson_mut_val *added,
                         yyjson_mut_val *wanted, yyjson_mut_doc *doc, yyjson_mut_val *actions,
@@ -853,7 +900,10 @@ static int plan_aliases(struct target *target, const struct portion *portion, yy
     *ret_names = alias_names_of(target, doc, portion);
     json_obj_foreach (yyjson_obj_get(only_of(&target->client), "aliases"), i, count, key, value) {
         const char *name = yyjson_get_str(key);
-        if (yyjson_mut_obj_get(wanted, name) != NULL || !has_text(added, name))
+        yyjson_mut_val *terms = yyjson_mut_obj_get(wanted, name);
+        if (terms != NULL && yyjson_mut_equals(terms, yyjson_val_mut_copy(doc, value)))
+            (void)yyjson_mut_obj_remove_key(wanted, name);
+        if (terms != NULL || !has_text(added, name))
             continue;
         add_action(doc, actions, "remove", portion->name, yyjson_mut_strcpy(doc, name), yyjson_mut_obj(doc));
         yyjson_mut_arr_add_strcpy(doc, *ret_names, name);
@@ -939,7 +989,8 @@ static int check_earlier(const struct target *target, const struct portion *port
 
 /*
  * Sends the changes of aliases `actions` of `doc`, where one is refused the others: without those
- * whose names indices have, and at last one by one. *ret_done: whether all were made but those that are noted.
+ * whose names indices have, and at last in parts. *ret_done: whether all were made but those that
+ * are noted.
  */
 static int send_actions(struct target *target, const struct portion *portion, yyjson_mut_doc *doc,
                         yyjson_mut_val *wanted, yyjson_mut_val *actions, bool *ret_done)
@@ -964,7 +1015,7 @@ static int send_actions(struct target *target, const struct portion *portion, yy
         return r;
     if (replica_is_forbidden(status))
         return complain_of_target(target, "the target does not take the aliases of", portion->name, status);
-    return send_each_action(target, portion, actions, ret_done);
+    return send_in_halves(target, portion, actions, ret_done);
 }
 
 static int drop_earlier(struct target *target, const char *name)
@@ -1116,6 +1167,22 @@ static int check_portion(struct target *target, const struct portion *portion, e
     return find_portion(target, portion, false, &found);
 }
 
+/*
+ * Opens an index that this copy has closed when the source had it no more: it is there again after a
+ * restore of the source, for example. Changes since then are found by copying all of it.
+ * *ret_found: its state after that.
+ */
+static int open_index(struct target *target, const char *name, struct found *ret_found)
+{
+    tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
+    index_path(name, "/_open", &path);
+    long status = target_ask(target, "POST", path.data, SLICE_NONE);
+    if (status != 200)
+        return complain_of_target(target, "cannot open", name, status);
+    replica_print("the index is in the source again; %s is opened", escape_terminal(name));
+    return find_index(target, name, ret_found);
+}
+
 static int put_portion(struct target *target, const struct portion *portion, enum target_had *had)
 {
     struct found found;
@@ -1132,7 +1199,11 @@ static int put_portion(struct target *target, const struct portion *portion, enu
         *had = *had > TARGET_MADE ? *had : TARGET_MADE;
         return make_index(target, portion);
     }
-    bool part = found.part || is_unmarked(&found);
+    bool part = found.part || found.closed || is_unmarked(&found);
+    if (found.closed)
+        r = open_index(target, portion->name, &found);
+    if (r != 0)
+        return r;
     if (part)
         *had = TARGET_PART;
     return update_index(target, portion, &found, part);
@@ -1194,7 +1265,7 @@ int target_find_due_aliases(struct target *target, struct map *due)
 {
     int r = list_names(target);
     if (r == 0)
-        untaken_find_due(&target->untaken, client_json(&target->client), due);
+        untaken_find_due(&target->untaken, &target->listed.names, due);
     return r;
 }
 
@@ -1206,15 +1277,15 @@ static int retry_portion(struct target *target, const struct portion *portion, e
     yyjson_mut_val *wanted = aliases_of(target, doc, portion->name, portion->definition),
                    *actions = yyjson_mut_arr(doc);
     yyjson_mut_obj_iter members = yyjson_mut_obj_iter_with(wanted);
-    bool done = true, named;
+    bool done = true;
     (void)had;
     for (yyjson_mut_val *name; (name = yyjson_mut_obj_iter_next(&members)) != NULL;)
-        if (!untaken_has(&target->untaken, portion->index, portion->name, yyjson_mut_get_str(name), &named))
+        if (!untaken_is_due(&target->untaken, portion->index, portion->name, yyjson_mut_get_str(name)))
             (void)yyjson_mut_obj_iter_remove(&members);
     add_actions(doc, actions, portion->name, wanted);
     (void)map_put(&names, slice_from(portion->name), target);
     int r = target->identities == NULL ? 0 : identities_check(target->identities, &target->client, &names);
-    r = r == 0 ? send_each_action(target, portion, actions, &done) : r;
+    r = r == 0 ? send_in_halves(target, portion, actions, &done) : r;
     map_deinit(&names);
     yyjson_mut_doc_free(doc);
     return r;
@@ -1223,7 +1294,7 @@ static int retry_portion(struct target *target, const struct portion *portion, e
 int target_put_aliases(struct target *target, const char *index, yyjson_val *definition)
 {
     enum target_had had = TARGET_WHOLE;
-    untaken_begin_update(&target->untaken, index);
+    untaken_begin_retry(&target->untaken, index);
     int r = each_portion(target, index, definition, &had, retry_portion);
     if (r == 0)
         untaken_end_update(&target->untaken, index);
@@ -1245,8 +1316,47 @@ static int remove_aliases(struct target *target, const char *name, yyjson_val *a
         if (yyjson_is_str(alias))
             add_action(doc, actions, "remove", name, yyjson_mut_strcpy(doc, yyjson_get_str(alias)),
                        yyjson_mut_obj(doc));
-    int r = send_each_action(target, &(struct portion){.name = name}, actions, &done);
+    int r = send_in_halves(target, &(struct portion){.name = name}, actions, &done);
     yyjson_mut_doc_free(doc);
+    return r;
+}
+
+/* Marks an index that is about to be closed. `mappings`: with types, or the only one; copied. */
+static int mark_closed(struct target *target, const char *name, yyjson_val *mappings)
+{
+    yyjson_mut_doc *copied = yyjson_mut_doc_new(NULL);
+    yyjson_mut_val *all = yyjson_mut_obj(copied), *key;
+    size_t i, count;
+    yyjson_val *type, *mapping;
+    if (target->major >= 7)
+        yyjson_mut_obj_add(all, yyjson_mut_str(copied, "_doc"), yyjson_val_mut_copy(copied, mappings));
+    json_obj_foreach (target->major >= 7 ? NULL : mappings, i, count, type, mapping)
+        yyjson_mut_obj_add(all, yyjson_val_mut_copy(copied, type), yyjson_val_mut_copy(copied, mapping));
+    int r = 0;
+    yyjson_mut_obj_iter members = yyjson_mut_obj_iter_with(all);
+    while (r == 0 && (key = yyjson_mut_obj_iter_next(&members)) != NULL) {
+        yyjson_mut_val *meta = yyjson_mut_obj_get(yyjson_mut_obj_iter_get_val(key), "_meta");
+        yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
+        yyjson_mut_val *root = yyjson_mut_obj(doc),
+                       *marked = meta == NULL ? yyjson_mut_obj(doc) : yyjson_mut_val_mut_copy(doc, meta);
+        yyjson_mut_doc_set_root(doc, root);
+        yyjson_mut_obj_add_bool(doc, marked, META_CLOSED, true);
+        yyjson_mut_obj_add_val(doc, root, "_meta", marked);
+        r = put_mapping(target, &(struct portion){.name = name}, yyjson_mut_get_str(key), doc);
+    }
+    yyjson_mut_doc_free(copied);
+    return r;
+}
+
+/* Prepares an index, which was `found`, to be closed. The target's last answer has its mapping. */
+static int prepare_close(struct target *target, const char *name, const struct found *found)
+{
+    yyjson_doc *answer = tl_steal(target->client.json);
+    yyjson_val *root = yyjson_doc_get_root(answer);
+    yyjson_val *index = json_value_of(json_first_of(root, yyjson_obj_size(root)));
+    int r = found->closed ? 0 : mark_closed(target, name, yyjson_obj_get(index, "mappings"));
+    r = r == 0 ? remove_aliases(target, name, found->aliases) : r;
+    yyjson_doc_free(answer);
     return r;
 }
 
@@ -1254,9 +1364,15 @@ int target_drop_index(struct target *target, const char *name)
 {
     struct found found;
     bool deletes = target->options->delete_indices;
+    size_t i, count;
+    yyjson_val *alias;
+    (void)map_remove(&target->listed.copies, slice_from(name));
     int r = find_index(target, name, &found);
+    json_arr_foreach (r == 0 && found.ours ? found.aliases : NULL, i, count, alias)
+        if (yyjson_is_str(alias))
+            untaken_make_due(&target->untaken, yyjson_get_str(alias));
     if (r == 0 && found.ours && !deletes)
-        r = remove_aliases(target, name, found.aliases);
+        r = prepare_close(target, name, &found);
     if (r != 0 || !found.ours)
         return r;
     tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
@@ -1264,6 +1380,8 @@ int target_drop_index(struct target *target, const char *name)
     long status = target_ask(target, deletes ? "DELETE" : "POST", path.data, SLICE_NONE);
     if (status != 200 && status != 404)
         return complain_of_target(target, deletes ? "cannot delete" : "cannot close", name, status);
+    if (deletes)
+        (void)map_remove(&target->listed.names, slice_from(name));
     if (status == 200)
         replica_print("the index is gone in the source; %s is %s", escape_terminal(name),
                       deletes ? "deleted" : "closed (--delete-indices deletes)");

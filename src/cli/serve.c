@@ -45,6 +45,7 @@ static const char *const level_names[LOG_LEVEL_COUNT] = {"debug", "info", "warni
 
 enum {
     TRIM_SECONDS = 10,
+    HELD_PART = 4, /* of the memory is what one transaction, or the locks of one session, may hold at most */
     FREE_BYTES_KEPT = 32 << 20, /* free heap memory that is not returned to the system */
 };
 
@@ -693,6 +694,9 @@ static void share_memory(struct server *server, struct serve_options *o)
     o->http.budget = o->api.budget = &server->budget;
     if (o->http.bodies_bytes_max > bytes / 2)
         o->http.bodies_bytes_max = bytes / 2;
+    /* One owner must not fill the memory. All hosts of a cluster have the same limits, whatever memory each has. */
+    if (o->cluster.url == NULL && o->limits.transaction_held_max > server->budget.limit / HELD_PART)
+        o->limits.transaction_held_max = server->budget.limit / HELD_PART;
 }
 
 static int serve_failed(int code, const char *what, char *reason)

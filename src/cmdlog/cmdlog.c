@@ -159,10 +159,9 @@ int cmdlog_submit(struct cmdlog *log, const struct slice *parts, size_t count, u
     return log->shared->submit(log, parts, count, until, ret_number);
 }
 
-int cmdlog_await_slot(struct cmdlog *log, unsigned in_flight, uint64_t until)
+int cmdlog_await_slot(struct cmdlog *log, uint64_t until)
 {
-    REQUIRE(in_flight < CMDLOG_IN_FLIGHT_MAX);
-    return log->shared->await_slot(log, in_flight, until);
+    return log->shared->await_slot(log, until);
 }
 
 int cmdlog_outcome(struct cmdlog *log, uint64_t number, uint64_t until, cmdlog_position *ret_position)

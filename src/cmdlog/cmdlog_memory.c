@@ -673,10 +673,9 @@ static int shared_submit(struct cmdlog *base, const struct slice *parts, size_t 
 }
 
 /* An append is never in flight here: it is in the log when it has been submitted. */
-static int shared_await_slot(struct cmdlog *base, unsigned in_flight, uint64_t until)
+static int shared_await_slot(struct cmdlog *base, uint64_t until)
 {
     (void)base;
-    (void)in_flight;
     (void)until;
     return 0;
 }

@@ -105,11 +105,10 @@ int cmdlog_submit(struct cmdlog *log, const struct slice *parts, size_t count, u
                   uint64_t *ret_number) TL_MUST_USE;
 
 /*
- * Waits until at most `in_flight` appends are in flight; CMDLOG_IN_FLIGHT_MAX - 1: until another is accepted. So a
- * caller can collect meanwhile what its next entry has.
- * Returns: 0, also if cmdlog_submit() does not wait for another reason; CMDLOG_BUSY: more were in flight until then.
+ * Waits until none of this host's appends is in flight. So a caller can collect meanwhile what its next entry has.
+ * Returns: 0, also if cmdlog_submit() does not wait for another reason; CMDLOG_BUSY: one was in flight until then.
  */
-int cmdlog_await_slot(struct cmdlog *log, unsigned in_flight, uint64_t until) TL_MUST_USE;
+int cmdlog_await_slot(struct cmdlog *log, uint64_t until) TL_MUST_USE;
 
 /*
  * Waits for the outcome of a submitted entry. A caller that follows the log need not call it: the
@@ -259,7 +258,7 @@ struct cmdlog_shared_functions {
     void (*lease)(struct cmdlog *log, struct cmdlog_lease *ret_lease);
     int (*list_hosts)(struct cmdlog *log, uint64_t version, uint64_t until, struct cmdlog_hosts **ret_hosts);
     int (*submit)(struct cmdlog *log, const struct slice *parts, size_t count, uint64_t until, uint64_t *ret_number);
-    int (*await_slot)(struct cmdlog *log, unsigned in_flight, uint64_t until);
+    int (*await_slot)(struct cmdlog *log, uint64_t until);
     int (*outcome)(struct cmdlog *log, uint64_t number, uint64_t until, cmdlog_position *ret_position);
     int (*await)(struct cmdlog_cursor *cursor, uint64_t until);
     void (*interrupt)(struct cmdlog_cursor *cursor);

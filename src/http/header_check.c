@@ -25,15 +25,8 @@
 
 /* --- Refusals ----------------------------------------------------------------------------------------------------- */
 
-/* Returns: a new refusal, to be filled in. */
-static struct problem *new_refusal(struct http_exchange *hx)
-{
-    hx->refusal = arena_zalloc(&hx->exchange.arena, sizeof *hx->refusal);
-    return hx->refusal;
-}
-
 /* Sets the refusal. Value: false. */
-#define refuse(hx, type, ...) (problem_set(new_refusal(hx), &(hx)->exchange.arena, type, __VA_ARGS__), false)
+#define refuse(hx, type, ...) (problem_set(http_exchange_refuse(hx), &(hx)->exchange.arena, type, __VA_ARGS__), false)
 
 /*
  * Refuses an ambiguous request. Later bytes on its connection could be ambiguous too: it is closed.

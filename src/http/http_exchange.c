@@ -212,6 +212,12 @@ static void http_exchange_clear(struct http_exchange *hx)
     hx->stream_sent = 0;
 }
 
+struct problem *http_exchange_refuse(struct http_exchange *hx)
+{
+    hx->refusal = arena_zalloc(&hx->exchange.arena, sizeof *hx->refusal);
+    return hx->refusal;
+}
+
 struct http_exchange *http_exchange_acquire(struct http *http)
 {
     pthread_mutex_lock(&http->pool_lock);

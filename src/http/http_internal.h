@@ -253,6 +253,8 @@ void http_exchange_release(struct http_exchange *hx);
 void http_exchange_pool_deinit(struct http *http);
 /* Calls on_disconnect unless it was called already or the handler is done (invariant 3). */
 void http_exchange_disconnected(struct http_exchange *hx);
+/* Refuses the request. Returns: the refusal, to be filled in. */
+struct problem *http_exchange_refuse(struct http_exchange *hx);
 
 /* --- stream.c ----------------------------------------------------------------------------------- */
 

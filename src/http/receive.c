@@ -57,17 +57,10 @@ static const char *header_value(struct http_exchange *hx, const char *name)
     return MHD_lookup_connection_value(hx->mhd, MHD_HEADER_KIND, name);
 }
 
-/* Returns: a new refusal, to be filled in. */
-static struct problem *new_refusal(struct http_exchange *hx)
-{
-    hx->refusal = arena_zalloc(&hx->exchange.arena, sizeof *hx->refusal);
-    return hx->refusal;
-}
-
 static void refuse_too_large(struct http_exchange *hx)
 {
     problem_set(
-        new_refusal(hx), &hx->exchange.arena, PROBLEM_CONTENT_TOO_LARGE,
+        http_exchange_refuse(hx), &hx->exchange.arena, PROBLEM_CONTENT_TOO_LARGE,
         "the body of this request is larger than the limit of %zu bytes; send less at once, or raise --max-body",
         hx->http->options.body_bytes_max);
 }
@@ -84,7 +77,7 @@ static void check_encoding(struct http_exchange *hx)
     if (strcasecmp(encoding, "gzip") == 0 || strcasecmp(encoding, "x-gzip") == 0 ||
         strcasecmp(encoding, "deflate") == 0)
         return;
-    problem_set(new_refusal(hx), &hx->exchange.arena, PROBLEM_ILLEGAL_ARGUMENT,
+    problem_set(http_exchange_refuse(hx), &hx->exchange.arena, PROBLEM_ILLEGAL_ARGUMENT,
                 "Content-Encoding [%s] is not supported; send the body plain, or as gzip or deflate", encoding);
     hx->refusal->status = MHD_HTTP_UNSUPPORTED_MEDIA_TYPE;
 }
@@ -94,7 +87,7 @@ static void refuse_memory(struct http_exchange *hx)
     struct exchange *exchange = &hx->exchange;
     struct slice what = arena_printf(&exchange->arena, "the body of %.*s %.*s", SLICE_ARG(exchange->method_name),
                                      (int)(exchange->path.len < 100 ? exchange->path.len : 100), exchange->path.data);
-    budget_problem(&hx->memory, what, &exchange->arena, new_refusal(hx));
+    budget_problem(&hx->memory, what, &exchange->arena, http_exchange_refuse(hx));
 }
 
 bool receive_header(struct http_exchange *hx, const char *method)
@@ -134,7 +127,7 @@ static bool charge_body(struct http_exchange *hx, size_t bytes)
     hx->charged += bytes;
     if (before + bytes <= bodies_max(hx))
         return true;
-    problem_set(new_refusal(hx), &hx->exchange.arena, PROBLEM_LIMIT_EXCEEDED,
+    problem_set(http_exchange_refuse(hx), &hx->exchange.arena, PROBLEM_LIMIT_EXCEEDED,
                 "requests in flight already hold %zu bytes of the %zu that all together may hold; try again later",
                 before, http->options.bodies_bytes_max);
     return false;
@@ -189,7 +182,7 @@ static void decompress_body(struct http_exchange *hx)
             refuse_too_large(hx);
         break;
     default:
-        problem_set(new_refusal(hx), &hx->exchange.arena, PROBLEM_ILLEGAL_ARGUMENT,
+        problem_set(http_exchange_refuse(hx), &hx->exchange.arena, PROBLEM_ILLEGAL_ARGUMENT,
                     "the body is not in the format that Content-Encoding says, or is cut off");
         break;
     }
@@ -200,7 +193,7 @@ static void decompress_body(struct http_exchange *hx)
 
 void receive_refuse_stopping(struct http_exchange *hx)
 {
-    problem_set(new_refusal(hx), &hx->exchange.arena, PROBLEM_STOPPING, "this server is shutting down");
+    problem_set(http_exchange_refuse(hx), &hx->exchange.arena, PROBLEM_STOPPING, "this server is shutting down");
 }
 
 void receive_end(struct http_exchange *hx)

@@ -100,7 +100,6 @@ struct cluster {
     bool ticking;                       /* a TICK is in flight */
     size_t sent_commands;               /* of clients, in the newest entry; the proposer's */
     uint64_t sent_at;                   /* boot clock: when that was submitted; the proposer's */
-    unsigned vain_waits, waits_left_out; /* await_returning(); the proposer's */
     size_t alone;                       /* so many next commands have an entry of their own each; the proposer's */
     bool maintaining;                   /* a MAINTAIN is in flight */
     bool more;                          /* the last MAINTAIN did not finish its work */

@@ -8,12 +8,11 @@
 #include "journal/cluster.h"
 
 enum {
-    ENTRY_BYTES = 1 << 20, /* an entry of this size gets no further command */
-    VAIN_MAX = 32,
+    ENTRY_BYTES = 1 << 20 /* an entry of this size gets no further command */
 };
 
 #define FULL_PAUSE_US (50 * TL_MS)
-#define SLOT_US (50 * TL_MS)  /* limit of one wait for other entries in flight */
+#define SLOT_US (50 * TL_MS)  /* limit of one wait for the entry in flight */
 #define RETURN_US (3 * TL_MS) /* limit of the wait for clients that are being answered */
 
 /*
@@ -418,11 +417,8 @@ static size_t queue_length(struct journal *journal)
     return length;
 }
 
-/*
- * Waits for so many queued commands, until a time of the boot clock, while this host has a life and is not about to
- * stop. Returns: whether there are so many.
- */
-static bool await_queue_length(struct journal *journal, size_t wanted, uint64_t until)
+/* Waits for so many queued commands, until a time of the boot clock, while this host has a life and does not stop. */
+static void await_queue_length(struct journal *journal, size_t wanted, uint64_t until)
 {
     const struct cluster *cluster = journal->cluster;
     bool in_time = true;
@@ -435,48 +431,32 @@ static bool await_queue_length(struct journal *journal, size_t wanted, uint64_t 
         in_time = clock_wait(&journal->queue_filled, &journal->queue_lock, until);
     journal->sleepers--;
     journal->wake_length = 0;
-    bool there = journal->queued - journal->taken >= wanted;
     pthread_mutex_unlock(&journal->queue_lock);
-    return there;
 }
 
 /*
  * Waits for the next commands of the clients whose commands were in the newest entry: they are being answered.
  * Otherwise there would be two groups of clients, of which one's entry is in flight while the other one waits, and
- * twice as many appends. `wanted`: as many commands as are queued then. A single client never waits. After a wait in
- * vain, as when clients are gone or send rarely, the next ones are left out: one, then two, and so on up to VAIN_MAX.
+ * twice as many appends. `wanted`: as many commands as are queued then. The wait is in vain if clients are gone or send
+ * rarely, so it is short. A single client never waits.
  */
 static void await_returning(struct journal *journal, size_t wanted)
 {
-    struct cluster *cluster = journal->cluster;
-    uint64_t now = clock_boot_us(), took = now - cluster->sent_at;
-    uint64_t until = now + (took / 2 < RETURN_US ? took / 2 : RETURN_US);
-    if (took > SLOT_US || queue_length(journal) >= wanted)
-        return;
-    if (cluster->waits_left_out > 0) {
-        cluster->waits_left_out--;
-        return;
-    }
-    if (await_queue_length(journal, wanted, until))
-        cluster->vain_waits = 0;
-    else
-        cluster->waits_left_out = cluster->vain_waits =
-            cluster->vain_waits < VAIN_MAX ? cluster->vain_waits + 1 : VAIN_MAX;
+    uint64_t now = clock_boot_us(), took = now - journal->cluster->sent_at;
+    if (took <= SLOT_US && !journal__is_group_queued(journal))
+        await_queue_length(journal, wanted, now + (took / 2 < RETURN_US ? took / 2 : RETURN_US));
 }
 
 /*
  * Waits until the log has a slot, before commands are taken, so that those that arrive meanwhile are in the entry, too.
- * An append costs the members and all hosts much the same, however many commands it has. So while one is in flight
- * the next one waits for it, unless it is full already.
+ * An append costs the members and all hosts much the same, however many commands it has, so one is in flight at a time.
  */
 static void await_slot(struct journal *journal)
 {
     struct cluster *cluster = journal->cluster;
-    bool is_full = journal__is_group_queued(journal);
-    bool was_busy = cmdlog_await_slot(cluster->log, 0, 0) != 0;
+    bool was_busy = cmdlog_await_slot(cluster->log, 0) != 0;
     /* Without a slot by then, commands are taken all the same: some may have to be refused. */
-    int r = cmdlog_await_slot(cluster->log, is_full ? CMDLOG_IN_FLIGHT_MAX - 1 : 0, clock_boot_us() + SLOT_US);
-    if (r == 0 && !is_full)
+    if (cmdlog_await_slot(cluster->log, clock_boot_us() + SLOT_US) == 0)
         await_returning(journal, cluster->sent_commands + (was_busy ? queue_length(journal) : 0));
 }
 

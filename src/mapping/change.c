@@ -83,16 +83,17 @@ static void wrap_problem(struct problem *problem, struct slice type, struct aren
 
 /* Merges the body of one type into an unsealed mapping. Returns: 0; MAPPING_REFUSED. */
 static int merge_type(struct mapping *mapping, struct slice name, yyjson_val *body, enum dialect dialect, bool creating,
-                      struct arena *arena, struct problem *problem)
+                      enum field_counting counting, struct arena *arena, struct problem *problem)
 {
     bool is_new;
     struct type_record *record = find_or_add_type(mapping, name, dialect, &is_new, arena, problem);
     if (record == NULL)
         return MAPPING_REFUSED;
     record->type.hidden = false;
-    struct merge merge = {mapping, record, dialect, arena, problem, .type_is_new = is_new};
+    struct merge merge = {
+        mapping, record, dialect, arena, problem, .type_is_new = is_new, .counts = counting == FIELDS_COUNTED_FIRST};
     int r = mapping__merge_root(&merge, body);
-    if (r != 0 && creating)
+    if (r != 0 && creating && !merge.too_many)
         wrap_problem(problem, record->type.name, arena);
     return r;
 }
@@ -135,7 +136,8 @@ static yyjson_val *unwrap_type(yyjson_val *body, struct slice name)
 }
 
 int mapping_merge(const struct mapping *base, struct slice type, yyjson_val *body, enum dialect dialect, bool creating,
-                  struct arena *arena, struct mapping **ret_mapping, struct problem *ret_problem)
+                  enum field_counting counting, struct arena *arena, struct mapping **ret_mapping,
+                  struct problem *ret_problem)
 {
     if (!yyjson_is_obj(body) || (yyjson_obj_size(body) == 0 && dialect == DIALECT_5))
         return refuse_name(arena, ret_problem, PROBLEM_MAPPER_PARSING, "malformed mapping no root object found");
@@ -144,7 +146,7 @@ int mapping_merge(const struct mapping *base, struct slice type, yyjson_val *bod
                            "Types cannot be provided in put mapping requests, unless the include_type_name "
                            "parameter is set to true.");
     tl_cleanup(mapping_unrefp) struct mapping *mapping = mapping__copy(base);
-    int r = merge_type(mapping, type, unwrap_type(body, type), dialect, creating, arena, ret_problem);
+    int r = merge_type(mapping, type, unwrap_type(body, type), dialect, creating, counting, arena, ret_problem);
     return r == 0 ? finish_change(base, &mapping, arena, ret_mapping, ret_problem) : r;
 }
 
@@ -175,7 +177,8 @@ static bool holds_types(yyjson_val *mappings)
     return yyjson_obj_size(mappings) > 0;
 }
 
-static int merge_all_types(struct mapping *mapping, yyjson_val *mappings, struct arena *arena, struct problem *problem)
+static int merge_all_types(struct mapping *mapping, yyjson_val *mappings, enum field_counting counting,
+                           struct arena *arena, struct problem *problem)
 {
     size_t i, max;
     yyjson_val *key, *value;
@@ -183,8 +186,8 @@ static int merge_all_types(struct mapping *mapping, yyjson_val *mappings, struct
         if (!yyjson_is_obj(value))
             return refuse_name(arena, problem, PROBLEM_MAPPER_PARSING, "Expected map for type [%.*s]",
                                SLICE_ARG(json_slice(key)));
-        int r =
-            merge_type(mapping, json_slice(key), unwrap_type(value, json_slice(key)), DIALECT_5, true, arena, problem);
+        int r = merge_type(mapping, json_slice(key), unwrap_type(value, json_slice(key)), DIALECT_5, true, counting,
+                           arena, problem);
         if (r != 0)
             return r;
     }
@@ -192,7 +195,8 @@ static int merge_all_types(struct mapping *mapping, yyjson_val *mappings, struct
 }
 
 int mapping_merge_all(const struct mapping *base, yyjson_val *mappings, enum dialect dialect, bool typed,
-                      struct arena *arena, struct mapping **ret_mapping, struct problem *ret_problem)
+                      enum field_counting counting, struct arena *arena, struct mapping **ret_mapping,
+                      struct problem *ret_problem)
 {
     if (!yyjson_is_obj(mappings))
         return refuse_name(arena, ret_problem, PROBLEM_PARSE, "key [mappings] must be an object");
@@ -206,8 +210,8 @@ int mapping_merge_all(const struct mapping *base, yyjson_val *mappings, enum dia
                            "The mapping definition cannot be nested under a type [_doc] unless "
                            "include_type_name is set to true.");
     tl_cleanup(mapping_unrefp) struct mapping *mapping = mapping__copy(base);
-    int r = of_types ? merge_all_types(mapping, mappings, arena, ret_problem)
-                     : merge_type(mapping, SLICE_NONE, mappings, dialect, true, arena, ret_problem);
+    int r = of_types ? merge_all_types(mapping, mappings, counting, arena, ret_problem)
+                     : merge_type(mapping, SLICE_NONE, mappings, dialect, true, counting, arena, ret_problem);
     return r == 0 ? finish_change(base, &mapping, arena, ret_mapping, ret_problem) : r;
 }
 

@@ -35,7 +35,7 @@ struct document_walk {
     bool whole_texts;                 /* collect texts, not their tokens */
     bool lenient;                     /* skip values that do not fit the mapping */
     enum document_dates dates;        /* _ALL with `lenient` */
-    bool counts_fields;               /* DOCUMENT_FIELDS_COUNTED */
+    enum field_counting counting;
     bool copying;                     /* the value comes from copy_to */
     bool is_null_value;               /* the value is the field's null_value, not in the source */
     struct field_value *values;
@@ -570,7 +570,7 @@ static int grow_mapping(struct document_walk *walk, struct mapping **ret_mapping
                           walk->arena,
                           walk->problem,
                           .strict_dates = walk->dates != DOCUMENT_DATES_ALL,
-                          .counts = walk->counts_fields};
+                          .counts = walk->counting == FIELDS_COUNTED_FIRST};
     struct document_walk growing = *walk;
     growing.before = walk->mapping;
     growing.mapping = mapping;
@@ -626,18 +626,19 @@ static void set_document(const struct document_walk *walk, struct mapping *updat
 
 int document_parse_json(const struct mapping *mapping, const struct mapping_type *type, struct slice id,
                         const struct json_doc *json, enum dialect dialect, enum document_dates dates,
-                        struct arena *arena, struct document *ret_document, struct problem *ret_problem)
+                        enum field_counting counting, struct arena *arena, struct document *ret_document,
+                        struct problem *ret_problem)
 {
     REQUIRE(type == mapping_type_by_number(mapping, type->number));
-    bool counts_fields = (dates & DOCUMENT_FIELDS_COUNTED) != 0;
-    dates = dialect != DIALECT_7 ? DOCUMENT_DATES_ALL : dates & ~DOCUMENT_FIELDS_COUNTED;
+    if (dialect != DIALECT_7)
+        dates = DOCUMENT_DATES_ALL;
     const struct document_walk begin = {.mapping = mapping,
                                         .type = type,
                                         .id = id,
                                         .json = json,
                                         .dialect = dialect,
                                         .dates = dates,
-                                        .counts_fields = counts_fields,
+                                        .counting = counting,
                                         .arena = arena,
                                         .problem = ret_problem};
     struct document_walk walk = begin;
@@ -661,8 +662,8 @@ int document_parse_json(const struct mapping *mapping, const struct mapping_type
 }
 
 int document_parse(const struct mapping *mapping, const struct mapping_type *type, struct slice id, struct slice source,
-                   enum dialect dialect, enum document_dates dates, struct arena *arena, struct document *ret_document,
-                   struct problem *ret_problem)
+                   enum dialect dialect, enum document_dates dates, enum field_counting counting, struct arena *arena,
+                   struct document *ret_document, struct problem *ret_problem)
 {
     struct json_doc json;
     struct problem cause;
@@ -675,7 +676,7 @@ int document_parse(const struct mapping *mapping, const struct mapping_type *typ
         struct document_walk walk = {.arena = arena, .problem = ret_problem};
         return refuse_because(&walk, &cause, "failed to parse");
     }
-    return document_parse_json(mapping, type, id, &json, dialect, dates, arena, ret_document, ret_problem);
+    return document_parse_json(mapping, type, id, &json, dialect, dates, counting, arena, ret_document, ret_problem);
 }
 
 int document_parse_stored(const struct mapping *mapping, const struct mapping_type *type, struct slice source,

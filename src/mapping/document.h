@@ -26,12 +26,6 @@ enum document_dates {
     DOCUMENT_DATES_STRICT,
     /* The same, but a field with ignore_malformed has no value for the others; only to replay old logs. */
     DOCUMENT_DATES_DROPPED,
-    /*
-     * To be added to one of these: a document with more new fields than its mapping may have is
-     * refused at the first one that is too many, and not after all were added, in an order that takes
-     * time with the square of their number. Without it only to replay old logs.
-     */
-    DOCUMENT_FIELDS_COUNTED = 4,
 };
 
 /* A parsed document. Valid as long as the arena it was parsed into. */
@@ -64,13 +58,14 @@ struct document {
  *          `dialect`.
  */
 int document_parse(const struct mapping *mapping, const struct mapping_type *type, struct slice id, struct slice source,
-                   enum dialect dialect, enum document_dates dates, struct arena *arena, struct document *ret_document,
-                   struct problem *ret_problem) TL_MUST_USE;
+                   enum dialect dialect, enum document_dates dates, enum field_counting counting, struct arena *arena,
+                   struct document *ret_document, struct problem *ret_problem) TL_MUST_USE;
 
 /* As document_parse(), for JSON that is already parsed. */
 int document_parse_json(const struct mapping *mapping, const struct mapping_type *type, struct slice id,
                         const struct json_doc *json, enum dialect dialect, enum document_dates dates,
-                        struct arena *arena, struct document *ret_document, struct problem *ret_problem) TL_MUST_USE;
+                        enum field_counting counting, struct arena *arena, struct document *ret_document,
+                        struct problem *ret_problem) TL_MUST_USE;
 
 /*
  * Extracts the values of a stored document, to determine its entries. Values that do not fit the

@@ -64,6 +64,13 @@ struct mapping *mapping_ref(const struct mapping *mapping);
 void mapping_unref(struct mapping *mapping);
 TL_DEFINE_FREEP(struct mapping, mapping_unref)
 
+/* When a change is refused that gives a mapping more fields than index.mapping.total_fields.limit. */
+enum field_counting {
+    FIELDS_COUNTED_FIRST, /* at the first field that is too many */
+    /* After all were added, which takes time with the square of their number; only to replay old logs. */
+    FIELDS_COUNTED_LAST,
+};
+
 /*
  * Creates the mapping that results from merging `body` into type `type`, which is added if new.
  *
@@ -75,7 +82,8 @@ TL_DEFINE_FREEP(struct mapping, mapping_unref)
  * Owns: the caller; mapping_unref() drops the reference.
  */
 int mapping_merge(const struct mapping *base, struct slice type, yyjson_val *body, enum dialect dialect, bool creating,
-                  struct arena *arena, struct mapping **ret_mapping, struct problem *ret_problem) TL_MUST_USE;
+                  enum field_counting counting, struct arena *arena, struct mapping **ret_mapping,
+                  struct problem *ret_problem) TL_MUST_USE;
 
 /*
  * As mapping_merge(), for the "mappings" of PUT /{index}. They have a member for each type in
@@ -83,7 +91,8 @@ int mapping_merge(const struct mapping *base, struct slice type, yyjson_val *bod
  * typeless. Returns and Owns: as mapping_merge().
  */
 int mapping_merge_all(const struct mapping *base, yyjson_val *mappings, enum dialect dialect, bool typed,
-                      struct arena *arena, struct mapping **ret_mapping, struct problem *ret_problem) TL_MUST_USE;
+                      enum field_counting counting, struct arena *arena, struct mapping **ret_mapping,
+                      struct problem *ret_problem) TL_MUST_USE;
 
 /*
  * Adds the type if it does not exist, and makes it visible, as indexing does. `hidden`: a new type

@@ -59,6 +59,7 @@ struct mapping {
     char path_delimiter;
     bool is_tree;              /* mapping_is_tree() */
     bool has_copy_to;          /* at least one field has copy_to */
+    size_t added_count;        /* while it is not sealed: fields added since it was copied, by merges that count */
     struct map by_path;        /* path → field in the first type that has it */
     struct map by_number_path; /* path → field number + 1 */
 };
@@ -75,7 +76,7 @@ struct merge {
     bool stored; /* the text is from the catalog and was checked when it was first accepted */
     bool strict_dates; /* a text is detected as a date only if date_is_strict() */
     bool counts;       /* ends at the first added field that is more than the mapping may have */
-    size_t added;      /* number of added fields */
+    bool too_many;     /* out: it ended so */
 };
 
 /*

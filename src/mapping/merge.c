@@ -167,8 +167,9 @@ static int refuse_nesting_change(struct merge *merge, const struct mapping_field
 static int count_added(struct merge *merge)
 {
     size_t max = merge->mapping->total_fields_max;
-    if (!merge->counts || ++merge->added <= max)
+    if (!merge->counts || ++merge->mapping->added_count <= max)
         return 0;
+    merge->too_many = true;
     return mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT, "Limit of total fields [%zu] has been exceeded", max);
 }
 

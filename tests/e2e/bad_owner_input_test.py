@@ -100,6 +100,18 @@ class Sessions(Case):
         self.refused(404, "POST", "/_lock", {"session": "nope", "locks": [{"mode": "shared"}]})
         self.refused(404, "POST", "/_unlock", {"session": "nope"})
 
+    def test_numbers(self):
+        """A public number, which lists and errors show, is no id; the error says so."""
+        number = self.server.must("GET", "/_session/" + self.session)["number"]
+        for method, path, body in (("POST", "/_session/%d/_keepalive" % number, None), ("GET", "/_session/%d/_attach" % number, None),
+                                   ("DELETE", "/_session/%d" % number, None),
+                                   ("PUT", "/fs/_doc/2?session=%d" % number, {"n": 2}), ("PUT", "/fs/_doc/2?lease=%d" % number, {"n": 2}),
+                                   ("GET", "/fs/_doc/1?session=%d" % number, None), ("POST", "/_transaction", {"session": str(number)}),
+                                   ("POST", "/_lock", {"session": str(number), "locks": [{"mode": "shared"}]}),
+                                   ("POST", "/_unlock", {"session": str(number)})):
+            self.refused(404, method, path, body, says="no session [%d]: it has ended, or never was; its public number is" % number)
+        self.assertNotIn("public number", self.refused(404, "GET", "/_session/nope")["reason"])
+
     def test_ended(self):
         ended = self.server.must("POST", "/_session")["session"]
         self.server.must("DELETE", "/_session/" + ended)
@@ -230,7 +242,16 @@ class Locks(Case):
         self.near_miss("POST", "/_transactions/abc/_comit", "; did you mean [/_transaction/abc/_commit]?")
         self.near_miss("GET", "/_cat/lock", "; did you mean [/_cat/locks]?")
         self.near_miss("GET", "/_timestmp", "; did you mean [/_timestamp]?")
-        for method, path in (("GET", "/_unlock"), ("PUT", "/_session"), ("GET", "/_bogus"), ("PUT", "/_cat/indices"), ("DELETE", "/_bulk")):
+        self.near_miss("GET", "/fs/_changes", "; did you mean [/_changes]?")
+        self.near_miss("POST", "/fs/_changes", "; did you mean [/_changes]?", {})
+        self.near_miss("POST", "/fs/_lock", "; did you mean [/_lock]?", {})
+        self.near_miss("POST", "/fs/_session/abc/_keepalive", "; did you mean [/_session/abc/_keepalive]?")
+        self.near_miss("GET", "/fs/_tre", "; did you mean [/fs/_tree]?")
+        self.near_miss("POST", "/fs/_rename/a", "; did you mean [/fs/_rename]?", {})
+        self.near_miss("GET", "/fs/_tree/a/b", "; did you mean [/fs/_tree]?")
+        for method, path in (("GET", "/_unlock"), ("PUT", "/_session"), ("GET", "/_bogus"), ("PUT", "/_cat/indices"), ("DELETE", "/_bulk"),
+                             ("PUT", "/fs/_tree"), ("GET", "/fs/_rename"), ("DELETE", "/fs/_bulk"), ("PUT", "/fs/_search"),
+                             ("POST", "/fs/_stats"), ("POST", "/fs/_type/x"), ("GET", "/fs/_doc/x/y/z")):
             self.assertNotIn("did you mean", json.dumps(self.server.ask(method, path)[1]), path)
 
     def test_misspelled_parameters(self):
@@ -238,6 +259,10 @@ class Locks(Case):
             self.refused(400, "GET", "/fs/_doc/1?%s=1" % slip, says="[%s] -> did you mean [%s]?" % (slip, meant))
         self.refused(400, "PUT", "/fs/_doc/1?fencing_tokn=1", {"n": 2}, says="did you mean [fencing_token]?")
         self.refused(400, "PUT", "/fs/_doc/1?leas=1", {"n": 2}, says="did you mean [lease]?")
+        locks = {"session": self.session, "locks": [{"mode": "shared", "index": "fs"}]}
+        self.refused(400, "POST", "/_lock?wait=10s", locks, says="[wait] -> it is a member of the body")
+        self.refused(400, "PUT", "/fs/_doc/1?wait=1s", {"n": 2}, says="[wait] -> did you mean [timeout]?")
+        self.refused(400, "GET", "/_session?wait=1s", says="unrecognized parameter: [wait]\"")
 
     def test_lock_status_parameters(self):
         self.refused(400, "GET", "/_lock?path=/a", says="name the [index] too")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A data directory of format 1 or 2 is converted at the start, with what it holds, also if the server is killed at any point of it.
+"""A data directory of format 1 or 2 is converted at the start, with its content, also if the server is killed at any point of it.
 
 Method: a preloaded library (kill_shim.c) ends the server as kill -9 does before its k-th change of a file in the directory, for k = 1, 2, 3 and so on, until
 a server converts the directory and ends in good order. After each kill the next start must have what a conversion without a kill has: indices, documents with

@@ -192,6 +192,38 @@ class Replies(Case):
             self.assertGreater(len(refused), 2000, index)
             self.assertEqual(set(refused), {"circuit_breaking_exception"})
 
+    def bulk(self, path, item, count, **headers):
+        return self.server.request("POST", path, (item * count).encode(), {"Content-Type": "application/x-ndjson", **headers})
+
+    def test_bulk_results_of_atomic(self):
+        """All of them or none: what cannot be held is refused as a whole."""
+        self.server.must("PUT", "/some/_doc/1", {"a": 1})
+        self.server.must("PUT", "/_scripts/long", {"script": {"lang": "painless", "source": "ctx._source.b = ['%s'].get(1 + ctx._source.a)" % ("y" * 60000)}})
+        before = self.in_the_end("GET", "/big/_doc/1")["_version"]
+        for index, item in (("big", '{"update":{"_id":"1","_source":true}}\n{"doc":{"a":%d}}\n' % before),
+                            ("some", '{"update":{"_id":"1"}}\n{"script":{"id":"long"}}\n')):
+            response = self.bulk("/%s/_bulk?atomic=true" % index, item, 800)
+            self.assertEqual(response.status, 429, response.body[:500])
+            self.assertEqual(json.loads(response.body)["error"]["type"], "limit_exceeded_exception")
+            self.assertLess(len(response.body), 10000)
+        self.assertEqual(self.in_the_end("GET", "/big/_doc/1")["_version"], before)
+        self.in_the_end("POST", "/big/_bulk?atomic=true", '{"update":{"_id":"1","_source":true}}\n{"doc":{"a":0}}\n' * 10)
+
+    def test_bulk_results_in_transaction(self):
+        """Items after those whose results are as large as one command's may be are run by the next one, if there is memory."""
+        self.server.must("PUT", "/some/_doc/1", {"a": 1})
+        self.server.must("PUT", "/_scripts/long", {"script": {"lang": "painless", "source": "ctx._source.b = ['%s'].get(1 + ctx._source.a)" % ("y" * 60000)}})
+        for index, item in (("big", '{"update":{"_id":"1","_source":true}}\n{"doc":{"a":1}}\n'),
+                            ("some", '{"update":{"_id":"1"}}\n{"script":{"id":"long"}}\n')):
+            transaction = self.server.must("POST", "/_transaction")["transaction"]
+            response = self.bulk("/%s/_bulk" % index, item, 800, **{"Tidelock-Transaction": transaction})
+            self.assertEqual(response.status, 200, response.body[:500])
+            self.assertLess(len(response.body), BUDGET, index)
+            refused = [item for item in json.loads(response.body)["items"] if item["update"]["status"] == 429]
+            self.assertGreater(len(refused), 300, index)
+            self.assertEqual({item["update"]["error"]["type"] for item in refused}, {"circuit_breaking_exception"})
+            self.server.must("POST", "/_transaction/%s/_rollback" % transaction)
+
     def test_explained_queries(self):
         """A path of 16,000 levels, many times in a query, which is explained."""
         self.server.must("PUT", "/paths", {
@@ -274,20 +306,43 @@ class Kept(Case):
 
     def test_lock_paths(self):
         self.server.ask("PUT", "/tree", {"mappings": {"properties": {"path": {"type": "path"}}}})
-        session = self.server.must("POST", "/_session")["session"]
-        found = []
+        sessions, found = [], []
         for i in range(300):
+            if i % 5 == 0:  # one owner takes a quarter of the memory at most
+                sessions.append(self.server.must("POST", "/_session")["session"])
             path = "/%d" % i + "/d" * 4000
-            found.append(self.server.ask("POST", "/_lock", {"session": session, "locks": [{"index": "tree", "path": path, "mode": "exclusive"}]}))
+            found.append(self.server.ask("POST", "/_lock", {"session": sessions[-1], "locks": [{"index": "tree", "path": path, "mode": "exclusive"}]}))
             if found[-1][0] == 429:
                 break
         self.refused(found[-1], "POST /_lock")
         self.assertGreater(len(found), 10, "a few are fine")
-        self.server.must("POST", "/_session/%s/_keepalive" % session)
-        self.server.must("POST", "/_unlock", {"session": session, "locks": [{"index": "tree", "path": "/0" + "/d" * 4000}]})
-        self.server.must("DELETE", "/_session/" + session)
+        self.server.must("POST", "/_session/%s/_keepalive" % sessions[0])
+        self.server.must("POST", "/_unlock", {"session": sessions[0], "locks": [{"index": "tree", "path": "/0" + "/d" * 4000}]})
+        for session in sessions:
+            self.server.must("DELETE", "/_session/" + session)
         self.server.must("POST", "/_lock", {"session": self.server.must("POST", "/_session")["session"],
                                             "locks": [{"index": "tree", "path": "/a", "mode": "exclusive"}]})
+
+    def test_one_owner_takes_a_quarter(self):
+        self.server.ask("PUT", "/tree", {"mappings": {"properties": {"path": {"type": "path"}}}})
+        session = self.server.must("POST", "/_session")["session"]
+        for i in range(20):
+            path = "/one/%d" % i + "/d" * 4000
+            status, reply = self.server.ask("POST", "/_lock", {"session": session, "locks": [{"index": "tree", "path": path, "mode": "exclusive"}]})
+            if status != 200:
+                break
+        self.assertEqual((status, reply["error"]["type"]), (429, "limit_exceeded_exception"), str(reply)[:500])
+        self.assertIn("[%d]" % (BUDGET // 4), reply["error"]["reason"])
+        self.assertEqual(i, BUDGET // 4 // (4000 * 448))
+        self.server.must("DELETE", "/_session/" + session)
+        transaction = self.server.must("POST", "/_transaction")["transaction"]
+        for i in range(20):
+            status, reply = self.server.ask("PUT", "/fs/_doc/one-%d?transaction=%s" % (i, transaction), {"text": "x" * MEGABYTE})
+            if status != 201:
+                break
+        self.assertEqual((status, reply["error"]["type"]), (413, "transaction_too_large_exception"), str(reply)[:500])
+        self.assertIn("[%d] with their entries and locks" % (BUDGET // 4), reply["error"]["reason"])
+        self.server.must("POST", "/_transaction/%s/_rollback" % transaction)
 
     def test_lock_paths_at_once(self):
         """A level takes a hundred times the two bytes that name it."""

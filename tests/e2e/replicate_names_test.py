@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """A copy of indices whose names become aliases, and the reverse, into a target that has the names already, refuses an alias, or is read through an alias."""
+import itertools
 import json
 import os
 import sys
@@ -8,6 +9,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from replicate_faults_test import Meddled  # noqa: E402
+from replicate_test import LONG  # noqa: E402
 from waiting import until  # noqa: E402
 
 
@@ -45,9 +47,9 @@ class Switches(Meddled):
                 server.must("DELETE", "/" + index)
 
     def kill_within_each(self, *options):
-        """kill -9 after each request that changes an index, from either end of a switch; yields `forth` when the next run has completed it."""
+        """kill -9 after each request that changes an index, from either end of a switch; yields `forth` when the next run has completed it. A short run takes every other request."""
         for forth in (True, False):
-            for steps in range(1, 6):
+            for steps in range(1, 6) if LONG else range(2, 6, 2) if options else range(1, 6, 2):
                 with self.subTest((forth, steps, *options)):
                     self.set_up_again()
                     self.begin(forth)
@@ -203,23 +205,106 @@ class Names(Switches):
         for i in range(3):
             self.source.must("PUT", "/gone%d/_doc/1" % i, {"n": i})
         self.once()
-        added = self.source.request("POST", "/_aliases", json.dumps({"actions": [{"add": {"index": "i%d" % i, "alias": "t%d" % i}} for i in many]}))
+        added = self.source.request("POST", "/_aliases", json.dumps({"actions": [{"add": {"index": "i%d" % i, "alias": "t%d" % alias}} for i in many for alias in (i, (i + 1) % 30)]}))
         process = self.follow("--delete-indices", to=self.meddler.url)
         self.until(lambda: self.place() > int(added.headers["Tidelock-Timestamp"]) or process.poll() is not None, "it is beyond that")
-        self.assertEqual(self.told(process).count("is without its alias"), len(many))
+        self.assertEqual(self.told(process).count("is without its alias"), 2 * len(many))
         asked = []
         self.meddler.judge = lambda method, path, body: asked.append((method, path, body)) or "pass"
         for i in range(3):
             if i == 2:
                 self.target.must("DELETE", "/t3")
-            looks = sum(path == "/_alias" for _, path, _ in asked)
+            looks = sum(path.startswith("/_alias?") for _, path, _ in asked)
             self.source.must("DELETE", "/gone%d" % i)
-            until(lambda: sum(path == "/_alias" for _, path, _ in asked) > looks or process.poll() is not None, "it looks")  # noqa: B023
-        self.until(lambda: self.aliases()["i3"] == {"t3"} or process.poll() is not None, "the one is added")
+            until(lambda: sum(path.startswith("/_alias?") for _, path, _ in asked) > looks or process.poll() is not None, "it looks")  # noqa: B023
+        self.until(lambda: self.aliases()["i2"] == self.aliases()["i3"] == {"t3"} or process.poll() is not None, "the one is added")
         self.assertIsNone(process.poll(), self.told(process))
-        self.assertEqual([(method, path.partition("?")[0]) for method, path, _ in asked if "/i" in path or "/t" in path.replace("/tidelock", "")], [("GET", "/i3/_settings")])
-        self.assertEqual([json.loads(body)["actions"] for _, path, body in asked if path == "/_aliases"], [[{"add": {"index": "i3", "alias": "t3"}}]])
-        self.assertEqual(self.told(process).count("is without its alias"), len(many))
+        self.assertEqual([(method, path.partition("?")[0]) for method, path, _ in asked if "/i" in path or "/t" in path.replace("/tidelock", "")], [("GET", "/i%d/_settings" % i) for i in self.order(asked)])
+        self.assertEqual([json.loads(body)["actions"] for _, path, body in asked if path == "/_aliases"], [[{"add": {"index": "i%d" % i, "alias": "t3"}}] for i in self.order(asked)])
+        self.assertEqual(self.told(process).count("is without its alias"), 2 * len(many))
+
+    def order(self, asked):
+        """Returns: i2 and i3, as the copy has updated them."""
+        return [2, 3] if next(path for _, path, _ in asked if path.startswith(("/i2", "/i3"))).startswith("/i2") else [3, 2]
+
+    def test_many_taken_names_cost_two_lists_at_a_start(self):
+        """However many indices have an alias whose name is taken, also when the index is created."""
+        for i in range(10):
+            self.source.must("PUT", "/i%d" % i, {"aliases": {"t%d" % i: {}}})
+            self.target.must("PUT", "/t%d" % i, {})
+        asked = []
+        self.meddler.judge = lambda method, path, body: asked.append(path) or "pass"
+        self.assertEqual(self.once(to=self.meddler.url).count("is without its alias"), 10)
+        self.assertLessEqual(sum(path.startswith("/_alias?") for path in asked), 2)  # during the start, and at its end
+        self.assertLessEqual(sum(path.startswith("/_mapping?") for path in asked), 1)
+
+    def test_one_bad_alias_among_many(self):
+        """Costs few requests, and the others are added; a later update sends no alias that the target has."""
+        self.target.unknown_queries.add("prefix")
+        self.addCleanup(self.target.unknown_queries.discard, "prefix")
+        self.source.must("PUT", "/fs", {"aliases": {"a%d" % i: {"filter": {"prefix": {"t": "a"}}} if i == 40 else {} for i in range(64)}})
+        for begin in (lambda: None, lambda: self.source.must("POST", "/_aliases", {"actions": [{"add": {"index": "fs", "alias": "more"}}]})):
+            begin()
+            asked, sent = [], set()
+
+            def judge(method, path, body, asked=asked, sent=sent):
+                asked.append(path)
+                if path == "/_aliases":
+                    sent.update(action["add"]["alias"] for action in json.loads(body)["actions"])
+                return "pass"
+            self.meddler.judge = judge
+            self.assertEqual(self.once(to=self.meddler.url).count("is without its alias"), 1)
+            self.assertEqual(self.aliases()["fs"], set(self.source.must("GET", "/fs/_alias")["fs"]["aliases"]) - {"a40"})
+            self.assertLess(asked.count("/_aliases"), 64 // 2)
+        self.assertEqual(sent, {"a40", "more"})
+
+    def test_write_index_moves(self):
+        """The target lets an alias have one write index, and its old one is updated after the new one, which has an earlier name: the copy makes the change in the end, and reports nothing."""
+        self.source.must("PUT", "/z", {"aliases": {"logs": {"is_write_index": True}}})
+        self.once()
+        for new in ("y", "z"):  # one that the target does not have, and one that it has
+            old = {"y": "z", "z": "y"}[new]
+            if new == "y":
+                self.source.must("PUT", "/y", {})
+            self.source.must("POST", "/_aliases", {"actions": [{"add": {"index": old, "alias": "logs", "is_write_index": False}}, {"add": {"index": new, "alias": "logs", "is_write_index": True}}]})
+            for cut in (False, True):
+                if cut:
+                    self.cut_feed()
+                self.assertNotIn("is without its alias", self.once())
+                self.assertEqual([self.target.indices[index].aliases["logs"]["is_write_index"] for index in (new, old)], [True, False])
+
+    def test_write_index_is_deleted(self):
+        """The old write index of an alias is deleted, by which the new one can be it: at once, though it was refused before the copy has seen the deletion."""
+        for options in ((), ("--delete-indices",)):
+            self.set_up_again()
+            for index in ("a", "b"):
+                self.source.must("PUT", "/" + index, {"aliases": {"logs": {"is_write_index": index == "a"}}})
+            self.once(*options)
+            self.source.must("POST", "/_aliases", {"actions": [{"add": {"index": "a", "alias": "logs", "is_write_index": False}}, {"add": {"index": "b", "alias": "logs", "is_write_index": True}}]})
+            self.source.must("DELETE", "/a")
+            self.once(*options)
+            self.assertTrue(self.target.indices["b"].aliases["logs"]["is_write_index"])
+
+    def test_name_of_an_unlisted_index(self):
+        """The list of the target's indices does not show one that has the alias's name: the alias is not tried at each look."""
+        for i in range(8):
+            self.source.must("PUT", "/gone%d/_doc/1" % i, {"n": i})
+        self.source.must("PUT", "/fs-2/_doc/1", {"n": 1})
+        self.target.must("PUT", "/taken", {})
+        self.target.unlisted.add("taken")
+        self.addCleanup(self.target.unlisted.discard, "taken")
+        self.once()
+        process = self.follow("--delete-indices", to=self.meddler.url)
+        self.source.must("POST", "/_aliases", {"actions": [{"add": {"index": "fs-2", "alias": "taken"}}]})
+        self.until(lambda: "is without its alias taken" in self.told(process) or process.poll() is not None, "it is told")
+        asked = []
+        self.meddler.judge = lambda method, path, body: asked.append(path) or "pass"
+        for i in range(8):
+            looks = sum(path.startswith("/_alias?") for path in asked)
+            self.source.must("DELETE", "/gone%d" % i)
+            until(lambda: sum(path.startswith("/_alias?") for path in asked) > looks or process.poll() is not None, "it looks")  # noqa: B023
+        self.assertIsNone(process.poll(), self.told(process))
+        self.assertLess(asked.count("/_aliases"), 8)  # some at the beginning, and one after 30 s
 
     def test_other_refusals(self):
         """An alias that the target refuses for another reason than its name is reported, and tried again; others of its index are added at once, also when the index is made."""
@@ -296,28 +381,28 @@ class NamesWithTombstones(Switches):
             self.assertEqual(self.seen(self.target, self.PREFIX + name), self.seen(self.source, name), name)
 
     def test_forth_and_back(self):
-        for options in ((), ("--delete-indices",)):
-            for cut in (False, True):
-                with self.subTest((options, cut)):
-                    self.set_up_again()
-                    self.fill(20)
-                    self.source.must("DELETE", "/fs/_doc/7")
-                    self.once(*options)
-                    self.switch("fs-3")
-                    if cut:
-                        self.cut_feed()
-                    self.once(*options)
-                    self.assert_done()
-                    self.source.must("DELETE", "/fs-3")
-                    self.change(False)
-                    if cut:
-                        self.cut_feed()
-                    self.once(*options)
-                    self.assert_done()
-                    self.source.must("DELETE", "/fs-2")
-                    self.switch()
-                    self.once(*options)
-                    self.assert_done()
+        each = itertools.product(((), ("--delete-indices",)), (False, True)) if LONG else (((), True), (("--delete-indices",), False))
+        for options, cut in each:
+            with self.subTest((options, cut)):
+                self.set_up_again()
+                self.fill(20)
+                self.source.must("DELETE", "/fs/_doc/7")
+                self.once(*options)
+                self.switch("fs-3")
+                if cut:
+                    self.cut_feed()
+                self.once(*options)
+                self.assert_done()
+                self.source.must("DELETE", "/fs-3")
+                self.change(False)
+                if cut:
+                    self.cut_feed()
+                self.once(*options)
+                self.assert_done()
+                self.source.must("DELETE", "/fs-2")
+                self.switch()
+                self.once(*options)
+                self.assert_done()
 
     def test_while_it_follows(self):
         self.fill(20)

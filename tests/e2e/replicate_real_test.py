@@ -172,14 +172,125 @@ class Routings(Real, standin_test.Routings):
     test_found_and_mended = test_history_gone = None
 
 
+class Walks(Real, replicate_test.Copy):
+    """From the first copy to the repair of what another program has changed; each step is compared by reading both sides."""
+    TOMBSTONES = False
+
+    def command(self, *options, to=None):
+        return super().command(*options, *(("--tombstones",) if self.TOMBSTONES else ()), to=to)
+
+    def there(self, index, type=None):
+        """Returns: the documents of an index of the source, as readers of the target find them: by id, the source and the routing."""
+        if type is not None:
+            index = "%s/%s" % (index, type) if self.target.version == "5.6" else "%s-%s" % (index, type)
+        self.target.must("POST", "/_refresh")
+        return {hit["_id"]: (hit["_source"], hit.get("_routing")) for hit in self.target.must("POST", "/%s/_search" % index, {"size": 2000})["hits"]["hits"]}
+
+    def here(self, index):
+        self.source.must("POST", "/_refresh")
+        return {hit["_id"]: (hit["_source"], hit.get("_routing")) for hit in self.source.must("POST", "/%s/_search" % index, {"size": 2000})["hits"]["hits"]}
+
+    def assert_same(self, *indices):
+        for index in indices:
+            self.assertEqual(self.there(index), self.here(index))
+
+    def await_same(self, process, *indices):
+        until(lambda: all(self.there(index) == self.here(index) for index in indices) or process.poll() is not None, "both are equal")
+        self.assertIsNone(process.poll(), self.told(process))
+
+    def compare(self, *options):
+        """Returns: the exit status, and the lines, sorted."""
+        run = subprocess.run(self.command("--quiet", *options), capture_output=True, text=True, env=replicate_test.without_rests())
+        return run.returncode, sorted(" ".join(line.split()) for line in run.stdout.splitlines())
+
+    def test_first_copy_to_repair(self):
+        self.source.must("PUT", "/fs", {"settings": {"number_of_shards": 3, "analysis": {"analyzer": {"mine": {"type": "custom", "tokenizer": "path_hierarchy"}}}},
+                                        "mappings": {"properties": {"t": {"type": "text", "analyzer": "mine"}, "p": {"type": "path"}}}, "aliases": {"odd": {"filter": {"term": {"n": 7}}}}})
+        self.fill(300)
+        self.source.must("PUT", "/fs/_doc/r?routing=x", {"n": 7, "p": "/a/b"})
+        self.source.must("PUT", "/other/_doc/%C3%BC%2F%22%0A", '{"n":\n1.10, "big": 1234567890123456789, "s": "a\\u2028b\\n"}')
+        self.assertIn("302 documents sent; the copy is complete", self.once())
+        self.assert_same("fs", "odd", "other")
+        self.assertIn(" 0 documents sent", self.once())
+
+        process = self.follow()
+        self.source.must("POST", "/fs/_rename", {"from": "/a", "to": "/c"})
+        for i in range(100):
+            self.source.must(*(("DELETE", "/fs/_doc/%d" % i) if i % 3 == 0 else ("PUT", "/fs/_doc/%d" % i, {"n": i, "changed": True})))
+        self.source.must("PUT", "/third", {"aliases": {"odd": {}}})
+        self.source.must("PUT", "/third/_doc/1", {"n": 1})
+        self.await_same(process, "fs", "odd", "other", "third")
+        self.kill_copy(process)
+        for i in range(100, 130):
+            self.source.must("DELETE", "/fs/_doc/%d" % i)
+        self.target.kill()
+        self.target.start()
+        process = self.follow()
+        self.source.must("PUT", "/fs/_doc/130", {"n": 1300})
+        self.await_same(process, "fs", "odd", "other", "third")
+        self.kill_copy(process)
+        self.assertEqual(self.compare("--verify", "--content"), (0, ["equal: %d documents" % sum(len(self.here(index)) for index in ("fs", "other", "third"))]))
+
+        fs = "/fs-copy" if self.TOMBSTONES else "/fs"
+        version = self.target.must("GET", fs + "/_doc/201")["_version"]
+        self.target.must("PUT", fs + "/_doc/201?version_type=external_gte&version=%d" % version, {"n": -1})
+        self.target.must("DELETE", fs + "/_doc/200")
+        self.target.must("PUT", fs + "/_doc/stray", {"n": 1})
+        self.target.must("POST", "/_refresh")
+        status, found = self.compare("--verify", "--content")
+        self.assertEqual((status, found[:3]), (1, ["different fs/201", "extra fs/stray", "missing fs/200"]))
+        self.assertEqual(self.compare("--repair", "--content")[0], 0)
+        self.assert_same("fs", "odd", "other", "third")
+        self.assertEqual(self.compare("--verify", "--content")[0], 0)
+
+    def test_types(self):
+        """An index with several types is one index for each where the target has no types. The deleted index is made anew."""
+        for type in ("file", "lock"):
+            for i in range(20):
+                self.source.must("PUT", "/fs/%s/%s-%d" % (type, type, i), {"type": type, "n": i})
+        self.once()
+        process = self.follow()
+        self.source.must("DELETE", "/fs/lock/lock-1")
+        self.source.must("PUT", "/fs/file/file-2", {"type": "file", "n": 22})
+
+        def equal():
+            found = self.there("fs", "file"), self.there("fs", "lock")
+            return {**found[0], **found[1]} == self.here("fs") and [len(it) for it in found] == [20, 19]
+        until(lambda: equal() or process.poll() is not None, "both are equal")
+        self.assertIsNone(process.poll(), self.told(process))
+        self.kill_copy(process)
+        self.assertEqual(self.compare("--verify", "--content"), (0, ["equal: 39 documents"]))
+
+    def test_indices_and_aliases(self):
+        """An index that is deleted, made anew, and one whose name becomes an alias; an alias whose write index moves."""
+        for index in ("a", "b", "fs"):
+            self.source.must("PUT", "/" + index, {"aliases": {"logs": {"is_write_index": index == "a"}}})
+            self.source.must("PUT", "/%s/_doc/1" % index, {"n": index})
+        self.once()
+        self.assert_same("a", "b", "fs", "logs")
+        self.source.must("POST", "/_aliases", {"actions": [{"add": {"index": "a", "alias": "logs", "is_write_index": False}}, {"add": {"index": "b", "alias": "logs", "is_write_index": True}}]})
+        self.source.must("DELETE", "/a")
+        self.once()
+        self.assert_same("b", "fs", "logs")
+        if self.target.version != "5.6":
+            name = "b-copy" if self.TOMBSTONES else "b"
+            self.assertTrue(self.target.must("GET", "/%s/_alias" % name)[name]["aliases"]["logs"]["is_write_index"])
+        self.source.must("PUT", "/a/_doc/2", {"n": "anew"})
+        self.source.must("DELETE", "/fs")
+        self.source.must("PUT", "/fs-2/_doc/1", {"n": "fs-2"})
+        self.source.must("POST", "/_aliases", {"actions": [{"add": {"index": "fs-2", "alias": "fs"}}]})
+        self.once("--delete-indices")
+        self.assert_same("a", "b", "fs", "fs-2", "logs")
+
+
 CASES = {}
 for version in PORTS:
     made = peer(version)
-    for base, tombstones in ((Stories, False), (Stories, True), (Routings, False), (Routings, True)):
+    for base, tombstones in ((Walks, False), (Walks, True), (Stories, False), (Stories, True), (Routings, False), (Routings, True)):
         name = "%s%s_%s" % (base.__name__, "WithTombstones" if tombstones else "", version.replace(".", ""))
         CASES[name] = type(name, (base,), {"new_target": made, "TOMBSTONES": tombstones})
 globals().update(CASES)
-del Stories, Routings, base  # they have no target
+del Stories, Routings, Walks, base  # they have no target
 
 if __name__ == "__main__":
     replicate_test.main()

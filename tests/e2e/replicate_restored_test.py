@@ -182,6 +182,39 @@ class Restored(replicate_test.Copy):
         self.assertNotIn("compared", self.once("--delete-indices"))
         self.assert_equal()
 
+    def test_closed_index_is_there_again(self):
+        """An index that was deleted after the backup is closed in the target, and opened when the source has it again; a later delete closes it again."""
+        self.fill(20)
+        self.source.must("POST", "/_aliases", {"actions": [{"add": {"index": "fs", "alias": "all"}}]})
+        self.once()
+        self.write(1)
+        self.back_up()
+        self.source.must("PUT", "/fs/_doc/later", {"n": 1})
+        self.source.must("DELETE", "/fs")
+        self.assertIn("fs is closed", self.once())
+        self.assertTrue(self.target.indices["fs"].closed)
+        self.restore()
+        self.assertIn("fs is opened", self.once())
+        self.assert_equal()
+        self.assertEqual(set(self.target.indices["fs"].aliases), {"all"})
+        self.assertNotIn("opened", self.once())
+        self.source.must("DELETE", "/fs")
+        self.assertIn("fs is closed", self.once())
+        self.assertTrue(self.target.indices["fs"].closed)
+
+    def test_index_that_an_operator_closed(self):
+        """The copy opens no index that it has not closed: it waits."""
+        self.fill(20)
+        self.once()
+        self.target.must("POST", "/fs/_close")
+        process = self.follow(fast=True)
+        self.source.must("PUT", "/fs/_mapping", {"properties": {"later": {"type": "keyword"}}})
+        self.source.must("PUT", "/fs/_doc/later", {"n": 1})
+        until(lambda: "an index is closed" in self.told(process) or process.poll() is not None, "it waits")
+        self.assertTrue(self.target.indices["fs"].closed)
+        self.target.must("POST", "/fs/_open")
+        self.await_equal()
+
     def test_index_of_lost_changes_deleted(self):
         """A restored source whose index was deleted is not taken for one that has lost nothing."""
         self.source.must("PUT", "/kept/_doc/1", {"n": 1})

@@ -60,6 +60,7 @@ class Told(unittest.TestCase):
         self.put(5)
         copy = self.copies()["mine"]
         self.assertEqual(copy["lag_changes"], 5)
+        self.assertRegex(copy["reported_at"], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$")
         self.put(12000)
         copy = self.copies()["mine"]
         self.assertEqual((copy["lag_changes"], copy["lag_relation"]), (10000, "gte"))
@@ -81,6 +82,8 @@ class Told(unittest.TestCase):
             for copy in copies.values():
                 copy.pop("lag_ms")
         self.assertEqual(after, before)
+        reported = self.source.request("GET", "/_cat/copies?h=reported.at&s=name").body.decode().split()
+        self.assertEqual(reported, [after[name]["reported_at"] for name in sorted(after)])
         rows = self.source.request("GET", "/_cat/copies?h=name,state,lag.changes,target&s=name").body.decode().splitlines()
         self.assertEqual([row.split() for row in rows], [["behind", "following", "10000", "x"], ["mine", "following", "10000", "http://es:9200"], ["new", "copying", "x"]])
         self.assertEqual([copy["name"] for copy in self.source.must("GET", "/_changes/_consumers/new")["consumers"]], ["new"])

@@ -236,6 +236,19 @@ class Settings(unittest.TestCase):
         self.must("PUT", "/test/_doc/1", {})
         self.cluster(key, "false")
         self.refused("PUT", "/d/_doc/1", {}, 404)
+        self.reindex_into_missing()
+
+    def reindex_into_missing(self):
+        """A destination that may not be made ends a reindex; one to which its script redirects is a failure of each document."""
+        self.refused("POST", "/_reindex", {"source": {"index": "a1"}, "dest": {"index": "d"}}, 404, "no such index [d]")
+        body = {"source": {"index": "a1"}, "dest": {"index": "c"}, "script": {"source": "ctx._index = 'd'"}}
+        for conflicts in "abort", "proceed":
+            status, reply = self.ask("POST", "/_reindex?refresh", {**body, "conflicts": conflicts})
+            self.assertEqual(status, 404, reply)
+            self.assertEqual((reply["total"], reply["created"], len(reply["failures"])), (1, 0, 1))
+            failure = reply["failures"][0]
+            self.assertEqual((failure["index"], failure["id"], failure["status"]), ("d", "1", 404))
+            self.assertEqual(failure["cause"]["type"], "index_not_found_exception")
 
     def destructive(self, key):
         self.make()

@@ -45,8 +45,8 @@ static void try_document(struct arena *arena, struct mapping **mapping, struct s
     struct document document, stored;
     struct problem problem = {0};
     const struct mapping_type *type = mapping_type_at(*mapping, 0);
-    if (document_parse(*mapping, type, SLICE_LIT("1"), source, dialect, DOCUMENT_DATES_STRICT, arena, &document,
-                       &problem) != 0) {
+    if (document_parse(*mapping, type, SLICE_LIT("1"), source, dialect, DOCUMENT_DATES_STRICT, FIELDS_COUNTED_FIRST,
+                       arena, &document, &problem) != 0) {
         MUST(problem.type != PROBLEM_NONE && problem.reason.len > 0);
         return;
     }
@@ -88,7 +88,7 @@ static void try_mapping(struct arena *arena, struct mapping *empty, struct slice
     yyjson_val *root = parse(arena, body);
     if (root == NULL)
         root = parse(arena, SLICE_LIT("{}"));
-    if (mapping_merge_all(empty, root, dialect, false, arena, &mapping, &problem) != 0) {
+    if (mapping_merge_all(empty, root, dialect, false, FIELDS_COUNTED_FIRST, arena, &mapping, &problem) != 0) {
         MUST(problem.type != PROBLEM_NONE && problem.reason.len > 0);
         return;
     }

@@ -10,6 +10,7 @@ If the clock advances by more than half a second between two reads, the server t
 no lease (journal/times.h, RUN_CLOCK_STALL_US). So pass_time() advances in small steps, with a request after each. A lease that has
 expired is ended by the server's next poll, a quarter of a second later: wait for it.
 """
+import contextlib
 import os
 import struct
 import tempfile
@@ -59,6 +60,18 @@ class Clock:
         """Stops the boot clock: it advances only by jump(). Not for a server, whose stop waits by this clock."""
         self.boot[1:] = [0.0, self.machine_boot()]
         self.set()
+
+    @contextlib.contextmanager
+    def standing(self):
+        """In the `with` statement both clocks of a server advance only by jump(), so that a duration is known exactly; then they run again,
+        after a stall of the real time that has passed."""
+        self.wall[1:] = [0.0, int(time.time() * 1e6)]
+        self.stand()
+        try:
+            yield
+        finally:
+            self.wall[1] = self.boot[1] = 1.0
+            self.set()
 
     def jump(self, seconds):
         """Advances both clocks at once."""

@@ -387,16 +387,16 @@ static int double_submit(struct cmdlog *base, const struct slice *parts, size_t 
     return r;
 }
 
-static int double_await_slot(struct cmdlog *base, unsigned in_flight, uint64_t until)
+static int double_await_slot(struct cmdlog *base, uint64_t until)
 {
     struct cmdlog_double *log = of(base);
     struct double_medium *medium = log->medium;
     bool in_time = true;
     pthread_mutex_lock(&medium->lock);
     process_pending(log);
-    while (in_time && log->pending_count > (int)in_flight)
+    while (in_time && log->pending_count > 0)
         in_time = wait_for_change(log, until);
-    int r = log->pending_count > (int)in_flight ? CMDLOG_BUSY : 0;
+    int r = log->pending_count > 0 ? CMDLOG_BUSY : 0;
     pthread_mutex_unlock(&medium->lock);
     return r;
 }

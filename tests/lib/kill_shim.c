@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Ends a program at a chosen change of files: preloaded (LD_PRELOAD), it counts the calls that change files of the folder TIDELOCK_TEST_KILL_FOLDER, and ends the
- * process as kill -9 does before the one with the number TIDELOCK_TEST_KILL_AT, counted from 1. What was written before stays, as the kernel keeps it.
+ * process as kill -9 does before the one with the number TIDELOCK_TEST_KILL_AT, counted from 1. Bytes written before stay, as the kernel keeps them.
  *
  * At an end in good order it writes the number of calls into the file TIDELOCK_TEST_KILL_COUNT.
  *

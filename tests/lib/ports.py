@@ -13,10 +13,9 @@ import fcntl
 import os
 import random
 import socket
-import tempfile
 
 FIRST = 20000
-FOLDER = os.path.join(tempfile.gettempdir(), "tidelock-test-ports-%d" % os.getuid())
+FOLDER = "/tmp/tidelock-test-ports-%d" % os.getuid()  # one for all test runs of the machine, whatever TMPDIR they have
 
 
 def end_of_range():

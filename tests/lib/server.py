@@ -34,8 +34,9 @@ HANGS = 300  # seconds; a server that takes longer to answer a request, or to en
 FOR_THE_PORT = 30  # seconds to wait until another process has released the port
 REPORTS = ("WARNING: ThreadSanitizer", "ERROR: AddressSanitizer", "ERROR: LeakSanitizer", "runtime error: ")
 
-# Of which servers the log is replayed at the end: all; some: one in three is drawn for it; none.
+# Of which servers the log is replayed at the end: all; some: one in SHARE is drawn for it; none.
 REPLAYED = os.environ.get("TIDELOCK_TEST_REPLAY", "all" if os.environ.get("TIDELOCK_TEST_LONG") else "some")
+SHARE = 8
 
 CRASHES = (signal.SIGILL, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGSEGV)
 
@@ -163,10 +164,10 @@ class Server:
 
     @classmethod
     def draws(cls):
-        """Returns: whether the next server is one of the third that is drawn; others at each commit."""
+        """Returns: whether the next server is one of those that are drawn; others at each commit."""
         cls.count += 1
         name = "%s %d %s" % (os.path.basename(sys.argv[0]), cls.count, os.environ.get("TIDELOCK_FIRST_SEED", ""))
-        return zlib.crc32(name.encode()) % 3 == 0
+        return zlib.crc32(name.encode()) % SHARE == 0
 
     def replay(self):
         """Checks the data directory, and that the log, applied from its first entry on, makes the same state. Once, after an orderly end."""

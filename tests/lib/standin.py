@@ -87,6 +87,7 @@ class Standin:
         self.busy = 0  # so many bulks are answered 429
         self.blocked = None  # the status with which the whole cluster refuses what writes
         self.unknown_queries = {"nonsense"}  # in filters of aliases
+        self.unlisted = set()  # indices that the list of all leaves out, as for a user without a privilege for them
         self.most_bytes = 100 << 20  # of a request; more is answered 413
         self.port = 0
         self.server = None
@@ -196,7 +197,7 @@ class Standin:
             steps = json.loads(body)["actions"]
             for step in steps:  # all, or none
                 if "add" in step:
-                    self.check_alias(step["add"]["alias"], step["add"])
+                    self.check_alias(step["add"]["alias"], step["add"], step["add"]["index"])
             if not any("add" in step or step["remove"]["alias"] in self.index(step["remove"]["index"]).aliases for step in steps):
                 raise Refused(404, "aliases_not_found_exception")
             for step in steps:
@@ -212,7 +213,7 @@ class Standin:
         if first == "_mapping":
             return 200, {name: {"mappings": index.mappings} for name, index in self.indices.items() if not index.closed}
         if first == "_alias":
-            return 200, {name: {"aliases": index.aliases} for name, index in self.indices.items()}
+            return 200, {name: {"aliases": index.aliases} for name, index in self.indices.items() if name not in self.unlisted}
         if first == "_settings":
             return 200, {name: {"settings": {"index": index.settings}} for name, index in self.indices.items()}
         if action == "_settings" and method == "GET":
@@ -259,11 +260,13 @@ class Standin:
         self.indices[name] = Index(name, {}, self.template)
         return self.indices[name]
 
-    def check_alias(self, alias, terms):
+    def check_alias(self, alias, terms, name):
         if alias in self.indices or alias.startswith("_"):
             raise Refused(400, "invalid_alias_name_exception", "Invalid alias name [%s], an index exists with the same name as the alias" % alias)
         if self.unknown_queries & set(terms.get("filter") or ()):
             raise Refused(400, "illegal_argument_exception", "failed to parse filter for alias [%s]" % alias)
+        if terms.get("is_write_index") and any(index.aliases.get(alias, {}).get("is_write_index") for index in self.indices.values() if index.name != name):
+            raise Refused(500, "illegal_state_exception", "alias [%s] has more than one write index" % alias)
 
     def whole(self, method, name, body):
         if method == "PUT":
@@ -272,7 +275,7 @@ class Standin:
             if name.startswith("_") or any(name in index.aliases for index in self.indices.values()):
                 raise Refused(400, "invalid_index_name_exception", "Invalid index name [%s], already exists as alias" % name)
             for alias, terms in (json.loads(body or "{}").get("aliases") or {}).items():
-                self.check_alias(alias, terms)
+                self.check_alias(alias, terms, name)
             self.indices[name] = Index(name, json.loads(body or "{}"), self.template)
             return 200, {"acknowledged": True, "shards_acknowledged": True, "index": name}
         index = self.index(name)
@@ -284,6 +287,9 @@ class Standin:
         return 200, {index.name: {"aliases": index.aliases, "mappings": index.mappings, "settings": {"index": index.settings}}}
 
     def part(self, method, index, action, body):
+        if action == "_open":
+            index.closed = False
+            return 200, {"acknowledged": True, "shards_acknowledged": True}
         if action == "_close":
             index.closed = True
             return 200, {"acknowledged": True, "shards_acknowledged": True, "indices": {index.name: {"closed": True}}}

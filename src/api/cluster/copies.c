@@ -110,7 +110,7 @@ static int write_report(struct native_body *body, struct buf *to)
     if (state.data != NULL) { /* reported by the copy itself, not by a verification */
         json_key(&writer, "state");
         json_string(&writer, state);
-        json_key(&writer, "told");
+        json_key(&writer, "reported_at");
         json_u64(&writer, present_ts(body->request));
     }
     r = read_numbers(body, &writer);
@@ -196,7 +196,10 @@ static int read_copy(struct request *request, const struct catalog_object *objec
         return tl_trace(r < 0 ? r : TL_ERR_CORRUPT);
     ret_copy->report = doc.root;
     ret_copy->place = yyjson_get_uint(json_get_lit(doc.root, "place"));
-    ret_copy->reported = yyjson_get_uint(json_get_lit(doc.root, "told"));
+    /* Earlier versions named it "told", and do so in a cluster whose servers are not all updated yet. */
+    uint64_t reported = yyjson_get_uint(json_get_lit(doc.root, "reported_at"));
+    uint64_t told = yyjson_get_uint(json_get_lit(doc.root, "told"));
+    ret_copy->reported = reported > told ? reported : told;
     ret_copy->state = yyjson_get_str(json_get_lit(doc.root, "state"));
     bool ended = ret_copy->state != NULL && strcmp(ret_copy->state, "ended") == 0;
     if (!ended && ret_copy->reported + SILENT_US < present_ts(request))
@@ -213,7 +216,7 @@ static void write_copy(struct request *request, const struct copy *copy, struct 
     json_string(writer, json_slice(json_get_lit(copy->report, "target")));
     json_key(writer, "state");
     json_string(writer, slice_from(copy->state));
-    json_key(writer, "told");
+    json_key(writer, "reported_at");
     json_string(writer, instant_text(request->arena, copy->reported, 3));
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         yyjson_val *value = json_get(copy->report, slice_from(numbers[i]));
@@ -265,7 +268,8 @@ static int list_run(struct request *request)
     json_end(&writer, ']');
     json_end(&writer, '}');
     return any ? REQUEST_DONE
-               : request_refuse(request, PROBLEM_RESOURCE_NOT_FOUND, "no copy [%.*s] has reported", SLICE_ARG(wanted));
+               : request_refuse(request, PROBLEM_RESOURCE_NOT_FOUND, "no consumer [%.*s] has reported",
+                                SLICE_ARG(wanted));
 }
 
 int handle_copies(struct request *request)
@@ -287,7 +291,7 @@ static const struct cat_column columns[] = {
     {"refused", "r", "documents that the target has refused", true, false},
     {"suspects", "su", "documents of requests without an answer, to be compared", true, false},
     {"verified.differences", "vd", "differences that the last comparison found", true, false},
-    {"told", "to", "time of its last report", false, false},
+    {"reported.at", "ra", "time of its last report", false, false},
     {"place", "p", "timestamp up to which it has everything", true, true},
     {"verified.at", "va", "timestamp of the last comparison", true, true},
 };

@@ -16,10 +16,20 @@
 #include "base/map.h"
 #include "core/documents/update.h"
 
-/* Of replying to a piece: there are more. Not among enum request_result. */
+/* The result of a piece that is not the last. Distinct from those of enum request_result. */
 enum { BULK_CONTINUES = 100 };
 enum { COPIES_STEPS = 200 }; /* of an account, to find the siblings of an item */
-enum { NAMED_SCRIPT_BYTES = 16 << 10 };
+
+/* Fewer items, with results of fewer bytes, are replied to on the thread of the completion. */
+enum { INLINE_ITEMS_MAX = 100, INLINE_RESULT_BYTES_MAX = 64 << 10 };
+
+/* What a command returned, until a worker has replied to it. */
+struct bulk_returned {
+    struct arena arena; /* of the command, which has the rest */
+    const struct write_result *results;
+    struct problem problem;
+    bool rolled_back;
+};
 
 /* What the completion needs. In the request's arena. */
 struct bulk_request {
@@ -38,6 +48,7 @@ struct bulk_request {
     uint64_t until_us;      /* boot clock: until then items of the piece may wait for locks */
     uint64_t steps_taken;   /* by scripts so far */
     size_t explained;       /* bytes in failed items that describe the holders of their locks */
+    struct bulk_returned returned;
 };
 
 static uint64_t monotonic_ms(void)
@@ -287,28 +298,12 @@ static size_t items_for_core(struct request *request, struct command *command, c
 }
 
 /*
- * The bytes that an item counts for in its piece: its source, and the stored script that it runs,
- * whose statements its error may quote. A repetition of a named request is divided in the same way,
- * whatever became of the script.
- */
-static size_t weight_of(const struct request *request, const struct catalog *catalog, const struct write_item *item)
-{
-    if (item->update == NULL || item->update->script_id.data == NULL)
-        return item->source.len;
-    if (request->named.id.len > 0)
-        return item->source.len + NAMED_SCRIPT_BYTES;
-    const struct catalog_object *script = catalog_object(catalog, CATALOG_SCRIPTS, item->update->script_id);
-    return item->source.len + (script == NULL ? 0 : script->body.len);
-}
-
-/*
  * Begins the next piece, after the current one. Since items that the core postpones are logged twice,
  * the pieces after that have about as many as it ran, and become larger again. Not those of a named
  * request: its repetition must have the same ones.
  */
 static void next_piece(struct request *request, struct bulk_request *bulk)
 {
-    const struct catalog *catalog = request_catalog(request);
     size_t bytes = 0, more = bulk->piece_items_max + bulk->piece_items_max / 16 + 1;
     if (bulk->results != NULL)
         return; /* it continues with the postponed items */
@@ -319,7 +314,7 @@ static void next_piece(struct request *request, struct bulk_request *bulk)
         bulk->end = bulk->bulk.count;
     while (bulk->end < bulk->bulk.count && bulk->end - bulk->begin < bulk->piece_items_max &&
            bytes < BULK_PIECE_BYTES_MAX)
-        bytes += weight_of(request, catalog, &bulk->bulk.items[bulk->end++]);
+        bytes += bulk->bulk.items[bulk->end++].source.len;
 }
 
 static int bulk_done(struct request *request, struct command *command);
@@ -444,6 +439,45 @@ static bool was_rolled_back(const struct request *request, const struct command 
            (command->problem.type == PROBLEM_DEADLOCK_DETECTED || command->problem.type == PROBLEM_TRANSACTION_ABORTED);
 }
 
+static void free_returned(struct request *request, void *made)
+{
+    struct bulk_returned *returned = made;
+    (void)request;
+    arena_deinit(&returned->arena);
+}
+
+static int reply_returned(struct request *request)
+{
+    struct bulk_request *bulk = request->context;
+    struct bulk_returned *returned = &bulk->returned;
+    int r = bulk_reply(request, bulk, returned->results, &returned->problem, returned->rolled_back);
+    bulk->results = NULL;
+    request_pass_on(request);
+    arena_deinit(&returned->arena);
+    return r == BULK_CONTINUES ? submit_piece(request) : r;
+}
+
+/*
+ * Leaves the reply to a worker: others wait for the thread of the completion. The command, which is freed, gives up its
+ * arena with the results.
+ */
+static int reply_later(struct request *request, struct bulk_request *bulk, struct command *command)
+{
+    bulk->returned =
+        (struct bulk_returned){command->arena, command->write.results, command->problem, command->write.rolled_back};
+    command->arena = ARENA_INIT;
+    request_own(request, free_returned, &bulk->returned);
+    return request_work_short(request, reply_returned);
+}
+
+/* Whether a reply takes a while. Attachments of a command are freed with it, and are stored in its arena. */
+static bool replies_later(const struct bulk_request *bulk, const struct command *command)
+{
+    return command->release_attached == NULL &&
+           (bulk->end < bulk->bulk.count || bulk->end - bulk->begin > INLINE_ITEMS_MAX ||
+            command->write.result_bytes > INLINE_RESULT_BYTES_MAX);
+}
+
 /*
  * What refuses the first piece as a whole refuses the request; a later one, all that has not been done
  * yet. In a transaction the request is one piece, with one reply.
@@ -460,21 +494,17 @@ static int bulk_done(struct request *request, struct command *command)
         return request_work_short(request, submit_piece);
     if (command->problem.type != PROBLEM_NONE && bulk->results == NULL)
         bulk->end = bulk->bulk.count;
+    if (replies_later(bulk, command))
+        return reply_later(request, bulk, command);
     int r = bulk_reply(request, bulk, command->write.results, &command->problem, command->write.rolled_back);
     bulk->results = NULL;
     return r == BULK_CONTINUES ? request_work_short(request, submit_piece) : r;
 }
 
-/* Whether the request, if it may be divided, has more than one piece. */
-static bool is_large(struct request *request, const struct bulk_request *bulk)
+/* Whether the request is too large for one command, and so is divided where it may be. */
+static bool is_large(const struct request *request, const struct bulk_request *bulk)
 {
-    const struct catalog *catalog = request_catalog(request);
-    size_t bytes = 0;
-    if (request->exchange->body.len > BULK_WHOLE_BYTES_MAX || bulk->bulk.count > BULK_PIECE_ITEMS_MAX)
-        return true;
-    for (size_t i = 0; i < bulk->bulk.count; i++)
-        bytes += weight_of(request, catalog, &bulk->bulk.items[i]);
-    return bytes > BULK_WHOLE_BYTES_MAX;
+    return request->exchange->body.len > BULK_WHOLE_BYTES_MAX || bulk->bulk.count > BULK_PIECE_ITEMS_MAX;
 }
 
 static int bulk_submit(struct request *request, struct bulk_request *bulk)

@@ -81,7 +81,7 @@ static int commit_transaction(struct by_query *by)
 }
 
 /* Whether a command may be taken when it is submitted again: the log had no room for it, or could not be reached. */
-static bool is_passing(enum problem_type type)
+static bool is_transient(enum problem_type type)
 {
     return type == PROBLEM_DISK_FULL || type == PROBLEM_LOG_UNAVAILABLE || type == PROBLEM_OUTCOME_UNKNOWN;
 }
@@ -100,7 +100,7 @@ static void roll_back(struct by_query *by)
         by_query_submit(by, command);
         type = command->problem.type;
         command_free(command);
-    } while (is_passing(type) && !tasks_pause(by->task->tasks, ROLLBACK_AGAIN_US));
+    } while (is_transient(type) && !tasks_pause(by->task->tasks, ROLLBACK_AGAIN_US));
 }
 
 static void forget_changes(struct by_query_status *status)
@@ -142,7 +142,7 @@ static void attempt_all(struct by_query *by)
 }
 
 /* Whether it was the victim of a deadlock, and nothing else failed. */
-static bool gave_way(const struct by_query *by)
+static bool is_deadlock_victim(const struct by_query *by)
 {
     return by->problem.type == PROBLEM_DEADLOCK_DETECTED && !atomic_load(&by->task->cancelled);
 }
@@ -163,7 +163,7 @@ static void start_over(struct by_query *by)
 void by_query_work_atomic(struct by_query *by)
 {
     attempt_all(by);
-    for (int i = 1; i < ATTEMPTS_MAX && gave_way(by); i++) {
+    for (int i = 1; i < ATTEMPTS_MAX && is_deadlock_victim(by); i++) {
         start_over(by);
         attempt_all(by);
     }

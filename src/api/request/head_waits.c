@@ -12,16 +12,16 @@
 #include "base/thread.h"
 
 #define WAIT_DEFAULT_US ((int64_t)(10 * TL_SECOND))
-#define ATTEMPT_US (100 * TL_MS) /* limit of one wait for the answer, so that waits can end meanwhile */
+#define ATTEMPT_US (100 * TL_MS) /* limit of one wait for the result, so that waits can end meanwhile */
 
 struct head_waits {
     struct journal *journal;
     pthread_mutex_t lock;
     pthread_cond_t wake;
     struct thread thread;
-    struct list waiting; /* head_wait by link: came after the newest question was asked */
+    struct list waiting; /* head_wait by link: arrived after the newest lookup of the head began */
     bool missed;         /* a miss was recorded after it */
-    atomic_bool asking;  /* because of a miss, a question is pending or to be asked */
+    atomic_bool looking_up; /* because of a miss, a lookup is pending or about to begin */
     bool stopping, closing;
 };
 
@@ -60,62 +60,62 @@ static void hand_on(struct list *waits)
     }
 }
 
-/* Moves the waits of `from` to `to`: all with `answered`, else those that end without. Requires: the lock. */
-static void take_over(const struct head_waits *waits, bool answered, struct list *from, struct list *to)
+/* Moves the waits of `from` to `to`: all with `reached`, else those that end without. Requires: the lock. */
+static void take_over(const struct head_waits *waits, bool reached, struct list *from, struct list *to)
 {
     uint64_t now = clock_boot_us();
     list_for_each_safe(link, following, from)
     {
         struct head_wait *wait = list_entry(link, struct head_wait, link);
         bool late = now >= wait->until_us || atomic_load(&wait->request->abandoned);
-        if (!answered && !late && !waits->stopping)
+        if (!reached && !late && !waits->stopping)
             continue;
-        wait->outcome = answered ? HEAD_REACHED : late ? HEAD_TIMEOUT : HEAD_STOPPING;
+        wait->outcome = reached ? HEAD_REACHED : late ? HEAD_TIMEOUT : HEAD_STOPPING;
         list_remove(link);
         list_append(to, link);
     }
 }
 
-/* A question, the requests for which it is asked, and its answer. */
-struct question {
-    struct list asked; /* head_wait by link */
+/* A lookup of the head, the requests that wait for it, and its result. */
+struct lookup {
+    struct list waits; /* head_wait by link */
     bool missed;       /* a miss was recorded before it */
-    bool known;        /* the log has answered */
+    bool known;        /* the log has returned it */
     uint64_t head;     /* if `known` */
 };
 
-/* Begins a question for all that wait, unless one is pending. Requires: the lock. */
-static void begin_question(struct head_waits *waits, struct question *question)
+/* Begins a lookup for all that wait, unless one is pending. Requires: the lock. */
+static void begin_lookup(struct head_waits *waits, struct lookup *lookup)
 {
-    if (!list_empty(&question->asked) || question->missed)
+    if (!list_empty(&lookup->waits) || lookup->missed)
         return;
     while (!list_empty(&waits->waiting)) {
         struct list *link = waits->waiting.next;
         list_remove(link);
-        list_append(&question->asked, link);
+        list_append(&lookup->waits, link);
     }
-    question->missed = waits->missed;
-    question->known = waits->missed = false;
+    lookup->missed = waits->missed;
+    lookup->known = waits->missed = false;
 }
 
-/* Waits for a while for the answer. Returns: whether this host has applied the head. */
-static bool await_answer(struct head_waits *waits, struct question *question)
+/* Waits a while for the result. Returns: whether this host has applied the head. */
+static bool await_lookup(struct head_waits *waits, struct lookup *lookup)
 {
     uint64_t until = clock_boot_us() + ATTEMPT_US;
-    if (!question->known)
-        question->known = journal_read_head(waits->journal, until, &question->head) == 0;
-    return question->known && journal_await_position(waits->journal, question->head, until) == 0;
+    if (!lookup->known)
+        lookup->known = journal_read_head(waits->journal, until, &lookup->head) == 0;
+    return lookup->known && journal_await_position(waits->journal, lookup->head, until) == 0;
 }
 
 /* Ends the waits that are over. Releases the lock meanwhile. Requires: the lock. */
-static void end_waits(struct head_waits *waits, struct question *question, bool answered)
+static void end_waits(struct head_waits *waits, struct lookup *lookup, bool reached)
 {
     struct list over = LIST_INIT(over);
-    take_over(waits, answered, &question->asked, &over);
+    take_over(waits, reached, &lookup->waits, &over);
     take_over(waits, false, &waits->waiting, &over);
-    if (answered || waits->stopping)
-        question->missed = false;
-    atomic_store(&waits->asking, waits->missed || question->missed);
+    if (reached || waits->stopping)
+        lookup->missed = false;
+    atomic_store(&waits->looking_up, waits->missed || lookup->missed);
     pthread_mutex_unlock(&waits->lock);
     hand_on(&over);
     pthread_mutex_lock(&waits->lock);
@@ -124,21 +124,21 @@ static void end_waits(struct head_waits *waits, struct question *question, bool 
 static void head_waits_main(void *context)
 {
     struct head_waits *waits = context;
-    struct question question = {.missed = false};
-    list_init(&question.asked);
+    struct lookup lookup = {.missed = false};
+    list_init(&lookup.waits);
     pthread_mutex_lock(&waits->lock);
     while (!waits->closing) {
-        begin_question(waits, &question);
-        if (list_empty(&question.asked) && !question.missed) {
+        begin_lookup(waits, &lookup);
+        if (list_empty(&lookup.waits) && !lookup.missed) {
             pthread_cond_wait(&waits->wake, &waits->lock);
             continue;
         }
         uint64_t begun = clock_boot_us();
         pthread_mutex_unlock(&waits->lock);
-        bool answered = await_answer(waits, &question);
+        bool reached = await_lookup(waits, &lookup);
         pthread_mutex_lock(&waits->lock);
-        end_waits(waits, &question, answered);
-        if (!answered && !waits->stopping) /* the log may refuse at once */
+        end_waits(waits, &lookup, reached);
+        if (!reached && !waits->stopping) /* the log may refuse at once */
             (void)clock_wait(&waits->wake, &waits->lock, begun + ATTEMPT_US);
     }
     pthread_mutex_unlock(&waits->lock);
@@ -192,14 +192,14 @@ void head_waits_missed(struct head_waits *waits)
         return;
     pthread_mutex_lock(&waits->lock);
     waits->missed = !waits->stopping;
-    atomic_store(&waits->asking, waits->missed);
+    atomic_store(&waits->looking_up, waits->missed);
     pthread_cond_signal(&waits->wake);
     pthread_mutex_unlock(&waits->lock);
 }
 
-bool head_waits_is_asking(struct head_waits *waits)
+bool head_waits_is_looking_up(struct head_waits *waits)
 {
-    return waits != NULL && atomic_load(&waits->asking);
+    return waits != NULL && atomic_load(&waits->looking_up);
 }
 
 int head_waits_add(struct request *request, request_handler *then)

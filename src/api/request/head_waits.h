@@ -2,14 +2,15 @@
 /*
  * In a cluster: reads that must see everything that any host has acknowledged before them.
  *
- * One thread asks the log for its head and waits until this host has applied it. One question serves
- * all requests that waited when it was asked; those that come meanwhile wait for the next one, as
- * the head that is being read may precede what they must see.
+ * One thread looks up the head of the log and waits until this host has applied it. One such lookup serves
+ * all requests that waited when it began; those that arrive later wait for the next one, because
+ * the head that is being looked up may precede what they must see.
  *
- * 1. A request leaves only after a question that was asked after it came was answered, and applied.
- * 2. A miss, a read that found nothing, has a question asked. Until it is answered, each later read
- *    waits for one, too. So a client whose read missed an acknowledged write of another host, and
- *    that asks once more, finds it: writes that are answered before other hosts have them
+ * 1. A request continues only after a lookup that began after its arrival has completed, and
+ *    this host has applied the log up to that head.
+ * 2. A miss, a read that found nothing, starts a lookup. Until it completes, each later
+ *    read waits for one, too. So a client whose read missed an acknowledged write of another host, and
+ *    that repeats it, finds it: writes that are answered before other hosts have them
  *    (distribute_timestamps=fast) cost their readers one retry at most.
  */
 #ifndef TL_API_HEAD_WAITS_H
@@ -28,8 +29,8 @@ void head_waits_close(struct head_waits *waits);
 
 /* Records a miss. Called before it is answered. NULL: without effect. */
 void head_waits_missed(struct head_waits *waits);
-/* Returns: whether a question is pending because of a miss. NULL: false. */
-bool head_waits_is_asking(struct head_waits *waits);
+/* Returns: whether a lookup is pending because of a miss. NULL: false. */
+bool head_waits_is_looking_up(struct head_waits *waits);
 
 /*
  * Runs `then` on a worker, once this host has applied what any host acknowledged before this call.

@@ -262,6 +262,20 @@ static int refuse_misplaced(struct slice unknown, struct arena *arena, struct pr
     return PARAMS_REFUSED;
 }
 
+/*
+ * Appends the place or the name that a parameter of another call has here: [wait] is a member of lock
+ * requests, and too far from the [timeout] of other calls to be taken for a slip.
+ */
+static void append_counterpart(struct buf *text, struct slice unknown, const char *accepted, struct slice path)
+{
+    if (!slice_is(unknown, "wait"))
+        return;
+    if (slice_is(path, "/_lock"))
+        buf_lit(text, " -> it is a member of the body");
+    else if (lists_name(accepted, SLICE_LIT("timeout"), false))
+        buf_lit(text, " -> did you mean [timeout]?");
+}
+
 int params_check(const struct params *params, const char *accepted, struct slice path, struct arena *arena,
                  struct problem *ret_problem)
 {
@@ -281,6 +295,7 @@ int params_check(const struct params *params, const char *accepted, struct slice
         size_t name_count = collect_names(params, unknown[i], accepted, names, 0);
         name_count = collect_names(params, unknown[i], common_names, names, name_count);
         suggest_append(&text, " ->", unknown[i], names, name_count);
+        append_counterpart(&text, unknown[i], accepted, path);
     }
     problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "request [%.*s] contains unrecognized parameter%s: %.*s",
                 SLICE_ARG(path), unknown_count > 1 ? "s" : "", SLICE_ARG(buf_as_slice(&text)));

@@ -199,13 +199,14 @@ static int status_of(const struct problem *problem, enum dialect dialect)
 }
 
 /*
- * A path segment that was read as an index's name, and is invalid as such, may be a mistyped name
- * of one of our own calls.
+ * A path segment that was read as the name of an index or a type, and is invalid as such, may be a
+ * mistyped or misplaced name of one of our own calls.
  */
 static struct problem with_advice(struct request *request, const struct problem *problem)
 {
     struct problem advised = *problem;
-    if (slice_starts_with(request->parts[PART_INDEX], SLICE_LIT("_")))
+    if (slice_starts_with(request->parts[PART_INDEX], SLICE_LIT("_")) ||
+        slice_starts_with(request->parts[PART_TYPE], SLICE_LIT("_")))
         advised.reason = arena_printf(request->arena, "%.*s%.*s", SLICE_ARG(problem->reason),
                                       SLICE_ARG(native_path_suggest(request)));
     return advised;

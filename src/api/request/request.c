@@ -362,7 +362,7 @@ static int read_caught_up(struct request *request)
 
 bool request_must_catch_up(struct request *request)
 {
-    return consistency_is_contemporaneous(request) || head_waits_is_asking(request->api->head_waits);
+    return consistency_is_contemporaneous(request) || head_waits_is_looking_up(request->api->head_waits);
 }
 
 int request_read(struct request *request, struct lock_target *targets, size_t target_count, request_handler *then)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A request: an exchange with what the api has made of it.
+ * A request: an exchange, and the state of its processing by the api.
  *
  * Made by api_handle() in the exchange's arena and freed with it. Handlers, completions and workers
  * get it one after another, never two at once.
@@ -45,7 +45,7 @@
  *
  * Every other field, such as `dialect`, `on_worker`, `in_txn_queue`, `next` and `context`, is the owner's
  * alone. `dialect` is moreover settled when the handler first passes the request on, and does not
- * change afterwards; where parts of a request have dialects of their own (_mget, _bulk), each part
+ * change afterwards; where parts of a request have their own dialects (_mget, _bulk), each part
  * keeps its own.
  */
 #ifndef TL_API_REQUEST_H
@@ -66,7 +66,7 @@ enum request_result {
     REQUEST_DONE = 0,     /* the response is in the exchange */
     REQUEST_PENDING = 1,  /* another thread owns the request now; the caller must not access it any more */
     REQUEST_REFUSED = 2,  /* request->problem says why */
-    REQUEST_ANSWERED = 3, /* as REQUEST_DONE, from a check before the handler: go no further */
+    REQUEST_ANSWERED = 3, /* as REQUEST_DONE, from a check before the handler, which is not called */
 };
 
 /* How the client wants the response to look; applied by reply_finish(). */
@@ -75,7 +75,7 @@ struct reply_form {
     bool human;
     bool error_trace;
     bool yaml;
-    bool bare;                /* the response is no JSON: leave it alone */
+    bool bare;                /* the response is not JSON: sent unchanged */
     bool compatible_8;        /* Accept or Content-Type asked for 8.x */
     struct slice filter_path; /* as given; empty: none */
 };

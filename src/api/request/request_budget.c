@@ -171,8 +171,8 @@ static struct slice name_of(const struct request *request)
                         path.len > PATH_SHOWN_MAX ? "..." : "");
 }
 
-static int check(const struct api *api, size_t bytes, struct slice what, struct arena *arena,
-                 struct problem *ret_problem)
+static int check_budget(const struct api *api, size_t bytes, struct slice what, struct arena *arena,
+                        struct problem *ret_problem)
 {
     struct budget_guard guard;
     budget_guard_init(&guard, api->options.budget, BUDGET_REQUESTS, BUDGET_RETAINED);
@@ -186,13 +186,13 @@ static int check(const struct api *api, size_t bytes, struct slice what, struct 
 int request_budget_check_growth_for(const struct api *api, struct slice what, struct arena *arena,
                                     struct problem *ret_problem)
 {
-    return check(api, BUDGET_SMALL, what, arena, ret_problem);
+    return check_budget(api, BUDGET_SMALL, what, arena, ret_problem);
 }
 
 int request_budget_check_reply(struct request *request)
 {
     size_t more = BUDGET_SMALL + 2 * request->exchange->response.len; /* as a buffer grows */
-    return check(request->api, more, name_of(request), request->arena, &request->problem);
+    return check_budget(request->api, more, name_of(request), request->arena, &request->problem);
 }
 
 /* Why the account is over. */

@@ -79,7 +79,7 @@ static int read_page(struct request *request, struct scroll_job *job)
         search_call_note(&held->call, begun_us);
         reply_page(request, job, &result);
     } else if (r == SEARCH_REFUSED)
-        open_context_problem(request);
+        request_keep_problem(request);
     search_result_deinit(&result);
     arena_deinit(&arena);
     held->call.context.memory = NULL;
@@ -174,7 +174,7 @@ static int scroll_ready(struct request *request)
 {
     struct scroll_job *job = request->context;
     struct open_context *held = job->held;
-    int r = open_context_view(request, held);
+    int r = open_context_take_view(request, held);
     if (r == 0) {
         task_work_begin(request, &job->work, "indices:data/read/search",
                         arena_printf(request->arena, "indices[%.*s], scroll", SLICE_ARG(held->call.index)));
@@ -321,7 +321,7 @@ static int read_next(struct request *request)
     r = read_page(request, job);
     r = r != 0 ? search_outcome(request, &job->held->call, r) : commit_to_reply(request);
     if (r == REQUEST_REFUSED)
-        open_context_problem(request); /* the context may be cleared, and end with this page */
+        request_keep_problem(request); /* the context may be cleared, and end with this page */
     if (r != 0)
         search_cursor_repeat(job->held->cursor); /* for a repeated request */
     open_context_leave(searches, job->held);
@@ -494,7 +494,7 @@ static int pit_ready(struct request *request)
     struct scroll_job *job = request->context;
     struct open_context *held = job->held;
     struct json_writer writer;
-    int r = open_context_view(request, held);
+    int r = open_context_take_view(request, held);
     if (r == 0)
         r = search_call_open(&held->call, &request->problem);
     if (r == 0)

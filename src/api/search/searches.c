@@ -127,7 +127,7 @@ static void note_context(const struct open_context *held, bool ends)
 }
 
 /* Requires: the lock is held. The table's reference passes to the caller. */
-static void take_out(struct searches *searches, struct open_context *held)
+static void remove_context(struct searches *searches, struct open_context *held)
 {
     list_remove(&held->link);
     held->listed = false;
@@ -278,7 +278,7 @@ static size_t clear_contexts(struct searches *searches, bool (*ends)(const struc
     {
         struct open_context *held = list_entry(link, struct open_context, link);
         if (ends(held, what)) {
-            take_out(searches, held);
+            remove_context(searches, held);
             list_append(&ended, &held->link);
             shards += held->call.shard_count > 0 ? held->call.shard_count : 1;
         }
@@ -317,7 +317,7 @@ static bool is_any(const struct open_context *held, const void *what)
 
 /* --- Of transactions ---------------------------------------------------------------------------------------------- */
 
-int open_context_view(struct request *request, struct open_context *held)
+int open_context_take_view(struct request *request, struct open_context *held)
 {
     if (journal_pin(request->api->journal, request->view.ts) != 0)
         return SEARCH_TOO_OLD;
@@ -534,7 +534,7 @@ void open_context_missing(struct request *request, enum context_kind kind, struc
                     problem_name(cause->type), SLICE_ARG(cause->reason));
 }
 
-void open_context_problem(struct request *request)
+void request_keep_problem(struct request *request)
 {
     struct problem problem = request->problem;
     problem_copy(&request->problem, &problem, request->arena);

@@ -87,7 +87,7 @@ int open_context_add(struct searches *searches, struct open_context *held, uint6
  * request_read() has run.
  * Returns: 0; SEARCH_TOO_OLD.
  */
-int open_context_view(struct request *request, struct open_context *held) TL_MUST_USE;
+int open_context_take_view(struct request *request, struct open_context *held) TL_MUST_USE;
 /*
  * Runs `then` if the request may read the context: a context that a transaction opened ends with the
  * transaction, and is read within it only. Also runs `then` if there is no such context. Returns: as
@@ -125,7 +125,7 @@ int open_context_keep_alive(struct request *request, struct slice text, const ch
                             uint64_t *ret_us) TL_MUST_USE;
 
 /* Moves the request's problem, made in another arena, into its own. */
-void open_context_problem(struct request *request);
+void request_keep_problem(struct request *request);
 
 /* _search with ?scroll=. */
 int scroll_begin(struct request *request);

@@ -575,15 +575,14 @@ static int wait_for_outcome(struct cmdlog_etcd *log, struct submission *entry, u
     return entry->done ? entry->result : log->closing ? TL_ERR_STOPPED : CMDLOG_BUSY;
 }
 
-int appender__await_slot(struct cmdlog *base, unsigned in_flight, uint64_t until)
+int appender__await_slot(struct cmdlog *base, uint64_t until)
 {
-    REQUIRE(in_flight < CMDLOG_IN_FLIGHT_MAX);
     struct cmdlog_etcd *log = cmdlog_etcd_of(base);
     bool in_time = true;
     pthread_mutex_lock(&log->lock);
-    while (in_time && !log->closing && log->life != 0 && log->in_flight > in_flight)
+    while (in_time && !log->closing && log->life != 0 && log->in_flight > 0)
         in_time = clock_wait(&log->changed, &log->lock, until);
-    int r = !log->closing && log->life != 0 && log->in_flight > in_flight ? CMDLOG_BUSY : 0;
+    int r = !log->closing && log->life != 0 && log->in_flight > 0 ? CMDLOG_BUSY : 0;
     pthread_mutex_unlock(&log->lock);
     return r;
 }

@@ -146,7 +146,7 @@ void membership__record_end(struct cmdlog_etcd *log);
 void appender__init(struct cmdlog_etcd *log);
 void appender__deinit(struct cmdlog_etcd *log);
 int appender__submit(struct cmdlog *log, const struct slice *parts, size_t count, uint64_t until, uint64_t *ret_number);
-int appender__await_slot(struct cmdlog *log, unsigned in_flight, uint64_t until);
+int appender__await_slot(struct cmdlog *log, uint64_t until);
 int appender__outcome(struct cmdlog *log, uint64_t number, uint64_t until, cmdlog_position *ret_position);
 int appender__append(struct cmdlog *log, const struct slice *parts, size_t count, cmdlog_position *ret_position);
 /*

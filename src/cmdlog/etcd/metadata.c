@@ -184,6 +184,7 @@ struct own_key {
     uint64_t created; /* 0: it does not exist */
     uint64_t version;
     struct cmdlog_checkpoint newest; /* if it exists */
+    struct slice second;             /* the second newest, encoded; empty: none */
 };
 
 static int read_key(struct cmdlog_etcd *log, uint64_t until, struct buf *reply, struct own_key *ret)
@@ -197,6 +198,7 @@ static int read_key(struct cmdlog_etcd *log, uint64_t until, struct buf *reply, 
     ret->created = kv.created;
     ret->version = kv.version;
     r = take_checkpoint(&kv.value, &ret->newest);
+    ret->second = kv.value;
     return r == 1 ? 0 : r == 0 ? tl_trace(TL_ERR_CORRUPT) : r;
 }
 
@@ -250,6 +252,8 @@ static int try_put_checkpoint(struct cmdlog_etcd *log, const struct cmdlog_check
     append_checkpoint(checkpoint, &value);
     if (key.created != 0 && key.newest.position != checkpoint->position)
         append_checkpoint(&key.newest, &value);
+    else
+        buf_slice(&value, key.second); /* one at the newest's position replaces only that */
     r = put_key(log, &key, buf_as_slice(&value), was_known ? life : 0, until);
     return r == CMDLOG_BUSY && key.created == 0 && was_known ? CMDLOG_FENCED : r;
 }

@@ -77,7 +77,7 @@ static bool specs_too_large(const struct acquisition *at)
     REQUIRE(at->core->open);
     size_t most = at->core->limits.transaction_held_max;
     size_t held = at->txn == NULL || at->txn->overlay == NULL ? 0 : overlay_memory_bytes(at->txn->overlay);
-    held += at->txn == NULL ? 0 : owner__lock_bytes(&at->txn->owner.locks);
+    held += at->txn == NULL ? 0 : owner__lock_bytes(at->core, &at->txn->owner.locks);
     return held >= most || lock_specs__bytes(at->core, &at->specs, most - held) > most - held;
 }
 
@@ -247,7 +247,9 @@ static int finish_batch(struct acquisition *at)
     if (r < 0)
         return tl_trace(r);
     if (at->range.end < write->item_count && at->command->problem.type == PROBLEM_NONE) {
-        if (write->postponed_count == 0 && write->script_steps - steps_before <= steps_max)
+        bool results_full = at->core->command_version >= COMMAND_SINCE_RESULT_BYTES && !write->atomic &&
+                            write->result_bytes > WRITE_RESULT_BYTES_MAX;
+        if (write->postponed_count == 0 && !results_full && write->script_steps - steps_before <= steps_max)
             return acquisition__continue_later(at);
         postpone_rest(at);
     }

@@ -46,6 +46,7 @@ static void reset(struct acquisition *at)
     for (size_t i = 0; i < write->item_count; i++)
         write->results[i] = (struct write_result){0};
     write->script_steps = 0;
+    write->result_bytes = 0;
     write->postponed_count = 0;
     write->exceeds_step = false;
     at->steps_before = 0;
@@ -224,6 +225,9 @@ int acquisition__run_piece(struct acquisition *at)
     if (at->command->problem.type == PROBLEM_NONE &&
         write->script_steps > update_command_steps_max(&core->limits.script, true))
         write__refuse_too_long(core, at->command);
+    else if (at->command->problem.type == PROBLEM_NONE && write->result_bytes > WRITE_ATOMIC_RESULT_BYTES_MAX &&
+             core->command_version >= COMMAND_SINCE_RESULT_BYTES)
+        write__refuse_results_too_large(at->command);
     if (at->command->problem.type != PROBLEM_NONE) {
         acquisition__end_pieces(at);
         return 0;

@@ -161,12 +161,19 @@ static uint64_t commit_work(const struct overlay *overlay)
            (WORK_WRITE + WORK_READ) * (uint64_t)overlay_count_in(overlay, SPACE_SYSTEM);
 }
 
+static uint64_t commit_work_max(const struct core *core)
+{
+    return core->command_version >= COMMAND_SINCE_COMMIT_LIMIT ? core->commit_work_max
+                                                               : core->commit_work_max * COMMIT_WORK_FACTOR_BEFORE;
+}
+
 static bool too_large(const struct core *core, const struct txn *txn)
 {
     const struct overlay *overlay = txn->overlay;
-    if (core->command_version >= COMMAND_SINCE_WHOLE_WORK && commit_work(overlay) > core->commit_work_max)
+    if (core->command_version >= COMMAND_SINCE_WHOLE_WORK && commit_work(overlay) > commit_work_max(core))
         return true;
-    return overlay_memory_bytes(overlay) + owner__lock_bytes(&txn->owner.locks) > core->limits.transaction_held_max ||
+    return overlay_memory_bytes(overlay) + owner__lock_bytes(core, &txn->owner.locks) >
+               core->limits.transaction_held_max ||
            overlay_bytes_in(overlay, SPACE_DOCUMENTS) > core->limits.transaction_bytes_max ||
            write__overlay_changes(overlay) > core->limits.transaction_changes_max;
 }

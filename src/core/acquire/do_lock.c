@@ -58,7 +58,7 @@ static bool is_within_bytes(struct core *core, struct command *command, const st
                             const struct overlay *overlay, const struct lock_spec_list *specs)
 {
     size_t max = core->limits.transaction_held_max;
-    size_t held = owner__lock_bytes(owner) + (overlay == NULL ? 0 : overlay_memory_bytes(overlay));
+    size_t held = owner__lock_bytes(core, owner) + (overlay == NULL ? 0 : overlay_memory_bytes(overlay));
     if (specs->count == 0 || (held < max && lock_specs__bytes(core, specs, max - held) <= max - held))
         return true;
     if (command->owner.transaction.len > 0)
@@ -447,7 +447,7 @@ static int acquire_reads(struct core *core, struct wait *wait, uint64_t wait_us)
         upgrade_reads(&specs);
     if (r == 0 && wait->request != NULL)
         drop_granted(core, wait->owner, &specs);
-    if (r == 0 && lock_specs__exceed(core, &specs))
+    if (r == 0 && (lock_specs__exceed(core, &specs) || lock_specs__exceed_levels(core, &specs)))
         lock_specs__refuse(lock->target_count, &command->arena, &command->problem);
     if (r < 0 || command->problem.type != PROBLEM_NONE || !is_within_count(core, command, wait->owner, &specs) ||
         !is_within_bytes(core, command, wait->owner, txn->overlay, &specs)) {

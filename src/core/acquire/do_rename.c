@@ -531,7 +531,7 @@ static bool too_large(const struct core *core, const struct command *command, co
     size_t held =
         txn->overlay == NULL ? 0 : overlay_memory_bytes(txn->overlay) + overlay_bytes_in(txn->overlay, SPACE_FEED);
     uint64_t changes = txn->overlay == NULL ? 0 : write__overlay_changes(txn->overlay);
-    return held + owner__lock_bytes(&txn->owner.locks) + 2 * LOCK_BYTES + HELD_COPIES * names + HELD_BYTES >
+    return held + owner__lock_bytes(core, &txn->owner.locks) + 2 * LOCK_BYTES + HELD_COPIES * names + HELD_BYTES >
                core->limits.transaction_held_max ||
            changes + 1 > core->limits.transaction_changes_max;
 }

@@ -24,6 +24,7 @@ static void make_results(struct command *command)
     command->write.exceeds_step = false;
     command->write.postponed_count = 0;
     command->write.script_steps = 0;
+    command->write.result_bytes = 0;
 }
 
 /*

@@ -30,16 +30,24 @@
 
 /* --- Memory estimates --------------------------------------------------------------------------------------------- */
 
-enum {
-    LOCK_BYTES = 256,  /* of one lock */
-    LEVEL_BYTES = 192, /* of a directory above it; equal to the value in api/request/request_budget.c */
+/* By each, a resource and a hold, with their places in the tables. */
+struct lock_bytes {
+    size_t lock;
+    size_t level; /* a directory above a lock */
 };
 
-size_t owner__lock_bytes(const struct lock_owner *owner)
+static struct lock_bytes lock_bytes(const struct core *core)
 {
+    return core->command_version >= COMMAND_SINCE_LEVELS_WORK ? (struct lock_bytes){512, 448}
+                                                              : (struct lock_bytes){256, 192};
+}
+
+size_t owner__lock_bytes(const struct core *core, const struct lock_owner *owner)
+{
+    struct lock_bytes bytes = lock_bytes(core);
     size_t locks = owner->lock_count + owner->auxiliary_count;
     INSIST(owner->hold_count >= locks);
-    return locks * LOCK_BYTES + (owner->hold_count - locks) * LEVEL_BYTES;
+    return locks * bytes.lock + (owner->hold_count - locks) * bytes.level;
 }
 
 static size_t level_count(struct slice path)
@@ -71,6 +79,27 @@ static int compare_levels(struct slice a, struct slice b, size_t *ret_common)
     }
 }
 
+/* The order of bytes, with '/' first, so that the paths in one directory are together. Returns: as slice_compare(). */
+static int compare_bytes(struct slice a, struct slice b)
+{
+    size_t at = 0, least = a.len < b.len ? a.len : b.len;
+    while (at < least && a.data[at] == b.data[at])
+        at++;
+    if (at == least)
+        return (a.len > b.len) - (a.len < b.len);
+    if (a.data[at] == '/' || b.data[at] == '/')
+        return a.data[at] == '/' ? -1 : 1;
+    return (unsigned char)a.data[at] < (unsigned char)b.data[at] ? -1 : 1;
+}
+
+static int compare_directories(const void *a, const void *b)
+{
+    const struct resource_name *x = &(*(const struct lock_spec *const *)a)->on;
+    const struct resource_name *y = &(*(const struct lock_spec *const *)b)->on;
+    int order = slice_compare(x->index, y->index);
+    return order != 0 ? order : compare_bytes(x->path, y->path);
+}
+
 static int compare_paths(const void *a, const void *b)
 {
     const struct resource_name *x = &(*(const struct lock_spec *const *)a)->on;
@@ -88,8 +117,9 @@ static size_t distinct_levels(struct core *core, const struct lock_spec_list *sp
     for (size_t i = 0; i < specs->count; i++)
         if (specs->items[i].on.path.data != NULL)
             sorted[count++] = &specs->items[i];
+    bool by_bytes = core->command_version >= COMMAND_SINCE_LEVELS_WORK;
     if (count > 1)
-        qsort(sorted, count, sizeof *sorted, compare_paths);
+        qsort(sorted, count, sizeof *sorted, by_bytes ? compare_directories : compare_paths);
     for (size_t i = 0; i < count; i++) {
         const struct resource_name *name = &sorted[i]->on;
         levels += level_count(name->path);
@@ -103,12 +133,13 @@ static size_t distinct_levels(struct core *core, const struct lock_spec_list *sp
 
 size_t lock_specs__bytes(struct core *core, const struct lock_spec_list *specs, size_t most)
 {
-    size_t locks = specs->count * LOCK_BYTES, levels = 0;
+    struct lock_bytes bytes = lock_bytes(core);
+    size_t locks = specs->count * bytes.lock, levels = 0;
     for (size_t i = 0; i < specs->count; i++)
         levels += level_count(specs->items[i].on.path);
-    if (locks + levels * LEVEL_BYTES <= most)
-        return locks + levels * LEVEL_BYTES;
-    return locks + distinct_levels(core, specs) * LEVEL_BYTES;
+    if (locks + levels * bytes.level <= most)
+        return locks + levels * bytes.level;
+    return locks + distinct_levels(core, specs) * bytes.level;
 }
 
 /* --- Counts and work ---------------------------------------------------------------------------------------------- */
@@ -142,15 +173,46 @@ void lock_specs__refuse(size_t count, struct arena *arena, struct problem *ret_p
                 count);
 }
 
+/* Counts the work of the directories above one lock, before it is known which of them others share. */
+static void count_levels(const struct core *core, struct lock_spec_list *specs, size_t levels)
+{
+    size_t usual = levels < WORK_LEVELS_USUAL ? levels : WORK_LEVELS_USUAL;
+    if (core->command_version >= COMMAND_SINCE_LEVELS_WORK)
+        specs->work += WORK_PATH_LEVEL * (uint64_t)usual + WORK_DEEP_LEVEL * (uint64_t)(levels - usual);
+}
+
+/* Counts those above a document that is in the lock table, for a lock or a release that names no path. */
+static void count_levels_above(const struct core *core, struct lock_spec_list *specs, const struct resource *document)
+{
+    size_t levels = 0;
+    for (; document != NULL && document->parent != NULL; document = document->parent)
+        levels++;
+    count_levels(core, specs, levels);
+}
+
+bool lock_specs__exceed_levels(struct core *core, const struct lock_spec_list *specs)
+{
+    if (specs->levels == 0 || specs->work + WORK_LEVEL_LOCKED * (uint64_t)specs->levels <= CORE_LOCK_WORK)
+        return false;
+    return specs->work + WORK_LEVEL_LOCKED * (uint64_t)distinct_levels(core, specs) > CORE_LOCK_WORK;
+}
+
 bool lock_specs__exceed(const struct core *core, const struct lock_spec_list *specs)
 {
-    return core->command_version >= COMMAND_SINCE_PLAIN_LOCKS && specs->work > CORE_LOCK_WORK;
+    bool levels = core->command_version >= COMMAND_SINCE_LEVELS_WORK;
+    return core->command_version >= COMMAND_SINCE_PLAIN_LOCKS &&
+           specs->work > (levels ? CORE_LOCK_WORK : CORE_LOCK_WORK_BEFORE);
 }
 
 void lock_specs__add(struct core *core, struct lock_spec_list *specs, const struct lock_spec *spec)
 {
     REQUIRE(core->open && spec->mode > LOCK_NONE && spec->mode < LOCK_MODE_COUNT);
     specs->work += WORK_LOCK_ASKED;
+    if (spec->on.path.data != NULL && core->command_version >= COMMAND_SINCE_LEVELS_WORK) {
+        size_t levels = level_count(spec->on.path);
+        specs->levels += levels;
+        count_levels(core, specs, levels);
+    }
     specs->items = arena_grow(&core->arena, specs->items, specs->count, &specs->capacity, sizeof *specs->items);
     specs->items[specs->count++] = *spec;
 }
@@ -214,6 +276,7 @@ static void add_other_types(struct core *core, const struct resource_name *name,
         struct lock_spec spec = {{name->index, SLICE_NONE, arena_copy(&core->arena, type), name->id}, mode};
         spec.auxiliary = true;
         lock_specs__add(core, specs, &spec);
+        count_levels_above(core, specs, at);
     }
     if (specs->count - first > 1)
         qsort(specs->items + first, specs->count - first, sizeof *specs->items, compare_types);
@@ -256,7 +319,10 @@ static void add_known_document(struct core *core, struct slice name, struct slic
 {
     const struct catalog_index *index = catalog_index(core->catalog, name);
     struct resource_name on = {name, SLICE_NONE, key_type(core, index, type), id};
+    const struct resource_table *resources = &core->owners->locks.resources;
+    const struct resource *at = resource_index(resources, name);
     lock_specs__add(core, specs, &(struct lock_spec){on, mode});
+    count_levels_above(core, specs, at == NULL ? NULL : resource_document(resources, at, on.type, id));
     add_other_types(core, &on, !has_many_types(index) || is_typeless(index, type), mode, specs);
 }
 
@@ -440,6 +506,10 @@ int lock_resolve__locks(struct core *core, const struct lock_target *targets, si
             lock_specs__refuse(i + 1, arena, ret_problem);
             r = 1;
         }
+    }
+    if (r == 0 && purpose == LOCK_RESOLVE_TO_LOCK && lock_specs__exceed_levels(core, &specs)) {
+        lock_specs__refuse(count, arena, ret_problem);
+        r = 1;
     }
     *ret_specs = specs;
     return r < 0 ? tl_trace(r) : r;
@@ -753,7 +823,6 @@ int lock_resolve__relocate_renamed(struct core *core, struct slice index, struct
     size_t count;
     if (lock_table_is_idle(&core->owners->locks))
         return 0;
-    core__work(core, WORK_LOCK * (uint64_t)core->owners->locks.resources.count / 3);
     const struct resource_name *names =
         lock_table_documents_below(&core->owners->locks, index, &from, 1, &core->arena, &count);
     return relocate_all(core, names, count);

@@ -21,6 +21,7 @@ struct lock_spec_list {
     struct lock_spec *items;
     size_t count;
     size_t capacity;
+    size_t levels; /* of all paths, by commands from version 15 on */
     uint64_t work; /* of finding and requesting them, as far as it follows from the state; ended early above a limit */
 };
 /*
@@ -31,12 +32,12 @@ void lock_specs__add(struct core *core, struct lock_spec_list *specs, const stru
 /*
  * Returns: an estimate of the bytes that these locks take, with each directory above them. Shared
  *          directories are counted once only if the sum would exceed `most` otherwise.
- *          api/request/request_budget.c estimates the paths in a request body alike; paths of scripts and
- *          stored documents are in no body.
+ *          api/request/request_budget.c estimates the paths in a request body, many of which are shared; paths of
+ *          scripts and stored documents are in no body.
  */
 size_t lock_specs__bytes(struct core *core, const struct lock_spec_list *specs, size_t most);
 /* Returns: an estimate of the bytes that an owner's locks take, with each resource above them. */
-size_t owner__lock_bytes(const struct lock_owner *owner);
+size_t owner__lock_bytes(const struct core *core, const struct lock_owner *owner);
 
 /* Which locks count towards limits.locks_per_session_max: README-locks.md, "The limits of a request". */
 enum lock_count { LOCK_COUNT_PLAIN, LOCK_COUNT_ALL };
@@ -48,6 +49,8 @@ size_t lock_specs__count_after(const struct lock_owner *owner, const struct lock
                                enum lock_count counted);
 /* Returns: whether their work exceeds what one request may take. They may be incomplete then. */
 bool lock_specs__exceed(const struct core *core, const struct lock_spec_list *specs);
+/* Returns: whether it does so together with the directories above all of them, each counted once. */
+bool lock_specs__exceed_levels(struct core *core, const struct lock_spec_list *specs);
 /* Refuses a request, because the locks that its first `count` names mean exceed that. */
 void lock_specs__refuse(size_t count, struct arena *arena, struct problem *ret_problem);
 

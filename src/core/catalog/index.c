@@ -290,6 +290,11 @@ static yyjson_val *settings_json(const struct settings *settings, struct arena *
     return json_parse_stored(arena, text, &doc) == 0 ? doc.root : NULL;
 }
 
+static enum field_counting counting_of(const struct core *core)
+{
+    return core->command_version >= COMMAND_SINCE_COUNTED_PROPERTIES ? FIELDS_COUNTED_FIRST : FIELDS_COUNTED_LAST;
+}
+
 static int make_mapping(struct core *core, const struct index_draft *draft, struct arena *arena,
                         struct mapping **ret_mapping, struct problem *ret_problem)
 {
@@ -303,7 +308,8 @@ static int make_mapping(struct core *core, const struct index_draft *draft, stru
         *ret_mapping = tl_steal(empty);
         return 0;
     }
-    if (mapping_merge_all(empty, draft->mappings, draft->dialect, draft->typed, arena, ret_mapping, ret_problem) != 0)
+    if (mapping_merge_all(empty, draft->mappings, draft->dialect, draft->typed, counting_of(core), arena, ret_mapping,
+                          ret_problem) != 0)
         return INDEX_REFUSED;
     core__work_mapping(core, mapping_path_count(*ret_mapping) * WORK_FIELD);
     return 0;
@@ -706,8 +712,8 @@ int core__do_mapping_put(struct core *core, struct command *command)
     }
     if (put->type.len > 0 && index__check_type(index, put->type, &command->arena, &command->problem) != 0)
         return 0;
-    if (mapping_merge(index->mapping, put->type, body.root, command->dialect, false, &command->arena, &mapping,
-                      &command->problem) == 0 &&
+    if (mapping_merge(index->mapping, put->type, body.root, command->dialect, false, counting_of(core), &command->arena,
+                      &mapping, &command->problem) == 0 &&
         mapping != index->mapping)
         index__put_mapping(core, index, mapping, client_of(put));
     return 0;

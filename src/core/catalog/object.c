@@ -200,11 +200,11 @@ static int check_consumer(struct core *core, struct command *command, bool exist
     const struct object_command *report = &command->object;
 
     if (report->name.len == 0 || report->name.len > CATALOG_NAME_BYTES_MAX)
-        return refuse_object(command, PROBLEM_ILLEGAL_ARGUMENT, "the name of a copy is empty or too long",
+        return refuse_object(command, PROBLEM_ILLEGAL_ARGUMENT, "the name of a consumer is empty or too long",
                              report->name);
     if (!exists && catalog_object_count(core->catalog, CATALOG_COPIES) >= CATALOG_COPIES_MAX) {
         problem_set(&command->problem, &command->arena, PROBLEM_LIMIT_EXCEEDED,
-                    "there are %d copies, the most there may be: DELETE /_changes/_consumers/NAME forgets one",
+                    "there are %d consumers, the most there may be: DELETE /_changes/_consumers/NAME removes one",
                     CATALOG_COPIES_MAX);
         return REFUSED;
     }
@@ -226,7 +226,7 @@ int core__do_copy_told(struct core *core, struct command *command)
     struct slice merged = object__merge(core, was.root, body.root, NULL);
     if (merged.len > CATALOG_COPY_BYTES_MAX)
         problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT,
-                    "what a copy says of itself has at most [%d] bytes", CATALOG_COPY_BYTES_MAX);
+                    "the report of a consumer has at most [%d] bytes", CATALOG_COPY_BYTES_MAX);
     else
         catalog_change__put_object(core, CATALOG_COPIES,
                                    &(struct catalog_object){.name = report->name, .body = merged});
@@ -241,7 +241,7 @@ int core__do_copy_forget(struct core *core, struct command *command)
     if (catalog_object(core->catalog, CATALOG_COPIES, name) != NULL)
         catalog_change__drop_object(core, CATALOG_COPIES, name);
     else
-        problem_set(&command->problem, &command->arena, PROBLEM_RESOURCE_NOT_FOUND, "no copy [%.*s] has reported",
+        problem_set(&command->problem, &command->arena, PROBLEM_RESOURCE_NOT_FOUND, "no consumer [%.*s] has reported",
                     SLICE_ARG(name));
     return 0;
 }

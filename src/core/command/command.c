@@ -35,6 +35,16 @@ void command_free(struct command *command)
     mem_free(command);
 }
 
+size_t write_result_bytes(const struct write_result *result)
+{
+    size_t bytes = result->source.len;
+    const struct problem *problem = result->problem.type == PROBLEM_NONE ? NULL : &result->problem;
+
+    for (; problem != NULL; problem = problem->caused_by)
+        bytes += problem->reason.len + problem->details.len;
+    return bytes;
+}
+
 const char *command_name(enum command_type type)
 {
     static const char *const names[COMMAND_TYPE_COUNT] = {

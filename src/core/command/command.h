@@ -148,6 +148,14 @@ enum conflict_kind {
 #define WRITE_EXPLAINED_BYTES_MAX ((size_t)4 << 20)
 #define WRITE_LOCK_IS_HELD "the lock is held by another owner; GET /_lock lists the holders"
 
+/*
+ * Limits for the bytes of results: sources that updates return, and texts of problems. A client names either with
+ * a few bytes. Beyond the first no further item of a command is started; an atomic write exceeding the second is
+ * refused as a whole. Not for commands before version 15.
+ */
+#define WRITE_RESULT_BYTES_MAX ((size_t)4 << 20)
+#define WRITE_ATOMIC_RESULT_BYTES_MAX ((size_t)16 << 20)
+
 struct write_result {
     enum write_outcome outcome;
     enum conflict_kind conflict; /* with WRITE_FAILED and PROBLEM_VERSION_CONFLICT */
@@ -205,7 +213,12 @@ struct write_command {
     size_t postponed_count;
     /* Out: steps of its scripts, including runs that compute documents' paths */
     uint64_t script_steps;
+    /* In the core: bytes of the results of items that ran (write_result_bytes()). Not saved: it follows from them */
+    size_t result_bytes;
 };
+
+/* Returns: the bytes of a result that count towards WRITE_RESULT_BYTES_MAX. */
+size_t write_result_bytes(const struct write_result *result);
 
 /* --- Catalog ------------------------------------------------------------------------------------------------------ */
 
@@ -693,8 +706,18 @@ enum {
     COMMAND_SINCE_NO_OUTCOME = 14,
     /* The end of a session excludes a document once, by however many names it is locked. */
     COMMAND_SINCE_EXCLUDED_ONCE = 14,
-    /* A document with too many new fields is refused at the first of them: DOCUMENT_FIELDS_COUNTED. */
-    COMMAND_SINCE_COUNTED_FIELDS = 14
+    /* A document with too many new fields is refused at the first of them: FIELDS_COUNTED_FIRST. */
+    COMMAND_SINCE_COUNTED_FIELDS = 14,
+    /* A commit may take a fifth of the work that it might before: CORE_COMMIT_WORK. */
+    COMMAND_SINCE_COMMIT_LIMIT = 15,
+    /* The levels of paths count as work: towards CORE_LOCK_WORK, lock_specs__exceed(), and in writes. */
+    COMMAND_SINCE_LEVELS_WORK = 15,
+    /* The bytes of its results postpone later items, or refuse an atomic write: WRITE_RESULT_BYTES_MAX. */
+    COMMAND_SINCE_RESULT_BYTES = 15,
+    /* Mappings of clients and templates with too many fields, too: FIELDS_COUNTED_FIRST. */
+    COMMAND_SINCE_COUNTED_PROPERTIES = 15,
+    /* An item that names a public number as its session says so, also where its outcome is kept. */
+    COMMAND_SINCE_NUMBER_NAMED = 15
 };
 
 struct command {

@@ -223,14 +223,31 @@ void write_executor__postpone(const struct core *core, struct arena *arena, stru
                                                             : ", or the items before it as much time");
 }
 
-/* Whether earlier items, their scripts or their mappings took as much as one command may. */
+/* Whether earlier items, their scripts, mappings or results took as much as one command may. */
 static bool limit_reached(const struct write_executor *exec)
 {
     bool whole = exec->run->atomic && !write_executor__may_exceed(exec);
 
-    return write_executor__work_limit_reached(exec) ||
+    return write_executor__work_limit_reached(exec) || write_executor__result_limit_reached(exec) ||
            exec->steps_taken > update_command_steps_max(&exec->core->limits.script, whole) ||
            write_executor__mapping_limit_reached(exec->core, whole, exec->core->mapping_work - exec->mapping_work);
+}
+
+/* Counts the result of an item that ran. An atomic write ends when its results are too large. */
+static void count_result(struct write_executor *exec, const struct write_result *result, bool *failed)
+{
+    struct write_run *run = exec->run;
+
+    exec->result_bytes += write_result_bytes(result);
+    run->results_too_large = run->atomic && exec->core->command_version >= COMMAND_SINCE_RESULT_BYTES &&
+                             exec->result_bytes > WRITE_ATOMIC_RESULT_BYTES_MAX;
+    *failed |= run->results_too_large;
+}
+
+/* Whether an atomic run has ended before its last item. */
+static bool is_given_up(const struct write_run *run)
+{
+    return run->too_large || run->too_long || run->results_too_large || run->exceeds_step;
 }
 
 /*
@@ -254,7 +271,7 @@ static int run_items(struct write_executor *exec, bool *failed)
 {
     struct write_run *run = exec->run;
 
-    for (size_t i = 0; i < run->count && !run->too_large && !run->too_long && !run->exceeds_step; i++) {
+    for (size_t i = 0; i < run->count && !is_given_up(run); i++) {
         struct write_result *result = &run->results[i];
         int r = WRITE_ITEM_FAILED;
         if (postpone(exec, result, failed))
@@ -270,6 +287,7 @@ static int run_items(struct write_executor *exec, bool *failed)
             result->outcome = WRITE_FAILED;
             *failed = true;
         }
+        count_result(exec, result, failed);
         if (exec->parsed_bytes > WRITE_FLUSH_BYTES)
             write_executor__flush_entries(exec);
         run->too_large = too_large(exec);
@@ -350,6 +368,7 @@ int write__run(struct core *core, struct write_run *run, bool *ret_failed)
     write_executor__return_steps(&exec);
     run->script_steps = exec.steps_taken;
     run->work = exec.work;
+    run->result_bytes = exec.result_bytes;
     if (r == 0 && ((failed && run->atomic && run->overlay == NULL) || run->too_large))
         core__rollback(core);
     *ret_failed = failed;

@@ -139,10 +139,13 @@ struct write_run {
     struct arena *arena;                       /* holds what the results refer to */
     struct write_result *results;
     uint64_t work_before;  /* of the write, earlier in this step: it counts towards WRITE_WORK_MAX */
+    size_t result_bytes_before; /* of the write, in earlier runs: they count towards WRITE_RESULT_BYTES_MAX */
+    size_t result_bytes;        /* out: of the items that ran */
     uint64_t script_steps; /* out: used by scripts */
     uint64_t work;         /* out: of the items, by which the run was divided (WRITE_WORK_MAX) */
     bool too_long;         /* out: atomic, not done: its scripts exceed their steps */
     bool too_large;        /* out: atomic, not done: exceeds the bytes of a transaction */
+    bool results_too_large; /* out: atomic, not done: its results exceed WRITE_ATOMIC_RESULT_BYTES_MAX */
     bool exceeds_step;     /* out: atomic, not done: it is to be carried out in pieces (acquire_pieces.c) */
 };
 

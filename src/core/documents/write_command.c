@@ -37,6 +37,18 @@ void write__refuse_too_long(const struct core *core, struct command *command)
         command->write.results[i].outcome = WRITE_FAILED;
 }
 
+void write__refuse_results_too_large(struct command *command)
+{
+    REQUIRE(command->type == COMMAND_WRITE);
+    problem_set(
+        &command->problem, &command->arena, PROBLEM_LIMIT_EXCEEDED,
+        "the sources that an atomic request returns, and the reasons of its failed items, have at most [%zu] bytes; "
+        "nothing of it was done: send it in several requests, or ask for less of [_source]",
+        WRITE_ATOMIC_RESULT_BYTES_MAX);
+    for (size_t i = 0; i < command->write.item_count; i++)
+        command->write.results[i] = (struct write_result){.outcome = WRITE_FAILED};
+}
+
 void write__postpone(struct core *core, struct command *command, size_t item)
 {
     REQUIRE(command->write.results != NULL && item < command->write.item_count);
@@ -102,6 +114,7 @@ int write_command__run(struct core *core, struct command *command, struct write_
         .arena = &command->arena,
         .results = write->results + range.begin,
         .work_before = how->work_before,
+        .result_bytes_before = how->in_pieces ? 0 : write->result_bytes,
     };
     size_t savepoint = overlay != NULL ? overlay_savepoint(overlay) : 0;
     bool failed;
@@ -115,6 +128,7 @@ int write_command__run(struct core *core, struct command *command, struct write_
     if (chosen != NULL)
         scatter(command, chosen, &run);
     write->script_steps += run.script_steps;
+    write->result_bytes += run.result_bytes;
     core->write_work += run.work;
     *ret_work = run.work;
     count_postponed(write, range);
@@ -125,6 +139,8 @@ int write_command__run(struct core *core, struct command *command, struct write_
         write__refuse_too_large(core, command);
     if (run.too_long)
         write__refuse_too_long(core, command);
+    if (run.results_too_large)
+        write__refuse_results_too_large(command);
     if (how->in_pieces)
         return 0; /* the last one decides */
     write->rolled_back = write->atomic && failed;

@@ -24,6 +24,8 @@ int write_command__run(struct core *core, struct command *command, struct write_
                        const struct write_run *how, uint64_t *ret_work) TL_MUST_USE;
 /* Refuses all items: an atomic write has the limits of a transaction, and exceeds them. */
 void write__refuse_too_large(const struct core *core, struct command *command);
+/* Refuses all items: the results of an atomic write exceed WRITE_ATOMIC_RESULT_BYTES_MAX. */
+void write__refuse_results_too_large(struct command *command);
 /* Refuses all items: the scripts of an atomic write exceed their steps. */
 void write__refuse_too_long(const struct core *core, struct command *command);
 

@@ -84,6 +84,7 @@ struct write_executor {
     uint64_t steps_taken;          /* by scripts in this run */
     uint64_t mapping_work;         /* core->mapping_work when the run began */
     uint64_t work;                 /* of this run's items; follows from state and command alone */
+    size_t result_bytes;           /* of the items that ran */
     struct doc_multiget *multiget; /* reads previous versions, in a bulk with sorted ids; NULL: not opened */
     struct view committed_view;    /* its view: without the transaction's own writes */
     bool use_multiget;             /* the first item that reads opens it */
@@ -232,6 +233,17 @@ static inline bool write_executor__work_limit_reached(const struct write_executo
 
     return write_executor__divides_by_work(exec) && exec->work > 0 &&
            before + exec->work > write_executor__work_max(exec);
+}
+/*
+ * Returns: whether the results of a divisible write have so many bytes that no further item is started. A run
+ * starts at least one, as above.
+ */
+static inline bool write_executor__result_limit_reached(const struct write_executor *exec)
+{
+    const struct write_run *run = exec->run;
+
+    return exec->core->command_version >= COMMAND_SINCE_RESULT_BYTES && !run->cleanup && !run->atomic &&
+           exec->result_bytes > 0 && run->result_bytes_before + exec->result_bytes > WRITE_RESULT_BYTES_MAX;
 }
 /* Returns: as write_executor__work_limit_reached(), while the locks of the items are found. */
 static inline bool write_executor__target_limit_reached(const struct write_executor *exec)

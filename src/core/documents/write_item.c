@@ -430,11 +430,12 @@ static int parse_by(const struct core *core, enum document_dates dates, const st
     const struct mapping *mapping = at->index->mapping;
     const struct write_item *item = at->item;
 
-    if (core->command_version >= COMMAND_SINCE_COUNTED_FIELDS)
-        dates |= DOCUMENT_FIELDS_COUNTED;
-    return parsed != NULL ? document_parse_json(mapping, at->type, item->id, parsed, item->dialect, dates, arena,
-                                                ret_document, ret_problem)
-                          : document_parse(mapping, at->type, item->id, source, item->dialect, dates, arena,
+    enum field_counting counting =
+        core->command_version >= COMMAND_SINCE_COUNTED_FIELDS ? FIELDS_COUNTED_FIRST : FIELDS_COUNTED_LAST;
+
+    return parsed != NULL ? document_parse_json(mapping, at->type, item->id, parsed, item->dialect, dates, counting,
+                                                arena, ret_document, ret_problem)
+                          : document_parse(mapping, at->type, item->id, source, item->dialect, dates, counting, arena,
                                            ret_document, ret_problem);
 }
 

@@ -305,6 +305,27 @@ static int find_target(struct target_finder *finder, const struct write_item *it
     return r;
 }
 
+/*
+ * Returns: the work of the directories of a path below the first WORK_LEVELS_USUAL, each of which gets an intention
+ *          lock if the write needs locks.
+ */
+static uint64_t deep_path_work(struct slice path)
+{
+    uint64_t levels = 0;
+
+    for (size_t i = 0; i < path.len; i++)
+        levels += path.data[i] == '/';
+    return levels > WORK_LEVELS_USUAL ? WORK_DEEP_LEVEL * (levels - WORK_LEVELS_USUAL) : 0;
+}
+
+static uint64_t levels_work(const struct core *core, const struct write_target *target)
+{
+    if (core->command_version < COMMAND_SINCE_LEVELS_WORK)
+        return 0;
+    bool moves = target->old_path.data != NULL && !slice_equal(target->old_path, target->new_path);
+    return deep_path_work(target->new_path) + (moves ? deep_path_work(target->old_path) : 0);
+}
+
 static struct target_finder make_finder(struct core *core, const struct command *command,
                                         const struct write_choice *choice, const struct overlay *overlay)
 {
@@ -361,6 +382,7 @@ int write__targets(struct core *core, struct command *command, const struct writ
             *target = (struct write_target){0};
             continue;
         }
+        finder.exec.work += levels_work(core, target);
         target->item = i;
         targets.count++;
     }

@@ -425,7 +425,7 @@ const struct resource **lock_table_resources(const struct lock_table *table, str
  */
 const struct resource_name *lock_table_documents(const struct lock_table *table, struct slice index,
                                                  struct arena *arena, size_t *ret_count);
-/* Returns: as lock_table_documents(), of documents at or below one of `paths`. */
+/* Returns: as lock_table_documents(), of documents at or below one of `paths`. Only resources there are examined. */
 const struct resource_name *lock_table_documents_below(const struct lock_table *table, struct slice index,
                                                        const struct slice *paths, size_t path_count,
                                                        struct arena *arena, size_t *ret_count);

@@ -276,31 +276,18 @@ struct found {
     size_t count;
     size_t capacity;
     struct arena *arena;
-    /* only documents below these directories; sorted by address; NULL: all */
-    const struct resource **directories;
-    size_t directory_count;
 };
-
-static int compare_addresses(const void *a, const void *b)
-{
-    uintptr_t x = (uintptr_t) * (const struct resource *const *)a, y = (uintptr_t) * (const struct resource *const *)b;
-    return x < y ? -1 : x > y;
-}
-
-/* Returns: whether a document is in one of the directories, or below one. */
-static bool is_below(const struct found *found, const struct resource *document)
-{
-    for (const struct resource *at = document->parent; at != NULL && at->kind == RESOURCE_DIRECTORY; at = at->parent)
-        if (bsearch(&at, found->directories, found->directory_count, sizeof(struct resource *), compare_addresses) !=
-            NULL)
-            return true;
-    return false;
-}
 
 static void add_found(struct found *found, const struct resource *resource)
 {
     found->items = arena_grow(found->arena, found->items, found->count, &found->capacity, sizeof *found->items);
     found->items[found->count++] = resource;
+}
+
+static void sort_found(struct found *found)
+{
+    if (found->count > 1)
+        qsort(found->items, found->count, sizeof *found->items, compare_pointers);
 }
 
 /*
@@ -312,11 +299,9 @@ static void find_all(struct found *found, const struct lock_table *table, const 
     const struct resource_table *resources = &table->resources;
     for (size_t i = 0; i < resources->bucket_count; i++)
         for (const struct resource *at = resources->buckets[i]; at != NULL; at = at->chain)
-            if ((index == NULL || (at->kind == RESOURCE_DOCUMENT && at->index == index)) &&
-                (found->directories == NULL || is_below(found, at)) && lock_resource_is_in_use(at))
+            if ((index == NULL || (at->kind == RESOURCE_DOCUMENT && at->index == index)) && lock_resource_is_in_use(at))
                 add_found(found, at);
-    if (found->count > 1)
-        qsort(found->items, found->count, sizeof *found->items, compare_pointers);
+    sort_found(found);
 }
 
 const struct resource **lock_table_resources(const struct lock_table *table, struct arena *arena, size_t *ret_count)
@@ -374,23 +359,68 @@ static const struct resource *directory_at(const struct lock_table *table, const
     return at == index ? NULL : at;
 }
 
+static int compare_addresses(const void *a, const void *b)
+{
+    uintptr_t x = (uintptr_t) * (const struct resource *const *)a, y = (uintptr_t) * (const struct resource *const *)b;
+    return x < y ? -1 : x > y;
+}
+
+struct directories {
+    const struct resource **items; /* sorted by address */
+    size_t count;
+};
+
+/* Returns: whether a directory is below one of the others. */
+static bool is_below(const struct lock_table *table, const struct directories *others, const struct resource *directory)
+{
+    for (const struct resource *at = directory->parent; at->kind == RESOURCE_DIRECTORY; at = at->parent) {
+        resource_count_lookup(&table->resources);
+        if (bsearch(&at, others->items, others->count, sizeof *others->items, compare_addresses) != NULL)
+            return true;
+    }
+    return false;
+}
+
+/* Finds the documents below a directory that are locked or requested, whatever else is in the table. */
+static void find_documents(struct found *found, const struct lock_table *table, const struct resource *directory)
+{
+    const struct resource *at = directory;
+    for (;;) {
+        resource_count_lookup(&table->resources);
+        if (at->kind == RESOURCE_DOCUMENT && lock_resource_is_in_use(at))
+            add_found(found, at);
+        if (at->child != NULL) {
+            at = at->child;
+            continue;
+        }
+        while (at != directory && at->next == NULL)
+            at = at->parent;
+        if (at == directory)
+            return;
+        at = at->next;
+    }
+}
+
 const struct resource_name *lock_table_documents_below(const struct lock_table *table, struct slice index,
                                                        const struct slice *paths, size_t path_count,
                                                        struct arena *arena, size_t *ret_count)
 {
     REQUIRE(MAGIC_VALID(table, LOCK_TABLE_MAGIC));
-    struct found found = {.arena = arena,
-                          .directories = arena_alloc(arena, (path_count + 1) * sizeof *found.directories)};
+    struct found found = {.arena = arena};
+    struct directories directories = {arena_alloc(arena, (path_count + 1) * sizeof *directories.items), 0};
     const struct resource *home = resource_index(&table->resources, index);
     for (size_t i = 0; home != NULL && i < path_count; i++) {
         const struct resource *directory = directory_at(table, home, paths[i]);
         if (directory != NULL)
-            found.directories[found.directory_count++] = directory;
+            directories.items[directories.count++] = directory;
     }
-    if (found.directory_count > 0) {
-        qsort(found.directories, found.directory_count, sizeof *found.directories, compare_addresses);
-        find_all(&found, table, home);
-    }
+    if (directories.count > 1)
+        qsort(directories.items, directories.count, sizeof *directories.items, compare_addresses);
+    for (size_t i = 0; i < directories.count; i++)
+        if ((i == 0 || directories.items[i - 1] != directories.items[i]) &&
+            !is_below(table, &directories, directories.items[i]))
+            find_documents(&found, table, directories.items[i]);
+    sort_found(&found);
     return name_all(&found, ret_count);
 }
 
@@ -485,6 +515,13 @@ static void check_counts(const struct resource *resource)
     }
     INSIST(lock__hold_next(resource, before, UINT8_MAX) == NULL);
     INSIST(memcmp(held, resource->held, sizeof held) == 0);
+}
+
+static void check_siblings(const struct resource *resource)
+{
+    INSIST(resource->before != NULL ? resource->before->next == resource : resource->parent->child == resource);
+    INSIST(resource->next == NULL || resource->next->before == resource);
+    INSIST(resource->before == NULL || resource->before->parent == resource->parent);
 }
 
 /*
@@ -594,6 +631,7 @@ void lock_table_check(struct lock_table *table)
             INSIST(at->refs > 0);
             check_counts(at);
             check_queue(at);
+            check_siblings(at);
         }
     table->work = work; /* a check is no work of the step */
     table->resources.lookups = lookups;

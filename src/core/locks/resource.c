@@ -108,6 +108,24 @@ static void resize(struct resource_table *table, size_t bucket_count)
     mem_free(old);
 }
 
+/* Makes a resource the child of `parent`, whose reference it takes. */
+static void link_child(struct resource *resource, struct resource *parent)
+{
+    resource->parent = parent;
+    resource->before = NULL;
+    resource->next = parent->child;
+    if (parent->child != NULL)
+        parent->child->before = resource;
+    parent->child = resource;
+}
+
+static void unlink_child(const struct resource *resource)
+{
+    if (resource->next != NULL)
+        resource->next->before = resource->before;
+    *(resource->before != NULL ? &resource->before->next : &resource->parent->child) = resource->next;
+}
+
 /*
  * Makes a resource below `parent`. Requires: this key is not in the table.
  * Returns: the resource, with no reference for the caller.
@@ -117,7 +135,7 @@ static struct resource *make(struct resource_table *table, const struct key *key
 {
     struct resource *resource = new_resource(table, key->kind, key->type, key->name);
     resource->hash = hash;
-    resource->parent = resource_ref(parent);
+    link_child(resource, resource_ref(parent));
     resource->index = parent->kind == RESOURCE_INDEX ? parent : parent->index;
     if (++table->count > table->bucket_count)
         resize(table, 2 * table->bucket_count);
@@ -309,6 +327,7 @@ void resource_unref(struct resource_table *table, struct resource *resource)
         struct resource *parent = resource->parent;
         INSIST(table->count > 0);
         unlink_bucket(table, resource);
+        unlink_child(resource);
         table->count--;
         table->bytes -= sizeof *resource + resource->name_len;
         mem_free(resource);
@@ -365,7 +384,8 @@ void resource_move(struct resource_table *table, struct resource *document, stru
     REQUIRE(document->refs > 0); /* by the caller: its parent may end */
     struct resource *before = document->parent;
     struct resource *directory = open_directory(table, document->index, path, &RESOURCE_PATH_CACHE_INIT);
-    document->parent = resource_ref(directory);
+    unlink_child(document);
+    link_child(document, resource_ref(directory));
     resource_unref(table, before);
 }
 

@@ -55,6 +55,9 @@ struct resource {
     struct resource *parent;  /* of a document: its directory or its index; NULL: the root */
     struct resource *index;   /* of a directory or a document; NULL: it is neither */
     struct resource *chain;   /* next in the hash bucket of the table */
+    struct resource *child;   /* the resources whose parent it is, in no order that may matter: the first of a list */
+    struct resource *next;    /* in that list */
+    struct resource *before;  /* in that list; NULL: the first */
     struct list holds;        /* struct lock_hold by `of_resource`, oldest first */
     struct treap held_by;     /* the same by `by_bits`, in the same order */
     struct lock_queue *queue; /* NULL: no request waits here */

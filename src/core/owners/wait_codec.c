@@ -89,10 +89,14 @@ static void codec_results(struct codec *codec, struct wait *wait)
         wait->pending_items = partial ? arena_zalloc(arena, write->item_count + 1) : NULL;
         retain_texts(codec, wait->command);
     }
+    if (codec_reads(codec))
+        write->result_bytes = 0;
     for (size_t i = 0; i < write->item_count && !codec->bad; i++) {
         if (partial)
             codec_bool(codec, &wait->pending_items[i]);
         result_codec__result(codec, &write->results[i]);
+        if (codec_reads(codec) && partial && !wait->pending_items[i])
+            write->result_bytes += write_result_bytes(&write->results[i]);
     }
     codec_require(codec, codec->bad || !partial || wait->txn == NULL || pending_is_valid(wait));
     codec_transaction(codec, wait);

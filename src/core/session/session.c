@@ -149,10 +149,14 @@ static tl_ts renew(struct core *core, struct session *session)
     return deadline_ts(core, end);
 }
 
-static void explain_missing(struct slice id, struct arena *arena, struct problem *ret_problem)
+/* With `numbers` a text that can be a public number is not taken for the id of an ended session only. */
+static void explain_missing(struct slice id, bool numbers, struct arena *arena, struct problem *ret_problem)
 {
-    problem_set(ret_problem, arena, PROBLEM_SESSION_MISSING, "no session [%.*s]: it has ended, or never was",
-                SLICE_ARG(id));
+    uint64_t number;
+    bool hint = numbers && slice_to_u64(id, &number);
+    problem_set(
+        ret_problem, arena, PROBLEM_SESSION_MISSING, "no session [%.*s]: it has ended, or never was%s", SLICE_ARG(id),
+        hint ? "; its public number is accepted only by calls that show it, and with [force]: name its id" : "");
 }
 
 struct session *session__by_number(const struct core *core, struct slice number)
@@ -176,7 +180,7 @@ struct session *session__find(struct core *core, struct slice id, struct arena *
     REQUIRE(arena != NULL && ret_problem != NULL);
     struct session *session = owners_live_session(core->owners, id);
     if (session == NULL)
-        explain_missing(id, arena, ret_problem);
+        explain_missing(id, core->command_version >= COMMAND_SINCE_NUMBER_NAMED, arena, ret_problem);
     return session;
 }
 
@@ -185,7 +189,7 @@ int core_find_session(struct store *store, struct slice session, struct arena *a
     REQUIRE(store != NULL && arena != NULL && ret_problem != NULL);
     int r = session__check_stored(store, session);
     if (r == STORE_NOT_FOUND)
-        explain_missing(session, arena, ret_problem);
+        explain_missing(session, true, arena, ret_problem);
     return r < 0 ? tl_trace(r) : r == 0 ? 0 : 1;
 }
 

@@ -104,7 +104,6 @@ struct resource_name *txn_renames__locked_documents(struct core *core, const str
         const struct catalog_index *index = catalog_index_by_number(core->catalog, renamed->index);
         if (index == NULL)
             continue;
-        core__work(core, WORK_LOCK * (uint64_t)core->owners->locks.resources.count / 3);
         const struct resource_name *documents = lock_table_documents_below(
             &core->owners->locks, index->name, renamed->paths, renamed->count, &core->arena, &count);
         for (size_t k = 0; k < count; k++) {

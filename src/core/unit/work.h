@@ -38,6 +38,13 @@ enum {
     WORK_END_LOCK = WORK_LOCK_ASKED,                    /* a lock released at the end */
     WORK_COMMIT_PATH = 2 * WORK_READ,                   /* the path of its document, which a commit reads */
     WORK_COMMIT = WORK_READ + 2 * WORK_WRITE,           /* a change: read for its checks, written, and in the feed */
+    /*
+     * Of a request for locks, which CORE_LOCK_WORK limits: so many that one of levels takes no longer than one of
+     * documents.
+     */
+    WORK_PATH_LEVEL = 2,    /* a level of a path, compared with those of the other paths */
+    WORK_DEEP_LEVEL = 16,   /* one below the first WORK_LEVELS_USUAL, also in a write */
+    WORK_LEVEL_LOCKED = 60, /* a directory that gets an intention lock */
 };
 
 /* Amount for one unit: */
@@ -47,6 +54,9 @@ enum {
     WORK_MAPPING_BYTES = 6, /* bytes of templates and mappings, parsed or merged */
     WORK_SCRIPT_STEPS = 4,  /* script steps (script.h), 8 to 40 ns each */
 };
+
+/* Directories deeper than this are rare, and many of them in one request rarer. */
+enum { WORK_LEVELS_USUAL = 16 };
 
 /* Limit of one step: 50 ms. */
 #define CORE_STEP_WORK UINT64_C(500000)
@@ -58,16 +68,21 @@ enum {
 #define WRITE_WORK_MAX (CORE_STEP_WORK / 5 * 4)
 /*
  * Limits of the work of indivisible operations: the items of an atomic write in commands before version 12, and
- * the records of a commit. Both allow 100,000 changes of usual documents with ten fields several times over:
- * these take 25 million units in an atomic write, and 2.5 million in a commit, which has one key for the
- * documents of a value. If each is written alone, the commit has a key for each value: 12 million.
+ * the records of a commit. The first allows 100,000 changes of usual documents with ten fields three times over.
+ * A commit of so many takes 2 million, since it has one key for all documents of a value; of those that are written
+ * alone it has a key for each value, so that 20,000 are possible: a quarter of a second.
  */
 #define CORE_ATOMIC_WORK UINT64_C(75000000)
-#define CORE_COMMIT_WORK UINT64_C(12000000)
+#define CORE_COMMIT_WORK UINT64_C(2500000)
+/* The limit was as many times higher in commands before version 15. */
+enum { COMMIT_WORK_FACTOR_BEFORE = 5 };
 /*
  * Limit of one request for locks, or of one release of named ones, which are indivisible: 100,000 documents of an
- * index with a path field, whose paths are read. README-locks.md, "The limits of a request".
+ * index with a path field, whose paths of ten levels are read, in 1,000 directories. README-locks.md, "The limits of
+ * a request".
  */
-#define CORE_LOCK_WORK UINT64_C(8000000)
+#define CORE_LOCK_WORK UINT64_C(10000000)
+/* In commands before version 15, which do not count levels. */
+#define CORE_LOCK_WORK_BEFORE UINT64_C(8000000)
 
 #endif

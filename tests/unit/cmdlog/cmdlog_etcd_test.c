@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "../../lib/cmdlog_conformance.h"
 #include "../../lib/etcd_fixture.h"
 #include "base/alloc.h"
 #include "base/buf.h"
@@ -634,6 +635,19 @@ static int follow_first(struct cmdlog *log, cmdlog_position from, struct cmdlog_
     int r = next_entry(cursor, ret_entry, CMDLOG_FOREVER);
     cmdlog_unfollow(cursor);
     return r;
+}
+
+/* cmdlog_test.c has the same for the other logs. */
+static void test_checkpoints_conform(void **state)
+{
+    cmdlog_position positions[3];
+    (void)state;
+    struct cmdlog *log = open_at(url_of("checkpoints"), "a");
+    join(log);
+    for (unsigned i = 0; i < 3; i++)
+        assert_int_equal(append_entry(log, "w", i, 1000, &positions[i]), 0);
+    check_checkpoints(log, positions);
+    cmdlog_close(log);
 }
 
 static void test_trim_retains_second_newest_checkpoint(void **state)
@@ -1323,6 +1337,7 @@ int main(void)
         cmocka_unit_test(test_life_end_rejects_appends),
         cmocka_unit_test(test_life_begins_beside_put_in_flight),
         cmocka_unit_test(test_lease_expires_without_etcd),
+        cmocka_unit_test(test_checkpoints_conform),
         cmocka_unit_test(test_trim_retains_second_newest_checkpoint),
         cmocka_unit_test(test_member_is_not_forgotten),
         cmocka_unit_test(test_late_checkpoint_does_not_make_forgotten_host_known),

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../../lib/cmdlog_conformance.h"
 #include "../../lib/disk_sim.h"
 #include "base/alloc.h"
 #include "base/crc32c.h"
@@ -181,6 +182,28 @@ static void test_trim_keeps_entries_since_checkpoint(void **state)
     assert_int_equal(cmdlog_get_checkpoint(log, 1, place, &found), 0);
     assert_slice_equal(found.locator, "forty");
     cmdlog_close(log);
+    disk_sim_free(sim);
+}
+
+/* cmdlog_etcd_test.c has the same for etcd. */
+static void test_checkpoints_conform(void **state)
+{
+    static const cmdlog_position positions[3] = {3, 5, 8};
+    struct disk_sim *sim = disk_sim_new(1);
+    struct cmdlog_medium *medium = cmdlog_medium_new(), *shared = cmdlog_medium_new();
+    struct cmdlog *logs[3] = {open_file(sim), cmdlog_memory_open(medium),
+                              cmdlog_memory_open_as(shared, SLICE_LIT("a"))};
+    uint64_t life;
+    (void)state;
+    assert_int_equal(cmdlog_join(logs[2], SLICE_NONE, 0, &life), 0);
+    for (int i = 0; i < 3; i++) {
+        append_all(logs[i], 1, 10, small);
+        assert_int_equal(cmdlog_sync(logs[i], 10), 0);
+        check_checkpoints(logs[i], positions);
+        cmdlog_close(logs[i]);
+    }
+    cmdlog_medium_free(medium);
+    cmdlog_medium_free(shared);
     disk_sim_free(sim);
 }
 
@@ -993,6 +1016,7 @@ int main(void)
         cmocka_unit_test(test_append_is_read_back_after_reopen),
         cmocka_unit_test(test_cursor_continues_after_end),
         cmocka_unit_test(test_trim_keeps_entries_since_checkpoint),
+        cmocka_unit_test(test_checkpoints_conform),
         cmocka_unit_test(test_seal_survives_power_failure),
         cmocka_unit_test(test_lineage_identifies_history),
         cmocka_unit_test(test_shrink_leaves_reserved_spares),

@@ -752,6 +752,42 @@ static void test_limits_of_a_transaction_refuse_pieces(void **state)
     }
 }
 
+/*
+ * The results of all pieces together are limited, also if the write was loaded from a checkpoint in between, which
+ * does not have their sum.
+ */
+static void test_results_of_pieces_are_limited(void **state)
+{
+    enum { LONG_NAME = 20000 };
+    size_t count = 2;
+    (void)state;
+
+    for (int limited = 0; limited < 2; limited++) {
+        struct core_fixture box;
+        begin(&box);
+        struct command *command = atomic_write(&box, count, 1, false);
+        char *name = arena_alloc(&command->arena, LONG_NAME);
+        memset(name, 'x', LONG_NAME);
+        for (size_t i = 0; i < count; i++) {
+            command->write.items[i].op = WRITE_DELETE;
+            command->write.items[i].index = slice_make(name, LONG_NAME);
+        }
+        uint64_t request = give_atomic(&box, command);
+        for (int i = 0; limited && i < 3; i++)
+            tick(&box);
+        if (limited) {
+            assert_int_equal(box.core->owners->txns.count, 1);
+            reopen(&box);
+        }
+        command = finish(&box, request);
+        assert_int_equal(command->problem.type, limited ? PROBLEM_LIMIT_EXCEEDED : PROBLEM_NONE);
+        assert_int_equal(command->write.rolled_back, !limited);
+        count = WRITE_ATOMIC_RESULT_BYTES_MAX / (command->write.result_bytes / count) + 1; /* just too many */
+        command_free(command);
+        end(&box);
+    }
+}
+
 /* A command of a log of before is done in one step, as it was then. */
 static void test_older_command_runs_in_one_step(void **state)
 {
@@ -787,6 +823,7 @@ int main(void)
         cmocka_unit_test(test_index_is_deleted_after_pieces),
         cmocka_unit_test(test_repetition_of_pieces_runs_once),
         cmocka_unit_test(test_limits_of_a_transaction_refuse_pieces),
+        cmocka_unit_test(test_results_of_pieces_are_limited),
         cmocka_unit_test(test_older_command_runs_in_one_step),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

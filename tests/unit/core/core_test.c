@@ -743,7 +743,8 @@ static void test_work_of_a_whole_is_limited(void **state)
     for (unsigned older = 0; older < 2; older++)
         for (int in_transaction = 0; in_transaction < 2; in_transaction++) {
             fixture_open(&box);
-            box.core->whole_work_max = box.core->commit_work_max = 2000;
+            box.core->whole_work_max = 2000;
+            box.core->commit_work_max = 2000 / COMMIT_WORK_FACTOR_BEFORE;
             if (in_transaction)
                 fixture_txn(&box, COMMAND_TXN_BEGIN, "t");
             struct command *command = fixture_write_command(&box, 3);
@@ -767,6 +768,89 @@ static void test_work_of_a_whole_is_limited(void **state)
             fixture_run(&box, command, 1);
             assert_int_equal(command->problem.type, older ? PROBLEM_NONE : PROBLEM_TRANSACTION_TOO_LARGE);
             assert_int_equal(fixture_source(&box, "fs", "1") == NULL, !older || in_transaction);
+            fixture_close(&box);
+        }
+}
+
+/* Values that a transaction's commit would write alone are limited: a quarter of a second; before version 15 a whole one. */
+static void test_work_of_a_commit_is_limited(void **state)
+{
+    enum { VALUES = 20000, DOCUMENTS = 13 };
+    struct core_fixture box;
+    struct buf source = BUF_INIT(BUF_UNLIMITED);
+    (void)state;
+
+    buf_lit(&source, "{\"n\":[0");
+    for (int i = 1; i < VALUES; i++)
+        buf_printf(&source, ",%d", i);
+    buf_lit(&source, "]}");
+    assert_in_range(CORE_COMMIT_WORK, (DOCUMENTS - 1) * VALUES * WORK_ENTRY, DOCUMENTS * VALUES * WORK_ENTRY);
+    for (unsigned older = 0; older < 2; older++) {
+        fixture_open(&box);
+        fixture_txn(&box, COMMAND_TXN_BEGIN, "t");
+        for (int i = 0; i < DOCUMENTS; i++) {
+            struct command *command = fixture_write_command(&box, 1);
+            command->version = COMMAND_SINCE_COMMIT_LIMIT - older;
+            command->owner.transaction = SLICE_LIT("t");
+            command->write.items[0] = fixture_item(WRITE_INDEX, "fs", NULL, NULL, NULL);
+            command->write.items[0].id = arena_printf(&command->arena, "%d", i);
+            command->write.items[0].source = buf_as_slice(&source);
+            fixture_run(&box, command, 1);
+            assert_int_equal(command->problem.type,
+                             older || i < DOCUMENTS - 1 ? PROBLEM_NONE : PROBLEM_TRANSACTION_TOO_LARGE);
+        }
+        fixture_txn(&box, COMMAND_TXN_COMMIT, "t");
+        assert_int_equal(fixture_count(&box, "fs"), DOCUMENTS - 1 + older);
+        fixture_close(&box);
+    }
+    buf_deinit(&source);
+}
+
+enum { NAMED = 600, LONG_NAME = 30000 };
+
+/* Deletes in an index that does not exist, whose long name each reason quotes. */
+static struct command *delete_in_long_name(struct core_fixture *box, bool atomic, const char *transaction, bool older)
+{
+    struct command *command = fixture_write_command(box, NAMED);
+    char *name = arena_alloc(&command->arena, LONG_NAME);
+
+    memset(name, 'x', LONG_NAME);
+    command->version = COMMAND_SINCE_RESULT_BYTES - older;
+    command->write.atomic = atomic;
+    if (transaction != NULL)
+        command->owner.transaction = slice_from(transaction);
+    for (size_t i = 0; i < NAMED; i++) {
+        command->write.items[i] = fixture_item(WRITE_DELETE, "", NULL, "1", NULL);
+        command->write.items[i].index = slice_make(name, LONG_NAME);
+    }
+    fixture_run(box, command, 1);
+    return command;
+}
+
+/*
+ * Items of a few bytes have results of any length. A command postpones the items after those whose results have
+ * 4 MiB, in a transaction too, where the core itself divides it. An atomic one is refused as a whole.
+ */
+static void test_results_are_limited(void **state)
+{
+    (void)state;
+
+    for (int older = 0; older < 2; older++)
+        for (int in_transaction = 0; in_transaction < 2; in_transaction++) {
+            struct core_fixture box;
+            fixture_open(&box);
+            const char *transaction = in_transaction ? "t" : NULL;
+            if (in_transaction)
+                fixture_txn(&box, COMMAND_TXN_BEGIN, "t");
+            const struct write_command *write = &delete_in_long_name(&box, false, transaction, older)->write;
+            assert_in_range(write->result_bytes, WRITE_RESULT_BYTES_MAX, (size_t)1 << 30);
+            size_t one = write_result_bytes(&write->results[0]);
+            assert_in_range(one, LONG_NAME, 8 * LONG_NAME);
+            size_t ran = WRITE_RESULT_BYTES_MAX / one + 1;
+            assert_int_equal(write->postponed_count, older ? 0 : NAMED - ran);
+            struct command *command = delete_in_long_name(&box, true, transaction, older);
+            assert_int_equal(command->problem.type, older ? PROBLEM_NONE : PROBLEM_LIMIT_EXCEEDED);
+            assert_int_equal(command->write.results[NAMED - 1].outcome, WRITE_FAILED);
             fixture_close(&box);
         }
 }
@@ -1640,6 +1724,8 @@ int main(void)
         cmocka_unit_test(test_bulk_postpones_items_by_stored_documents),
         cmocka_unit_test(test_bulk_counts_finding_of_locks),
         cmocka_unit_test(test_work_of_a_whole_is_limited),
+        cmocka_unit_test(test_work_of_a_commit_is_limited),
+        cmocka_unit_test(test_results_are_limited),
         cmocka_unit_test(test_older_bulk_is_not_divided_by_work),
         cmocka_unit_test(test_atomic_write_makes_mappings_in_pieces),
         cmocka_unit_test(test_atomic_write_refuses_scripts_above_limit),

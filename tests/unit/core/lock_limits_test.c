@@ -185,7 +185,7 @@ static void test_memory_of_locks_is_limited(void **state)
 /* All locks that the memory allows are released in a bounded step, also where most are of the levels above them. */
 static void test_release_of_deep_locks_is_bounded(void **state)
 {
-    enum { DEEP = 300, LEVELS = 1500 };
+    enum { DEEP = 80, LEVELS = 1500 };
     (void)state;
 
     for (int of_session = 0; of_session < 2; of_session++) {
@@ -218,6 +218,124 @@ static void test_release_of_deep_locks_is_bounded(void **state)
         fixture_close(&box);
         buf_deinit(&path);
     }
+}
+
+/* Returns: a path of `levels` levels below the one of a number. */
+static struct slice deep_path(struct arena *arena, int number, int levels)
+{
+    struct buf path = BUF_INIT(BUF_UNLIMITED);
+    buf_printf(&path, "/%d", number);
+    for (int level = 0; level < levels; level++)
+        buf_lit(&path, "/x");
+    struct slice copy = arena_copy(arena, buf_as_slice(&path));
+    buf_deinit(&path);
+    return copy;
+}
+
+/* Names of few letters may mean deep documents: their levels count, if they are not shared, as the directories that they are. */
+static void test_levels_count_as_work(void **state)
+{
+    enum { DEEP = 60, LEVELS = 4000 };
+    (void)state;
+
+    for (int shared = 0; shared < 2; shared++) {
+        struct core_fixture box;
+        fixture_open(&box);
+        open_session(&box, "s");
+        fixture_txn(&box, COMMAND_TXN_BEGIN, "t");
+        fixture_index_command(&box, COMMAND_INDEX_CREATE, "fs",
+                              "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
+        for (int i = 0; i < DEEP; i++) {
+            struct arena arena = ARENA_INIT;
+            struct slice path = deep_path(&arena, shared ? 0 : i, LEVELS);
+            fixture_index(&box, "fs", arena_printf(&arena, "%d", i).data,
+                          arena_printf(&arena, "{\"path\":\"%.*s\"}", SLICE_ARG(path)).data);
+            arena_deinit(&arena);
+        }
+        assert_int_equal(outcome(&box, of_documents(COMMAND_LOCK, DEEP, "")),
+                         shared ? PROBLEM_NONE : PROBLEM_LIMIT_EXCEEDED);
+        struct command *read = command_new(COMMAND_TXN_LOCK, DIALECT_7);
+        struct command *of_session = of_documents(COMMAND_LOCK, DEEP, "");
+        read->owner.transaction = SLICE_LIT("t");
+        read->txn_lock.targets = arena_zalloc(&read->arena, DEEP * sizeof(struct lock_target));
+        read->txn_lock.target_count = DEEP;
+        for (int i = 0; i < DEEP; i++) {
+            read->txn_lock.targets[i] = of_session->lock.targets[i];
+            read->txn_lock.targets[i].id = arena_printf(&read->arena, "%d", i);
+            read->txn_lock.targets[i].mode = LOCK_S;
+        }
+        command_free(of_session);
+        if (!shared)
+            assert_int_equal(outcome(&box, read), PROBLEM_LIMIT_EXCEEDED);
+        else
+            command_free(read);
+        of_session = of_documents(COMMAND_LOCK, DEEP / 3, "");
+        assert_int_equal(outcome(&box, of_session), PROBLEM_NONE);
+        fixture_close(&box);
+    }
+}
+
+/* A write in a transaction locks the directories of its documents, and is divided by them. */
+static void test_deep_writes_are_divided(void **state)
+{
+    enum { DEEP = 30, LEVELS = 4000 };
+    struct core_fixture box;
+    (void)state;
+
+    fixture_open(&box);
+    fixture_index_command(&box, COMMAND_INDEX_CREATE, "fs",
+                          "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
+    fixture_txn(&box, COMMAND_TXN_BEGIN, "t");
+    for (unsigned older = 0; older < 2; older++) {
+        struct command *command = fixture_write_command(&box, DEEP);
+        command->version = COMMAND_SINCE_LEVELS_WORK - older;
+        command->owner.transaction = SLICE_LIT("t");
+        for (int i = 0; i < DEEP; i++) {
+            struct slice path = deep_path(&command->arena, (int)older * DEEP + i, LEVELS);
+            command->write.items[i] = fixture_item(WRITE_INDEX, "fs", NULL, NULL, NULL);
+            command->write.items[i].id = arena_printf(&command->arena, "%u", older * DEEP + (unsigned)i);
+            command->write.items[i].source = arena_printf(&command->arena, "{\"path\":\"%.*s\"}", SLICE_ARG(path));
+        }
+        box.unbounded = older > 0;
+        fixture_run(&box, command, 1);
+        assert_int_equal(command->problem.type, PROBLEM_NONE);
+        assert_int_equal(command->write.results[0].outcome, WRITE_CREATED);
+        assert_in_range(command->write.postponed_count, older ? 0 : DEEP / 2, older ? 0 : DEEP - 1);
+    }
+    fixture_close(&box);
+}
+
+/* A release by name walks the levels above each lock, which the request does not name: they count, too. */
+static void test_release_of_deep_documents_is_bounded(void **state)
+{
+    enum { DEEP = 400, AT_ONCE = 100, LEVELS = 4000 };
+    struct core_fixture box;
+    (void)state;
+
+    fixture_open(&box);
+    open_session(&box, "s");
+    fixture_index_command(&box, COMMAND_INDEX_CREATE, "fs",
+                          "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
+    for (int i = 0; i < DEEP; i++) {
+        struct arena arena = ARENA_INIT;
+        struct slice path = deep_path(&arena, 0, LEVELS);
+        fixture_index(&box, "fs", arena_printf(&arena, "%d", i).data,
+                      arena_printf(&arena, "{\"path\":\"%.*s\"}", SLICE_ARG(path)).data);
+        arena_deinit(&arena);
+    }
+    for (int first = 0; first < DEEP; first += AT_ONCE) {
+        struct command *command = of_documents(COMMAND_LOCK, DEEP, "");
+        command->lock.targets += first;
+        command->lock.target_count = AT_ONCE;
+        assert_int_equal(outcome(&box, command), PROBLEM_NONE);
+    }
+    assert_int_equal(outcome(&box, of_documents(COMMAND_UNLOCK, DEEP, "")), PROBLEM_LIMIT_EXCEEDED);
+    assert_int_equal(owner_of_session(&box, "s")->lock_count, DEEP);
+    assert_int_equal(outcome(&box, of_documents(COMMAND_UNLOCK, AT_ONCE, "")), PROBLEM_NONE);
+    assert_int_equal(owner_of_session(&box, "s")->lock_count, DEEP - AT_ONCE);
+    end_session(&box, "s");
+    assert_true(lock_table_is_idle(&box.core->owners->locks));
+    fixture_close(&box);
 }
 
 /* The ends of owners are charged by all that they hold: several with few locks and many levels take several steps. */
@@ -338,6 +456,9 @@ int main(void)
         cmocka_unit_test(test_auxiliary_locks_of_transaction_do_not_count),
         cmocka_unit_test(test_memory_of_locks_is_limited),
         cmocka_unit_test(test_release_of_deep_locks_is_bounded),
+        cmocka_unit_test(test_levels_count_as_work),
+        cmocka_unit_test(test_deep_writes_are_divided),
+        cmocka_unit_test(test_release_of_deep_documents_is_bounded),
         cmocka_unit_test(test_rollbacks_count_levels),
         cmocka_unit_test(test_release_of_aliases_is_linear),
         cmocka_unit_test(test_paths_of_a_write_are_linear),

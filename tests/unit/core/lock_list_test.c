@@ -188,7 +188,7 @@ static void free_many(struct core_fixture *box, size_t page)
         close_session(box, "many");
 }
 
-/* The tables shrink while they are read: after the end of an owner they take no more than for what is left. */
+/* The tables shrink while they are read: after the end of an owner they have the size that the remaining locks need. */
 static void test_lock_list_reports_locks_once_when_the_table_shrinks(void **state)
 {
     enum { MANY = 90000 };
@@ -203,8 +203,8 @@ static void test_lock_list_reports_locks_once_when_the_table_shrinks(void **stat
     lock_documents(&box, "old", DOCUMENTS, &arena);
     struct lock_target *targets = arena_alloc(&arena, MANY * sizeof *targets);
     for (size_t i = 0; i < MANY; i++)
-        targets[i] = (struct lock_target){
-            .mode = LOCK_X, .index = SLICE_LIT("other"), .id = arena_printf(&arena, "many%zu", i)};
+        targets[i] =
+            (struct lock_target){.mode = LOCK_X, .index = SLICE_LIT("other"), .id = arena_printf(&arena, "many%zu", i)};
     lock(&box, "many", targets, MANY);
     const struct lock_table *locks = &box.core->owners->locks;
     size_t before = locks->bucket_count;

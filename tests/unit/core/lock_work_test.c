@@ -507,6 +507,30 @@ static void test_lock_moves_visit_own_requests_once(void **state)
     assert_in_range(many, few, 2 * few + few / 5);
 }
 
+/* Only resources below the directories are examined, each resource once, whatever else is locked. */
+static void test_lock_documents_below_ignore_others(void **state)
+{
+    (void)state;
+    enum { BELOW = 100, BESIDE = 8000, LOOKS = 5 };
+    const struct slice paths[] = {SLICE_LIT("/a/b"), SLICE_LIT("/a"), SLICE_LIT("/a"), SLICE_LIT("/d")};
+    struct arena arena = ARENA_INIT;
+    struct owner_set set;
+    size_t count;
+    setup(&set, 1);
+    for (size_t i = 0; i < BELOW + BESIDE; i++)
+        take(&set, 0, LOCK_X, name_of(i < BELOW ? "/a/b" : "/c/b", numbered(i)));
+    uint64_t before = lock_table_work(&set.table);
+    const struct resource_name *names =
+        lock_table_documents_below(&set.table, SLICE_LIT("fs"), paths, sizeof paths / sizeof *paths, &arena, &count);
+    assert_in_range(lock_table_work(&set.table) - before, BELOW, LOOKS * BELOW);
+    assert_int_equal(count, BELOW);
+    assert_true(slice_is(names[0].id, "0") && slice_is(names[0].path, "/a/b"));
+    names = lock_table_documents_below(&set.table, SLICE_LIT("fs"), paths, 0, &arena, &count);
+    assert_int_equal(count, 0);
+    arena_deinit(&arena);
+    teardown(&set);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -520,6 +544,7 @@ int main(void)
         cmocka_unit_test(test_lock_check_of_write_ignores_many_waiters),
         cmocka_unit_test(test_lock_changes_do_not_visit_pending_grants),
         cmocka_unit_test(test_lock_moves_visit_own_requests_once),
+        cmocka_unit_test(test_lock_documents_below_ignore_others),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -371,7 +371,7 @@ static size_t move_deep(struct core_fixture *box, const char *id, size_t levels)
     item.update = &update;
     write_in(box, id, item);
     struct txn *txn = owners_txn(box->core->owners, slice_from(id));
-    return owner__lock_bytes(&txn->owner.locks);
+    return owner__lock_bytes(box->core, &txn->owner.locks);
 }
 
 /*
@@ -380,7 +380,7 @@ static size_t move_deep(struct core_fixture *box, const char *id, size_t levels)
  */
 static void test_transaction_limit_counts_locks_of_scripted_paths(void **state)
 {
-    enum { LEVEL_BYTES = 192 };
+    enum { LEVEL_BYTES = 448 };
     struct core_fixture box;
     (void)state;
 

@@ -316,6 +316,8 @@ static void test_any_change_between_parts(void **state)
     struct random_walk walk = {.record = BUF_INIT(BUF_UNLIMITED), .saved = BUF_INIT(BUF_UNLIMITED)};
     int open[TXNS + SESSIONS] = {0};
     size_t locks_max = 0, waits_max = 0;
+    /* Comparing the whole lock table is a third of the time: the gate does it after one step in four. */
+    bool checks_all = getenv("TIDELOCK_TEST_LONG") != NULL;
     (void)state;
     rng_init(&walk.rng, 11);
     open_box(&walk.box);
@@ -337,9 +339,11 @@ static void test_any_change_between_parts(void **state)
             locks_max = count > locks_max ? count : locks_max;
             waits_max = waiting_count(&walk.box) > waits_max ? waiting_count(&walk.box) : waits_max;
         }
-        lock_table_check(&walk.box.core->owners->locks);
+        if (checks_all || i % 4 == 0)
+            lock_table_check(&walk.box.core->owners->locks);
         assert_true(piece_codec__chunks_are_saved(walk.box.core));
     }
+    lock_table_check(&walk.box.core->owners->locks);
     assert_true(locks_max > 4 * LOCK_CHUNK_HOLDS && waits_max > 10);
     close_box(&walk.box);
     buf_deinit(&walk.record);

@@ -288,8 +288,8 @@ static void test_document_refuses_as_recorded(void **state)
             struct document document = {0};
             struct problem problem = {0};
             int r = document_parse(mapping, mapping_type(mapping, SLICE_LIT("t")), SLICE_LIT("1"),
-                                   slice_from(refusals[i].document), dialect, DOCUMENT_DATES_STRICT, &arena, &document,
-                                   &problem);
+                                   slice_from(refusals[i].document), dialect, DOCUMENT_DATES_STRICT,
+                                   FIELDS_COUNTED_FIRST, &arena, &document, &problem);
             struct buf actual = BUF_INIT(BUF_UNLIMITED);
             if (r != 0)
                 describe_problem(&actual, &problem);
@@ -441,7 +441,7 @@ static void test_document_values_are_extracted(void **state)
         struct problem problem = {0};
         const struct mapping_type *type = mapping_type_at(mapping, 0);
         int r = document_parse(mapping, type, SLICE_LIT("1"), slice_from(rows[i].document), DIALECT_7,
-                               DOCUMENT_DATES_STRICT, &arena, &document, &problem);
+                               DOCUMENT_DATES_STRICT, FIELDS_COUNTED_FIRST, &arena, &document, &problem);
         if (r != 0)
             fail_msg("%s: %.*s", rows[i].document, SLICE_ARG(problem.reason));
         assert_null(document.update);
@@ -511,8 +511,8 @@ static void test_document_lock_path_is_first_path(void **state)
         struct document document;
         struct problem problem = {0};
         assert_int_equal(document_parse(mapping, mapping_type_at(mapping, 0), SLICE_LIT("1"),
-                                        slice_from(rows[i].document), DIALECT_7, DOCUMENT_DATES_STRICT, &arena,
-                                        &document, &problem),
+                                        slice_from(rows[i].document), DIALECT_7, DOCUMENT_DATES_STRICT,
+                                        FIELDS_COUNTED_FIRST, &arena, &document, &problem),
                          0);
         struct buf buf = BUF_INIT(BUF_UNLIMITED);
         print_values(&buf, mapping, document.values, document.value_count);
@@ -560,10 +560,10 @@ static void test_fields_beyond_the_limit_are_not_added(void **state)
         for (int counted = 0; counted < 2; counted++) {
             struct document document = {0};
             struct problem problem = {0};
-            enum document_dates dates = DOCUMENT_DATES_STRICT | (counted ? DOCUMENT_FIELDS_COUNTED : 0);
+            enum field_counting counting = counted ? FIELDS_COUNTED_FIRST : FIELDS_COUNTED_LAST;
             int r = document_parse(mapping, mapping_type(mapping, SLICE_LIT("t")), SLICE_LIT("1"),
-                                   many_fields(&arena, MAPPING_TOTAL_FIELDS_MAX + 1, forms[i]), DIALECT_7, dates,
-                                   &arena, &document, &problem);
+                                   many_fields(&arena, MAPPING_TOTAL_FIELDS_MAX + 1, forms[i]), DIALECT_7,
+                                   DOCUMENT_DATES_STRICT, counting, &arena, &document, &problem);
             assert_int_equal(r, DOCUMENT_REFUSED);
             /* Not counted: all are added before the last one is refused. */
             assert_int_equal(problem.type, counted ? PROBLEM_ILLEGAL_ARGUMENT : PROBLEM_MAPPER_PARSING);

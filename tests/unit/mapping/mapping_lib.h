@@ -29,7 +29,8 @@ static inline struct mapping *make_mapping(struct arena *arena, const char *sett
     mapping_unref(empty);
     if (body == NULL)
         return typed;
-    if (mapping_merge(typed, slice_from(type), parse_json(arena, body), dialect, false, arena, &mapping, &problem) != 0)
+    if (mapping_merge(typed, slice_from(type), parse_json(arena, body), dialect, false, FIELDS_COUNTED_FIRST, arena,
+                      &mapping, &problem) != 0)
         fail_msg("%s refused: %.*s", body, SLICE_ARG(problem.reason));
     mapping_unref(typed);
     return mapping;
@@ -42,7 +43,7 @@ static inline void index_document(struct arena *arena, struct mapping **mapping,
     struct document document;
     struct problem problem = {0};
     if (document_parse(*mapping, mapping_type_at(*mapping, 0), SLICE_LIT("1"), slice_from(source), dialect,
-                       DOCUMENT_DATES_STRICT, arena, &document, &problem) != 0)
+                       DOCUMENT_DATES_STRICT, FIELDS_COUNTED_FIRST, arena, &document, &problem) != 0)
         fail_msg("%s refused: %.*s", source, SLICE_ARG(problem.reason));
     if (document.update != NULL) {
         mapping_unref(*mapping);

@@ -169,8 +169,8 @@ static void test_mapping_merge_reports_recorded_conflicts(void **state)
             const char *expected = dialect == DIALECT_7 ? merges[i].of_7 : merges[i].of_5;
             struct mapping *merged;
             struct problem problem = {0};
-            int r = mapping_merge(mapping, SLICE_LIT("t"), parse_json(&arena, merges[i].body), dialect, false, &arena,
-                                  &merged, &problem);
+            int r = mapping_merge(mapping, SLICE_LIT("t"), parse_json(&arena, merges[i].body), dialect, false,
+                                  FIELDS_COUNTED_FIRST, &arena, &merged, &problem);
             char *actual = NULL;
             struct slice name = problem.name.len > 0 ? problem.name : slice_from(problem_name(problem.type));
             if (r == 0)
@@ -246,7 +246,8 @@ static void test_mapping_render_keeps_non_default_parameters(void **state)
                                                     "\"type\":\"custom\",\"filter\":[\"lowercase\"]}}}}}"),
                                  DATE_RULES_7_10, &arena, &empty, &problem),
                      0);
-    if (mapping_merge_all(empty, parse_json(&arena, body), DIALECT_7, false, &arena, &mapping, &problem) != 0)
+    if (mapping_merge_all(empty, parse_json(&arena, body), DIALECT_7, false, FIELDS_COUNTED_FIRST, &arena, &mapping,
+                          &problem) != 0)
         fail_msg("%.*s", SLICE_ARG(problem.reason));
     struct buf rendered = BUF_INIT(BUF_UNLIMITED);
     mapping_render(mapping, DIALECT_7, false, &rendered);
@@ -285,7 +286,7 @@ static void test_mapping_field_numbers_are_stable(void **state)
     struct problem problem = {0};
     assert_int_equal(mapping_merge(mapping, SLICE_LIT("b"),
                                    parse_json(&arena, P("\"z\":{\"type\":\"keyword\"},\"a0\":{\"type\":\"ip\"}")),
-                                   DIALECT_5, false, &arena, &two, &problem),
+                                   DIALECT_5, false, FIELDS_COUNTED_FIRST, &arena, &two, &problem),
                      0);
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
     mapping_encode(two, &buf);
@@ -301,7 +302,7 @@ static void test_mapping_field_numbers_are_stable(void **state)
     /* The same path with another field type in another type of the index is refused. */
     struct mapping *refused;
     assert_int_equal(mapping_merge(two, SLICE_LIT("b"), parse_json(&arena, P("\"m\":{\"type\":\"ip\"}")), DIALECT_5,
-                                   false, &arena, &refused, &problem),
+                                   false, FIELDS_COUNTED_FIRST, &arena, &refused, &problem),
                      MAPPING_REFUSED);
     assert_slice_equal(problem.reason, "mapper [m] of different type, current_type [long], merged_type [ip]");
     buf_deinit(&buf);
@@ -318,13 +319,13 @@ static void test_mapping_merge_without_change_returns_base(void **state)
     struct mapping *mapping = make_mapping(&arena, NULL, "_doc", base_body, DIALECT_7);
     struct mapping *same;
     struct problem problem = {0};
-    assert_int_equal(
-        mapping_merge(mapping, SLICE_NONE, parse_json(&arena, base_body), DIALECT_7, false, &arena, &same, &problem),
-        0);
+    assert_int_equal(mapping_merge(mapping, SLICE_NONE, parse_json(&arena, base_body), DIALECT_7, false,
+                                   FIELDS_COUNTED_FIRST, &arena, &same, &problem),
+                     0);
     assert_ptr_equal(same, mapping);
     mapping_unref(same);
     assert_int_equal(mapping_merge(mapping, SLICE_NONE, parse_json(&arena, "{\"_doc\":{\"properties\":{}}}"), DIALECT_7,
-                                   false, &arena, &same, &problem),
+                                   false, FIELDS_COUNTED_FIRST, &arena, &same, &problem),
                      MAPPING_REFUSED);
     assert_slice_equal(problem.reason, "Types cannot be provided in put mapping requests, unless the "
                                        "include_type_name parameter is set to true.");
@@ -355,7 +356,7 @@ static void test_mapping_completeness_is_persistent(void **state)
                       parse_json(&arena, P("\"a\":{\"type\":\"long\",\"fields\":{\"s\":{\"type\":\"keyword\"}}},\"b\":{"
                                            "\"type\":\"long\"},"
                                            "\"loose\":{\"dynamic\":true,\"properties\":{\"y\":{\"type\":\"long\"}}}")),
-                      DIALECT_7, false, &arena, &next, &problem),
+                      DIALECT_7, false, FIELDS_COUNTED_FIRST, &arena, &next, &problem),
         0);
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
     mapping_encode(next, &buf);
@@ -395,7 +396,7 @@ static void test_mapping_copy_to_added_later_makes_targets_incomplete(void **sta
                                    parse_json(&arena, P("\"a\":{\"type\":\"keyword\",\"copy_to\":[\"all\",\"late\"]},"
                                                         "\"b\":{\"type\":\"keyword\"},"
                                                         "\"new\":{\"type\":\"keyword\",\"copy_to\":\"allow\"}")),
-                                   DIALECT_7, false, &arena, &next, &problem),
+                                   DIALECT_7, false, FIELDS_COUNTED_FIRST, &arena, &next, &problem),
                      0);
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
     mapping_encode(next, &buf);
@@ -432,8 +433,8 @@ static void test_mapping_copy_to_in_another_order_leaves_targets_complete(void *
                                            DIALECT_7);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct slice text = arena_printf(&arena, P("\"a\":{\"type\":\"keyword\",\"copy_to\":%s}"), cases[i].copy_to);
-        assert_int_equal(mapping_merge(mapping, SLICE_NONE, parse_json(&arena, text.data), DIALECT_7, false, &arena,
-                                       &next, &problem),
+        assert_int_equal(mapping_merge(mapping, SLICE_NONE, parse_json(&arena, text.data), DIALECT_7, false,
+                                       FIELDS_COUNTED_FIRST, &arena, &next, &problem),
                          0);
         assert_int_equal(is_complete(next, "b") && is_complete(next, "c"), cases[i].complete);
         mapping_unref(next);
@@ -455,7 +456,7 @@ static void test_mapping_refuses_beyond_limits(void **state)
             buf_printf(&text, "%s\"f%d\":1", i == 0 ? "{" : ",", i);
         buf_byte(&text, '}');
         int r = document_parse(mapping, mapping_type_at(mapping, 0), SLICE_LIT("1"), buf_as_slice(&text), DIALECT_7,
-                               DOCUMENT_DATES_STRICT, &arena, &document, &problem);
+                               DOCUMENT_DATES_STRICT, FIELDS_COUNTED_FIRST, &arena, &document, &problem);
         assert_int_equal(r, count == 1000 ? 0 : DOCUMENT_REFUSED);
         if (r == 0)
             document_release(&document);
@@ -470,7 +471,7 @@ static void test_mapping_refuses_beyond_limits(void **state)
         for (int i = 0; i < depth; i++)
             buf_byte(&text, '}');
         int r = document_parse(mapping, mapping_type_at(mapping, 0), SLICE_LIT("1"), buf_as_slice(&text), DIALECT_7,
-                               DOCUMENT_DATES_STRICT, &arena, &document, &problem);
+                               DOCUMENT_DATES_STRICT, FIELDS_COUNTED_FIRST, &arena, &document, &problem);
         assert_int_equal(r, depth == 19 ? 0 : DOCUMENT_REFUSED);
         if (r == 0)
             document_release(&document);
@@ -482,8 +483,8 @@ static void test_mapping_refuses_beyond_limits(void **state)
     struct mapping *small =
         make_mapping(&arena, "{\"index.mapping.total_fields.limit\":\"2\"}", "_doc", NULL, DIALECT_7);
     assert_int_equal(document_parse(small, mapping_type_at(small, 0), SLICE_LIT("1"),
-                                    SLICE_LIT("{\"a\":1,\"b\":2,\"c\":3}"), DIALECT_7, DOCUMENT_DATES_STRICT, &arena,
-                                    &document, &problem),
+                                    SLICE_LIT("{\"a\":1,\"b\":2,\"c\":3}"), DIALECT_7, DOCUMENT_DATES_STRICT,
+                                    FIELDS_COUNTED_FIRST, &arena, &document, &problem),
                      DOCUMENT_REFUSED);
     assert_slice_equal(problem.reason, "Limit of total fields [2] has been exceeded");
     mapping_unref(small);
@@ -517,8 +518,8 @@ static void test_mapping_merge_all_accepts_typed_and_typeless_form(void **state)
     struct mapping *empty, *mapping;
     assert_int_equal(mapping_new(NULL, DATE_RULES_7_10, &arena, &empty, &problem), 0);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        if (mapping_merge_all(empty, parse_json(&arena, rows[i].mappings), DIALECT_7, false, &arena, &mapping,
-                              &problem) != 0) {
+        if (mapping_merge_all(empty, parse_json(&arena, rows[i].mappings), DIALECT_7, false, FIELDS_COUNTED_FIRST,
+                              &arena, &mapping, &problem) != 0) {
             assert_slice_equal(problem.reason, rows[i].outcome);
             continue;
         }
@@ -576,7 +577,7 @@ static void test_mapping_path_field_never_changes(void **state)
     assert_int_equal(mapping_path_delimiter(mapping), ':');
     struct mapping *next;
     assert_int_equal(mapping_merge(mapping, SLICE_LIT("file"), parse_json(&arena, P("\"a\":{\"type\":\"path\"}")),
-                                   DIALECT_5, false, &arena, &next, &problem),
+                                   DIALECT_5, false, FIELDS_COUNTED_FIRST, &arena, &next, &problem),
                      0);
     assert_slice_equal(mapping_path_field(next)->path, "p");
     assert_false(mapping_field(next, SLICE_LIT("a"))->in_tree);
@@ -606,6 +607,45 @@ static void test_mapping_decode_refuses_corrupt_bytes(void **state)
     }
 }
 
+/* Returns: {"properties": {…}} with `count` fields, the last one of a type that does not exist. */
+static struct slice many_properties(struct arena *arena, size_t count)
+{
+    struct buf text = BUF_INIT(BUF_UNLIMITED);
+    buf_lit(&text, "{\"properties\":{");
+    for (size_t i = 0; i < count; i++)
+        buf_printf(&text, "\"p%zu\":{\"type\":\"%s\"},", i, i % 2 == 0 ? "long" : "object");
+    buf_lit(&text, "\"last\":{\"type\":\"none\"}}}");
+    struct slice copy = arena_copy(arena, buf_as_slice(&text));
+    buf_deinit(&text);
+    return copy;
+}
+
+/* The work of a client's mapping is bounded by the limit of fields, not by its length. */
+static void test_properties_beyond_the_limit_are_not_added(void **state)
+{
+    (void)state;
+    struct arena arena = ARENA_INIT;
+    struct mapping *empty = NULL, *mapping = NULL;
+    struct problem problem;
+    struct json_doc body;
+    assert_int_equal(mapping_new(NULL, DATE_RULES_7_10, &arena, &empty, &problem), 0);
+    assert_int_equal(json_parse_stored(&arena, many_properties(&arena, MAPPING_TOTAL_FIELDS_MAX + 1), &body), 0);
+    for (int counted = 0; counted < 2; counted++) {
+        enum field_counting counting = counted ? FIELDS_COUNTED_FIRST : FIELDS_COUNTED_LAST;
+        const char *reason = counted ? "Limit of total fields [1000] has been exceeded"
+                                     : "No handler for type [none] declared on field [last]";
+        assert_int_equal(
+            mapping_merge(empty, SLICE_NONE, body.root, DIALECT_7, false, counting, &arena, &mapping, &problem),
+            MAPPING_REFUSED);
+        assert_slice_equal(problem.reason, reason);
+        assert_int_equal(mapping_merge_all(empty, body.root, DIALECT_7, false, counting, &arena, &mapping, &problem),
+                         MAPPING_REFUSED);
+        assert_int_equal(problem.caused_by == NULL, counted); /* as the limit is refused where all fit */
+    }
+    mapping_unref(empty);
+    arena_deinit(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -621,6 +661,7 @@ int main(void)
         cmocka_unit_test(test_mapping_refuses_invalid_type_names),
         cmocka_unit_test(test_mapping_path_field_never_changes),
         cmocka_unit_test(test_mapping_decode_refuses_corrupt_bytes),
+        cmocka_unit_test(test_properties_beyond_the_limit_are_not_added),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -97,8 +97,8 @@ static struct mapping *change(struct arena *arena, struct mapping *mapping, cons
     struct mapping *next, *decoded;
     struct problem problem = {0};
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
-    if (mapping_merge(mapping, slice_from(type), parse_json(arena, body), DIALECT_5, false, arena, &next, &problem) !=
-        0)
+    if (mapping_merge(mapping, slice_from(type), parse_json(arena, body), DIALECT_5, false, FIELDS_COUNTED_FIRST, arena,
+                      &next, &problem) != 0)
         fail_msg("%s refused: %.*s", body, SLICE_ARG(problem.reason));
     mapping_encode(next, &buf);
     assert_int_equal(mapping_decode(buf_as_slice(&buf), &decoded), 0);

@@ -45,7 +45,8 @@ static inline void fixture_init(struct fixture *f, const char *properties)
     assert_int_equal(json_parse(&f->arena, slice_from(fixture_settings), DIALECT_7, 0, &settings, &problem), 0);
     assert_int_equal(mapping_new(settings.root, DATE_RULES_7_10, &f->arena, &unmapped, &problem), 0);
     assert_int_equal(json_parse(&f->arena, slice_from(properties), DIALECT_7, 0, &doc, &problem), 0);
-    if (mapping_merge(unmapped, SLICE_LIT("_doc"), doc.root, DIALECT_7, true, &f->arena, &f->mapping, &problem) != 0)
+    if (mapping_merge(unmapped, SLICE_LIT("_doc"), doc.root, DIALECT_7, true, FIELDS_COUNTED_FIRST, &f->arena,
+                      &f->mapping, &problem) != 0)
         fail_msg("%.*s", SLICE_ARG(problem.reason));
     mapping_unref(unmapped);
 }
@@ -80,8 +81,8 @@ static inline void fixture_write(struct fixture *f, const char *const *ids, cons
         struct doc old = {.batch = 0};
         char key_bytes[DOC_KEY_BYTES_MAX];
         *key = BUF_INIT(1024);
-        if (document_parse(f->mapping, type, slice_from(ids[i]), slice_from(sources[i]), DIALECT_7, DOCUMENT_DATES_STRICT,
-                           &arena, &document, &problem) != 0)
+        if (document_parse(f->mapping, type, slice_from(ids[i]), slice_from(sources[i]), DIALECT_7,
+                           DOCUMENT_DATES_STRICT, FIELDS_COUNTED_FIRST, &arena, &document, &problem) != 0)
             fail_msg("%s: %.*s", sources[i], SLICE_ARG(problem.reason));
         bool replaces = doc_get(&view, 1, type->number, slice_from(ids[i]), &old) == 0;
         if (replaces) {
