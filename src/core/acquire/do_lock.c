@@ -226,15 +226,18 @@ static int on_grant(struct core *core, struct wait *wait)
     return 0;
 }
 
-/* Releases granted locks that the names no longer mean, and requests those that they mean now. */
-static int resume_lock(struct core *core, struct wait *wait)
+/*
+ * Completes a granted LOCK. If its locks are not those that the names mean, or not `in_force`, it releases
+ * them and requests those that the names mean now.
+ */
+static int complete_or_ask(struct core *core, struct wait *wait, bool in_force)
 {
     struct command *command = wait->command;
     bool current, granted;
     int r = is_current(core, wait, &current);
     if (r < 0)
         return r;
-    if (!current) {
+    if (!current || !in_force) {
         lock_request_undo(wait->request, wait->granted_ts);
         wait->granted_ts = 0;
         uint64_t left_us = wait->until > core->clock ? wait->until - core->clock : 0;
@@ -247,10 +250,15 @@ static int resume_lock(struct core *core, struct wait *wait)
     return 0;
 }
 
+static int resume_lock(struct core *core, struct wait *wait)
+{
+    return complete_or_ask(core, wait, true);
+}
+
 /* --- Kept places -------------------------------------------------------------------------------------------------- */
 
 /* Of waits and targets that one request compares itself with, so that this is bounded. */
-enum { KEPT_LOOKS_MAX = 100000 };
+enum { KEPT_LOOKS_MAX = 10000 };
 
 static bool target_equal(const struct lock_target *a, const struct lock_target *b)
 {
@@ -302,7 +310,8 @@ static bool take_over(struct core *core, struct session *session, struct command
         return false;
     bool granted = wait->granted_ts != 0;
     wait__take_over(core, wait, command, until);
-    *ret = granted ? resume_lock(core, wait) : CORE_WAITS;
+    /* The session may have released what the kept request was granted, and locked it again, by another token. */
+    *ret = granted ? complete_or_ask(core, wait, lock_request_is_in_force(wait->request)) : CORE_WAITS;
     return true;
 }
 

@@ -111,6 +111,12 @@ struct wait *wait__by_request(const struct core *core, uint64_t number)
     return wait;
 }
 
+/* Of a wait and its command. */
+static size_t bytes_of(const struct wait *wait)
+{
+    return sizeof(struct write_wait) + (wait->command == NULL ? 0 : arena_held(&wait->command->arena));
+}
+
 void wait__restore(struct core *core, struct wait *wait, bool named)
 {
     REQUIRE(MAGIC_VALID(wait, WAIT_MAGIC) && wait->saved.chunk == NULL);
@@ -119,7 +125,7 @@ void wait__restore(struct core *core, struct wait *wait, bool named)
     if (!wait->ended) /* else it was read as an ended one */
         check_may_enter(wait, WAIT_PARKED);
     REQUIRE(!named || (wait->command != NULL && !wait->ended));
-    wait->bytes = sizeof(struct write_wait) + (wait->command == NULL ? 0 : arena_held(&wait->command->arena));
+    wait->bytes = bytes_of(wait);
     owners->wait_bytes += wait->bytes;
     list_append(&owners->waits, &wait->of_all);
     save_chunk__add(&owners->wait_chunks, &wait->saved, wait->bytes);
@@ -209,6 +215,10 @@ void wait__take_over(struct core *core, struct wait *wait, struct command *comma
     REQUIRE(wait->kept && wait__state(wait) == WAIT_PARKED && wait->cause == NULL && before->type == command->type);
     leave_kept(core, wait);
     wait->command = command;
+    size_t bytes = bytes_of(wait);
+    INSIST(core->owners->wait_bytes >= wait->bytes);
+    core->owners->wait_bytes += bytes - wait->bytes;
+    wait->bytes = bytes;
     wait->until = until;
     deadline_set(&core->owners->wait_ends, &wait->deadline, until);
     struct wait *other =

@@ -17,6 +17,7 @@ enum { AFTER_RESTART = 100000 };                       /* the first number of a 
 struct world {
     struct core_fixture core;
     uint64_t last_request;
+    tl_ts token; /* of the last LOCK that was expected to be granted */
     bool saves;
 };
 
@@ -52,6 +53,8 @@ static void expect(struct world *box, const uint64_t *requests, size_t count, en
             expected |= requests[i] == command->request;
         if (expected) {
             assert_int_equal(command->problem.type, problem);
+            box->token = command->type == COMMAND_LOCK && problem == PROBLEM_NONE ? command->lock.fencing_token
+                                                                                  : box->token;
             found++;
         } else if (command->type == COMMAND_LOCK) {
             /* of before a restart: no client waits for it */
@@ -76,15 +79,18 @@ static void session(struct world *box, enum command_type type, const char *id)
     expect(box, NULL, 0, PROBLEM_NONE);
 }
 
-/* Returns: the number of the request. */
-static uint64_t ask(struct world *box, const char *session, const char *id, enum lock_mode mode, uint64_t wait_us)
+/* Requests the lock of each letter of `ids`. Returns: the number of the request. */
+static uint64_t ask(struct world *box, const char *session, const char *ids, enum lock_mode mode, uint64_t wait_us)
 {
     struct command *command = new_as(box, COMMAND_LOCK);
+    size_t count = strlen(ids);
     command->owner.session = slice_from(session);
     command->owner.timeout_us = wait_us;
-    command->lock.targets = arena_zalloc(&command->arena, sizeof(struct lock_target));
-    command->lock.targets[0] = (struct lock_target){.mode = mode, .index = SLICE_LIT("fs"), .id = slice_from(id)};
-    command->lock.target_count = 1;
+    command->lock.targets = arena_zalloc(&command->arena, count * sizeof(struct lock_target));
+    for (size_t i = 0; i < count; i++)
+        command->lock.targets[i] =
+            (struct lock_target){.mode = mode, .index = SLICE_LIT("fs"), .id = slice_make(ids + i, 1)};
+    command->lock.target_count = count;
     uint64_t request = command->request;
     give(box, command, 10);
     return request;
@@ -108,14 +114,20 @@ static void tick(struct world *box, uint64_t seconds)
         give(box, new_as(box, COMMAND_TICK), i == 0 ? seconds * TL_SECOND : 10);
 }
 
+static void cancel(struct world *box, uint64_t request, bool keeps_places)
+{
+    struct command *command = new_as(box, COMMAND_CANCEL);
+    command->cancel.request = request;
+    command->cancel.keeps_places = keeps_places;
+    give(box, command, 10);
+}
+
 /* The commands of a host after a start. */
 static void restart(struct world *box)
 {
     struct command *command = new_as(box, COMMAND_RESTART);
     give(box, command, 10);
-    command = new_as(box, COMMAND_CANCEL);
-    command->cancel.keeps_places = true;
-    give(box, command, 10);
+    cancel(box, 0, true);
     expect(box, NULL, 0, PROBLEM_NONE);
     box->last_request += AFTER_RESTART;
 }
@@ -263,6 +275,87 @@ static void released_lock_is_requested_again(bool saves)
     end(&box);
 }
 
+/* A lock that was released and locked again by another request has the token of that one. */
+static void has_token_of_its_lock(bool saves)
+{
+    struct world box;
+    begin(&box, saves);
+    restart(&box);
+    session(&box, COMMAND_SESSION_CLOSE, "second");
+    unlock(&box, "holder");
+    assert_int_equal(count_holders(&box, "first"), 1);
+    unlock(&box, "first");
+    uint64_t both = ask(&box, "first", "12", LOCK_X, 0);
+    expect_one(&box, both, PROBLEM_NONE);
+    tl_ts token = box.token;
+    uint64_t first = lock(&box, "first");
+    expect_one(&box, first, PROBLEM_NONE);
+    assert_int_equal(box.token, token);
+    assert_int_equal(count_holders(&box, "first"), 2);
+    assert_int_equal(box.core.core->owners->kept_count, 0);
+    end(&box);
+}
+
+/* A wait that was taken over has the deadline and the number of the request that did, and is kept again. */
+static void is_as_any_other_once_taken_over(bool saves)
+{
+    struct world box;
+    begin(&box, saves);
+    restart(&box);
+    uint64_t first = lock(&box, "first"), second = lock(&box, "second");
+    assert_int_equal(box.core.core->owners->kept_count, 0);
+    tick(&box, LONGER_THAN_KEPT);
+    expect(&box, NULL, 0, PROBLEM_NONE);
+    cancel(&box, second, false);
+    expect_one(&box, second, PROBLEM_LOCK_WAIT_TIMEOUT);
+    restart(&box);
+    assert_int_equal(box.core.core->owners->kept_count, 1);
+    cancel(&box, first, false); /* finds nothing: its client is gone, and the place is kept */
+    expect(&box, NULL, 0, PROBLEM_NONE);
+    second = lock(&box, "second");
+    first = lock(&box, "first");
+    unlock(&box, "holder");
+    expect_one(&box, first, PROBLEM_NONE);
+    unlock(&box, "first");
+    expect_one(&box, second, PROBLEM_NONE);
+    end(&box);
+}
+
+/* The end of the server cancels kept requests too, and undoes what they were granted. */
+static void ends_with_its_server(bool saves)
+{
+    struct world box;
+    begin(&box, saves);
+    restart(&box);
+    unlock(&box, "holder");
+    assert_int_equal(count_holders(&box, "first"), 1);
+    cancel(&box, 0, false);
+    expect(&box, NULL, 0, PROBLEM_NONE);
+    assert_int_equal(box.core.core->owners->kept_count, 0);
+    assert_int_equal(count_holders(&box, "first"), 0);
+    uint64_t third = ask(&box, "third", "1", LOCK_X, 0);
+    expect_one(&box, third, PROBLEM_NONE);
+    end(&box);
+}
+
+/* A kept request is the victim of a deadlock like any other: its session asks anew, and is refused. */
+static void may_be_a_victim(bool saves)
+{
+    struct world box;
+    begin(&box, saves);
+    uint64_t own = ask(&box, "first", "2", LOCK_X, 0);
+    expect_one(&box, own, PROBLEM_NONE);
+    restart(&box);
+    uint64_t holder = ask(&box, "holder", "2", LOCK_X, 60 * TL_SECOND);
+    expect(&box, NULL, 0, PROBLEM_NONE);
+    assert_int_equal(box.core.core->owners->kept_count, 1); /* "second" */
+    uint64_t first = lock(&box, "first");
+    expect_one(&box, first, PROBLEM_DEADLOCK_DETECTED);
+    unlock(&box, "first");
+    expect_one(&box, holder, PROBLEM_NONE);
+    end(&box);
+}
+
 /* Each case, without and with a core that is saved and loaded. */
 #define TWICE(name, body)          \
     static void name(void **state) \
@@ -278,6 +371,10 @@ TWICE(test_place_ends_after_a_time, ends_after_a_time)
 TWICE(test_only_equal_request_takes_over, only_equal_request_takes_over)
 TWICE(test_place_ends_with_its_session, ends_with_its_session)
 TWICE(test_released_lock_is_requested_again, released_lock_is_requested_again)
+TWICE(test_lock_has_its_newest_token, has_token_of_its_lock)
+TWICE(test_wait_that_was_taken_over, is_as_any_other_once_taken_over)
+TWICE(test_place_ends_with_its_server, ends_with_its_server)
+TWICE(test_kept_victim, may_be_a_victim)
 
 int main(void)
 {
@@ -285,6 +382,8 @@ int main(void)
         cmocka_unit_test(test_repeated_request_has_its_place), cmocka_unit_test(test_free_lock_waits_for_its_client),
         cmocka_unit_test(test_place_ends_after_a_time),        cmocka_unit_test(test_only_equal_request_takes_over),
         cmocka_unit_test(test_place_ends_with_its_session),    cmocka_unit_test(test_released_lock_is_requested_again),
+        cmocka_unit_test(test_lock_has_its_newest_token),      cmocka_unit_test(test_wait_that_was_taken_over),
+        cmocka_unit_test(test_place_ends_with_its_server),     cmocka_unit_test(test_kept_victim),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
