@@ -53,8 +53,8 @@ static void expect(struct world *box, const uint64_t *requests, size_t count, en
             expected |= requests[i] == command->request;
         if (expected) {
             assert_int_equal(command->problem.type, problem);
-            box->token = command->type == COMMAND_LOCK && problem == PROBLEM_NONE ? command->lock.fencing_token
-                                                                                  : box->token;
+            box->token =
+                command->type == COMMAND_LOCK && problem == PROBLEM_NONE ? command->lock.fencing_token : box->token;
             found++;
         } else if (command->type == COMMAND_LOCK) {
             /* of before a restart: no client waits for it */
