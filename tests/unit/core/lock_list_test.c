@@ -188,7 +188,7 @@ static void free_many(struct core_fixture *box, size_t page)
         close_session(box, "many");
 }
 
-/* The tables shrink while they are read: after the end of an owner they have the size that the remaining locks need. */
+/* The tables shrink while they are read: after an owner ends they have the size that the remaining locks need. */
 static void test_lock_list_reports_locks_once_when_the_table_shrinks(void **state)
 {
     enum { MANY = 90000 };
