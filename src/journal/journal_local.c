@@ -244,7 +244,8 @@ static void set_limits(struct journal *journal, const struct core_limits *limits
 }
 
 /*
- * Cancels the requests that waited at the end of the previous run, since their clients are gone.
+ * Cancels the requests that waited at the end of the previous run, since their clients are gone. Those
+ * for locks of sessions keep their places for clients that ask again.
  * After a crash of the machine also rolls back open update transactions, of which requests may be
  * missing. Requires: core_lock.
  */
@@ -253,6 +254,7 @@ static void end_previous_run(struct journal *journal, bool machine_lost, struct 
     REQUIRE(journal__holds(&journal->core_lock));
     /* Request 0: all of this host. */
     struct command *command = command_new(COMMAND_CANCEL, DIALECT_7);
+    command->cancel.keeps_places = true;
     command->on_done = journal__free_internal;
     journal__apply(journal, command, group);
     if (!machine_lost)

@@ -378,6 +378,8 @@ static void on_cancel(struct sample_walk *walk, struct cancel_command *cancel)
 {
     on_number(walk, "request", &cancel->request);
     on_bool(walk, "whole", &cancel->single_step);
+    if (!is_printing(walk) || cancel->keeps_places) /* not in commands before version 15 */
+        on_bool(walk, "keeps places", &cancel->keeps_places);
 }
 
 static void on_status(struct sample_walk *walk, struct status_command *status)

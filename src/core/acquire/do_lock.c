@@ -178,27 +178,6 @@ static int resolve_and_acquire(struct core *core, struct wait *wait, uint64_t wa
     return r;
 }
 
-int core__do_lock(struct core *core, struct command *command)
-{
-    REQUIRE(command->type == COMMAND_LOCK);
-    struct requester requester;
-    bool granted;
-    if (!find_requester(core, command, &requester))
-        return 0;
-    if (command->lock.target_count == 0) {
-        problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT,
-                    "a lock request must name at least one lock in [locks]");
-        return 0;
-    }
-    struct wait *wait = wait__new(core, command, requester.owner, requester.session, requester.txn);
-    int r = resolve_and_acquire(core, wait, command->owner.timeout_us, &granted);
-    if (granted) {
-        set_results(core, command, wait);
-        wait__free(core, wait);
-    }
-    return r;
-}
-
 /*
  * Finds whether the granted locks are exactly those that the targets mean now.
  * Returns: 0; fatal codes.
@@ -229,6 +208,10 @@ static int on_grant(struct core *core, struct wait *wait)
 {
     struct command *command = wait->command;
     bool current = true;
+    if (wait->kept) {
+        wait__keep_granted(core, wait); /* until its client asks again, or its deadline */
+        return 0;
+    }
     int r = wait->names_epoch == core->names_epoch ? 0 : is_current(core, wait, &current);
     if (r < 0)
         return tl_trace(r);
@@ -243,15 +226,18 @@ static int on_grant(struct core *core, struct wait *wait)
     return 0;
 }
 
-/* Releases granted locks that the names no longer mean, and requests those that they mean now. */
-static int resume_lock(struct core *core, struct wait *wait)
+/*
+ * Completes a granted LOCK. If its locks are not those that the names mean, or not `in_force`, it releases
+ * them and requests those that the names mean now.
+ */
+static int complete_or_ask(struct core *core, struct wait *wait, bool in_force)
 {
     struct command *command = wait->command;
     bool current, granted;
     int r = is_current(core, wait, &current);
     if (r < 0)
         return r;
-    if (!current) {
+    if (!current || !in_force) {
         lock_request_undo(wait->request, wait->granted_ts);
         wait->granted_ts = 0;
         uint64_t left_us = wait->until > core->clock ? wait->until - core->clock : 0;
@@ -264,11 +250,104 @@ static int resume_lock(struct core *core, struct wait *wait)
     return 0;
 }
 
+static int resume_lock(struct core *core, struct wait *wait)
+{
+    return complete_or_ask(core, wait, true);
+}
+
+/* --- Kept places -------------------------------------------------------------------------------------------------- */
+
+/* Of waits and targets that one request compares itself with, so that this is bounded. */
+enum { KEPT_LOOKS_MAX = 10000 };
+
+static bool target_equal(const struct lock_target *a, const struct lock_target *b)
+{
+    return a->mode == b->mode && slice_equal(a->index, b->index) && slice_equal(a->path, b->path) &&
+           slice_equal(a->type, b->type) && slice_equal(a->id, b->id) &&
+           (a->path.data == NULL) == (b->path.data == NULL) && (a->id.data == NULL) == (b->id.data == NULL);
+}
+
+/* Whether two LOCKs name the same locks in the same order; counts *looks. */
+static bool names_same_locks(const struct lock_command *a, const struct lock_command *b, size_t *looks)
+{
+    if (a->target_count != b->target_count)
+        return false;
+    for (size_t i = 0; i < a->target_count; i++, ++*looks)
+        if (!target_equal(&a->targets[i], &b->targets[i]))
+            return false;
+    return true;
+}
+
+/* Returns: the kept wait of the session whose request `command` repeats; NULL: none. */
+static struct wait *find_kept(struct core *core, const struct session *session, const struct command *command)
+{
+    size_t looks = 0;
+    struct wait *found = NULL;
+    list_for_each(link, &session->waits)
+    {
+        struct wait *wait = list_entry(link, struct wait, of_session);
+        if (++looks > KEPT_LOOKS_MAX)
+            break;
+        if (!wait->kept || wait->cancelled != WAIT_NOT_CANCELLED ||
+            !names_same_locks(&wait->command->lock, &command->lock, &looks))
+            continue;
+        found = wait;
+        break;
+    }
+    core__work(core, looks * WORK_LOCK);
+    return found;
+}
+
+/*
+ * Takes over the wait that a request of before a restart has left, if `command` repeats that.
+ * Returns: whether it did; then *ret is core__do_lock()'s value.
+ */
+static bool take_over(struct core *core, struct session *session, struct command *command, int *ret)
+{
+    uint64_t until = deadline_after(core, command->owner.timeout_us);
+    struct wait *wait = core->owners->kept_count == 0 ? NULL : find_kept(core, session, command);
+    if (wait == NULL || (wait->granted_ts == 0 && until <= core->clock)) /* it does not want to wait */
+        return false;
+    bool granted = wait->granted_ts != 0;
+    wait__take_over(core, wait, command, until);
+    /* The session may have released what the kept request was granted, and locked it again, by another token. */
+    *ret = granted ? complete_or_ask(core, wait, lock_request_is_in_force(wait->request)) : CORE_WAITS;
+    return true;
+}
+
+int core__do_lock(struct core *core, struct command *command)
+{
+    REQUIRE(command->type == COMMAND_LOCK);
+    struct requester requester;
+    bool granted;
+    if (!find_requester(core, command, &requester))
+        return 0;
+    if (command->lock.target_count == 0) {
+        problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT,
+                    "a lock request must name at least one lock in [locks]");
+        return 0;
+    }
+    int r;
+    if (requester.session != NULL && take_over(core, requester.session, command, &r))
+        return r;
+    struct wait *wait = wait__new(core, command, requester.owner, requester.session, requester.txn);
+    r = resolve_and_acquire(core, wait, command->owner.timeout_us, &granted);
+    if (granted) {
+        set_results(core, command, wait);
+        wait__free(core, wait);
+    }
+    return r;
+}
+
 static int on_timeout(struct core *core, struct wait *wait)
 {
     REQUIRE(wait->command->type == COMMAND_LOCK);
     wait->command->lock.waited_us = core->clock - wait->since;
     wait->command->lock.queue_position = wait->queue_position;
+    if (wait->kept) {
+        wait__fail(core, wait, PROBLEM_LOCK_WAIT_TIMEOUT, "the request was not repeated after a restart");
+        return 0;
+    }
     return wait__on_timeout(core, wait);
 }
 

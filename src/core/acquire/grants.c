@@ -8,6 +8,7 @@
 #include "core/command/command.h"
 #include "core/locks/lock.h"
 #include "core/session/cost.h"
+#include "core/session/deadline.h"
 #include "core/session/owners.h"
 #include "core/session/session.h"
 #include "core/session/txn.h"
@@ -16,6 +17,9 @@
 #include "core/unit/unit.h"
 #include "core/unit/work.h"
 #include "core/wait/wait.h"
+
+/* How long the place of a request is kept for its client after a restart. */
+#define KEPT_PLACE_US (10 * TL_SECOND)
 
 /* --- Cancelled waits ---------------------------------------------------------------------------------------------- */
 
@@ -85,17 +89,42 @@ void grants__end_some_cancelled(struct core *core, size_t *left)
     cost_charge(left, count / CANCELS_PER_COST);
 }
 
-void grants__cancel_host(struct core *core, uint64_t host, enum wait_cancel cause, bool single_step)
+/* Whether a wait can keep its place: one that is ready has names that changed, and needs its client now. */
+static bool can_be_kept(const struct wait *wait)
 {
-    REQUIRE(core->open && cause != WAIT_NOT_CANCELLED && cause < WAIT_CANCEL_COUNT);
+    return wait->command->type == COMMAND_LOCK && wait->session != NULL && wait__state(wait) == WAIT_PARKED &&
+           wait->cancelled == WAIT_NOT_CANCELLED;
+}
+
+/* Cancels the waits of a host, with `keeps` only those that cannot be kept. */
+static void cancel_host(struct core *core, uint64_t host, enum wait_cancel cause, bool keeps)
+{
+    uint64_t until = deadline_after(core, KEPT_PLACE_US);
     list_for_each(link, &core->owners->waits)
     {
         struct wait *wait = list_entry(link, struct wait, of_all);
         core__work(core, WORK_LOCK);
-        if (wait->command != NULL && !wait->ended && host_of_number(wait->command->request) == host)
+        if (wait->command == NULL || wait->ended || host_of_number(wait->command->request) != host)
+            continue;
+        if (keeps && can_be_kept(wait))
+            wait__keep(core, wait, until);
+        else
             wait__cancel(core, wait, cause);
     }
+}
+
+void grants__cancel_host(struct core *core, uint64_t host, enum wait_cancel cause, bool single_step)
+{
+    REQUIRE(core->open && cause != WAIT_NOT_CANCELLED && cause < WAIT_CANCEL_COUNT);
+    cancel_host(core, host, cause, false);
     end_some_cancelled(core, single_step ? SIZE_MAX : cancel_batch(core));
+}
+
+void grants__cancel_restarted_host(struct core *core, uint64_t host)
+{
+    REQUIRE(core->open);
+    cancel_host(core, host, WAIT_HOST_STOPS, true);
+    end_some_cancelled(core, cancel_batch(core));
 }
 
 /* --- Grants and victims of the lock table ------------------------------------------------------------------------- */

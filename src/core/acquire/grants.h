@@ -49,6 +49,11 @@ void grants__end_cancelled(struct core *core, struct wait *wait, bool granted);
  */
 void grants__cancel_host(struct core *core, uint64_t host, enum wait_cancel cause, bool single_step);
 /*
+ * Cancels all waits of a host that has started again, and ends the first batch of them. LOCKs of sessions
+ * that wait for their locks are kept instead, for KEPT_PLACE_US.
+ */
+void grants__cancel_restarted_host(struct core *core, uint64_t host);
+/*
  * Ends one batch of cancelled waits, oldest first, in the open unit, as far as *left goes, and a few
  * in any case; charges the cost to *left.
  */

@@ -268,6 +268,9 @@ static void codec_cancel(struct codec *codec, struct cancel_command *cancel)
 {
     codec_number(codec, &cancel->request);
     codec_single_step(codec, &cancel->single_step, 6);
+    REQUIRE(codec_reads(codec) || codec->version >= 15 || !cancel->keeps_places); /* else it would be lost */
+    if (codec->version >= 15)
+        codec_bool(codec, &cancel->keeps_places);
 }
 
 /* Not logged: code 0. */

@@ -21,7 +21,8 @@ struct codec;
  * PLACES_WATCH, findings of a RENAME, and the request of a write. 9 changed how steps are bounded
  * and how a created index reads dates, 10 and 11 again how steps are bounded (README.md). 11 also
  * added the condition of a SESSION_CLOSE. 12 and 13 changed how atomic writes are bounded,
- * 14 how requests of many locks are, 15 those of deep directories and commits (README.md).
+ * 14 how requests of many locks are, 15 those of deep directories and commits (README.md); 15 also added
+ * which waits a CANCEL keeps.
  */
 enum { COMMAND_CODEC_VERSION = 15 };
 

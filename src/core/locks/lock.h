@@ -273,6 +273,11 @@ struct lock_owner *lock_request_owner(const struct lock_request *request);
 /* Returns: the fencing token of its grant. Requires: it was granted. */
 tl_ts lock_request_token(const struct lock_request *request);
 /*
+ * Returns: whether its owner holds all locks that it was granted, by its token: none was released since, or
+ * got another token. Names and auxiliary locks do not count. Requires: it was granted.
+ */
+bool lock_request_is_in_force(const struct lock_request *request);
+/*
  * Returns: whether it is an upgrade, and so precedes other requests (README-locks.md, "Requests").
  */
 bool lock_request_is_upgrade(const struct lock_request *request);

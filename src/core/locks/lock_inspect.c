@@ -44,6 +44,21 @@ tl_ts lock_request_token(const struct lock_request *request)
     return request->token;
 }
 
+bool lock_request_is_in_force(const struct lock_request *request)
+{
+    REQUIRE(MAGIC_VALID(request, LOCK_REQUEST_MAGIC) && request->state == LOCK_STATE_GRANTED);
+    for (size_t i = 0; i < request->spec_count; i++) {
+        const struct lock_spec_ref *spec = &request->specs[i];
+        if (spec->insert_intention || spec->auxiliary || resource_is_name(spec->resource))
+            continue;
+        const struct lock_hold *hold = lock__hold_find(request->table, request->owner, spec->resource);
+        request->table->work++;
+        if (hold == NULL || hold->mode < spec->mode || hold->token != request->token)
+            return false;
+    }
+    return true;
+}
+
 size_t lock_request_spec_count(const struct lock_request *request)
 {
     REQUIRE(MAGIC_VALID(request, LOCK_REQUEST_MAGIC));

@@ -575,6 +575,10 @@ int core__do_cancel(struct core *core, struct command *command)
 {
     REQUIRE(command->type == COMMAND_CANCEL);
     uint64_t host = host_of_number(command->cancel.request);
+    if (command->cancel.request == host << HOST_SHIFT && command->cancel.keeps_places) {
+        grants__cancel_restarted_host(core, host);
+        return 0;
+    }
     if (command->cancel.request == host << HOST_SHIFT) {
         grants__cancel_host(core, host, WAIT_HOST_STOPS, command->cancel.single_step);
         return 0;

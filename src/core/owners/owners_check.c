@@ -64,7 +64,7 @@ static void check_txns(const struct owners *owners)
 
 static void check_waits(const struct owners *owners)
 {
-    size_t bytes = 0, ready = 0, count = 0;
+    size_t bytes = 0, ready = 0, count = 0, kept = 0;
     uint64_t last_ready = 0;
     list_for_each(link, &owners->waits)
     {
@@ -73,9 +73,12 @@ static void check_waits(const struct owners *owners)
         INSIST(state != WAIT_NEW && (wait->command != NULL || wait->deferred != NULL));
         INSIST(state == WAIT_ENDED ? wait->owner == NULL && wait->request == NULL : wait->owner != NULL);
         INSIST(list_linked(&wait->of_cancelled) == (wait->cancelled != WAIT_NOT_CANCELLED));
+        INSIST(!wait->kept || (state == WAIT_PARKED && wait->session != NULL));
+        kept += wait->kept;
         bytes += wait->bytes;
         count++;
     }
+    INSIST(owners->kept_count == kept);
     list_for_each(link, &owners->ready)
     {
         const struct wait *wait = list_entry(link, struct wait, link);

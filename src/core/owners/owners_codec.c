@@ -380,6 +380,11 @@ static struct lock_codec_refs collect_refs(const struct core *core, struct arena
     return refs;
 }
 
+static bool is_granted(const struct wait *wait)
+{
+    return wait->ready_number > 0 || (wait->kept && wait->granted_ts > 0);
+}
+
 /*
  * Whether a wait has the lock request `request`. A ready deferred cleanup may have none; the next
  * batch of a write (until == 0) and an ended wait have none.
@@ -387,7 +392,7 @@ static struct lock_codec_refs collect_refs(const struct core *core, struct arena
 static bool has_request(const struct wait *wait, struct lock_request *request)
 {
     return !wait->ended && request != NULL && lock_request_owner(request) == wait->owner &&
-           lock_request_state(request) == (wait->ready_number > 0 ? LOCK_STATE_GRANTED : LOCK_STATE_WAITING);
+           lock_request_state(request) == (is_granted(wait) ? LOCK_STATE_GRANTED : LOCK_STATE_WAITING);
 }
 
 /* Gives each wait the request that was read for it. */

@@ -248,6 +248,16 @@ static void codec_cancelled(struct codec *codec, struct wait *wait)
     codec_require(codec, wait->cancelled != WAIT_NOT_CANCELLED && wait->cancel_number > 0);
 }
 
+static void codec_kept(struct codec *codec, struct core *core, struct wait *wait)
+{
+    codec_number(codec, &wait->granted_ts);
+    codec_require(codec, wait->command->type == COMMAND_LOCK && wait->session != NULL);
+    if (codec_reads(codec) && !codec->bad) {
+        wait->kept = true;
+        core->owners->kept_count++;
+    }
+}
+
 /* A wait without its lock request. When reading, *wait becomes the new one; NULL: the codec is bad. */
 static void codec_wait_fields(struct codec *codec, struct core *core, struct wait **wait,
                               const struct deferred_array *deferred)
@@ -256,12 +266,14 @@ static void codec_wait_fields(struct codec *codec, struct core *core, struct wai
     bool is_deferred = !reads && (*wait)->command == NULL, named = !reads && is_named(core, *wait);
     bool ready = !reads && (*wait)->ready, ended = !reads && (*wait)->ended;
     bool cancelled = !reads && (*wait)->cancelled != WAIT_NOT_CANCELLED;
-    bool *const flags[] = {&is_deferred, &named, &ready, &ended, &cancelled};
+    bool kept = !reads && (*wait)->kept;
+    bool *const flags[] = {&is_deferred, &named, &ready, &ended, &cancelled, &kept};
 
-    codec_flags(codec, flags, codec->version < 6 ? 2 : codec->version < 8 ? 4 : 5);
+    codec_flags(codec, flags, codec->version < 6 ? 2 : codec->version < 8 ? 4 : codec->version < 17 ? 5 : 6);
     codec_require(codec, !is_deferred || !named);
     codec_require(codec, !cancelled || (!is_deferred && !ended));
     codec_require(codec, !ended || (ready && !is_deferred && !named));
+    codec_require(codec, !kept || (!is_deferred && !named && !ready));
     if (reads)
         *wait = codec->bad    ? NULL
                 : is_deferred ? read_deferred(codec, core, deferred)
@@ -281,6 +293,8 @@ static void codec_wait_fields(struct codec *codec, struct core *core, struct wai
         codec_ready(codec, *wait);
     if (cancelled)
         codec_cancelled(codec, *wait);
+    if (kept)
+        codec_kept(codec, core, *wait);
     codec_require(codec, codec->bad || session_end_is_valid(*wait));
     codec_require(codec, codec->bad || never_waited_is_valid(*wait));
     codec_require(codec, codec->bad || !named || (*wait)->command->request != 0);

@@ -52,6 +52,7 @@ struct owners {
     struct list waits;       /* in order of arrival */
     struct list cancelled;   /* waits that later steps end, in order of wait.cancel_number */
     uint64_t last_cancelled; /* highest cancel_number in `cancelled`; 0: it is empty */
+    size_t kept_count;       /* waits that are kept (wait.kept) */
     struct list ready;       /* waits to resume or to answer, in order */
     size_t ready_count;
     uint64_t last_ready; /* highest ready_number in `ready`; 0: it is empty */

@@ -99,7 +99,7 @@ static void report_slow(struct owners *owners, uint64_t now, uint64_t slow_us, s
                 continue; /* a later batch of a bulk, whose wait keeps its place in the list */
             break; /* the following ones began later */
         }
-        if (wait->reported || wait->ready || wait->command == NULL)
+        if (wait->reported || wait->ready || wait->command == NULL || wait->granted_ts != 0)
             continue;
         wait->reported = true;
         if (slow_count++ < LINES_MAX)

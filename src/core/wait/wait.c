@@ -111,6 +111,12 @@ struct wait *wait__by_request(const struct core *core, uint64_t number)
     return wait;
 }
 
+/* Of a wait and its command. */
+static size_t bytes_of(const struct wait *wait)
+{
+    return sizeof(struct write_wait) + (wait->command == NULL ? 0 : arena_held(&wait->command->arena));
+}
+
 void wait__restore(struct core *core, struct wait *wait, bool named)
 {
     REQUIRE(MAGIC_VALID(wait, WAIT_MAGIC) && wait->saved.chunk == NULL);
@@ -119,7 +125,7 @@ void wait__restore(struct core *core, struct wait *wait, bool named)
     if (!wait->ended) /* else it was read as an ended one */
         check_may_enter(wait, WAIT_PARKED);
     REQUIRE(!named || (wait->command != NULL && !wait->ended));
-    wait->bytes = sizeof(struct write_wait) + (wait->command == NULL ? 0 : arena_held(&wait->command->arena));
+    wait->bytes = bytes_of(wait);
     owners->wait_bytes += wait->bytes;
     list_append(&owners->waits, &wait->of_all);
     save_chunk__add(&owners->wait_chunks, &wait->saved, wait->bytes);
@@ -160,6 +166,67 @@ void wait__park(struct core *core, struct wait *wait, uint64_t deadline)
         wait__restore(core, wait, wait->command != NULL && wait->command->request != 0);
     if (wait->txn != NULL)
         deadline_set(&owners->idles, &wait->txn->idle, TL_TS_MAX);
+}
+
+static void forget_number(struct core *core, struct wait *wait)
+{
+    char key[8];
+    if (wait->command != NULL && wait__by_request(core, wait->command->request) == wait)
+        map_remove(&core->owners->requests, request_key(wait->command->request, key));
+}
+
+static void leave_kept(struct core *core, struct wait *wait)
+{
+    if (!wait->kept)
+        return;
+    INSIST(core->owners->kept_count > 0);
+    touch_wait(core, wait);
+    wait->kept = false;
+    core->owners->kept_count--;
+}
+
+void wait__keep(struct core *core, struct wait *wait, uint64_t until)
+{
+    REQUIRE(wait__state(wait) == WAIT_PARKED && wait->command != NULL && wait->command->type == COMMAND_LOCK);
+    REQUIRE(wait->session != NULL && wait->cancelled == WAIT_NOT_CANCELLED && wait->until != 0);
+    if (wait->kept)
+        return; /* by an earlier restart */
+    touch_wait(core, wait);
+    forget_number(core, wait);
+    wait->kept = true;
+    core->owners->kept_count++;
+    if (until >= wait->until)
+        return;
+    wait->until = until;
+    deadline_set(&core->owners->wait_ends, &wait->deadline, until);
+}
+
+void wait__keep_granted(struct core *core, struct wait *wait)
+{
+    REQUIRE(wait->kept && lock_request_state(wait->request) == LOCK_STATE_GRANTED);
+    touch_wait(core, wait);
+    wait->granted_ts = core->ts;
+}
+
+void wait__take_over(struct core *core, struct wait *wait, struct command *command, uint64_t until)
+{
+    struct command *before = wait->command;
+    char key[8];
+    REQUIRE(wait->kept && wait__state(wait) == WAIT_PARKED && wait->cause == NULL && before->type == command->type);
+    leave_kept(core, wait);
+    wait->command = command;
+    size_t bytes = bytes_of(wait);
+    INSIST(core->owners->wait_bytes >= wait->bytes);
+    core->owners->wait_bytes += bytes - wait->bytes;
+    wait->bytes = bytes;
+    wait->until = until;
+    deadline_set(&core->owners->wait_ends, &wait->deadline, until);
+    struct wait *other =
+        command->request == 0 ? NULL : map_put(&core->owners->requests, request_key(command->request, key), wait);
+    if (other != NULL)
+        touch_wait(core, other); /* as in wait__restore() */
+    problem_set(&before->problem, &before->arena, PROBLEM_STOPPING, "the request was repeated after a restart");
+    core__complete(core, before);
 }
 
 /* Adds a wait that ends to the metrics, by its outcome. */
@@ -203,8 +270,8 @@ static void leave_cancelled(struct core *core, struct wait *wait)
 static void unregister(struct core *core, struct wait *wait)
 {
     struct owners *owners = core->owners;
-    char key[8];
     leave_cancelled(core, wait);
+    leave_kept(core, wait);
     if (!list_linked(&wait->of_all) || wait->ended)
         return;
     report_wait(core, wait);
@@ -213,8 +280,7 @@ static void unregister(struct core *core, struct wait *wait)
         list_remove(&wait->of_session);
     if (wait->txn != NULL)
         txn__end_wait(wait->txn);
-    if (wait->command != NULL && wait__by_request(core, wait->command->request) == wait)
-        map_remove(&owners->requests, request_key(wait->command->request, key));
+    forget_number(core, wait);
 }
 
 /* Frees the request of a wait, and the locks of a write_wait. */

@@ -102,8 +102,13 @@ struct wait {
     bool ended;               /* in owners->ready only to be answered with its cause */
     uint64_t ready_number;    /* orders owners->ready; 0: it was never ready */
     uint64_t names_epoch;     /* LOCK: core->names_epoch when its names were resolved */
-    tl_ts granted_ts;         /* LOCK: of the grant, if its names must be resolved again; 0: not granted */
+    tl_ts granted_ts;         /* LOCK: of a grant that did not complete it; 0: none */
     bool reported;            /* reported as a slow wait (report.c) */
+    /*
+     * LOCK of a session, parked: its client was lost in a restart, and may repeat the request, which
+     * then takes over this wait (README-locks.md, "Kept places"). It may be granted its locks: granted_ts.
+     */
+    bool kept;
     enum wait_cancel cancelled;
     uint64_t cancel_number; /* orders owners->cancelled; 0: not cancelled */
     struct problem *cause;  /* why it fails, in the command's arena; NULL: it does not fail */
@@ -163,6 +168,18 @@ void wait__park(struct core *core, struct wait *wait, uint64_t deadline);
 void wait__restore(struct core *core, struct wait *wait, bool named);
 /* Makes a loaded wait that has ended. Owns: the wait takes the command. */
 struct wait *wait__restore_ended(struct core *core, struct command *command);
+/*
+ * Keeps the place of a LOCK whose client is lost, until `until` or its own deadline, if that is earlier. CANCEL
+ * no longer finds it by its number. Requires: it is parked, belongs to a session, and is not cancelled.
+ */
+void wait__keep(struct core *core, struct wait *wait, uint64_t until);
+/* Records that a kept wait was granted its locks. Its request has them until its client asks again. */
+void wait__keep_granted(struct core *core, struct wait *wait);
+/*
+ * Continues a kept wait for `command`, which repeats its own one and waits until `until`. Completes the
+ * earlier command. Owns: the wait takes the command.
+ */
+void wait__take_over(struct core *core, struct wait *wait, struct command *command, uint64_t until);
 /* Returns: the wait of the command with this number, for CANCEL; NULL: none. */
 struct wait *wait__by_request(const struct core *core, uint64_t number);
 /*

@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Goal: a request for locks that waited at a restart keeps its place for its session, which asks again;
+ * no session keeps a lock that its client was not notified of (README-locks.md, "Kept places").
+ * Method: a CANCEL of all requests, as a host submits it when it has started again. Each case runs twice,
+ * the second time with the core saved and loaded before each command.
+ */
+#include "../../lib/core_fixture.h"
+#include "../../lib/unit.h"
+
+#include "core/session/owners.h"
+#include "core/wait/wait.h"
+
+enum { LONGER_THAN_KEPT = 11, SHORTER_THAN_KEPT = 9 }; /* seconds */
+enum { AFTER_RESTART = 100000 };                       /* the first number of a request then */
+
+struct world {
+    struct core_fixture core;
+    uint64_t last_request;
+    tl_ts token; /* of the last LOCK that was expected to be granted */
+    bool saves;
+};
+
+static struct command *new_as(struct world *box, enum command_type type)
+{
+    struct command *command = command_new(type, DIALECT_7);
+    command->request = ++box->last_request;
+    return command;
+}
+
+static void give(struct world *box, struct command *command, uint64_t us)
+{
+    struct core_fixture *core = &box->core;
+    if (box->saves)
+        fixture_reopen(core);
+    core->now = core->now <= core_last_ts(core->core) ? core_last_ts(core->core) : core->now;
+    command->ts = ++core->now;
+    command->clock = core->clock += us;
+    if (command->type == COMMAND_TICK)
+        command->tick.barrier_clock = command->clock;
+    assert_int_equal(core_step(core->core, command, &core->effects), 0);
+}
+
+/* Checks that exactly the commands with these numbers have completed, in any order, with `problem`. */
+static void expect(struct world *box, const uint64_t *requests, size_t count, enum problem_type problem)
+{
+    size_t found = 0;
+    while (!list_empty(&box->core.effects.completed)) {
+        struct command *command = list_entry(box->core.effects.completed.next, struct command, link);
+        bool expected = false;
+        list_remove(&command->link);
+        for (size_t i = 0; i < count; i++)
+            expected |= requests[i] == command->request;
+        if (expected) {
+            assert_int_equal(command->problem.type, problem);
+            box->token =
+                command->type == COMMAND_LOCK && problem == PROBLEM_NONE ? command->lock.fencing_token : box->token;
+            found++;
+        } else if (command->type == COMMAND_LOCK) {
+            /* of before a restart: no client waits for it */
+            assert_true(command->request < AFTER_RESTART || command->problem.type == PROBLEM_STOPPING);
+        }
+        command_free(command);
+    }
+    assert_int_equal(found, count);
+}
+
+static void expect_one(struct world *box, uint64_t request, enum problem_type problem)
+{
+    expect(box, &request, 1, problem);
+}
+
+static void session(struct world *box, enum command_type type, const char *id)
+{
+    struct command *command = new_as(box, type);
+    command->session.id = slice_from(id);
+    command->session.ttl_us = 3600 * TL_SECOND;
+    give(box, command, 10);
+    expect(box, NULL, 0, PROBLEM_NONE);
+}
+
+/* Requests the lock of each letter of `ids`. Returns: the number of the request. */
+static uint64_t ask(struct world *box, const char *session, const char *ids, enum lock_mode mode, uint64_t wait_us)
+{
+    struct command *command = new_as(box, COMMAND_LOCK);
+    size_t count = strlen(ids);
+    command->owner.session = slice_from(session);
+    command->owner.timeout_us = wait_us;
+    command->lock.targets = arena_zalloc(&command->arena, count * sizeof(struct lock_target));
+    for (size_t i = 0; i < count; i++)
+        command->lock.targets[i] =
+            (struct lock_target){.mode = mode, .index = SLICE_LIT("fs"), .id = slice_make(ids + i, 1)};
+    command->lock.target_count = count;
+    uint64_t request = command->request;
+    give(box, command, 10);
+    return request;
+}
+
+static uint64_t lock(struct world *box, const char *session)
+{
+    return ask(box, session, "1", LOCK_X, 60 * TL_SECOND);
+}
+
+static void unlock(struct world *box, const char *session)
+{
+    struct command *command = new_as(box, COMMAND_UNLOCK);
+    command->owner.session = slice_from(session);
+    give(box, command, 10);
+}
+
+static void tick(struct world *box, uint64_t seconds)
+{
+    for (int i = 0; i < 2; i++)
+        give(box, new_as(box, COMMAND_TICK), i == 0 ? seconds * TL_SECOND : 10);
+}
+
+static void cancel(struct world *box, uint64_t request, bool keeps_places)
+{
+    struct command *command = new_as(box, COMMAND_CANCEL);
+    command->cancel.request = request;
+    command->cancel.keeps_places = keeps_places;
+    give(box, command, 10);
+}
+
+/* The commands of a host after a start. */
+static void restart(struct world *box)
+{
+    struct command *command = new_as(box, COMMAND_RESTART);
+    give(box, command, 10);
+    cancel(box, 0, true);
+    expect(box, NULL, 0, PROBLEM_NONE);
+    box->last_request += AFTER_RESTART;
+}
+
+static size_t count_holders(struct world *box, const char *session)
+{
+    return owners_session(box->core.core->owners, slice_from(session))->owner.locks.lock_count;
+}
+
+/* Session "holder" has the lock, "first" and "second" wait. */
+static void begin(struct world *box, bool saves)
+{
+    *box = (struct world){.saves = saves};
+    fixture_open(&box->core);
+    session(box, COMMAND_SESSION_OPEN, "holder");
+    session(box, COMMAND_SESSION_OPEN, "first");
+    session(box, COMMAND_SESSION_OPEN, "second");
+    session(box, COMMAND_SESSION_OPEN, "third");
+    uint64_t request = lock(box, "holder");
+    expect_one(box, request, PROBLEM_NONE);
+    (void)lock(box, "first");
+    (void)lock(box, "second");
+    expect(box, NULL, 0, PROBLEM_NONE);
+}
+
+static void end(struct world *box)
+{
+    core_stop(box->core.core, &box->core.effects);
+    while (!list_empty(&box->core.effects.completed)) {
+        struct command *command = list_entry(box->core.effects.completed.next, struct command, link);
+        list_remove(&command->link);
+        command_free(command);
+    }
+    fixture_close(&box->core);
+}
+
+/* A session that asks again has its place, whatever the order in which sessions ask. */
+static void keeps_order(bool saves)
+{
+    struct world box;
+    begin(&box, saves);
+    restart(&box);
+    uint64_t third = lock(&box, "third"), second = lock(&box, "second"), first = lock(&box, "first");
+    unlock(&box, "holder");
+    expect_one(&box, first, PROBLEM_NONE);
+    unlock(&box, "first");
+    expect_one(&box, second, PROBLEM_NONE);
+    unlock(&box, "second");
+    expect_one(&box, third, PROBLEM_NONE);
+    end(&box);
+}
+
+/* The lock becomes free before they ask again: no other request overtakes them, and each is answered. */
+static void keeps_granted_lock(bool saves)
+{
+    struct world box;
+    begin(&box, saves);
+    restart(&box);
+    unlock(&box, "holder");
+    uint64_t third = lock(&box, "third"), second = lock(&box, "second");
+    expect(&box, NULL, 0, PROBLEM_NONE);
+    uint64_t first = lock(&box, "first");
+    expect_one(&box, first, PROBLEM_NONE);
+    assert_int_equal(count_holders(&box, "first"), 1);
+    unlock(&box, "first");
+    expect_one(&box, second, PROBLEM_NONE);
+    unlock(&box, "second");
+    expect_one(&box, third, PROBLEM_NONE);
+    end(&box);
+}
+
+/* A session that does not ask again loses its place, and locks that it was granted there. */
+static void ends_after_a_time(bool saves)
+{
+    struct world box;
+    begin(&box, saves);
+    restart(&box);
+    unlock(&box, "holder");
+    (void)lock(&box, "third");
+    tick(&box, SHORTER_THAN_KEPT);
+    expect(&box, NULL, 0, PROBLEM_NONE);
+    restart(&box); /* gives those of before no further time */
+    uint64_t third = lock(&box, "third");
+    expect(&box, NULL, 0, PROBLEM_NONE);
+    tick(&box, LONGER_THAN_KEPT - SHORTER_THAN_KEPT);
+    expect_one(&box, third, PROBLEM_NONE);
+    assert_int_equal(count_holders(&box, "first"), 0);
+    assert_int_equal(count_holders(&box, "second"), 0);
+    assert_int_equal(box.core.core->owners->kept_count, 0);
+    end(&box);
+}
+
+/* Another request of the session, and one that does not want to wait, take over nothing. */
+static void only_equal_request_takes_over(bool saves)
+{
+    struct world box;
+    begin(&box, saves);
+    restart(&box);
+    uint64_t request = ask(&box, "first", "2", LOCK_X, 60 * TL_SECOND);
+    expect_one(&box, request, PROBLEM_NONE);
+    request = ask(&box, "first", "1", LOCK_X, 0);
+    expect_one(&box, request, PROBLEM_LOCK_CONFLICT);
+    assert_int_equal(box.core.core->owners->kept_count, 2);
+    uint64_t shared = ask(&box, "first", "1", LOCK_S, 60 * TL_SECOND);
+    expect(&box, NULL, 0, PROBLEM_NONE);
+    unlock(&box, "holder"); /* the kept one is granted, and covers the other */
+    expect_one(&box, shared, PROBLEM_NONE);
+    tick(&box, LONGER_THAN_KEPT); /* the shared lock is left */
+    request = ask(&box, "third", "1", LOCK_S, 0);
+    expect_one(&box, request, PROBLEM_NONE);
+    end(&box);
+}
+
+/* The end of a session ends its kept request, granted or not. */
+static void ends_with_its_session(bool saves)
+{
+    struct world box;
+    begin(&box, saves);
+    restart(&box);
+    unlock(&box, "holder");
+    session(&box, COMMAND_SESSION_CLOSE, "first");
+    tick(&box, 1);
+    uint64_t second = lock(&box, "second");
+    expect_one(&box, second, PROBLEM_NONE);
+    session(&box, COMMAND_SESSION_CLOSE, "second");
+    tick(&box, 1);
+    assert_int_equal(box.core.core->owners->kept_count, 0);
+    end(&box);
+}
+
+/* The locks of a kept request may be released before its client asks again: then it asks anew. */
+static void released_lock_is_requested_again(bool saves)
+{
+    struct world box;
+    begin(&box, saves);
+    restart(&box);
+    unlock(&box, "holder");
+    unlock(&box, "first");
+    uint64_t first = lock(&box, "first");
+    expect(&box, NULL, 0, PROBLEM_NONE); /* "second" has a place before it now */
+    uint64_t second = lock(&box, "second");
+    expect_one(&box, second, PROBLEM_NONE);
+    unlock(&box, "second");
+    expect_one(&box, first, PROBLEM_NONE);
+    end(&box);
+}
+
+/* A lock that was released and locked again by another request has the token of that one. */
+static void has_token_of_its_lock(bool saves)
+{
+    struct world box;
+    begin(&box, saves);
+    restart(&box);
+    session(&box, COMMAND_SESSION_CLOSE, "second");
+    unlock(&box, "holder");
+    assert_int_equal(count_holders(&box, "first"), 1);
+    unlock(&box, "first");
+    uint64_t both = ask(&box, "first", "12", LOCK_X, 0);
+    expect_one(&box, both, PROBLEM_NONE);
+    tl_ts token = box.token;
+    uint64_t first = lock(&box, "first");
+    expect_one(&box, first, PROBLEM_NONE);
+    assert_int_equal(box.token, token);
+    assert_int_equal(count_holders(&box, "first"), 2);
+    assert_int_equal(box.core.core->owners->kept_count, 0);
+    end(&box);
+}
+
+/* A wait that was taken over has the deadline and the number of the request that did, and is kept again. */
+static void is_as_any_other_once_taken_over(bool saves)
+{
+    struct world box;
+    begin(&box, saves);
+    restart(&box);
+    uint64_t first = lock(&box, "first"), second = lock(&box, "second");
+    assert_int_equal(box.core.core->owners->kept_count, 0);
+    tick(&box, LONGER_THAN_KEPT);
+    expect(&box, NULL, 0, PROBLEM_NONE);
+    cancel(&box, second, false);
+    expect_one(&box, second, PROBLEM_LOCK_WAIT_TIMEOUT);
+    restart(&box);
+    assert_int_equal(box.core.core->owners->kept_count, 1);
+    cancel(&box, first, false); /* finds nothing: its client is gone, and the place is kept */
+    expect(&box, NULL, 0, PROBLEM_NONE);
+    second = lock(&box, "second");
+    first = lock(&box, "first");
+    unlock(&box, "holder");
+    expect_one(&box, first, PROBLEM_NONE);
+    unlock(&box, "first");
+    expect_one(&box, second, PROBLEM_NONE);
+    end(&box);
+}
+
+/* The end of the server cancels kept requests too, and undoes what they were granted. */
+static void ends_with_its_server(bool saves)
+{
+    struct world box;
+    begin(&box, saves);
+    restart(&box);
+    unlock(&box, "holder");
+    assert_int_equal(count_holders(&box, "first"), 1);
+    cancel(&box, 0, false);
+    expect(&box, NULL, 0, PROBLEM_NONE);
+    assert_int_equal(box.core.core->owners->kept_count, 0);
+    assert_int_equal(count_holders(&box, "first"), 0);
+    uint64_t third = ask(&box, "third", "1", LOCK_X, 0);
+    expect_one(&box, third, PROBLEM_NONE);
+    end(&box);
+}
+
+/* A kept request is the victim of a deadlock like any other: its session asks anew, and is refused. */
+static void may_be_a_victim(bool saves)
+{
+    struct world box;
+    begin(&box, saves);
+    uint64_t own = ask(&box, "first", "2", LOCK_X, 0);
+    expect_one(&box, own, PROBLEM_NONE);
+    restart(&box);
+    uint64_t holder = ask(&box, "holder", "2", LOCK_X, 60 * TL_SECOND);
+    expect(&box, NULL, 0, PROBLEM_NONE);
+    assert_int_equal(box.core.core->owners->kept_count, 1); /* "second" */
+    uint64_t first = lock(&box, "first");
+    expect_one(&box, first, PROBLEM_DEADLOCK_DETECTED);
+    unlock(&box, "first");
+    expect_one(&box, holder, PROBLEM_NONE);
+    end(&box);
+}
+
+/* Each case, without and with a core that is saved and loaded. */
+#define TWICE(name, body)          \
+    static void name(void **state) \
+    {                              \
+        (void)state;               \
+        body(false);               \
+        body(true);                \
+    }
+
+TWICE(test_repeated_request_has_its_place, keeps_order)
+TWICE(test_free_lock_waits_for_its_client, keeps_granted_lock)
+TWICE(test_place_ends_after_a_time, ends_after_a_time)
+TWICE(test_only_equal_request_takes_over, only_equal_request_takes_over)
+TWICE(test_place_ends_with_its_session, ends_with_its_session)
+TWICE(test_released_lock_is_requested_again, released_lock_is_requested_again)
+TWICE(test_lock_has_its_newest_token, has_token_of_its_lock)
+TWICE(test_wait_that_was_taken_over, is_as_any_other_once_taken_over)
+TWICE(test_place_ends_with_its_server, ends_with_its_server)
+TWICE(test_kept_victim, may_be_a_victim)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_repeated_request_has_its_place), cmocka_unit_test(test_free_lock_waits_for_its_client),
+        cmocka_unit_test(test_place_ends_after_a_time),        cmocka_unit_test(test_only_equal_request_takes_over),
+        cmocka_unit_test(test_place_ends_with_its_session),    cmocka_unit_test(test_released_lock_is_requested_again),
+        cmocka_unit_test(test_lock_has_its_newest_token),      cmocka_unit_test(test_wait_that_was_taken_over),
+        cmocka_unit_test(test_place_ends_with_its_server),     cmocka_unit_test(test_kept_victim),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
