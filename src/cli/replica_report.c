@@ -12,9 +12,9 @@
 #include "cli/replica.h"
 #include "json/write.h"
 
-#define TELL_EVERY_US TL_SECOND       /* where something has changed */
-#define TELL_IDLE_US (30 * TL_SECOND) /* the source takes one for gone that is silent for 90 s */
-#define TELL_ANSWER_US (2 * TL_SECOND)
+#define REPORT_EVERY_US TL_SECOND       /* where something has changed */
+#define REPORT_IDLE_US (30 * TL_SECOND) /* the source takes one for gone that is silent for 90 s */
+#define REPORT_ANSWER_US (2 * TL_SECOND)
 
 static void put_number(struct json_writer *writer, const char *key, uint64_t value)
 {
@@ -25,45 +25,45 @@ static void put_number(struct json_writer *writer, const char *key, uint64_t val
 static void put_report(struct replica *replica, struct slice body)
 {
     tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
-    struct told *told = &replica->told;
+    struct source_report *last = &replica->last_report;
     buf_lit(&path, "/_changes/_consumers/");
     client_escape(&path, slice_from(replica->options->name));
     buf_byte(&path, '\0');
-    told->at_us = clock_boot_us();
-    if (!source_client_aim(&replica->teller, TELL_ANSWER_US))
+    last->at_us = clock_boot_us();
+    if (!source_client_aim(&replica->report_client, REPORT_ANSWER_US))
         return;
-    long status = client_request(&replica->teller, "PUT", path.data, body, TELL_ANSWER_US);
-    told->unheard = status >= 400 && status < 500 && status != 429;
+    long status = client_request(&replica->report_client, "PUT", path.data, body, REPORT_ANSWER_US);
+    last->unheard = status >= 400 && status < 500 && status != 429;
 }
 
-static struct told figures_of(struct replica *replica, tl_ts place)
+static struct source_report report_of(struct replica *replica, tl_ts place)
 {
-    struct lanes_figures figures = lanes_figures(replica->lanes);
+    struct lanes_counts counts = lanes_counts(replica->lanes);
     struct suspects_state suspects = suspects_state(replica->suspects);
-    return (struct told){.place = place,
-                         .sent = figures.sent,
-                         .refused = figures.refused,
-                         .suspects = suspects.count,
-                         .mended = replica->mended};
+    return (struct source_report){.place = place,
+                                  .sent = counts.sent,
+                                  .refused = counts.refused,
+                                  .suspects = suspects.count,
+                                  .mended = replica->mended};
 }
 
-static bool is_due(const struct told *told, const struct told *now, const char *state)
+static bool is_due(const struct source_report *last, const struct source_report *now, const char *state)
 {
-    uint64_t since = clock_boot_us() - told->at_us;
-    bool same = told->place == now->place && told->sent == now->sent && told->refused == now->refused &&
-                told->suspects == now->suspects;
-    return told->state == NULL || strcmp(told->state, state) != 0 || since >= (same ? TELL_IDLE_US : TELL_EVERY_US);
+    uint64_t since = clock_boot_us() - last->at_us;
+    bool same = last->place == now->place && last->sent == now->sent && last->refused == now->refused &&
+                last->suspects == now->suspects;
+    return last->state == NULL || strcmp(last->state, state) != 0 || since >= (same ? REPORT_IDLE_US : REPORT_EVERY_US);
 }
 
-void tell_source(struct replica *replica, const char *state, tl_ts place)
+void report_status(struct replica *replica, const char *state, tl_ts place)
 {
     tl_cleanup(buf_deinit) struct buf body = BUF_INIT(BUF_UNLIMITED);
-    struct told *told = &replica->told, now = figures_of(replica, place);
+    struct source_report *last = &replica->last_report, now = report_of(replica, place);
     struct json_writer writer;
-    if (told->unheard || !is_due(told, &now, state))
+    if (last->unheard || !is_due(last, &now, state))
         return;
     now.state = state;
-    *told = now;
+    *last = now;
     json_writer_init(&writer, &body);
     json_begin(&writer, '{');
     json_key(&writer, "target");
@@ -80,7 +80,7 @@ void tell_source(struct replica *replica, const char *state, tl_ts place)
     put_report(replica, buf_as_slice(&body));
 }
 
-void tell_verified(struct replica *replica, tl_ts as_of, uint64_t differences)
+void report_comparison(struct replica *replica, tl_ts as_of, uint64_t differences)
 {
     tl_cleanup(buf_deinit) struct buf body = BUF_INIT(BUF_UNLIMITED);
     struct json_writer writer;
