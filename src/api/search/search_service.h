@@ -5,8 +5,8 @@
  * A context pins the timestamp it reads at, and lives from its opening until it is cleared or has not been
  * used for its keep-alive. One request at a time reads a scroll; others wait for it on their worker.
  */
-#ifndef TL_API_SEARCHES_H
-#define TL_API_SEARCHES_H
+#ifndef TL_API_SEARCH_SERVICE_H
+#define TL_API_SEARCH_SERVICE_H
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -19,31 +19,33 @@
 #define CONTEXT_KEEP_ALIVE_US (5 * 60 * TL_SECOND) /* search.default_keep_alive */
 #define CONTEXT_KEEP_ALIVE_MAX_US (24 * 3600 * TL_SECOND) /* search.max_keep_alive */
 
-struct searches;
+struct search_service;
 struct tasks;
 
 /*
  * Starts the thread that ends contexts whose keep-alive is over. It also calls `each_second`, which removes
- * what else has no user left. Returns: 0, TL_ERR_IO. Owns: the caller; searches_close.
+ * what else has no user left. Returns: 0, TL_ERR_IO. Owns: the caller; search_service_close.
  */
-int searches_open(struct api *api, void (*each_second)(struct api *api), struct searches **ret_searches) TL_MUST_USE;
+int search_service_open(struct api *api, void (*each_second)(struct api *api),
+                        struct search_service **ret_service) TL_MUST_USE;
 /* Requires: no request is being handled. NULL is allowed. */
-void searches_close(struct searches *searches);
-struct tasks *searches_tasks(struct searches *searches);
+void search_service_close(struct search_service *service);
+struct tasks *search_service_tasks(struct search_service *service);
 
 /* The server stops: contexts end, and so do tasks without a waiting request. Running searches are finished. */
-void searches_stop(struct searches *searches);
+void search_service_stop(struct search_service *service);
 /* The server stops at once: cancels running searches and tasks, and waits for the tasks. */
-void searches_cancel(struct searches *searches);
+void search_service_cancel(struct search_service *service);
 /* Returns: the flag that long searches poll; true: they are cancelled. */
-const atomic_bool *searches_cancelled(const struct searches *searches);
+const atomic_bool *search_service_cancelled(const struct search_service *service);
 
 /* Returns: the number of compiled scripts in the cache of reads. Does not wait for its lock. */
-size_t searches_script_count(const struct searches *searches);
+size_t search_service_script_count(const struct search_service *service);
 
 /* As script_compile, from a cache that all threads share. */
-int searches_compile(struct searches *searches, int lang, int script_context, struct slice source, struct slice name,
-                     struct script **ret_script, struct arena *arena, struct problem *ret_problem) TL_MUST_USE;
+int search_service_compile(struct search_service *service, int lang, int script_context, struct slice source,
+                           struct slice name, struct script **ret_script, struct arena *arena,
+                           struct problem *ret_problem) TL_MUST_USE;
 
 enum context_kind { CONTEXT_SCROLL, CONTEXT_PIT, CONTEXT_KIND_COUNT };
 
@@ -79,9 +81,9 @@ enum {
 };
 
 /* Makes a context that is not in the table yet. Owns: the caller; open_context_unref. */
-struct open_context *open_context_new(struct searches *searches, enum context_kind kind);
+struct open_context *open_context_new(struct search_service *service, enum context_kind kind);
 /* Adds a context to the table. Returns: 0; CONTEXT_TOO_MANY. */
-int open_context_add(struct searches *searches, struct open_context *held, uint64_t keep_alive_us) TL_MUST_USE;
+int open_context_add(struct search_service *service, struct open_context *held, uint64_t keep_alive_us) TL_MUST_USE;
 /*
  * Moves a request's view, catalog and overlay to the context, which keeps them until it ends. Requires:
  * request_read() has run.
@@ -100,10 +102,10 @@ int open_context_allow(struct request *request, enum context_kind kind, struct s
  * its keep-alive. Returns: 0; CONTEXT_BAD_ID; CONTEXT_MISSING, with the number that the id names. Owns: the
  * caller; open_context_leave, on the same thread for a scroll.
  */
-int open_context_enter(struct searches *searches, enum context_kind kind, struct slice id, uint64_t keep_alive_us,
+int open_context_enter(struct search_service *service, enum context_kind kind, struct slice id, uint64_t keep_alive_us,
                        struct open_context **ret_context, uint64_t *ret_number) TL_MUST_USE;
-void open_context_leave(struct searches *searches, struct open_context *held);
-void open_context_unref(struct searches *searches, struct open_context *held);
+void open_context_leave(struct search_service *service, struct open_context *held);
+void open_context_unref(struct search_service *service, struct open_context *held);
 /*
  * Forwards the request where the id is of a context of another host that is live.
  * Returns: 0: it is not, and the handler continues; else as request_forward().
@@ -115,7 +117,7 @@ uint16_t open_context_host(enum context_kind kind, struct slice id);
 bool open_context_is_id(enum context_kind kind, struct slice id);
 
 /* Removes contexts from the table: one, or with an empty id all of a kind. Returns: the number of their shards. */
-size_t open_context_clear(struct searches *searches, enum context_kind kind, struct slice id);
+size_t open_context_clear(struct search_service *service, enum context_kind kind, struct slice id);
 
 /*
  * Reads a keep-alive ("1m"; data NULL: the default) and checks it against the cluster's settings.

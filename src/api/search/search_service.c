@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of search contexts, the thread that ends them, and the shared cache of scripts. */
-#include "api/search/searches.h"
+#include "api/search/search_service.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@
 
 enum { HOST_DIGITS = 4, NUMBER_DIGITS = 8 }; /* in an id */
 
-struct searches {
+struct search_service {
     struct api *api;
     void (*each_second)(struct api *api);
     pthread_mutex_t lock;
@@ -43,37 +43,38 @@ struct searches {
 
 /* --- Scripts ------------------------------------------------------------------------------------------------------ */
 
-size_t searches_script_count(const struct searches *searches)
+size_t search_service_script_count(const struct search_service *service)
 {
-    return metric_read(&searches->script_count);
+    return metric_read(&service->script_count);
 }
 
-int searches_compile(struct searches *searches, int lang, int script_context, struct slice source, struct slice name,
-                     struct script **ret_script, struct arena *arena, struct problem *ret_problem)
+int search_service_compile(struct search_service *service, int lang, int script_context, struct slice source,
+                           struct slice name, struct script **ret_script, struct arena *arena,
+                           struct problem *ret_problem)
 {
-    pthread_mutex_lock(&searches->script_lock);
-    int r = script_cache_compile(searches->scripts, (enum script_lang)lang, (enum script_context)script_context, source,
+    pthread_mutex_lock(&service->script_lock);
+    int r = script_cache_compile(service->scripts, (enum script_lang)lang, (enum script_context)script_context, source,
                                  name, ret_script, arena, ret_problem);
-    metric_set(&searches->script_count, script_cache_count(searches->scripts));
-    pthread_mutex_unlock(&searches->script_lock);
+    metric_set(&service->script_count, script_cache_count(service->scripts));
+    pthread_mutex_unlock(&service->script_lock);
     return r;
 }
 
 /* --- One context -------------------------------------------------------------------------------------------------- */
 
-struct open_context *open_context_new(struct searches *searches, enum context_kind kind)
+struct open_context *open_context_new(struct search_service *service, enum context_kind kind)
 {
     struct open_context *held = mem_zalloc(sizeof *held);
     held->kind = kind;
     held->arena = ARENA_INIT;
     held->references = 1;
     pthread_mutex_init(&held->busy, NULL);
-    pthread_mutex_lock(&searches->lock);
-    held->number = ++searches->last_number;
-    pthread_mutex_unlock(&searches->lock);
-    struct slice random = id_random(&searches->api->ids, &held->arena);
+    pthread_mutex_lock(&service->lock);
+    held->number = ++service->last_number;
+    pthread_mutex_unlock(&service->lock);
+    struct slice random = id_random(&service->api->ids, &held->arena);
     char host[HOST_DIGITS + 1] = "";
-    uint16_t number = journal_host_number(searches->api->journal);
+    uint16_t number = journal_host_number(service->api->journal);
     if (number != 0)
         snprintf(host, sizeof host, "%04x", number);
     held->id = arena_printf(&held->arena, "%s%s%08" PRIx64 "%.*s", kind == CONTEXT_SCROLL ? "scroll" : "pit", host,
@@ -81,10 +82,10 @@ struct open_context *open_context_new(struct searches *searches, enum context_ki
     return held;
 }
 
-static void context_free(struct searches *searches, struct open_context *held)
+static void context_free(struct search_service *service, struct open_context *held)
 {
     if (held->call.view.ts != 0)
-        journal_unpin(searches->api->journal, held->call.view.ts);
+        journal_unpin(service->api->journal, held->call.view.ts);
     catalog_unref(held->call.catalog);
     core_overlay_unref(held->overlay);
     search_cursor_free(held->cursor);
@@ -93,13 +94,13 @@ static void context_free(struct searches *searches, struct open_context *held)
     mem_free(held);
 }
 
-void open_context_unref(struct searches *searches, struct open_context *held)
+void open_context_unref(struct search_service *service, struct open_context *held)
 {
-    pthread_mutex_lock(&searches->lock);
+    pthread_mutex_lock(&service->lock);
     bool last = --held->references == 0;
-    pthread_mutex_unlock(&searches->lock);
+    pthread_mutex_unlock(&service->lock);
     if (last)
-        context_free(searches, held);
+        context_free(service, held);
 }
 
 /* The bytes that it holds in addition to its view, its request included. Requires: no thread reads from it. */
@@ -127,40 +128,39 @@ static void note_context(const struct open_context *held, bool ends)
 }
 
 /* Requires: the lock is held. The table's reference passes to the caller. */
-static void remove_context(struct searches *searches, struct open_context *held)
+static void remove_context(struct search_service *service, struct open_context *held)
 {
     list_remove(&held->link);
     held->listed = false;
     note_context(held, true);
-    searches->counts[held->kind]--;
-    searches->bytes -= held->bytes;
+    service->counts[held->kind]--;
+    service->bytes -= held->bytes;
     budget_tally(BUDGET_CONTEXTS, -(ptrdiff_t)held->bytes);
     held->bytes = 0;
 }
 
 /* --- The table ---------------------------------------------------------------------------------------------------- */
 
-int open_context_add(struct searches *searches, struct open_context *held, uint64_t keep_alive_us)
+int open_context_add(struct search_service *service, struct open_context *held, uint64_t keep_alive_us)
 {
     size_t limit = held->kind == CONTEXT_SCROLL ? CONTEXTS_SCROLL_MAX : CONTEXTS_PIT_MAX;
     int r = CONTEXT_TOO_MANY;
-    pthread_mutex_lock(&searches->lock);
+    pthread_mutex_lock(&service->lock);
     held->bytes = bytes_of(held);
-    if (searches->counts[held->kind] < limit && searches->bytes + held->bytes <= CONTEXTS_BYTES_MAX &&
-        !searches->closed) {
-        searches->bytes += held->bytes;
+    if (service->counts[held->kind] < limit && service->bytes + held->bytes <= CONTEXTS_BYTES_MAX && !service->closed) {
+        service->bytes += held->bytes;
         budget_tally(BUDGET_CONTEXTS, (ptrdiff_t)held->bytes);
-        searches->counts[held->kind]++;
+        service->counts[held->kind]++;
         held->references++;
         held->keep_alive_us = keep_alive_us;
         held->opened_us = (uint64_t)search_clock_us();
         held->expires_us = held->opened_us + keep_alive_us;
         note_context(held, false);
-        list_append(&searches->contexts, &held->link);
+        list_append(&service->contexts, &held->link);
         held->listed = true;
         r = 0;
     }
-    pthread_mutex_unlock(&searches->lock);
+    pthread_mutex_unlock(&service->lock);
     return r;
 }
 
@@ -198,9 +198,9 @@ int open_context_forward(struct request *request, enum context_kind kind, struct
 }
 
 /* Requires: the lock is held. */
-static struct open_context *find_context(struct searches *searches, enum context_kind kind, struct slice id)
+static struct open_context *find_context(struct search_service *service, enum context_kind kind, struct slice id)
 {
-    list_for_each(link, &searches->contexts)
+    list_for_each(link, &service->contexts)
     {
         struct open_context *held = list_entry(link, struct open_context, link);
         if (held->kind == kind && slice_equal(held->id, id))
@@ -221,22 +221,22 @@ static bool is_expired(const struct open_context *held, const void *what)
     return held->references == 1 && held->expires_us < *(const uint64_t *)what;
 }
 
-int open_context_enter(struct searches *searches, enum context_kind kind, struct slice id, uint64_t keep_alive_us,
+int open_context_enter(struct search_service *service, enum context_kind kind, struct slice id, uint64_t keep_alive_us,
                        struct open_context **ret_context, uint64_t *ret_number)
 {
     uint64_t host;
     if (!parse_id(kind, id, &host, ret_number))
         return CONTEXT_BAD_ID;
     uint64_t now = (uint64_t)search_clock_us();
-    pthread_mutex_lock(&searches->lock);
-    struct open_context *held = find_context(searches, kind, id);
+    pthread_mutex_lock(&service->lock);
+    struct open_context *held = find_context(service, kind, id);
     if (held != NULL && is_expired(held, &now))
         held = NULL; /* the reaper has not removed it yet */
     if (held != NULL) {
         held->references++;
         held->keep_alive_us = keep_alive_us > 0 ? keep_alive_us : held->keep_alive_us;
     }
-    pthread_mutex_unlock(&searches->lock);
+    pthread_mutex_unlock(&service->lock);
     if (held == NULL)
         return CONTEXT_MISSING;
     if (kind == CONTEXT_SCROLL)
@@ -246,48 +246,48 @@ int open_context_enter(struct searches *searches, enum context_kind kind, struct
 }
 
 /* Requires: the lock is held. Counts the bytes of a context again, unless it is out of the table. */
-static void count_context_bytes(struct searches *searches, struct open_context *held, size_t bytes)
+static void count_context_bytes(struct search_service *service, struct open_context *held, size_t bytes)
 {
     if (!held->listed)
         return;
-    searches->bytes = searches->bytes - held->bytes + bytes;
+    service->bytes = service->bytes - held->bytes + bytes;
     budget_tally(BUDGET_CONTEXTS, (ptrdiff_t)bytes - (ptrdiff_t)held->bytes);
     held->bytes = bytes;
 }
 
-void open_context_leave(struct searches *searches, struct open_context *held)
+void open_context_leave(struct search_service *service, struct open_context *held)
 {
     size_t bytes = bytes_of(held);
     if (held->kind == CONTEXT_SCROLL)
         pthread_mutex_unlock(&held->busy);
-    pthread_mutex_lock(&searches->lock);
+    pthread_mutex_lock(&service->lock);
     held->expires_us = (uint64_t)search_clock_us() + held->keep_alive_us;
-    count_context_bytes(searches, held, bytes);
-    pthread_mutex_unlock(&searches->lock);
-    open_context_unref(searches, held);
+    count_context_bytes(service, held, bytes);
+    pthread_mutex_unlock(&service->lock);
+    open_context_unref(service, held);
 }
 
 /* Removes the contexts for which `ends` returns true, and unreferences them without the lock. Returns: their shards. */
-static size_t clear_contexts(struct searches *searches, bool (*ends)(const struct open_context *held, const void *what),
-                             const void *what)
+static size_t clear_contexts(struct search_service *service,
+                             bool (*ends)(const struct open_context *held, const void *what), const void *what)
 {
     struct list ended = LIST_INIT(ended);
     size_t shards = 0;
-    pthread_mutex_lock(&searches->lock);
-    list_for_each_safe(link, following, &searches->contexts)
+    pthread_mutex_lock(&service->lock);
+    list_for_each_safe(link, following, &service->contexts)
     {
         struct open_context *held = list_entry(link, struct open_context, link);
         if (ends(held, what)) {
-            remove_context(searches, held);
+            remove_context(service, held);
             list_append(&ended, &held->link);
             shards += held->call.shard_count > 0 ? held->call.shard_count : 1;
         }
     }
-    pthread_mutex_unlock(&searches->lock);
+    pthread_mutex_unlock(&service->lock);
     list_for_each_safe(link, following, &ended)
     {
         list_remove(link);
-        open_context_unref(searches, list_entry(link, struct open_context, link));
+        open_context_unref(service, list_entry(link, struct open_context, link));
     }
     return shards;
 }
@@ -303,10 +303,10 @@ static bool is_named(const struct open_context *held, const void *what)
     return held->kind == named->kind && (named->id.len == 0 || slice_equal(held->id, named->id));
 }
 
-size_t open_context_clear(struct searches *searches, enum context_kind kind, struct slice id)
+size_t open_context_clear(struct search_service *service, enum context_kind kind, struct slice id)
 {
     struct named named = {kind, id};
-    return clear_contexts(searches, is_named, &named);
+    return clear_contexts(service, is_named, &named);
 }
 
 static bool is_any(const struct open_context *held, const void *what)
@@ -331,13 +331,13 @@ int open_context_take_view(struct request *request, struct open_context *held)
 /* Returns: whether there is such a context; the id of the transaction that opened it, empty where none did. */
 static bool find_owner(struct request *request, enum context_kind kind, struct slice id, struct slice *ret_transaction)
 {
-    struct searches *searches = request->api->searches;
-    pthread_mutex_lock(&searches->lock);
-    const struct open_context *held = find_context(searches, kind, id);
+    struct search_service *service = request->api->search_service;
+    pthread_mutex_lock(&service->lock);
+    const struct open_context *held = find_context(service, kind, id);
     bool found = held != NULL;
     if (found)
         *ret_transaction = arena_copy(request->arena, held->transaction);
-    pthread_mutex_unlock(&searches->lock);
+    pthread_mutex_unlock(&service->lock);
     return found;
 }
 
@@ -372,82 +372,82 @@ int open_context_allow(struct request *request, enum context_kind kind, struct s
 
 static void reaper_main(void *user)
 {
-    struct searches *searches = user;
-    pthread_mutex_lock(&searches->lock);
-    while (!searches->stopping) {
-        (void)clock_wait(&searches->wake, &searches->lock, clock_boot_us() + REAP_EVERY_US);
-        pthread_mutex_unlock(&searches->lock);
+    struct search_service *service = user;
+    pthread_mutex_lock(&service->lock);
+    while (!service->stopping) {
+        (void)clock_wait(&service->wake, &service->lock, clock_boot_us() + REAP_EVERY_US);
+        pthread_mutex_unlock(&service->lock);
         uint64_t now = (uint64_t)search_clock_us();
-        clear_contexts(searches, is_expired, &now);
-        tasks_beat(searches->tasks, now);
-        searches->each_second(searches->api);
-        pthread_mutex_lock(&searches->lock);
+        clear_contexts(service, is_expired, &now);
+        tasks_beat(service->tasks, now);
+        service->each_second(service->api);
+        pthread_mutex_lock(&service->lock);
     }
-    pthread_mutex_unlock(&searches->lock);
+    pthread_mutex_unlock(&service->lock);
 }
 
-int searches_open(struct api *api, void (*each_second)(struct api *api), struct searches **ret_searches)
+int search_service_open(struct api *api, void (*each_second)(struct api *api), struct search_service **ret_service)
 {
-    struct searches *searches = mem_zalloc(sizeof *searches);
-    searches->api = api;
-    searches->each_second = each_second;
-    searches->scripts = script_cache_new(SCRIPT_CACHE_COUNT_MAX, &api->options.script);
-    searches->tasks = tasks_new(api);
-    list_init(&searches->contexts);
-    pthread_mutex_init(&searches->lock, NULL);
-    pthread_mutex_init(&searches->script_lock, NULL);
-    pthread_cond_init(&searches->wake, NULL);
-    if (thread_start(&searches->reaper, "reaper", reaper_main, searches) != 0) {
-        searches_close(searches);
+    struct search_service *service = mem_zalloc(sizeof *service);
+    service->api = api;
+    service->each_second = each_second;
+    service->scripts = script_cache_new(SCRIPT_CACHE_COUNT_MAX, &api->options.script);
+    service->tasks = tasks_new(api);
+    list_init(&service->contexts);
+    pthread_mutex_init(&service->lock, NULL);
+    pthread_mutex_init(&service->script_lock, NULL);
+    pthread_cond_init(&service->wake, NULL);
+    if (thread_start(&service->reaper, "reaper", reaper_main, service) != 0) {
+        search_service_close(service);
         return TL_ERR_IO;
     }
-    *ret_searches = searches;
+    *ret_service = service;
     return 0;
 }
 
-void searches_close(struct searches *searches)
+void search_service_close(struct search_service *service)
 {
-    if (searches == NULL)
+    if (service == NULL)
         return;
-    pthread_mutex_lock(&searches->lock);
-    searches->stopping = true;
-    pthread_cond_broadcast(&searches->wake);
-    pthread_mutex_unlock(&searches->lock);
-    thread_join(&searches->reaper); /* it checks tasks, too */
-    tasks_free(searches->tasks);
-    clear_contexts(searches, is_any, NULL);
-    script_cache_free(searches->scripts);
-    pthread_cond_destroy(&searches->wake);
-    pthread_mutex_destroy(&searches->script_lock);
-    pthread_mutex_destroy(&searches->lock);
-    mem_free(searches);
+    pthread_mutex_lock(&service->lock);
+    service->stopping = true;
+    pthread_cond_broadcast(&service->wake);
+    pthread_mutex_unlock(&service->lock);
+    thread_join(&service->reaper); /* it checks tasks, too */
+    tasks_free(service->tasks);
+    clear_contexts(service, is_any, NULL);
+    script_cache_free(service->scripts);
+    pthread_cond_destroy(&service->wake);
+    pthread_mutex_destroy(&service->script_lock);
+    pthread_mutex_destroy(&service->lock);
+    mem_free(service);
 }
 
-struct tasks *searches_tasks(struct searches *searches)
+struct tasks *search_service_tasks(struct search_service *service)
 {
-    return searches->tasks;
+    return service->tasks;
 }
 
-void searches_stop(struct searches *searches)
+void search_service_stop(struct search_service *service)
 {
-    pthread_mutex_lock(&searches->lock);
-    searches->closed = true;
-    pthread_mutex_unlock(&searches->lock);
-    clear_contexts(searches, is_any, NULL);
-    tasks_stop(searches->tasks, false);
+    pthread_mutex_lock(&service->lock);
+    service->closed = true;
+    pthread_mutex_unlock(&service->lock);
+    clear_contexts(service, is_any, NULL);
+    tasks_stop(service->tasks, false);
 }
 
-void searches_cancel(struct searches *searches)
+void search_service_cancel(struct search_service *service)
 {
-    atomic_store(&searches->cancelled, true);
-    searches_stop(searches);
-    tasks_stop(searches->tasks, true);
-    tasks_wait(searches->tasks);
+    atomic_store(&service->cancelled, true);
+    search_service_stop(service);
+    tasks_stop(service->tasks, true);
+    tasks_wait(service->tasks);
 }
 
-const atomic_bool *searches_cancelled(const struct searches *searches)
+const atomic_bool *search_service_cancelled(const struct search_service *service)
 {
-    return &searches->cancelled;
+    return &service->cancelled;
 }
 
 /* --- Keep-alive --------------------------------------------------------------------------------------------------- */
