@@ -1240,7 +1240,8 @@ static void restart_late(struct core_fixture *box, bool attached, bool loads, bo
 
 /*
  * A lease that a connection kept alive begins anew when the host of the connection restarts, since the host renewed it
- * for the client, which has to connect again; any other goes on. That holds after a loss of the machine, and for a core loaded from a checkpoint.
+ * for the client, which has to connect again; any other continues. That holds after a loss of the machine, and
+ * for a core loaded from a checkpoint.
  */
 static void test_restart_begins_lease_of_attached_session(void **state)
 {
