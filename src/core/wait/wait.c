@@ -199,7 +199,7 @@ static void replace_command(struct core *core, struct wait *wait, struct command
 
 /*
  * Answers the client of a wait that keeps its place, and gives the wait a copy of the command. Without a
- * submitter, as in a replay, nobody waits for a reply. State and further replies are the same: the copy is as
+ * submitter, as in a replay, no client waits for a reply. State and further replies are the same: the copy is as
  * that in a loaded core.
  */
 static void answer_kept(struct core *core, struct wait *wait)

@@ -106,7 +106,8 @@ struct wait {
     bool reported;            /* reported as a slow wait (report.c) */
     /*
      * LOCK of a session, parked: its client was lost, or answered, at an end of the server, and may repeat the
-     * request, which then takes over this wait (README-locks.md, "Kept places"). It may be granted its locks: granted_ts.
+     * request, which then takes over this wait (README-locks.md, "Kept places"). It may be granted its locks:
+     * granted_ts.
      */
     bool kept;
     enum wait_cancel cancelled;
