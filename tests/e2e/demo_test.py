@@ -21,9 +21,9 @@ sys.path.insert(0, os.path.join(HERE, "..", "lib"))
 from server import BUILD, HANGS, PROGRAM, ROOT  # noqa: E402
 
 
-def make_tree(root):
-    """2,000 files and a README in each of 40 directories: three pages of a scroll."""
-    for number in range(40):
+def make_tree(root, parts):
+    """A README and 50 files in each of so many directories: with 40, three pages of a scroll."""
+    for number in range(parts):
         folder = os.path.join(root, "project%d" % (number % 8), "part%d" % number)
         os.makedirs(folder)
         for name in ["README"] + ["file%d" % k for k in range(50)]:
@@ -35,7 +35,6 @@ class Demo(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="tidelock-demo-test-")
         self.tree = os.path.join(self.folder, "tree")
-        make_tree(self.tree)
 
     def tearDown(self):
         shutil.rmtree(self.folder)
@@ -46,8 +45,9 @@ class Demo(unittest.TestCase):
         return subprocess.run([os.path.join(ROOT, "tools", "demo"), "--root", root or self.tree], env=environment,
                              capture_output=True, text=True, timeout=HANGS)
 
-    def run_with(self, trouble):
-        """Runs it with the stand-in, and expects it to fail soon. Returns: its standard error."""
+    def run_with(self, trouble, parts=4):
+        """Runs it with the stand-in on some files, and expects it to fail soon. Returns: its standard error."""
+        make_tree(self.tree, parts)
         program = os.path.join(self.folder, "build", "src", "cli", "tidelock")
         os.makedirs(os.path.dirname(program))
         os.symlink(os.path.abspath(__file__), program)
@@ -58,6 +58,7 @@ class Demo(unittest.TestCase):
         return run.stderr
 
     def test_demo_steps(self):
+        make_tree(self.tree, 40)
         run = self.run_demo()
         self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
         self.assertIn("B's change is LOST", run.stdout)
@@ -96,7 +97,7 @@ class Demo(unittest.TestCase):
         self.assertIn("A did not move anything under its lock: out of order", self.run_with("lock"))
 
     def test_documents_refused(self):
-        self.assertIn("a document could not be moved", self.run_with("write-block"))
+        self.assertIn("a document could not be moved", self.run_with("write-block", parts=40))
 
     def test_server_dies(self):
         self.assertIn("no answer", self.run_with("dies"))

@@ -19,6 +19,7 @@ import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from clock import ClockedServer  # noqa: E402
 from server import PROGRAM, Server  # noqa: E402
 from waiting import Waiting, until  # noqa: E402
 
@@ -58,10 +59,10 @@ def client(cert=None, which="own", ca="own", most=None):
     return context
 
 
-def serving(*options, which="own", clients=False, **named):
+def serving(*options, which="own", clients=False, kind=Server, **named):
     named.setdefault("tls", client("client", which, ca=which))
     files = ["--tls-cert", file("server", which), "--tls-key", file("server-key", which)]
-    return Server(*files, *(["--tls-ca", file("ca", which)] if clients else []), *options, **named)
+    return kind(*files, *(["--tls-ca", file("ca", which)] if clients else []), *options, **named)
 
 
 def asks(server, context):
@@ -159,10 +160,10 @@ class Same(unittest.TestCase):
                     self.assertGreater(total, 4 << 20)
 
     def test_locks_waits_and_attached_sessions(self):
-        with serving() as server:
+        with serving(kind=ClockedServer) as server:
             sessions, lines = [], []
-            for _ in range(2):  # attached at once: until then nothing renews it
-                session = server.must("POST", "/_session", {"ttl": "3s"})["session"]
+            for _ in range(2):
+                session = server.must("POST", "/_session", {"ttl": "1m"})["session"]
                 line = server.connect()
                 line.request("GET", "/_session/%s/_attach" % session)
                 response = line.getresponse()
@@ -173,10 +174,11 @@ class Same(unittest.TestCase):
             server.must("PUT", "/fs/_doc/1", {"a": 1})
             lock = {"locks": [{"index": "fs", "id": "1", "mode": "exclusive"}]}
             server.must("POST", "/_lock", dict(lock, session=mine))
-            waiting = Waiting(server, "POST", "/_lock", dict(lock, session=other, wait="60s"))
+            waiting = Waiting(server, "POST", "/_lock", dict(lock, session=other, wait="1h"))
             until(lambda: server.must("GET", "/_lock")["locks"][0].get("waiters"), "the second waits")
-            for _ in range(3):  # longer than its time to live: what keeps it is the stream
-                self.assertTrue(lines[0][1].readline())
+            server.pass_time(61)  # longer than its time to live: what keeps it is the stream
+            for _, response in lines:
+                self.assertIn("expires_at", json.loads(response.readline()))
             self.assertTrue(waiting.is_alive())
             lines[0][1].close()
             lines[0][0].close()  # the holder is gone, with all that it had

@@ -612,7 +612,7 @@ static void test_bulk_postpones_indices_above_command_limit(void **state)
     }
 }
 
-enum { LARGE = 40, LARGE_WORDS = 3000 };
+enum { LARGE = 24, LARGE_WORDS = 3000 }; /* two commands and more */
 
 /* Puts documents one by one, so that each word of each has an entry of its own. */
 static void put_large_documents(struct core_fixture *box)
