@@ -493,27 +493,37 @@ static void wholes(struct bench *bench)
     atomic(bench, 700, true, "an atomic write of 700 documents with 10000 entries");
 }
 
-/* A commit of documents that were written one at a time, so many that more are refused: CORE_COMMIT_WORK. */
+/*
+ * A commit of documents that are written one at a time, so many that more are refused. `replaces`: they were written
+ * one at a time before, so that the commit removes their entries: CORE_COMMIT_WORK.
+ */
 static void commit_single(struct bench *bench, int values, struct slice (*text)(struct arena *, uint64_t, int),
-                          const char *which)
+                          const char *which, bool replaces)
 {
+    enum { MOST = 100000 };
     static uint64_t first = 4000000;
     char what[80], id[40];
     uint64_t count = 0;
     bool refused = false;
+    for (uint64_t i = 0; i < MOST / 2 && replaces; i++) {
+        struct command *command = writes(1);
+        command->write.items[0] = item(&command->arena, WRITE_INDEX, first + i * 7919 % 100003,
+                                       text(&command->arena, i * (uint64_t)values, values));
+        step(bench, command);
+    }
     snprintf(id, sizeof id, "large%llu", (unsigned long long)bench->ts);
     transaction(bench, COMMAND_TXN_BEGIN, id);
-    for (; !refused; count++) {
+    forget(bench);
+    for (; !refused && count < (replaces ? MOST / 2 : MOST); count++) {
         struct command *command = writes(1);
         command->write.items[0] = item(&command->arena, WRITE_INDEX, first + count * 7919 % 100003,
                                        text(&command->arena, count * (uint64_t)values, values));
         command->owner.transaction = slice_from(id);
         refused = step_until_refused(bench, command);
     }
-    forget(bench);
     transaction(bench, COMMAND_TXN_COMMIT, id);
-    snprintf(what, sizeof what, "a commit of %llu documents, each with %d %s values", (unsigned long long)count - 1,
-             values, which);
+    snprintf(what, sizeof what, "a commit that %s %llu documents, each with %d %s values",
+             replaces ? "replaces" : "adds", (unsigned long long)count - refused, values, which);
     tell(bench, what);
     pieces(bench);
     forget(bench);
@@ -522,10 +532,11 @@ static void commit_single(struct bench *bench, int values, struct slice (*text)(
 
 static void singles(struct bench *bench)
 {
-    commit_single(bench, NUMBERS, numbers, "successive");
-    commit_single(bench, NUMBERS, scattered, "scattered");
-    commit_single(bench, 10, numbers, "successive");
-    commit_single(bench, 10, scattered, "scattered");
+    commit_single(bench, NUMBERS, numbers, "successive", false);
+    commit_single(bench, NUMBERS, scattered, "scattered", false);
+    commit_single(bench, 10, numbers, "successive", false);
+    commit_single(bench, 10, scattered, "scattered", false);
+    commit_single(bench, 10, scattered, "scattered", true);
 }
 
 static struct slice deep_path(struct arena *arena, uint64_t number, size_t levels)
@@ -612,6 +623,74 @@ static void deep(struct bench *bench)
     lock_deep(bench, 100, UINT64_MAX);
 }
 
+/* What the locks of a request name: documents of an index without a path field, or with paths, or directories. */
+enum lock_what { LOCK_PLAIN, LOCK_PATHS, LOCK_DIRECTORIES };
+
+static void name_lock(struct arena *arena, enum lock_what what, size_t i, struct lock_target *target)
+{
+    *target = (struct lock_target){.mode = LOCK_X, .index = what == LOCK_PLAIN ? SLICE_LIT("plain") : SLICE_LIT("fs")};
+    if (what == LOCK_DIRECTORIES)
+        target->path = arena_printf(arena, "/%zu/a/b/c/d/e/f/g/h/%zu", i % 1000, i);
+    else
+        target->id = arena_printf(arena, "%zu", 5000000 + i);
+}
+
+/* The largest LOCK that is not refused, the release of its locks by name, and a refused one. */
+static void lock_many(struct bench *bench, enum lock_what what, const char *name)
+{
+    enum { MOST = 100000 };
+    char text[80];
+    session(bench, COMMAND_SESSION_OPEN, "many");
+    forget(bench);
+    for (size_t count = MOST;; count = count * 9 / 10) {
+        bool refused = false;
+        for (int release = 0; release < 2 && !refused; release++) {
+            struct command *command = command_new(release ? COMMAND_UNLOCK : COMMAND_LOCK, DIALECT_7);
+            struct lock_target *targets = arena_zalloc(&command->arena, count * sizeof *targets);
+            for (size_t i = 0; i < count; i++)
+                name_lock(&command->arena, what, i, &targets[i]);
+            command->owner.session = SLICE_LIT("many");
+            command->lock.targets = targets;
+            command->lock.target_count = count;
+            double begun = busy_ms();
+            refused = step_until_refused(bench, command);
+            bench->longest_ms = busy_ms() - begun;
+            bench->work = core_step_work(bench->core);
+            snprintf(text, sizeof text, "%s %s of %zu %s", refused ? "a refused" : "a", release ? "UNLOCK" : "LOCK",
+                     count, name);
+            if (!refused || count == MOST)
+                tell(bench, text);
+        }
+        if (!refused)
+            break;
+    }
+    session(bench, COMMAND_SESSION_CLOSE, "many");
+    pieces(bench);
+    forget(bench);
+}
+
+static void many_locks(struct bench *bench)
+{
+    struct command *command = command_new(COMMAND_INDEX_CREATE, DIALECT_7);
+    command->index.name = SLICE_LIT("plain");
+    command->index.uuid = SLICE_LIT("0123456789abcdefghijkm");
+    command->index.body = SLICE_LIT("{}");
+    step(bench, command);
+    for (uint64_t first = 0; first < 100000; first += 2000) {
+        command = writes(2000);
+        for (uint64_t i = first; i < first + 2000; i++)
+            command->write.items[i - first] =
+                item(&command->arena, WRITE_INDEX, 5000000 + i,
+                     arena_printf(&command->arena, "{\"path\":\"/%llu/a/b/c/d/e/f/g/h/%llu\"}",
+                                  (unsigned long long)(i % 1000), (unsigned long long)i));
+        step(bench, command);
+        pieces(bench);
+    }
+    lock_many(bench, LOCK_PLAIN, "documents without paths");
+    lock_many(bench, LOCK_PATHS, "documents with paths");
+    lock_many(bench, LOCK_DIRECTORIES, "directories");
+}
+
 /* A rename of a directory with one document, while many others of its index are locked. */
 static void renames(struct bench *bench)
 {
@@ -675,7 +754,7 @@ static const struct bench_part {
 } parts[] = {{"bulks", bulks},     {"scripts", of_scripts},      {"ends", ends},
              {"waiters", waiters}, {"cancelled", all_cancelled}, {"dropped", dropped},
              {"commits", commits}, {"wholes", wholes},           {"singles", singles},
-             {"deep", deep},       {"renames", renames}};
+             {"deep", deep},       {"locks", many_locks},        {"renames", renames}};
 
 int main(int argc, char **argv)
 {

@@ -11,7 +11,8 @@
  * - A transaction that is asked to commit again must report the outcome that its documents show.
  * - Every value of each account has its entry, and maintenance leaves no undo record of an ended
  *   transaction. The writes are large enough for posting lists, and transactions write entries
- *   before their commit.
+ *   before their commit. So does one of a single document, which has all its values as entries or,
+ *   if it is rolled back, none.
  * - Replaying the feed from its start yields the documents.
  *
  * Bytes after a cut are as they were at the checkpoint. Of each cut there is a second image, in
@@ -43,6 +44,7 @@ enum {
     STEPS_MAX = 64,
     TRANSACTIONS = 4,
     ACCOUNTS = 32,
+    LARGE_VALUES = 5100, /* so many that a single write puts its entries ahead: ENTRIES_AHEAD_WORK */
     PATH_BYTES = 256,
     SEGMENT_BYTES = 8 << 10,
     SECTOR_BYTES = 512,
@@ -211,6 +213,29 @@ static struct command *write_accounts(const char *transaction, int value, bool a
     return command;
 }
 
+/* A single write of a document with many values. */
+static struct command *write_large(const char *transaction)
+{
+    struct command *command = command_new(COMMAND_WRITE, DIALECT_7);
+    struct buf source = BUF_INIT(BUF_UNLIMITED);
+
+    buf_lit(&source, "{\"n\":[0");
+    for (int i = 1; i < LARGE_VALUES; i++)
+        buf_printf(&source, ",%d", i);
+    buf_lit(&source, "]}");
+    command->write.items = arena_zalloc(&command->arena, sizeof(*command->write.items));
+    command->write.item_count = 1;
+    command->write.items[0] = (struct write_item){.op = WRITE_INDEX,
+                                                  .index = SLICE_LIT("large"),
+                                                  .id = arena_printf(&command->arena, "%s", transaction),
+                                                  .source = arena_copy(&command->arena, buf_as_slice(&source)),
+                                                  .version = VERSION_ANY,
+                                                  .if_seq_no = SEQ_NO_ANY};
+    command->owner.transaction = slice_from(transaction);
+    buf_deinit(&source);
+    return command;
+}
+
 static struct command *txn_command(enum command_type type, const char *id)
 {
     struct command *command = command_new(type, DIALECT_7);
@@ -251,6 +276,8 @@ static void do_transactions(struct host *host, struct expected *expected)
         record_step(host, expected, run(host, txn_command(COMMAND_TXN_BEGIN, names[i])));
         record_step(host, expected, run(host, write_accounts(names[i], 10 * i + 1, false)));
         record_step(host, expected, run(host, write_accounts(names[i], 10 * i + 2, true)));
+        if (i == 1 || i == 2)
+            record_step(host, expected, run(host, write_large(names[i])));
         expected->committed[i] = i == 2 ? -1 : expected->count;
         record_step(host, expected,
                     run(host, txn_command(i == 2 ? COMMAND_TXN_ROLLBACK : COMMAND_TXN_COMMIT, names[i])));
@@ -456,25 +483,43 @@ static void check_accounts(struct host *host, off_t bytes)
     catalog_unref(catalog);
 }
 
-/* Returns: the number of entries of current documents. */
-static int count_entries(struct host *host)
+static bool is_there(struct host *host, struct slice name, struct slice id)
 {
     struct catalog *catalog = core_catalog(host->core);
-    const struct catalog_index *index = catalog_index(catalog, SLICE_LIT("accounts"));
+    const struct catalog_index *index = catalog_index(catalog, name);
+    const struct mapping_type *type = index == NULL ? NULL : mapping_type(index->mapping, SLICE_LIT("_doc"));
     struct view view = {host->store, TL_TS_MAX, NULL};
-    struct entry_scan *walk = entry_walk_new(&view, index->number);
+    struct doc doc;
+    bool there = type != NULL && doc_get(&view, index->number, type->number, id, &doc) == 0;
+
+    if (there)
+        doc_release(&doc);
+    catalog_unref(catalog);
+    return there;
+}
+
+/* Returns: the number of entries of current documents; *ret_all: of all. */
+static int count_entries(struct host *host, struct slice name, int *ret_all)
+{
+    struct catalog *catalog = core_catalog(host->core);
+    const struct catalog_index *index = catalog_index(catalog, name);
+    struct view view = {host->store, TL_TS_MAX, NULL};
+    struct entry_scan *walk = index == NULL ? NULL : entry_walk_new(&view, index->number);
     struct entry_hit hit;
     uint16_t field;
     int count = 0;
 
-    while (entry_walk_next(walk, &field, &hit) == 0) {
+    *ret_all = 0;
+    while (walk != NULL && entry_walk_next(walk, &field, &hit) == 0) {
         struct doc doc;
+        (*ret_all)++;
         if (doc_get_key(&view, index->number, hit.document_key, &doc) != 0)
             continue;
         count += doc_entry_batch(&doc, field) == hit.batch;
         doc_release(&doc);
     }
-    entry_scan_free(walk);
+    if (walk != NULL)
+        entry_scan_free(walk);
     catalog_unref(catalog);
     return count;
 }
@@ -502,8 +547,12 @@ static void check_entries(struct host *host, const struct expected *expected, of
             fail("maintenance fails", bytes);
     if (has_undo_records(host))
         fail("a transaction that is gone has left notes", bytes);
-    if (count_entries(host) != expected->entries)
+    int all, current = count_entries(host, SLICE_LIT("accounts"), &all);
+    if (current != expected->entries)
         fail("entries are missing, or too many", bytes);
+    current = count_entries(host, SLICE_LIT("large"), &all);
+    if (current != (is_there(host, SLICE_LIT("large"), SLICE_LIT("second")) ? LARGE_VALUES : 0) || all != current)
+        fail("entries of a single write are missing, or too many", bytes);
 }
 
 static void check_feed(struct host *host, off_t bytes)
@@ -567,6 +616,7 @@ int main(int argc, char **argv)
     static struct expected expected;
     struct host host;
     off_t every = 1, from = 0;
+    int all;
 
     for (int i = 1; i + 1 < argc; i += 2) {
         if (strcmp(argv[i], "--every") == 0)
@@ -581,7 +631,7 @@ int main(int argc, char **argv)
     open_host(&host, directory);
     command_free(run(&host, open_session()));
     record_step(&host, &expected, run(&host, write_accounts(NULL, 2, false)));
-    expected.entries = count_entries(&host);
+    expected.entries = count_entries(&host, SLICE_LIT("accounts"), &all);
     if (expected.entries < ACCOUNTS)
         fail("accounts have no entries", expected.entries);
     make_checkpoint(&host);

@@ -717,7 +717,9 @@ enum {
     /* Mappings of clients and templates with too many fields, too: FIELDS_COUNTED_FIRST. */
     COMMAND_SINCE_COUNTED_PROPERTIES = 15,
     /* An item that names a public number as its session says so, also where its outcome is kept. */
-    COMMAND_SINCE_NUMBER_NAMED = 15
+    COMMAND_SINCE_NUMBER_NAMED = 15,
+    /* Entries of single writes of a large transaction are in the store before its commit: ENTRIES_AHEAD_WORK. */
+    COMMAND_SINCE_ENTRIES_AHEAD = 16
 };
 
 struct command {

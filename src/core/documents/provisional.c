@@ -3,6 +3,7 @@
 #include "core/documents/provisional.h"
 
 #include "base/check.h"
+#include "core/command/command.h"
 #include "core/documents/document_owners.h"
 #include "core/unit/unit.h"
 #include "core/unit/work.h"
@@ -69,7 +70,13 @@ void provisional__commit(struct core *core, struct slice transaction, uint32_t u
 {
     REQUIRE(core->open && transaction.len > 0);
     tl_cleanup(buf_deinit) struct buf key = BUF_INIT(BUF_UNLIMITED);
+    tl_cleanup(buf_deinit) struct buf upper = BUF_INIT(BUF_UNLIMITED);
 
+    if (undo_count > UNDO_RECORDS_SINGLY && core->command_version >= COMMAND_SINCE_ENTRIES_AHEAD) {
+        store_batch_delete_range(core->batch, SPACE_SYSTEM, undo_key(&key, transaction, 0),
+                                 undo_key(&upper, transaction, undo_count));
+        return;
+    }
     for (uint32_t i = 0; i < undo_count; i++)
         store_batch_delete(core->batch, SPACE_SYSTEM, undo_key(&key, transaction, i));
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Provisional entries: posting lists that a transaction writes to the store before it commits.
+ * Provisional entries: posting lists that a transaction writes to the store before it commits, all those of its
+ * bulks, and of its single writes those beyond ENTRIES_AHEAD_WORK.
  * README.md, "Entries of a transaction".
  *
  * The entries of one request are collected first, so that a failed request writes nothing. They are
@@ -21,6 +22,8 @@
 struct core;
 
 #define UNDO_RECORD_KEYS_MAX 500 /* of one undo record; they are deleted together */
+/* Records that a commit deletes one by one; more it deletes as a range, since each single write may have one. */
+#define UNDO_RECORDS_SINGLY 32
 
 struct provisional_entry {
     struct provisional_entry *next;
@@ -50,7 +53,10 @@ static inline void provisional_clear(struct provisional_entries *entries)
  */
 void provisional__put(struct core *core, const struct provisional_entries *entries, struct slice transaction,
                       uint32_t *undo_count);
-/* Deletes the first `undo_count` undo records of a transaction that commits in the open unit. */
+/*
+ * Deletes the first `undo_count` undo records of a transaction that commits in the open unit: all that it has. Ids of
+ * transactions are text, so the keys of no other lie between them.
+ */
 void provisional__commit(struct core *core, struct slice transaction, uint32_t undo_count);
 /*
  * Deletes, in the open unit, provisional entries of transactions that are no longer open. Stops

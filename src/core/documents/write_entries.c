@@ -9,6 +9,9 @@
  * fields writes the entries of two fields. Beyond WRITE_SINGLE_FIELDS_MAX fields, all fields get
  * single entries.
  *
+ * In a transaction a single write also has posting lists once the single entries that the commit would
+ * write take more than ENTRIES_AHEAD_WORK: each of one document, in the store before the commit.
+ *
  * A document that occurs twice in a bulk gets single entries from its second occurrence on, because
  * posting lists of the same batch cannot distinguish its versions.
  */
@@ -16,6 +19,7 @@
 
 #include "base/check.h"
 #include "core/catalog/counter.h"
+#include "core/command/command.h"
 #include "core/documents/doc.h"
 #include "core/documents/path_lookup.h"
 #include "core/documents/provisional.h"
@@ -71,6 +75,7 @@ void write_executor__flush_entries(struct write_executor *exec)
     exec->entries = NULL;
     arena_reset(&exec->core->scratch);
     exec->parsed_bytes = 0;
+    exec->singles = 0;
     if (exec->batch != 0)
         exec->batch = exec->core->ts | ++exec->flushes << 53;
 }
@@ -308,6 +313,7 @@ static int change_posting_lists(struct write_executor *exec, struct write_item_s
         doc->single_fields = encode_single_fields(&changes, &exec->core->arena);
     }
     exec->work += WORK_ENTRY * (uint64_t)(changes.fresh.count + changes.stale.count);
+    exec->singles += changes.fresh.count + changes.stale.count;
     entry_set_write(entries_of(exec, at->index->number, 0), document_key(at), changes.fresh.items, changes.fresh.count,
                     changes.stale.items, changes.stale.count, 0);
     return 0;
@@ -320,13 +326,28 @@ static bool same_entries(const struct doc *old, const struct doc *doc)
            (!doc->path_tracked || slice_equal(old->origin, doc->origin));
 }
 
+/*
+ * Whether the entries of a document go into the store before the commit of the transaction (provisional.h), so that a
+ * commit has few. Follows from state and command.
+ */
+static bool goes_ahead(const struct write_executor *exec, size_t value_count)
+{
+    const struct write_run *run = exec->run;
+
+    if (run->provisional == NULL || exec->core->command_version < COMMAND_SINCE_ENTRIES_AHEAD)
+        return false;
+    uint64_t singles = (uint64_t)overlay_count_in(run->overlay, SPACE_ENTRIES) + exec->singles + value_count;
+    return WORK_ENTRY * singles > exec->core->ahead_work;
+}
+
 int write_executor__change_entries(struct write_executor *exec, struct write_item_state *at,
                                    const struct document *document, struct doc *doc)
 {
     REQUIRE(doc->ts == exec->core->ts && doc->source.data != NULL);
-    bool twice = exec->batch != 0 && at->has_old && at->old.ts == doc->ts;
+    bool posts = exec->posts || goes_ahead(exec, document->value_count);
+    bool twice = posts && at->has_old && at->old.ts == doc->ts;
     write_executor__count_source(exec, doc->source, document->value_count);
-    uint64_t batch = twice ? 0 : exec->batch;
+    uint64_t batch = posts && !twice ? exec->batch : 0;
     struct values single_values;
     int r;
 
@@ -342,8 +363,9 @@ int write_executor__change_entries(struct write_executor *exec, struct write_ite
     if (r != 0)
         return tl_trace(r);
     doc->batch = batch;
-    exec->work += (batch != 0 ? WRITE_POSTING_WORK : WORK_ENTRY) * (uint64_t)document->value_count +
+    exec->work += (batch != 0 && exec->posts ? WRITE_POSTING_WORK : WORK_ENTRY) * (uint64_t)document->value_count +
                   WORK_ENTRY * (uint64_t)single_values.count;
+    exec->singles += single_values.count + (batch == 0 ? document->value_count : 0);
     if (batch != 0)
         counters__of(&exec->core->counters, at->index->number)->posting_list_documents++;
     if (batch != 0 && single_values.count > 0) { /* one set has all single entries of a run */
@@ -366,6 +388,7 @@ int write_executor__remove_entries(struct write_executor *exec, struct write_ite
     if (r != 0 || single_values.count == 0)
         return r;
     exec->work += WORK_ENTRY * (uint64_t)single_values.count;
+    exec->singles += single_values.count;
     entry_set_delete(entries_of(exec, at->index->number, 0), document_key(at), single_values.items, single_values.count,
                      0);
     return 0;

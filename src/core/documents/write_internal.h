@@ -74,7 +74,9 @@ struct write_executor {
     struct write_run *run;
     struct change_sink sink;
     struct view view;
-    uint64_t batch; /* of posting lists; 0: single entries */
+    uint64_t batch; /* of posting lists; 0: the run has none */
+    bool posts;     /* it writes posting lists for all documents, else only for those that go ahead */
+    size_t singles; /* in a transaction: single entries put or removed since the last flush */
     uint64_t flushes;
     uint64_t parsed_bytes; /* since the last flush; WRITE_FLUSH_BYTES */
     struct write_entries *entries;

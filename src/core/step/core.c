@@ -127,6 +127,7 @@ int core__open_bare(struct store *store, const struct core_limits *limits, struc
     core->atomic_work_max = WRITE_WORK_MAX;
     core->whole_work_max = CORE_ATOMIC_WORK;
     core->commit_work_max = CORE_COMMIT_WORK;
+    core->ahead_work = ENTRIES_AHEAD_WORK;
     core->lock_work = owners__lock_work;
     core->document_owners = &owners__of_documents;
     core->store = store;

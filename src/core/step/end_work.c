@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "base/magic.h"
 #include "core/command/command.h"
+#include "core/documents/provisional.h"
 #include "core/session/owners.h"
 #include "core/session/session.h"
 #include "core/session/txn.h"
@@ -23,7 +24,8 @@ static uint64_t txn_work(const struct core *core, struct slice id)
     if (txn == NULL)
         return WORK_END; /* its outcome is read */
     uint64_t work = WORK_END + (WORK_END_LOCK + WORK_COMMIT_PATH) * (uint64_t)txn->owner.locks.hold_count +
-                    WORK_WRITE * (uint64_t)txn->undo_record_count;
+                    WORK_WRITE * (uint64_t)(txn->undo_record_count < UNDO_RECORDS_SINGLY ? txn->undo_record_count
+                                                                                         : UNDO_RECORDS_SINGLY);
     const struct overlay *overlay = txn->overlay;
     if (overlay == NULL)
         return work;

@@ -97,6 +97,7 @@ struct core {
     uint64_t atomic_work_max; /* WRITE_WORK_MAX, of an atomic write in one step; tests set less */
     uint64_t whole_work_max;  /* CORE_ATOMIC_WORK, of one before version 12; tests set less */
     uint64_t commit_work_max; /* CORE_COMMIT_WORK; tests set less */
+    uint64_t ahead_work;      /* ENTRIES_AHEAD_WORK; tests set less */
     bool indivisible;         /* the whole unit is indivisible */
 
     /* The open unit. */

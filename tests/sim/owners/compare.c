@@ -8,6 +8,7 @@
 #include "core/documents/doc.h"
 #include "core/documents/session_tombstone.h"
 #include "core/session/owners.h"
+#include "mapping/entry.h"
 #include "mapping/mapping.h"
 #include "core/cleanup/deferred.h"
 #include "core/wait/wait.h"
@@ -158,6 +159,39 @@ static void compare_doc(const struct world *world, const struct catalog *catalog
                    (long long)expected->seq_no, (unsigned long long)expected->ts, wanted);
 }
 
+/* Checks that a search for values finds each live document by one entry, and no other by any. */
+static void compare_entries(const struct world *world, const struct catalog_index *index, const struct view *view,
+                            const struct om_doc *expected)
+{
+    const struct mapping_field *field = mapping_field(index->mapping, SLICE_LIT("v"));
+    int found[OM_DOCS] = {0};
+    struct entry_hit hit;
+    struct slice id;
+    uint16_t type;
+    int r = ENTRY_SCAN_END;
+
+    if (field != NULL) {
+        struct entry_scan *scan =
+            entry_scan_new(view, &(struct entry_range){.index = index->number, .field = field->number});
+        while ((r = entry_scan_next(scan, &hit)) == 0) {
+            struct doc doc;
+            if (doc_get_key(view, index->number, hit.document_key, &doc) != 0)
+                continue;
+            if (doc_entry_batch(&doc, field->number) == hit.batch &&
+                entry_document_key_parse(hit.document_key, &type, &id))
+                found[id.data[0] - '0']++;
+            doc_release(&doc);
+        }
+        entry_scan_free(scan);
+    }
+    if (r != ENTRY_SCAN_END)
+        world_fail(world, "entries cannot be scanned: %d", r);
+    for (int i = 0; i < OM_DOCS; i++)
+        if (found[i] != expected[i].live)
+            world_fail(world, "%d entries as of %llu find %.*s/%d, the model has %d", found[i],
+                       (unsigned long long)view->ts, SLICE_ARG(index->name), i, expected[i].live);
+}
+
 static void compare_docs(const struct world *world, const struct catalog *catalog, const struct view *view,
                          const struct om_docs *expected)
 {
@@ -171,6 +205,8 @@ static void compare_docs(const struct world *world, const struct catalog *catalo
         if (index != NULL && doc_count(view, index->number, DOC_TYPE_ANY, &count) != 0)
             world_fail(world, "documents cannot be counted");
         same(world, "the count of documents", count, live);
+        if (index != NULL)
+            compare_entries(world, index, view, expected->at[i]);
     }
 }
 

@@ -7,6 +7,7 @@
 
 #include "core/step/command_group.h"
 #include "core/step/save.h"
+#include "core/unit/unit.h"
 #include "world.h"
 
 void follower_open(struct world *world, const struct core_limits *limits)
@@ -18,6 +19,7 @@ void follower_open(struct world *world, const struct core_limits *limits)
     effects_init(&follower->effects);
     if (core_open(follower->store, &follower->limits, &follower->core) != 0)
         world_fail(world, "the other core does not open");
+    follower->core->ahead_work = world->core->ahead_work;
     core_begin_chain(follower->core, world->seed);
     core_begin_chain(world->core, world->seed);
 }

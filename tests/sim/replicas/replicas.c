@@ -177,12 +177,13 @@ static void save(struct world *world, struct side *side, struct buf *saved)
 
 /*
  * A core has few sessions and waits, so a chunk of theirs has one or two. In some seeds most atomic writes are
- * carried out in pieces.
+ * carried out in pieces, and in half of them most single writes of transactions put their entries ahead.
  */
 static void make_parts_small(const struct world *world, struct core *core)
 {
     if (world->seed % 3 == 1 || world->attempts)
         core->atomic_work_max = 200;
+    core->ahead_work = world->seed % 2 == 0 ? 4 * WORK_ENTRY : ENTRIES_AHEAD_WORK;
     core->owners->locks.chunk_holds = CHUNK_HOLDS;
     core->owners->session_chunks.members_max = 2;
     core->owners->wait_chunks.members_max = 2;

@@ -10,8 +10,10 @@
 
 #include <stdio.h>
 
+#include "base/alloc.h"
 #include "core/command/command.h"
 #include "core/locks/lock.h"
+#include "core/acquire/lock_resolve.h"
 #include "core/session/owners.h"
 #include "core/session/session.h"
 #include "core/session/txn.h"
@@ -230,6 +232,50 @@ static struct slice deep_path(struct arena *arena, int number, int levels)
     struct slice copy = arena_copy(arena, buf_as_slice(&path));
     buf_deinit(&path);
     return copy;
+}
+
+/*
+ * Returns: the memory that the locks of "s" on directories take, with those above them, by the allocator, each
+ * allocation with 16 bytes for its header and for rounding. *ret_estimate: their charge.
+ */
+static size_t measured(int count, int levels, size_t *ret_estimate)
+{
+    struct core_fixture box;
+    fixture_open(&box);
+    open_session(&box, "s");
+    struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
+    command->owner.session = SLICE_LIT("s");
+    command->lock.targets = arena_zalloc(&command->arena, (size_t)count * sizeof(struct lock_target));
+    command->lock.target_count = (size_t)count;
+    for (int i = 0; i < count; i++)
+        command->lock.targets[i] = (struct lock_target){
+            .mode = LOCK_X, .index = SLICE_LIT("new"), .path = deep_path(&command->arena, i, levels)};
+    assert_int_equal(outcome(&box, command), PROBLEM_NONE);
+    open_session(&box, "u"); /* the memory of the LOCK itself is freed */
+    const struct lock_owner *owner = owner_of_session(&box, "s");
+    size_t allocations = owner->hold_count + box.core->owners->locks.resources.count;
+    *ret_estimate = owner__lock_bytes(box.core, owner);
+    size_t before = mem_used();
+    end_session(&box, "s");
+    assert_true(lock_table_is_idle(&box.core->owners->locks));
+    size_t taken = before - mem_used() + allocations * 2 * sizeof(size_t);
+    fixture_close(&box);
+    return taken;
+}
+
+/* The charge for locks and levels is at least the memory that they take, and at most half more. */
+static void test_estimates_of_memory_are_high(void **state)
+{
+    static const struct {
+        int count, levels;
+    } cases[] = {{40, 1000}, {60, 1090}, {66, 1000}, {20000, 0}, {33000, 0}, {10000, 3}};
+    (void)state;
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        size_t estimate;
+        size_t taken = measured(cases[i].count, cases[i].levels, &estimate);
+        assert_in_range(estimate, taken, taken + taken / 2);
+    }
 }
 
 /* Names of few letters may mean deep documents: their levels count, if they are not shared, as the directories that they are. */
@@ -455,6 +501,7 @@ int main(void)
         cmocka_unit_test(test_auxiliary_locks_do_not_count),
         cmocka_unit_test(test_auxiliary_locks_of_transaction_do_not_count),
         cmocka_unit_test(test_memory_of_locks_is_limited),
+        cmocka_unit_test(test_estimates_of_memory_are_high),
         cmocka_unit_test(test_release_of_deep_locks_is_bounded),
         cmocka_unit_test(test_levels_count_as_work),
         cmocka_unit_test(test_deep_writes_are_divided),

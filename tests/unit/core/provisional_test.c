@@ -8,7 +8,10 @@
 #include "../../lib/unit.h"
 #include "../../lib/maintenance.h"
 
+#include "core/command/command_codec.h"
 #include "core/documents/provisional.h"
+#include "core/unit/unit.h"
+#include "core/unit/work.h"
 
 enum { DOCUMENTS = 600 };
 
@@ -151,6 +154,112 @@ static void test_failed_request_puts_no_provisional_entries(void **state)
     fixture_close(&box);
 }
 
+/* Puts documents one at a time. Each has eight values. */
+static void put_singly(struct core_fixture *box, const char *transaction, int count, int shared, unsigned version)
+{
+    for (int i = 0; i < count; i++) {
+        struct command *command = fixture_write_command(box, 1);
+        struct slice id = arena_printf(&command->arena, "%d", i);
+        struct slice source =
+            arena_printf(&command->arena, "{\"shared\":%d,\"own\":[%d,1,2,3,4,5,6]}", shared, 100 + i);
+        command->version = version;
+        command->write.items[0] = fixture_item(WRITE_INDEX, "fs", "", id.data, source.data);
+        command->owner.transaction = transaction == NULL ? SLICE_NONE : slice_from(transaction);
+        assert_int_equal(fixture_run(box, command, 1)->problem.type, PROBLEM_NONE);
+    }
+}
+
+enum { SINGLES = 100, VALUES = 8, COMMITTED = 40 }; /* entries that the commit may write */
+
+/* Ends a transaction of single writes. Returns: the work of the step. */
+static uint64_t end_singles(struct core_fixture *box, enum command_type type)
+{
+    struct command *command = command_new(type, DIALECT_7);
+    command->txn.id = SLICE_LIT("t");
+    fixture_run(box, command, 1);
+    return core_step_work(box->core);
+}
+
+/*
+ * The single writes of a transaction put their entries ahead once the commit would have more than a few; in commands
+ * before version 16 the commit has all of them. No other reader sees them before it.
+ */
+static void test_single_writes_put_entries_ahead(void **state)
+{
+    uint64_t work[2];
+    (void)state;
+
+    for (unsigned older = 0; older < 2; older++) {
+        struct core_fixture box;
+        fixture_open(&box);
+        box.core->ahead_work = COMMITTED * WORK_ENTRY;
+        fixture_txn(&box, COMMAND_TXN_BEGIN, "t");
+        put_singly(&box, "t", SINGLES, 1, COMMAND_SINCE_ENTRIES_AHEAD - older);
+        assert_int_equal(count_entries(&box), older ? 0 : SINGLES * VALUES - COMMITTED);
+        assert_int_equal(count_undo_records(&box), older ? 0 : SINGLES - COMMITTED / VALUES);
+        assert_int_equal(fixture_find(&box, "fs", "shared", 1), 0);
+        maintain(&box); /* keeps those of an open transaction */
+        fixture_reopen(&box);
+        box.core->ahead_work = COMMITTED * WORK_ENTRY;
+        work[older] = end_singles(&box, COMMAND_TXN_COMMIT);
+        assert_int_equal(count_undo_records(&box), 0);
+        maintain(&box);
+        assert_int_equal(count_entries(&box), SINGLES * VALUES);
+        assert_int_equal(fixture_find(&box, "fs", "shared", 1), SINGLES);
+        assert_int_equal(fixture_find(&box, "fs", "own", 100 + SINGLES - 1), 1);
+        fixture_close(&box);
+    }
+    assert_true(work[1] - work[0] > (uint64_t)(SINGLES * VALUES - 2 * COMMITTED) * WORK_ENTRY);
+}
+
+/* A rollback leaves nothing, after maintenance; nor does a write that is refused. */
+static void test_rollback_of_single_writes_leaves_nothing(void **state)
+{
+    struct core_fixture box;
+    (void)state;
+
+    fixture_open(&box);
+    put_singly(&box, NULL, SINGLES, 0, COMMAND_CODEC_VERSION);
+    size_t before = count_entries(&box);
+    box.core->ahead_work = 0;
+    fixture_txn(&box, COMMAND_TXN_BEGIN, "t");
+    put_singly(&box, "t", SINGLES, 1, COMMAND_CODEC_VERSION);
+    assert_true(count_entries(&box) > before);
+    assert_true(end_singles(&box, COMMAND_TXN_ROLLBACK) < (uint64_t)SINGLES * WORK_WRITE + WORK_END * 2);
+    maintain(&box);
+    assert_int_equal(count_undo_records(&box), 0);
+    assert_int_equal(count_entries(&box), before);
+    assert_int_equal(fixture_find(&box, "fs", "shared", 0), SINGLES);
+    fixture_close(&box);
+}
+
+/* A document that a transaction writes again, or deletes, has the entries of its last version. */
+static void test_single_writes_again(void **state)
+{
+    struct core_fixture box;
+    (void)state;
+
+    fixture_open(&box);
+    put_singly(&box, NULL, SINGLES, 0, COMMAND_CODEC_VERSION);
+    box.core->ahead_work = 0;
+    fixture_txn(&box, COMMAND_TXN_BEGIN, "t");
+    put_singly(&box, "t", SINGLES, 1, COMMAND_CODEC_VERSION);
+    put_singly(&box, "t", SINGLES / 2, 2, COMMAND_CODEC_VERSION);
+    struct command *command = fixture_write_command(&box, 2);
+    command->write.items[0] = fixture_item(WRITE_DELETE, "fs", "", "0", NULL);
+    command->write.items[1] = fixture_item(WRITE_INDEX, "fs", "", "1", "{\"shared\":3}");
+    command->owner.transaction = SLICE_LIT("t");
+    fixture_run(&box, command, 1);
+    end_singles(&box, COMMAND_TXN_COMMIT);
+    maintain(&box);
+    assert_int_equal(fixture_find(&box, "fs", "shared", 0), 0);
+    assert_int_equal(fixture_find(&box, "fs", "shared", 1), SINGLES - SINGLES / 2);
+    assert_int_equal(fixture_find(&box, "fs", "shared", 2), SINGLES / 2 - 2);
+    assert_int_equal(fixture_find(&box, "fs", "shared", 3), 1);
+    assert_int_equal(fixture_find(&box, "fs", "own", 100), 0);
+    fixture_close(&box);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -158,6 +267,9 @@ int main(void)
         cmocka_unit_test(test_maintenance_purges_entries_after_rollback),
         cmocka_unit_test(test_maintenance_purges_entries_after_crash),
         cmocka_unit_test(test_failed_request_puts_no_provisional_entries),
+        cmocka_unit_test(test_single_writes_put_entries_ahead),
+        cmocka_unit_test(test_rollback_of_single_writes_leaves_nothing),
+        cmocka_unit_test(test_single_writes_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
