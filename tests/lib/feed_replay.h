@@ -19,4 +19,26 @@
 bool feed_replay_check(struct store *store, tl_ts since, tl_ts upto, tl_ts readable, bool newest,
                        struct buf *ret_wrong);
 
+/*
+ * Follows on: each check takes what the feed has had since the last one, so that it can be made after each step.
+ */
+struct catalog;
+struct feed_follower;
+/*
+ * Begins with no document, before the first change.
+ * Owns: the caller; feed_follower_free(), before the store is closed.
+ */
+struct feed_follower *feed_follower_new(struct store *store);
+void feed_follower_free(struct feed_follower *follower);
+/*
+ * Follows the feed up to `upto`, and compares all documents of the catalog, which is that of `upto`, with the list.
+ * Since the last check the feed must also have named each index whose mapping, aliases or settings changed. Where the
+ * feed was trimmed or off meanwhile, and reports that, the list begins anew.
+ *
+ * Returns: as feed_replay_check().
+ */
+bool feed_follower_check(struct feed_follower *follower, struct catalog *catalog, tl_ts upto, struct buf *ret_wrong);
+/* Returns: the number of units that were followed. */
+uint64_t feed_follower_records(const struct feed_follower *follower);
+
 #endif

@@ -10,7 +10,13 @@ static const char *const indices[] = {"fs", "ix", "nx", "ny"};
 static const char *const names[] = {"fs", "fs", "ix", "ix", "nx", "ny", "al", "be"};
 /* In the mode `waits`: nx and ny are created and deleted, which changes the resources of their documents. */
 static const char *const waits_names[] = {"nx", "nx", "nx", "ny", "fs", "al"};
+/* In the mode `rich`: ty and tp have several types, tp with paths; ti is an alias of both or of one. */
+static const char *const rich_indices[] = {"fs", "ix", "ty", "tp", "ty", "tp", "nx", "ny"};
+static const char *const rich_names[] = {"fs", "ix", "ty", "ty", "tp", "tp", "ti", "nx", "ny", "al", "be"};
+static const char *const types[] = {"t", "u", "w"};
 static const char *const dirs[] = {"/", "/a", "/a/x", "/b", "/a/x/deep"};
+/* Which the mode `rich` renames */
+static const char *const new_dirs[] = {"/a", "/b", "/c", "/a", "/b", "/a/x", "/b/y", "/a/x/deep"};
 static const char *const patterns[] = {"fs", "n*", "_all", "al", "ix,ny", "*"};
 static const struct catalog_options lenient = {
     .ignore_unavailable = true, .allow_no_indices = true, .expand_open = true};
@@ -25,6 +31,23 @@ static unsigned below(struct gen *gen, size_t bound)
 static bool one_in(struct gen *gen, unsigned n)
 {
     return below(gen, n) == 0;
+}
+
+static struct slice some_name(struct gen *gen)
+{
+    return slice_from(gen->rich ? SOME(gen, rich_names) : SOME(gen, names));
+}
+
+static struct slice some_index(struct gen *gen)
+{
+    return slice_from(gen->rich ? SOME(gen, rich_indices) : SOME(gen, indices));
+}
+
+/* Returns: a type, or none, of a document in an index that can have several. */
+static struct slice some_type(struct gen *gen, struct slice index)
+{
+    bool may = gen->rich && !slice_is(index, "fs") && !slice_is(index, "ix");
+    return may && !one_in(gen, 6) ? slice_from(SOME(gen, types)) : SLICE_NONE;
 }
 
 /* Returns: mostly the id of an open one; else of one that has ended or never existed. */
@@ -61,6 +84,8 @@ static uint64_t some_wait(struct gen *gen)
 {
     if (gen->waits)
         return one_in(gen, 20) ? 0 : below(gen, 20000000);
+    if (gen->rich && !one_in(gen, 8))
+        return below(gen, 400000);
     switch (below(gen, 6)) {
     case 0: return 0;
     case 1: return 1 + below(gen, 1000);
@@ -123,14 +148,20 @@ static void fill_item(struct gen *gen, struct arena *arena, struct write_item *i
 
     *item = (struct write_item){.op = SOME(gen, ops),
                                 .dialect = five ? DIALECT_5 : DIALECT_7,
-                                .index = slice_from(SOME(gen, names)),
+                                .index = some_name(gen),
                                 .type = five ? SLICE_LIT("t") : SLICE_NONE,
                                 .id = arena_printf(arena, "%u", below(gen, 8)),
                                 .version = VERSION_ANY,
                                 .if_seq_no = SEQ_NO_ANY};
+    if (gen->rich) {
+        item->type = some_type(gen, item->index);
+        item->dialect = item->type.len > 0 ? DIALECT_5 : item->dialect;
+        if (item->type.len == 0 && item->dialect == DIALECT_5)
+            item->type = SLICE_LIT("t");
+    }
     if (one_in(gen, 10))
         item->routing = SLICE_LIT("r");
-    if (one_in(gen, 12)) {
+    if (one_in(gen, gen->rich ? 40 : 12)) {
         item->if_seq_no = below(gen, 40);
         item->if_primary_term = 1;
     }
@@ -158,7 +189,7 @@ static struct write_item *some_items(struct gen *gen, struct arena *arena, size_
 static void gen_write(struct gen *gen, struct command *command)
 {
     struct arena *arena = &command->arena;
-    unsigned size = below(gen, gen->waits ? 11 : 12);
+    unsigned size = gen->rich && !one_in(gen, 6) ? below(gen, 10) : below(gen, gen->waits ? 11 : 12);
 
     command->write.item_count = size < 7 ? 1 : size < 11 ? 1 + below(gen, 6) : 20 + below(gen, 30);
     command->write.items = some_items(gen, arena, command->write.item_count);
@@ -168,7 +199,7 @@ static void gen_write(struct gen *gen, struct command *command)
         command->owner.transaction = some_txn(gen, arena);
     else if (one_in(gen, 3))
         command->owner.session = some_session(gen, arena);
-    if (one_in(gen, 15))
+    if (one_in(gen, gen->rich ? 60 : 15))
         command->owner.fencing_token = SOME(gen, gen->tokens);
 }
 
@@ -180,7 +211,7 @@ static void gen_open(struct gen *gen, struct command *command)
     struct session_command *session = &command->session;
 
     session->id = arena_printf(arena, "s%u", one_in(gen, 40) ? gen->sessions : ++gen->sessions);
-    session->ttl_us = TL_SECOND + below(gen, 30000000);
+    session->ttl_us = TL_SECOND + below(gen, gen->rich ? 90000000 : 30000000);
     if (one_in(gen, 3))
         session->name = arena_printf(arena, "holder %u", gen->sessions);
     session->on_expire_count = one_in(gen, 2) ? below(gen, 4) : 0;
@@ -204,16 +235,17 @@ static void fill_target(struct gen *gen, struct arena *arena, struct lock_target
     static const enum lock_mode modes[] = {LOCK_S, LOCK_U, LOCK_X};
     unsigned what = below(gen, 20);
 
-    *target = (struct lock_target){.mode = SOME(gen, modes), .index = slice_from(SOME(gen, names))};
+    *target = (struct lock_target){.mode = SOME(gen, modes), .index = some_name(gen)};
     if (gen->waits && !one_in(gen, 16)) {
         target->index = slice_from(SOME(gen, waits_names));
         target->id = arena_printf(arena, "%u", below(gen, 2));
-    } else if (what == 0) {
+    } else if (what == 0 && (!gen->rich || one_in(gen, 6))) {
         target->index = SLICE_NONE;
     } else if (what > 2 && what < 8) {
         target->path = slice_from(SOME(gen, dirs));
     } else if (what >= 8) {
         target->id = arena_printf(arena, "%u", below(gen, 8));
+        target->type = some_type(gen, target->index);
     }
 }
 
@@ -247,8 +279,9 @@ static void gen_begin(struct gen *gen, struct command *command)
     command->txn.id = arena_printf(arena, "t%u", ++gen->txns);
     /* Its host is restarted or leaves from time to time */
     command->txn.of_host = gen->txns % 3 == 0;
-    command->txn.mode = one_in(gen, 6) ? TXN_QUERY : TXN_UPDATE; /* of an older log: takes a number only */
-    command->txn.idle_us = TL_SECOND / 2 + below(gen, 12000000);
+    command->txn.mode =
+        one_in(gen, gen->rich ? 60 : 6) ? TXN_QUERY : TXN_UPDATE; /* of an older log: takes a number only */
+    command->txn.idle_us = TL_SECOND / 2 + below(gen, gen->rich ? 60000000 : 12000000);
     if (one_in(gen, 4))
         command->txn.retry_of = some_first_attempt(gen, arena);
     if (one_in(gen, 2))
@@ -302,6 +335,11 @@ static void gen_nothing(struct gen *gen, struct command *command)
     (void)command;
 }
 
+static const char *const typed_bodies[] = {
+    "{\"mappings\":{\"t\":{},\"u\":{\"properties\":{\"v\":{\"type\":\"long\"}}}}}",
+    "{\"mappings\":{\"t\":{\"properties\":{\"path\":{\"type\":\"path\"}}},\"u\":{}}}",
+};
+
 /* --- The catalog -------------------------------------------------------------------------------------------------- */
 
 static void fill_terms(struct gen *gen, struct command *command)
@@ -322,16 +360,34 @@ static void gen_index(struct gen *gen, struct command *command)
     bool whole = command->type == COMMAND_INDEX_DELETE || command->type == COMMAND_INDEX_CREATE;
 
     fill_terms(gen, command);
-    command->index.name = slice_from(whole ? SOME(gen, passing) : SOME(gen, indices));
+    command->index.name = whole ? slice_from(SOME(gen, passing)) : some_index(gen);
     if (command->type == COMMAND_MAPPING_PUT)
         command->index.body = slice_from(SOME(gen, mappings));
     if (command->type == COMMAND_SETTINGS_PUT)
         command->index.body = slice_from(SOME(gen, settings));
+    if (command->type == COMMAND_SETTINGS_PUT && gen->rich && !one_in(gen, 4))
+        command->index.body = slice_from(settings[1 + below(gen, 2)]); /* mostly no block */
     command->index.close = one_in(gen, 3);
     if (gen->waits && command->type == COMMAND_INDEX_CREATE && one_in(gen, 2)) {
         command->dialect = DIALECT_5;
         command->index.body = SLICE_LIT("{\"mappings\":{\"t\":{}}}");
     }
+    if (gen->rich && command->type == COMMAND_INDEX_CREATE && !one_in(gen, 3)) {
+        command->dialect = DIALECT_5;
+        if (one_in(gen, 2))
+            command->index.body = slice_from(SOME(gen, typed_bodies));
+    }
+    if (gen->rich && command->type == COMMAND_MAPPING_PUT && !one_in(gen, 4)) {
+        command->dialect = DIALECT_5;
+        command->index.type = some_type(gen, command->index.name);
+    }
+}
+
+static struct slice some_alias(struct gen *gen)
+{
+    if (gen->rich && one_in(gen, 2))
+        return SLICE_LIT("ti");
+    return slice_from(one_in(gen, 2) ? "al" : "be");
 }
 
 static void gen_aliases(struct gen *gen, struct command *command)
@@ -344,8 +400,8 @@ static void gen_aliases(struct gen *gen, struct command *command)
     for (size_t i = 0; i < aliases->action_count; i++)
         aliases->actions[i] =
             (struct alias_action){.op = one_in(gen, 3) ? ALIAS_REMOVE : ALIAS_ADD,
-                                  .index = slice_from(SOME(gen, indices)),
-                                  .alias = slice_from(one_in(gen, 2) ? "al" : "be"),
+                                  .index = some_index(gen),
+                                  .alias = some_alias(gen),
                                   .body = one_in(gen, 3) ? SLICE_LIT("{\"is_write_index\":true}") : SLICE_NONE};
 }
 
@@ -434,7 +490,7 @@ static void gen_limits(struct gen *gen, struct command *command)
     limits.ephemeral_batch = 1 + below(gen, 4);
     limits.purge_batch = 1 + below(gen, 2);
     limits.stale_documents_min = 1 + below(gen, 12);
-    limits.script.steps_max = one_in(gen, 3) ? 1 + below(gen, 4) : SCRIPT_STEPS_MAX;
+    limits.script.steps_max = one_in(gen, gen->rich ? 12 : 3) ? 1 + below(gen, 4) : SCRIPT_STEPS_MAX;
     command->limits.limits = limits;
 }
 
@@ -523,7 +579,7 @@ void gen_header(struct gen *gen, struct command_group_header *head)
 
 static void gen_feed(struct gen *gen, struct command *command)
 {
-    command->feed.off = one_in(gen, 5);
+    command->feed.off = one_in(gen, gen->rich ? 30 : 5);
     command->feed.cut = gen->ts - below(gen, 400000000);
 }
 
@@ -534,73 +590,76 @@ typedef void generator(struct gen *gen, struct command *command);
 static void gen_rename(struct gen *gen, struct command *command)
 {
     fill_terms(gen, command);
-    command->rename.index = slice_from(SOME(gen, names));
+    command->rename.index = some_name(gen);
+    if (gen->rich && !one_in(gen, 6))
+        command->rename.index = one_in(gen, 2) ? SLICE_LIT("fs") : SLICE_LIT("tp");
     command->rename.from = slice_from(SOME(gen, dirs));
-    command->rename.to = slice_from(SOME(gen, dirs));
+    if (gen->rich)
+        command->rename.from = slice_from(SOME(gen, new_dirs));
+    command->rename.to = slice_from(gen->rich ? SOME(gen, new_dirs) : SOME(gen, dirs));
     command->rename.if_seq_no = SEQ_NO_ANY;
 }
 
-/* Relative frequency of each type, and that in the mode `waits`. */
+/* Relative frequency of each type, and that in the modes `waits` and `rich`. */
 static const struct {
     enum command_type type;
-    unsigned weight;
-    unsigned waits;
+    unsigned weight[3];
     generator *generate;
 } generators[] = {
-    {COMMAND_WRITE, 70, 40, gen_write},
-    {COMMAND_RENAME, 14, 6, gen_rename},
-    {COMMAND_SESSION_OPEN, 12, 14, gen_open},
-    {COMMAND_SESSION_KEEPALIVE, 8, 6, gen_session},
-    {COMMAND_SESSION_ATTACH, 3, 0, gen_session},
-    {COMMAND_SESSION_DETACH, 2, 0, gen_session},
-    {COMMAND_SESSION_CLOSE, 4, 4, gen_session},
-    {COMMAND_LOCK, 35, 90, gen_lock},
-    {COMMAND_UNLOCK, 12, 34, gen_lock},
-    {COMMAND_TXN_BEGIN, 18, 12, gen_begin},
-    {COMMAND_TXN_LOCK, 24, 16, gen_read},
-    {COMMAND_TXN_COMMIT, 14, 6, gen_end},
-    {COMMAND_TXN_ROLLBACK, 4, 3, gen_end},
-    {COMMAND_CANCEL, 5, 12, gen_cancel},
-    {COMMAND_TICK, 14, 14, gen_tick},
-    {COMMAND_RESTART, 1, 1, gen_nothing},
-    {COMMAND_INDEX_CREATE, 3, 14, gen_index},
-    {COMMAND_INDEX_DELETE, 3, 8, gen_index},
-    {COMMAND_INDEX_STATE, 4, 0, gen_index},
-    {COMMAND_MAPPING_PUT, 2, 0, gen_index},
-    {COMMAND_SETTINGS_PUT, 3, 0, gen_index},
-    {COMMAND_ALIASES_UPDATE, 5, 6, gen_aliases},
-    {COMMAND_TEMPLATE_PUT, 2, 0, gen_object},
-    {COMMAND_TEMPLATE_DELETE, 1, 0, gen_object},
-    {COMMAND_INDEX_TEMPLATE_PUT, 2, 0, gen_object},
-    {COMMAND_INDEX_TEMPLATE_DELETE, 1, 0, gen_object},
-    {COMMAND_COMPONENT_PUT, 2, 0, gen_object},
-    {COMMAND_COMPONENT_DELETE, 1, 0, gen_object},
-    {COMMAND_SCRIPT_PUT, 2, 0, gen_object},
-    {COMMAND_SCRIPT_DELETE, 1, 0, gen_object},
-    {COMMAND_FILE_SCRIPTS, 2, 0, gen_files},
-    {COMMAND_CLUSTER_SETTINGS_PUT, 1, 0, gen_object},
-    {COMMAND_LIMITS, 2, 0, gen_limits},
-    {COMMAND_MARK, 2, 0, gen_mark},
-    {COMMAND_FEED, 1, 0, gen_feed},
-    {COMMAND_COPY_REPORT, 2, 0, gen_object},
-    {COMMAND_COPY_FORGET, 1, 0, gen_object},
-    {COMMAND_SECURITY_PUT, 3, 0, gen_object},
-    {COMMAND_SECURITY_CHANGE, 2, 0, gen_object},
-    {COMMAND_SECURITY_DELETE, 2, 0, gen_object},
-    {COMMAND_MACHINE_LOST, 1, 0, gen_nothing},
-    {COMMAND_TRIED, 4, 0, gen_tried},
-    {COMMAND_SKIP, 2, 0, gen_skip},
-    {COMMAND_ASIDE, 3, 0, gen_aside},
-    {COMMAND_JOIN, 3, 4, gen_join},
-    {COMMAND_HOST_GONE, 2, 3, gen_gone},
-    {COMMAND_HEARTBEAT, 4, 0, gen_heartbeat},
+    {COMMAND_WRITE, {70, 40, 90}, gen_write},
+    {COMMAND_RENAME, {14, 6, 16}, gen_rename},
+    {COMMAND_SESSION_OPEN, {12, 14, 14}, gen_open},
+    {COMMAND_SESSION_KEEPALIVE, {8, 6, 8}, gen_session},
+    {COMMAND_SESSION_ATTACH, {3, 0, 2}, gen_session},
+    {COMMAND_SESSION_DETACH, {2, 0, 2}, gen_session},
+    {COMMAND_SESSION_CLOSE, {4, 4, 4}, gen_session},
+    {COMMAND_LOCK, {35, 90, 30}, gen_lock},
+    {COMMAND_UNLOCK, {12, 34, 16}, gen_lock},
+    {COMMAND_TXN_BEGIN, {18, 12, 20}, gen_begin},
+    {COMMAND_TXN_LOCK, {24, 16, 16}, gen_read},
+    {COMMAND_TXN_COMMIT, {14, 6, 15}, gen_end},
+    {COMMAND_TXN_ROLLBACK, {4, 3, 3}, gen_end},
+    {COMMAND_CANCEL, {5, 12, 4}, gen_cancel},
+    {COMMAND_TICK, {14, 14, 16}, gen_tick},
+    {COMMAND_RESTART, {1, 1, 1}, gen_nothing},
+    {COMMAND_INDEX_CREATE, {3, 14, 5}, gen_index},
+    {COMMAND_INDEX_DELETE, {3, 8, 3}, gen_index},
+    {COMMAND_INDEX_STATE, {4, 0, 3}, gen_index},
+    {COMMAND_MAPPING_PUT, {2, 0, 3}, gen_index},
+    {COMMAND_SETTINGS_PUT, {3, 0, 3}, gen_index},
+    {COMMAND_ALIASES_UPDATE, {5, 6, 6}, gen_aliases},
+    {COMMAND_TEMPLATE_PUT, {2, 0, 1}, gen_object},
+    {COMMAND_TEMPLATE_DELETE, {1, 0, 1}, gen_object},
+    {COMMAND_INDEX_TEMPLATE_PUT, {2, 0, 1}, gen_object},
+    {COMMAND_INDEX_TEMPLATE_DELETE, {1, 0, 1}, gen_object},
+    {COMMAND_COMPONENT_PUT, {2, 0, 1}, gen_object},
+    {COMMAND_COMPONENT_DELETE, {1, 0, 1}, gen_object},
+    {COMMAND_SCRIPT_PUT, {2, 0, 2}, gen_object},
+    {COMMAND_SCRIPT_DELETE, {1, 0, 1}, gen_object},
+    {COMMAND_FILE_SCRIPTS, {2, 0, 1}, gen_files},
+    {COMMAND_CLUSTER_SETTINGS_PUT, {1, 0, 1}, gen_object},
+    {COMMAND_LIMITS, {2, 0, 1}, gen_limits},
+    {COMMAND_MARK, {2, 0, 1}, gen_mark},
+    {COMMAND_FEED, {1, 0, 1}, gen_feed},
+    {COMMAND_COPY_REPORT, {2, 0, 1}, gen_object},
+    {COMMAND_COPY_FORGET, {1, 0, 1}, gen_object},
+    {COMMAND_SECURITY_PUT, {3, 0, 1}, gen_object},
+    {COMMAND_SECURITY_CHANGE, {2, 0, 1}, gen_object},
+    {COMMAND_SECURITY_DELETE, {2, 0, 1}, gen_object},
+    {COMMAND_MACHINE_LOST, {1, 0, 1}, gen_nothing},
+    {COMMAND_TRIED, {4, 0, 3}, gen_tried},
+    {COMMAND_SKIP, {2, 0, 1}, gen_skip},
+    {COMMAND_ASIDE, {3, 0, 3}, gen_aside},
+    {COMMAND_JOIN, {3, 4, 3}, gen_join},
+    {COMMAND_HOST_GONE, {2, 3, 2}, gen_gone},
+    {COMMAND_HEARTBEAT, {4, 0, 4}, gen_heartbeat},
 };
 
 enum { GENERATOR_COUNT = sizeof(generators) / sizeof(generators[0]) };
 
 static unsigned weight(const struct gen *gen, int i)
 {
-    return gen->waits ? generators[i].waits : generators[i].weight;
+    return generators[i].weight[gen->waits ? 1 : gen->rich ? 2 : 0];
 }
 
 static struct command *make(struct gen *gen, enum command_type type)
@@ -633,10 +692,14 @@ struct command *gen_setup(struct gen *gen, unsigned n)
         "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"keyword\"},\"v\":{\"type\":\"long\"}}}}",
     };
 
-    if (n >= sizeof(bodies) / sizeof(*bodies))
+    enum { PLAIN = sizeof(bodies) / sizeof(*bodies), TYPED = sizeof(typed_bodies) / sizeof(*typed_bodies) };
+
+    if (n >= PLAIN + (gen->rich ? TYPED : 0))
         return NULL;
     struct command *command = make(gen, COMMAND_INDEX_CREATE);
-    command->index.name = slice_from(indices[n]);
-    command->index.body = slice_from(bodies[n]);
+    command->index.name = slice_from(gen->rich ? rich_indices[n] : indices[n]);
+    command->index.body = slice_from(n < PLAIN ? bodies[n] : typed_bodies[n - PLAIN]);
+    if (n >= PLAIN)
+        command->dialect = DIALECT_5;
     return command;
 }

@@ -23,7 +23,23 @@
  * carried out in pieces, so that it reaches its last attempt, which is cancelled, ended, saved and loaded, too; at
  * least one in ten seeds must reach it.
  *
- * usage: replicas [--waits | --attempts] [--seeds N] [--from N] [--steps N] [--trace] [SEED ...]
+ * With --rich, of which the gate applies a million commands, there are types, more documents and aliases, and
+ *
+ * - an entry is sometimes in the log twice, as after a lost answer: its repetition has no effect;
+ * - the first is killed and loaded from its checkpoint, too;
+ * - the third cuts most entries into groups of one command and others anywhere, has prefetched and parsed some, and is
+ *   never saved and loaded: it is the single core with which the others are compared;
+ * - in some seeds a host is *added*: it applies the log from its beginning;
+ * - after each group that wrote, the change feed of the third is followed with a plain list, which must be equal to
+ *   the documents; from earlier timestamps every few steps.
+ *
+ * Whole states are saved and compared less often than in the other modes.
+ *
+ * usage: replicas [--waits | --attempts | --rich] [--seeds N | --commands N] [--from N] [--share K] [--steps N]
+ *                 [--trace] [SEED ...]
+ *
+ * --commands takes as many seeds as make so many commands; --share K is the K-th of processes that share the work: its
+ * seeds are others.
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -50,7 +66,7 @@
 #include "mapping/mapping.h"
 #include "reply.h"
 
-enum { FIRST, SECOND, THIRD, SIDES };
+enum { FIRST, SECOND, THIRD, ADDED, SIDES };
 /* CHUNK_HOLDS: few, so that owners have several chunks */
 enum { COMMANDS_MAX = 6, BEHIND_MAX = 12, CHUNK_HOLDS = 3 };
 
@@ -58,6 +74,9 @@ struct side {
     const char *name;
     bool prefetches; /* has prefetched reads and parsed sources */
     bool splits;     /* applies each command as a group of its own */
+    bool used;
+    struct feed_follower *follower; /* of the third, in the mode `rich`; else NULL */
+    uint64_t followed_chain;        /* at its last check */
     struct store *store;
     struct core *core;
     struct effects effects;
@@ -69,11 +88,18 @@ struct side {
     struct buf replies; /* to the current entry */
 };
 
+/* Of all seeds. */
+struct totals {
+    uint64_t seeds, commands, entries, saves, kills, repeats, added, followed;
+    uint64_t last_attempts; /* seeds that reached one */
+};
+
 /* State of the first core after an entry. */
 struct outcome {
     uint64_t chain;
     tl_ts last_ts;
     char *replies;
+    bool again; /* the entry repeats the one before it: it must not count */
 };
 
 struct world {
@@ -81,18 +107,20 @@ struct world {
     int step;
     bool trace;
     bool waits; /* the mode */
-    bool attempts;          /* the other mode */
+    bool attempts, rich;    /* the other modes */
     uint64_t last_attempts; /* steps that found a write in its last attempt */
     struct rng rng;
     struct rng save_rng; /* when and how states are saved in pieces */
     struct rng find_rng; /* which findings renames have */
+    struct rng rich_rng; /* what the mode `rich` adds */
+    int added_at;        /* step at which a host is added; 0: none */
     struct gen gen;
     tl_ts history_low; /* history limit */
     struct cmdlog_medium *medium;
     struct side sides[SIDES];
     struct outcome *outcome; /* by position */
     struct core_limits limits;
-    uint64_t commands, loads, replays;
+    struct totals totals;
 };
 
 static _Noreturn void fail(const struct world *world, const char *format, ...) TL_PRINTF(2, 3);
@@ -108,6 +136,7 @@ static _Noreturn void fail(const struct world *world, const char *format, ...)
     fprintf(stderr, "\n  again: replicas %s--trace %" PRIu64 "\n",
             world->waits      ? "--waits "
             : world->attempts ? "--attempts "
+            : world->rich     ? "--rich "
                               : "",
             world->seed);
     exit(1);
@@ -121,6 +150,19 @@ static unsigned below(struct world *world, size_t bound)
 static bool one_in(struct world *world, unsigned n)
 {
     return below(world, n) == 0;
+}
+
+/* For what the mode `rich` adds: other modes draw the same numbers as without it. */
+static bool rich_one_in(struct world *world, unsigned n)
+{
+    return world->rich && rng_below(&world->rich_rng, n) == 0;
+}
+
+/* What costs as much as many steps: as often as given, and in the mode `rich` so many times less often. */
+enum { SPARSE = 8 };
+static bool rarely(struct world *world, unsigned n)
+{
+    return one_in(world, world->rich ? n * SPARSE : n);
 }
 
 /* --- Cores -------------------------------------------------------------------------------------------------------- */
@@ -163,9 +205,13 @@ static uint64_t state_of(struct world *world, const struct side *side)
 static void save(struct world *world, struct side *side, struct buf *saved)
 {
     struct buf again = BUF_INIT(BUF_UNLIMITED);
-    uint64_t before = state_of(world, side), chain = core_chain(side->core);
 
     buf_clear(saved);
+    if (world->rich && !rich_one_in(world, 2 * SPARSE)) {
+        core_save(side->core, saved);
+        return;
+    }
+    uint64_t before = state_of(world, side), chain = core_chain(side->core);
     core_save(side->core, saved);
     core_save(side->core, &again);
     if (!slice_equal(buf_as_slice(saved), buf_as_slice(&again)))
@@ -197,7 +243,7 @@ static void load(struct world *world, struct side *side, struct slice saved)
         fail(world, "%s: what was saved cannot be loaded: %.*s", side->name, SLICE_ARG(buf_as_slice(&reason)));
     buf_deinit(&reason);
     make_parts_small(world, side->core);
-    world->loads++;
+    world->totals.saves++;
 }
 
 /* Loads a damaged checkpoint, which must be refused with a reason. */
@@ -295,11 +341,18 @@ static void open_side(struct world *world, struct side *side)
     make_parts_small(world, side->core);
     core_begin_chain(side->core, world->seed);
     checkpoint(world, side);
+    side->used = true;
 }
 
 static void close_side(struct world *world, struct side *side)
 {
+    if (!side->used)
+        return;
     kill_core(world, side);
+    if (side->follower != NULL) {
+        world->totals.followed += feed_follower_records(side->follower);
+        feed_follower_free(side->follower);
+    }
     store_close(side->store);
     cmdlog_close(side->log);
     buf_deinit(&side->saved);
@@ -348,10 +401,29 @@ static void check_bounded(struct world *world, const struct side *side)
         fail(world, "%s: %s", side->name, excess);
 }
 
-static void apply_whole(struct world *world, struct side *side, const struct command_group_header *head,
+/*
+ * Checks after each group that wrote something that the feed since the beginning makes the documents of now. The feed
+ * of the others is equal to it: it is in the chain.
+ */
+static void check_followed(struct world *world, struct side *side)
+{
+    struct buf wrong = BUF_INIT(BUF_UNLIMITED);
+
+    if (side->follower == NULL || core_chain(side->core) == side->followed_chain)
+        return;
+    side->followed_chain = core_chain(side->core);
+    struct catalog *catalog = core_catalog(side->core);
+    if (!feed_follower_check(side->follower, catalog, core_last_ts(side->core), &wrong))
+        fail(world, "the %s, entry %" PRIu64 ", whose feed is followed after each group: %.*s", side->name,
+             side->applied + 1, SLICE_ARG(buf_as_slice(&wrong)));
+    catalog_unref(catalog);
+}
+
+/* Returns: whether the group counts. */
+static bool apply_whole(struct world *world, struct side *side, const struct command_group_header *head,
                         struct list *commands)
 {
-    if (side->prefetches)
+    if (side->prefetches || (side->splits && rich_one_in(world, 3)))
         list_for_each(link, commands)
         {
             struct command *command = list_entry(link, struct command, link);
@@ -362,28 +434,37 @@ static void apply_whole(struct world *world, struct side *side, const struct com
     if (r < 0)
         fail(world, "%s: the entry cannot be applied", side->name);
     check_bounded(world, side);
+    check_followed(world, side);
     if (r == COMMAND_GROUP_IGNORED)
         free_all(commands);
+    else if (head->life != 0 && world->outcome[side->applied + 1].again)
+        fail(world, "%s: entry %" PRIu64 " takes effect twice", side->name, side->applied + 1);
+    return r != COMMAND_GROUP_IGNORED;
+}
+
+/* Returns: how many commands the next group of a side that splits has. */
+static size_t next_piece(struct world *world)
+{
+    return rich_one_in(world, 4) ? 1 + rng_below(&world->rich_rng, COMMANDS_MAX) : 1;
 }
 
 static void apply_split(struct world *world, struct side *side, const struct command_group_header *head,
                         struct list *commands)
 {
     struct command_group_header rest = *head;
-    while (!list_empty(commands)) {
-        struct list one = LIST_INIT(one), *link = commands->next;
-        list_remove(link);
-        list_append(&one, link);
-        int r = command_group_apply(side->core, &rest, &one, &side->effects);
-        if (r < 0)
-            fail(world, "%s: a command cannot be applied", side->name);
-        check_bounded(world, side);
-        if (r == COMMAND_GROUP_IGNORED) {
-            free_all(&one);
-            free_all(commands);
+    bool counts = true;
+
+    while (!list_empty(commands) && counts) {
+        struct list piece = LIST_INIT(piece);
+        for (size_t count = next_piece(world); count > 0 && !list_empty(commands); count--) {
+            struct list *link = commands->next;
+            list_remove(link);
+            list_append(&piece, link);
         }
+        counts = apply_whole(world, side, &rest, &piece);
         rest.life = rest.number = 0; /* the entry counts */
     }
+    free_all(commands);
 }
 
 /* Returns: the offset of the first difference. */
@@ -432,7 +513,8 @@ static void remember(struct world *world, struct side *side)
     size_t len;
 
     buf_byte(&side->replies, '\0');
-    *outcome = (struct outcome){core_chain(side->core), core_last_ts(side->core), NULL};
+    outcome->chain = core_chain(side->core);
+    outcome->last_ts = core_last_ts(side->core);
     outcome->replies = buf_detach(&side->replies, &len);
     side->replies = BUF_INIT(BUF_UNLIMITED);
     if (world->trace)
@@ -449,7 +531,7 @@ static void apply(struct world *world, struct side *side, const struct cmdlog_en
     if (side->splits)
         apply_split(world, side, &head, &commands);
     else
-        apply_whole(world, side, &head, &commands);
+        (void)apply_whole(world, side, &head, &commands);
     buf_clear(&side->replies);
     take_completed(world, side, true);
     side->applied++;
@@ -469,7 +551,7 @@ static void follow(struct world *world, struct side *side, size_t most)
         fail(world, "%s: the log cannot be followed", side->name);
     for (size_t i = 0; i < most && cmdlog_next(cursor, &entry) == 0; i++) {
         apply(world, side, &entry);
-        if (side == &world->sides[SECOND] && one_in(world, 12))
+        if (side == &world->sides[SECOND] && rarely(world, 12))
             reload(world, side);
     }
     cmdlog_unfollow(cursor);
@@ -488,7 +570,7 @@ static void replay(struct world *world, struct side *side)
     load(world, side, buf_as_slice(&side->record));
     check_loaded(world, side, buf_as_slice(&side->saved));
     follow(world, side, until - side->applied);
-    world->replays++;
+    world->totals.kills++;
 }
 
 /* --- Entries ------------------------------------------------------------------------------------------------------ */
@@ -562,7 +644,7 @@ static void watch_paths(struct world *world, const struct command *rename, struc
     command->places.paths[1] = rename->rename.to;
     command_group_add(command, bytes);
     command_free(command);
-    world->commands++;
+    world->totals.commands++;
 }
 
 /* --- Blocked attempts --------------------------------------------------------------------------------------------- */
@@ -606,7 +688,7 @@ static void add_blocker(struct world *world, struct buf *bytes, enum command_typ
     }
     command_group_add(command, bytes);
     command_free(command);
-    world->commands++;
+    world->totals.commands++;
 }
 
 static void add_blocked_write(struct world *world, struct buf *bytes)
@@ -628,7 +710,7 @@ static void add_blocked_write(struct world *world, struct buf *bytes)
     command->owner.timeout_us = 3600 * TL_SECOND;
     command_group_add(command, bytes);
     command_free(command);
-    world->commands++;
+    world->totals.commands++;
 }
 
 static void add_ticks(struct world *world, struct buf *bytes)
@@ -639,7 +721,7 @@ static void add_ticks(struct world *world, struct buf *bytes)
         command->tick.barrier_clock = world->gen.clock;
         command_group_add(command, bytes);
         command_free(command);
-        world->commands++;
+        world->totals.commands++;
     }
 }
 
@@ -694,6 +776,7 @@ static void append(struct world *world)
     cmdlog_position position;
     unsigned count = one_in(world, 2) ? 1 : 1 + below(world, COMMANDS_MAX);
     bool stage = world->step == 1;
+    unsigned stages = world->rich ? 4 : 2;
 
     struct command_group_header head;
 
@@ -705,7 +788,7 @@ static void append(struct world *world)
         count = one_in(world, 4) ? 1 : 0;
         add_blocking(world, &bytes);
     }
-    for (unsigned i = 0; i < (stage ? 2 : count); i++) {
+    for (unsigned i = 0; i < (stage ? stages : count); i++) {
         struct command *command = next_command(world, stage ? i : UINT32_MAX);
         if (command->type == COMMAND_RENAME) {
             add_findings(world, command);
@@ -713,11 +796,17 @@ static void append(struct world *world)
         }
         command_group_add(command, &bytes);
         command_free(command);
-        world->commands++;
+        world->totals.commands++;
     }
     struct slice part = buf_as_slice(&bytes);
     if (cmdlog_append(log, &part, 1, &position) != 0 || cmdlog_sync(log, position) != 0)
         fail(world, "the log cannot be appended to");
+    if (!stage && rich_one_in(world, 20)) { /* the answer was lost: the proposer appends it again */
+        if (cmdlog_append(log, &part, 1, &position) != 0 || cmdlog_sync(log, position) != 0)
+            fail(world, "the log cannot be appended to");
+        world->outcome[position].again = true;
+        world->totals.repeats++;
+    }
     buf_deinit(&bytes);
 }
 
@@ -733,16 +822,16 @@ static void print_around(const char *name, struct slice saved, size_t at)
     fprintf(stderr, "\n");
 }
 
-static void compare_saved(struct world *world)
+static void compare_saved(struct world *world, struct side *other)
 {
     struct buf first = BUF_INIT(BUF_UNLIMITED), second = BUF_INIT(BUF_UNLIMITED);
 
     save(world, &world->sides[FIRST], &first);
-    save(world, &world->sides[SECOND], &second);
+    save(world, other, &second);
     if (!slice_equal(buf_as_slice(&first), buf_as_slice(&second))) {
         size_t at = first_difference(buf_as_slice(&first), buf_as_slice(&second));
         print_around("first", buf_as_slice(&first), at);
-        print_around("second", buf_as_slice(&second), at);
+        print_around(other->name, buf_as_slice(&second), at);
         fail(world, "two cores at one position save other bytes, at %zu of %zu and %zu", at, first.len, second.len);
     }
     buf_deinit(&first);
@@ -769,6 +858,29 @@ static void check_feed(struct world *world, const struct side *side)
              SLICE_ARG(buf_as_slice(&wrong)));
 }
 
+/* What the mode `rich` adds to a step. */
+static void step_rich(struct world *world)
+{
+    struct side *first = &world->sides[FIRST], *third = &world->sides[THIRD], *added = &world->sides[ADDED];
+
+    if (rich_one_in(world, 100))
+        checkpoint(world, first);
+    if (rich_one_in(world, 50 * SPARSE))
+        replay(world, first);
+    if (rich_one_in(world, 20 * SPARSE)) {
+        follow(world, third, SIZE_MAX);
+        compare_saved(world, third);
+    }
+    if (rich_one_in(world, 200))
+        check_feed(world, third);
+    if (world->step == world->added_at) {
+        open_side(world, added);
+        world->totals.added++;
+    }
+    if (added->used && rich_one_in(world, 4))
+        follow(world, added, 1 + rng_below(&world->rich_rng, 30));
+}
+
 static void step(struct world *world)
 {
     struct side *first = &world->sides[FIRST], *second = &world->sides[SECOND], *third = &world->sides[THIRD];
@@ -781,29 +893,36 @@ static void step(struct world *world)
         follow(world, second, 1 + below(world, BEHIND_MAX + 4));
     if (one_in(world, 10))
         follow(world, third, SIZE_MAX);
-    if (one_in(world, 20))
+    if (rarely(world, 20))
         reload(world, first);
     if (rng_below(&world->save_rng, 4) == 0)
         save_ahead(world, rng_below(&world->save_rng, 4) == 0 ? first : second);
-    if (one_in(world, 12))
+    if (world->rich ? one_in(world, 50) : one_in(world, 12))
         checkpoint(world, second);
-    if (one_in(world, 25))
+    if (rarely(world, 25))
         replay(world, second);
-    if (one_in(world, 10)) {
+    if (rarely(world, 10)) {
         follow(world, second, SIZE_MAX);
-        compare_saved(world);
+        compare_saved(world, second);
     }
     if (one_in(world, 100) && second->applied == first->applied)
         compare_digests(world, first, second);
     if (one_in(world, 100) && third->applied == first->applied)
         compare_digests(world, first, third);
-    if (one_in(world, 4))
+    if (world->rich ? rich_one_in(world, 200) : one_in(world, 4))
         check_feed(world, first);
-    if (one_in(world, 10))
+    if (world->rich ? rich_one_in(world, 200) : one_in(world, 10))
         check_feed(world, second);
+    if (world->rich)
+        step_rich(world);
 }
 
-static struct core_limits small_limits(bool waits)
+struct mode {
+    bool waits, attempts, rich, trace;
+    int steps;
+};
+
+static struct core_limits small_limits(const struct mode *mode)
 {
     struct core_limits limits = core_limits_default();
 
@@ -815,84 +934,131 @@ static struct core_limits small_limits(bool waits)
     limits.ephemeral_batch = 3;
     limits.purge_batch = 1;
     limits.stale_documents_min = 10;
-    if (waits) {
+    if (mode->rich)
+        limits.waiters_max = 40;
+    if (mode->waits) {
         limits.waiters_max = 100;
         limits.ephemeral_batch = 1;
     }
     return limits;
 }
 
-struct mode {
-    bool waits, attempts, trace;
-    int steps;
-    uint64_t last_attempts; /* out: seeds that reached one */
-};
+static void add_totals(struct totals *totals, const struct world *world)
+{
+    totals->seeds++;
+    totals->commands += world->totals.commands;
+    totals->entries += world->totals.entries;
+    totals->saves += world->totals.saves;
+    totals->kills += world->totals.kills;
+    totals->repeats += world->totals.repeats;
+    totals->added += world->totals.added;
+    totals->followed += world->totals.followed;
+    totals->last_attempts += world->last_attempts > 0;
+}
 
-static uint64_t live(uint64_t seed, struct mode *mode)
+/* A host is added in one of six seeds. */
+static int choose_added_at(struct world *world, int steps)
+{
+    return rich_one_in(world, 6) ? 2 + (int)rng_below(&world->rich_rng, (uint64_t)steps) : 0;
+}
+
+static void live(uint64_t seed, const struct mode *mode, struct totals *totals)
 {
     int steps = mode->steps;
-    bool waits = mode->waits;
+    size_t entries = 2 * (size_t)steps + 2; /* with repeated ones */
     struct world world = {.seed = seed,
                           .trace = mode->trace,
-                          .waits = waits,
+                          .waits = mode->waits,
                           .attempts = mode->attempts,
-                          .limits = small_limits(waits),
+                          .rich = mode->rich,
+                          .limits = small_limits(mode),
                           .medium = cmdlog_medium_new()};
 
     rng_init(&world.rng, seed);
     rng_init(&world.save_rng, ~seed);
     rng_init(&world.find_rng, seed ^ 0x66696e64);
+    rng_init(&world.rich_rng, seed ^ 0x72696368);
     siphash_set_key(&(struct siphash_key){seed, 1});
-    world.gen = (struct gen){.rng = &world.rng, .clock = 10 * TL_SECOND, .ts = 1000 * TL_SECOND, .waits = waits};
-    world.outcome = calloc((size_t)steps + 2, sizeof(*world.outcome));
+    world.gen = (struct gen){
+        .rng = &world.rng, .clock = 10 * TL_SECOND, .ts = 1000 * TL_SECOND, .waits = mode->waits, .rich = mode->rich};
+    world.added_at = choose_added_at(&world, steps);
+    world.outcome = calloc(entries, sizeof(*world.outcome));
     world.sides[FIRST] = (struct side){.name = "first", .prefetches = true};
     world.sides[SECOND] = (struct side){.name = "second"};
     world.sides[THIRD] = (struct side){.name = "third", .splits = true};
-    for (int i = 0; i < SIDES; i++)
+    world.sides[ADDED] = (struct side){.name = "added"};
+    for (int i = 0; i < ADDED; i++)
         open_side(&world, &world.sides[i]);
+    if (world.rich)
+        world.sides[THIRD].follower = feed_follower_new(world.sides[THIRD].store);
     for (world.step = 1; world.step <= steps; world.step++)
         step(&world);
     for (int i = 0; i < SIDES; i++)
-        follow(&world, &world.sides[i], SIZE_MAX);
-    compare_saved(&world);
+        if (world.sides[i].used)
+            follow(&world, &world.sides[i], SIZE_MAX);
+    for (int i = SECOND; i < SIDES; i++)
+        if (world.sides[i].used && (i == SECOND || world.rich))
+            compare_saved(&world, &world.sides[i]);
     compare_digests(&world, &world.sides[FIRST], &world.sides[THIRD]);
+    world.totals.entries = world.sides[FIRST].applied;
     for (int i = 0; i < SIDES; i++)
         close_side(&world, &world.sides[i]);
-    for (int i = 0; i <= steps + 1; i++)
+    for (size_t i = 0; i < entries; i++)
         free(world.outcome[i].replies);
     free(world.outcome);
     cmdlog_medium_free(world.medium);
-    mode->last_attempts += world.last_attempts > 0;
-    return world.commands;
+    add_totals(totals, &world);
+}
+
+static bool take_number(const char *name, int argc, char **argv, int *i, uint64_t *ret_number)
+{
+    if (strcmp(argv[*i], name) != 0)
+        return false;
+    *ret_number = *i + 1 < argc ? strtoull(argv[*i + 1], NULL, 10) : 0;
+    ++*i;
+    return true;
+}
+
+/* Seeds between those of two processes. First seeds have 24 bits. */
+#define SHARE_SEEDS ((uint64_t)1 << 32)
+
+static void print_totals(const struct totals *totals, bool rich)
+{
+    printf("replicas: %" PRIu64 " seeds, %" PRIu64 " commands, no difference\n", totals->seeds, totals->commands);
+    if (rich)
+        printf("replicas: %" PRIu64 " entries, of which %" PRIu64 " twice, %" PRIu64 " kills, %" PRIu64
+               " saves, %" PRIu64 " hosts added, %" PRIu64 " units of the feed\n",
+               totals->entries, totals->repeats, totals->kills, totals->saves, totals->added, totals->followed);
 }
 
 int main(int argc, char **argv)
 {
-    uint64_t seeds = 0, from = 1, lived = 0, commands = 0;
-    struct mode mode = {.steps = 400};
+    uint64_t seeds = 0, commands = 0, from = 1, steps = 400, share = 1;
+    struct mode mode = {.waits = false};
+    struct totals totals = {0};
 
     for (int i = 1; i < argc; i++) {
-        const char *value = i + 1 < argc ? argv[i + 1] : "0";
+        mode.steps = (int)steps;
         if (strcmp(argv[i], "--trace") == 0)
             mode.trace = true;
         else if (strcmp(argv[i], "--waits") == 0)
             mode.waits = true;
         else if (strcmp(argv[i], "--attempts") == 0)
             mode.attempts = true;
-        else if (strcmp(argv[i], "--seeds") == 0)
-            seeds = strtoull(value, NULL, 10), i++;
-        else if (strcmp(argv[i], "--from") == 0)
-            from = strtoull(value, NULL, 10), i++;
-        else if (strcmp(argv[i], "--steps") == 0)
-            mode.steps = atoi(value), i++;
-        else
-            commands += live(strtoull(argv[i], NULL, 10), &mode), lived++;
+        else if (strcmp(argv[i], "--rich") == 0)
+            mode.rich = true;
+        else if (!take_number("--seeds", argc, argv, &i, &seeds) && !take_number("--from", argc, argv, &i, &from) &&
+                 !take_number("--steps", argc, argv, &i, &steps) && !take_number("--share", argc, argv, &i, &share) &&
+                 !take_number("--commands", argc, argv, &i, &commands))
+            live(strtoull(argv[i], NULL, 10), &mode, &totals);
     }
-    for (uint64_t seed = from; seed < from + seeds; seed++, lived++)
-        commands += live(seed, &mode);
-    printf("replicas: %" PRIu64 " seeds, %" PRIu64 " commands, no difference\n", lived, commands);
-    if (mode.attempts && lived > 1 && mode.last_attempts * 10 < lived) {
-        fprintf(stderr, "replicas: only %" PRIu64 " seeds reached a last attempt\n", mode.last_attempts);
+    mode.steps = (int)steps;
+    from += (share - 1) * SHARE_SEEDS;
+    for (uint64_t seed = from; seed < from + seeds || totals.commands < commands; seed++)
+        live(seed, &mode, &totals);
+    print_totals(&totals, mode.rich);
+    if (mode.attempts && totals.seeds > 1 && totals.last_attempts * 10 < totals.seeds) {
+        fprintf(stderr, "replicas: only %" PRIu64 " seeds reached a last attempt\n", totals.last_attempts);
         return 1;
     }
     return 0;
