@@ -141,8 +141,27 @@ static int check_backup(const char *from)
     return -1;
 }
 
-/* Reads the position and timestamp of the backup's store. */
-static int read_backup(const char *path, struct recovered *ret_store, tl_ts *ret_ts)
+/* Returns: a text with `from` in place of each `path`; mem_free(), which it does to `text`. NULL for NULL. */
+static char *with_path(char *text, const char *path, const char *from)
+{
+    struct buf named = BUF_INIT(BUF_UNLIMITED);
+    const char *rest = text, *found;
+    if (text == NULL)
+        return NULL;
+    while ((found = strstr(rest, path)) != NULL) {
+        buf_append(&named, rest, (size_t)(found - rest));
+        buf_printf(&named, "%s", from);
+        rest = found + strlen(path);
+    }
+    buf_printf(&named, "%s", rest);
+    mem_free(text);
+    text = mem_strdup(named.data, named.len);
+    buf_deinit(&named);
+    return text;
+}
+
+/* Reads the position and timestamp of the store in `path`, a copy of the backup `from`, which a failure names. */
+static int read_backup(const char *path, const char *from, struct recovered *ret_store, tl_ts *ret_ts)
 {
     const struct store_options opening = {.directory = slice_from(path), .read_only = true};
     const struct core_limits limits = core_limits_default();
@@ -154,7 +173,7 @@ static int read_backup(const char *path, struct recovered *ret_store, tl_ts *ret
         *ret_ts = core_last_ts(durable.core);
     }
     durable_close(&durable);
-    return r == 0 ? 0 : relog_failed(path, r, reason);
+    return r == 0 ? 0 : relog_failed(from, r, with_path(reason, path, from));
 }
 
 /*
@@ -308,7 +327,7 @@ static int fill_part(const struct relog_options *o, const char *part, const char
     if (r == 0 && o->from != NULL)
         r = copy_folder(o->from, part);
     if (r == 0 && o->from != NULL)
-        r = read_backup(part, &store, &restored->newest);
+        r = read_backup(part, o->from, &store, &restored->newest);
     if (r == 0 && restored->newest > o->until) {
         fprintf(stderr, "tidelock: the backup is newer than --until: it goes up to timestamp %" PRIu64 "\n",
                 restored->newest);

@@ -400,6 +400,14 @@ class Replay(Case):
                 done = subprocess.run([PROGRAM, "restore", "--from", backup, "--log", log, "--data", self.path("made")], stderr=subprocess.PIPE, text=True, check=False)
                 self.assertEqual((done.returncode, "tidelock: %s is not a backup" % backup in done.stderr), (1, True), done.stderr)
                 self.assertFalse(os.path.exists(self.path("made")))
+            with open(os.path.join(empty, "FORMAT"), "w", encoding="ascii") as form:
+                form.write("unreadable")
+            for arguments in (["check", "--data", server.data, "--replay", empty], ["restore", "--from", empty, "--log", log, "--data", self.path("made")]):
+                done = subprocess.run([PROGRAM, *arguments], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, check=False)
+                said = done.stdout + done.stderr
+                self.assertIn("%s/FORMAT does not hold a format number" % empty, said)
+                self.assertNotIn(self.path("made"), said)
+                self.assertNotIn(".replayed", said)
 
     def test_log_of_another_build(self):
         """A data directory that build 0.1.0-core2 left, which did not name itself in its log: its writes are not compared, its state is."""
