@@ -108,15 +108,10 @@ static int copy_segment(const struct archive *archive, const char *name)
 
 /* --- Letting go of the oldest ------------------------------------------------------------------------------------- */
 
-static bool is_segment(const char *name)
-{
-    size_t len = strlen(name), end = strlen(suffix);
-    return len > end && strcmp(name + len - end, suffix) == 0;
-}
-
 static int keep_segments(const struct dirent *entry)
 {
-    return is_segment(entry->d_name);
+    size_t len = strlen(entry->d_name), end = strlen(suffix);
+    return len > end && strcmp(entry->d_name + len - end, suffix) == 0;
 }
 
 static bool is_old(const struct archive *archive, const struct stat *status, uint64_t bytes)

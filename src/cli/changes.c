@@ -199,13 +199,13 @@ static long find_begin(const struct changes_options *o, struct client *client, u
 /* Until there is nothing more, or for ever. Returns: the status of the last answer. */
 static long print_all(const struct changes_options *o, struct client *client, uint64_t since)
 {
-    bool told_away = false;
+    bool was_away = false;
     for (;;) {
         long status = ask_changes(o, client, since, o->follow);
         bool away = o->follow && (status == 0 || status == 503);
-        if (away && !told_away)
+        if (away && !was_away)
             fprintf(stderr, "tidelock changes: %s; waiting for the server\n", client_error(client, status));
-        told_away = away;
+        was_away = away;
         if (away) {
             usleep(AWAY_US);
             continue;

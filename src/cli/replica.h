@@ -499,7 +499,7 @@ void tombstones_end(struct replica *replica);
 /* --- Lanes (replica_lanes.c) -------------------------------------------------------------------------------------- */
 
 struct lanes;
-struct lanes_figures {
+struct lanes_counts {
     uint64_t sent;    /* acknowledged documents and deletes */
     uint64_t kept;    /* of these: the target has kept a version at least as new (409) */
     uint64_t refused; /* permanently */
@@ -535,7 +535,7 @@ tl_ts lanes_covered(struct lanes *lanes, tl_ts place);
 int lanes_drain(struct lanes *lanes);
 /* Returns: 0; the result that ends the program. */
 int lanes_state(struct lanes *lanes);
-struct lanes_figures lanes_figures(struct lanes *lanes);
+struct lanes_counts lanes_counts(struct lanes *lanes);
 
 /* --- A copy ------------------------------------------------------------------------------------------------------- */
 
@@ -546,7 +546,7 @@ struct replica_index {
 };
 
 /* The last status report to the source, and its time. */
-struct told {
+struct source_report {
     const char *state; /* NULL: no report yet */
     tl_ts place;
     uint64_t sent, refused, suspects, mended;
@@ -561,8 +561,8 @@ struct replica {
     char *snapshot;       /* the query transaction in which a first copy reads; NULL: reads are of the present */
     struct client feed;
     uint64_t unanswered; /* source_hosts_unanswered() at the last check of the source's lineage */
-    struct client teller;
-    struct told told;
+    struct client report_client;
+    struct source_report last_report;
     uint64_t tombstones_us; /* time of the last deletion of expired tombstones, by clock_boot_us() */
     char *source_uuid;
     struct target target;
@@ -741,12 +741,12 @@ struct audit *audit_new(const struct replica *replica);
 void audit_free(struct audit *audit);
 
 /*
- * Reports the copy's status to the source (replica_told.c), at intervals, or at once when the state
+ * Reports the copy's status to the source (replica_report.c), at intervals, or at once when the state
  * has changed: "copying", "following", "ended". `place` 0: unknown.
  */
-void tell_source(struct replica *replica, const char *state, tl_ts place);
+void report_status(struct replica *replica, const char *state, tl_ts place);
 /* Reports the result of a comparison of everything. */
-void tell_verified(struct replica *replica, tl_ts as_of, uint64_t differences);
+void report_comparison(struct replica *replica, tl_ts as_of, uint64_t differences);
 
 /*
  * Follows the feed (replica_follow.c), with `once` up to the present.

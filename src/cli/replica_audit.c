@@ -38,7 +38,7 @@ static void compare_once(struct audit *audit)
     struct replica *own = &audit->own;
     source_client_init(&own->source, own->hosts);
     source_client_init(&own->feed, own->hosts);
-    source_client_init(&own->teller, own->hosts);
+    source_client_init(&own->report_client, own->hosts);
     own->source.raw_numbers = true;
     if (target_open(&own->target, &audit->options) == 0)
         (void)verify_slowly(own, audit->suspects, &audit->reported);
@@ -47,7 +47,7 @@ static void compare_once(struct audit *audit)
     own->indices = MAP_INIT;
     client_deinit(&own->source);
     client_deinit(&own->feed);
-    client_deinit(&own->teller);
+    client_deinit(&own->report_client);
 }
 
 static void run_audit(void *context)

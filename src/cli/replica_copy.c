@@ -257,7 +257,7 @@ static int copy_hits(void *context, yyjson_val *hits, tl_ts version)
     if (replica->superseding)
         replica->index_sent_as = version;
     progress_set(&replica->progress, replica->progress.done + count);
-    tell_source(replica, "copying", replica->before.ts);
+    report_status(replica, "copying", replica->before.ts);
     return lanes_state(replica->lanes);
 }
 
@@ -432,9 +432,9 @@ static bool has_documents(struct replica *replica, const char *name)
 static int copy_into(struct replica *replica, const char *name)
 {
     bool supersedes = has_documents(replica, name);
-    uint64_t kept = lanes_figures(replica->lanes).kept;
+    uint64_t kept = lanes_counts(replica->lanes).kept;
     int r = copy_index(replica, name, supersedes);
-    if (r == 0 && !supersedes && lanes_figures(replica->lanes).kept > kept) {
+    if (r == 0 && !supersedes && lanes_counts(replica->lanes).kept > kept) {
         copy_from_the_beginning(replica);
         r = copy_index(replica, name, true);
     }

@@ -288,7 +288,7 @@ static int keep_place(struct replica *replica, struct progress_of_place *place, 
         place->reached = covered;
     suspects_set_place(replica->suspects, place->reached);
     replica->reached = place->reached;
-    tell_source(replica, "following", place->reached);
+    report_status(replica, "following", place->reached);
     uint64_t since = clock_boot_us() - place->written_us;
     if (!clean &&
         (place->reached <= place->written || (!now && since < (place->moved ? PLACE_EVERY_US : PLACE_IDLE_US))))

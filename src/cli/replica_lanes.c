@@ -74,7 +74,7 @@ struct lanes {
     uint64_t given; /* batches */
     struct mark marks[MARKS_MAX];
     size_t mark_count;
-    struct lanes_figures figures;
+    struct lanes_counts counts;
 };
 
 /* --- One batch ---------------------------------------------------------------------------------------------------- */
@@ -353,11 +353,11 @@ static bool is_denied(const struct lane *lane)
  * Requires: is_answered(), not is_denied(). Keeps in the batch the items to be sent again. Returns: the numbers of
  * documents that the target has permanently refused, and of which it has kept its own version.
  */
-static struct lanes_figures take_reply(struct lane *lane)
+static struct lanes_counts take_reply(struct lane *lane)
 {
     struct batch *batch = &lane->sending;
     yyjson_doc *reply = tl_steal(lane->client.json); /* the refused ones have requests of their own */
-    struct lanes_figures taken = {0};
+    struct lanes_counts taken = {0};
     size_t i, count, left = 0;
     yyjson_val *value;
     json_arr_foreach (yyjson_obj_get(yyjson_doc_get_root(reply), "items"), i, count, value) {
@@ -448,7 +448,7 @@ static bool send_batch(struct lane *lane)
         if (!has_indices(lane))
             return false;
         size_t before = lane->sending.count, count = before < most ? before : most;
-        struct lanes_figures taken = {0};
+        struct lanes_counts taken = {0};
         long status = send_some(lane, count);
         bool answered = status == 200 && is_answered(lane, count);
         if (lane->client.attempts > (is_unknown(status) || (status == 200 && !answered) ? 0 : 1))
@@ -477,9 +477,9 @@ static bool send_batch(struct lane *lane)
         }
         size_t sent = before - lane->sending.count;
         pthread_mutex_lock(&lanes->lock);
-        lanes->figures.sent += sent - taken.refused;
-        lanes->figures.kept += taken.kept;
-        lanes->figures.refused += taken.refused;
+        lanes->counts.sent += sent - taken.refused;
+        lanes->counts.kept += taken.kept;
+        lanes->counts.refused += taken.refused;
         pthread_mutex_unlock(&lanes->lock);
         tries = sent > 0 ? 0 : tries + 1;
         if (tries == 1)
@@ -677,10 +677,10 @@ int lanes_state(struct lanes *lanes)
     return state;
 }
 
-struct lanes_figures lanes_figures(struct lanes *lanes)
+struct lanes_counts lanes_counts(struct lanes *lanes)
 {
     pthread_mutex_lock(&lanes->lock);
-    struct lanes_figures figures = lanes->figures;
+    struct lanes_counts counts = lanes->counts;
     pthread_mutex_unlock(&lanes->lock);
-    return figures;
+    return counts;
 }

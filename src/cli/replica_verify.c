@@ -308,8 +308,8 @@ static bool is_of(const struct client *client, const struct doubt *doubts, size_
         return false;
     json_arr_foreach (documents, i, count, document) {
         struct slice id = text_of(document, "_id");
-        bool told = yyjson_is_bool(yyjson_obj_get(document, "found")) || yyjson_obj_get(document, "error") != NULL;
-        if (!told || id.data == NULL || !slice_equal(id, doubts[i].key.id))
+        bool answered = yyjson_is_bool(yyjson_obj_get(document, "found")) || yyjson_obj_get(document, "error") != NULL;
+        if (!answered || id.data == NULL || !slice_equal(id, doubts[i].key.id))
             return false;
     }
     return true;
@@ -642,7 +642,7 @@ static enum finding finding_of(const struct doubt *doubt)
     }
 }
 
-static void tell_document(const struct doubt *doubt)
+static void print_document(const struct doubt *doubt)
 {
     printf("%-9s  %s/%s", finding_words[finding_of(doubt)], escape_terminal_slice(doubt->key.index),
            escape_terminal_slice(doubt->key.id));
@@ -669,12 +669,12 @@ static struct found count_findings(const struct verification *v)
     for (size_t i = 0; i < v->doubt_count; i++) {
         found.counts[finding_of(&v->doubts[i])]++;
         if (!v->replica->options->json)
-            tell_document(&v->doubts[i]);
+            print_document(&v->doubts[i]);
     }
     return found;
 }
 
-static void tell_findings(const struct verification *v, const struct found *found)
+static void print_findings(const struct verification *v, const struct found *found)
 {
     const uint64_t *counts = found->counts;
     if (found->equal)
@@ -687,7 +687,7 @@ static void tell_findings(const struct verification *v, const struct found *foun
 }
 
 /* `repaired`: whether both sides are equal after a repair; of --repair only. */
-static void tell_json(const struct verification *v, const struct found *found, bool repaired)
+static void print_json(const struct verification *v, const struct found *found, bool repaired)
 {
     printf("{\"equal\":%s,\"documents\":%" PRIu64, found->equal ? "true" : "false", v->here.documents);
     for (size_t i = 0; i < FINDINGS; i++)
@@ -764,10 +764,10 @@ static int repair_and_check(struct verification *v)
     uint64_t refused = 0;
     int r = 0;
     for (int i = 0; r == 0 && i < REPAIRS && v->doubt_count > newer && refused == 0; i++) {
-        uint64_t before = lanes_figures(v->replica->lanes).refused;
+        uint64_t before = lanes_counts(v->replica->lanes).refused;
         r = repair_doubts(v);
         r = r == 0 ? compare_doubts(v) : r;
-        refused = lanes_figures(v->replica->lanes).refused - before;
+        refused = lanes_counts(v->replica->lanes).refused - before;
         newer = count_newer(v);
     }
     if (r != 0)
@@ -796,8 +796,8 @@ int verify(struct replica *replica)
     if (compared) {
         found = count_findings(&v);
         if (!options->json)
-            tell_findings(&v, &found);
-        tell_verified(replica, replica->source.timestamp, count_differences(&v));
+            print_findings(&v, &found);
+        report_comparison(replica, replica->source.timestamp, count_differences(&v));
     }
     size_t differed = v.doubt_count;
     if (r == 0 && v.doubt_count > 0)
@@ -814,10 +814,10 @@ int verify(struct replica *replica)
     if (r == 0 && differed > 0) {
         if (!options->json)
             printf("equal after the repair: %zu documents were repaired\n", differed);
-        tell_verified(replica, replica->source.timestamp, 0);
+        report_comparison(replica, replica->source.timestamp, 0);
     }
     if (compared && options->json)
-        tell_json(&v, &found, r == 0);
+        print_json(&v, &found, r == 0);
     end_verification(&v);
     return r;
 }
@@ -878,7 +878,7 @@ int verify_whole(struct replica *replica, size_t *ret_mended)
         progress_init(&replica->progress, "documents", 0, true);
         r = r == 0 ? compare_all(&v, false) : r;
         if (r == 0)
-            tell_verified(replica, replica->source.timestamp, count_differences(&v));
+            report_comparison(replica, replica->source.timestamp, count_differences(&v));
         struct document_set now = document_set_new(&v, false);
         bool stuck = r == 0 && v.many && is_stuck(&before, &now);
         if (r == 0 && !stuck) {
@@ -908,7 +908,7 @@ int verify_slowly(struct replica *replica, struct suspects *suspects, struct doc
     progress_init(&replica->progress, "documents", 0, true);
     int r = compare_all(&v, true);
     if (r == 0)
-        tell_verified(replica, replica->source.timestamp, count_differences(&v));
+        report_comparison(replica, replica->source.timestamp, count_differences(&v));
     for (size_t i = 0; r == 0 && i < v.doubt_count; i++) {
         const struct doubt *doubt = &v.doubts[i];
         if (!is_newer(doubt)) {

@@ -292,7 +292,7 @@ static int copy_and_follow(struct replica *replica, struct audit **audit)
     bool first = before->ts == 0;
     tl_ts since = before->ts;
     if (r == 0)
-        tell_source(replica, "copying", before->ts);
+        report_status(replica, "copying", before->ts);
     if (r == 0 && before->clean && !first)
         r = write_place_again(replica, false);
     if (r == 0)
@@ -377,7 +377,7 @@ static int replicate_source(struct replica *replica)
         replica->lanes = lanes_new(o, &replica->target, replica->guard, replica->suspects, replica->identities);
         r = write_target(replica);
         if (!o->repair && r != REPLICA_LOST && r != REPLICA_TAKEN)
-            tell_source(replica, "ended", replica->reached);
+            report_status(replica, "ended", replica->reached);
         if (r == REPLICA_LOST)
             replica_print("the session in the source is lost, and the lock with it: another one may run");
     }
@@ -402,8 +402,7 @@ static int end_stopped(const struct replica_options *o)
  */
 static int end_replication(struct replica *replica, int r)
 {
-    struct lanes_figures sent_counts =
-        replica->lanes == NULL ? (struct lanes_figures){0} : lanes_figures(replica->lanes);
+    struct lanes_counts sent_counts = replica->lanes == NULL ? (struct lanes_counts){0} : lanes_counts(replica->lanes);
     if (r == 0 && replica->lanes != NULL && (replica->options->once || replica->options->repair))
         (void)!target_ask(&replica->target, "POST", "/_refresh", SLICE_LIT(""));
     if (r == 0 && replica->lanes != NULL && !replica->options->quiet)
@@ -449,7 +448,7 @@ int command_replicate(int argc, char **argv)
     struct replica replica = {.options = &o, .hosts = source_hosts_new(o.from), .indices = MAP_INIT};
     source_client_init(&replica.source, replica.hosts);
     source_client_init(&replica.feed, replica.hosts);
-    source_client_init(&replica.teller, replica.hosts);
+    source_client_init(&replica.report_client, replica.hosts);
     replica.source.raw_numbers = true;
     int r = end_replication(&replica, replicate_source(&replica));
     lanes_free(replica.lanes);
@@ -462,7 +461,7 @@ int command_replicate(int argc, char **argv)
     copy_forget(&replica);
     client_deinit(&replica.source);
     client_deinit(&replica.feed);
-    client_deinit(&replica.teller);
+    client_deinit(&replica.report_client);
     source_hosts_free(replica.hosts);
     mem_free(replica.source_uuid);
     progress_clear();

@@ -172,7 +172,7 @@ void cmdlog_medium_set_visible(struct cmdlog_medium *medium, cmdlog_position up_
 
 /* --- The log ------------------------------------------------------------------------------------------------------ */
 
-static struct slice join(const struct slice *parts, size_t count)
+static struct slice join_parts(const struct slice *parts, size_t count)
 {
     size_t len = 0;
     for (size_t i = 0; i < count; i++)
@@ -209,7 +209,7 @@ static int memory_append(struct cmdlog *log, const struct slice *parts, size_t c
     REQUIRE(((struct cmdlog_memory *)log)->host == NULL);
     struct cmdlog_medium *medium = medium_of(log);
     pthread_mutex_lock(&medium->lock);
-    add_entry(medium, &(struct memory_entry){.bytes = join(parts, count)});
+    add_entry(medium, &(struct memory_entry){.bytes = join_parts(parts, count)});
     bool forget = medium->lose_reply;
     medium->lose_reply = false;
     if (!forget)
@@ -654,7 +654,7 @@ static int shared_submit(struct cmdlog *base, const struct slice *parts, size_t 
         r = TL_ERR_NO_SPACE;
     if (r == 0) {
         uint64_t number = ++log->host->number;
-        add_entry(medium, &(struct memory_entry){.bytes = join(parts, count),
+        add_entry(medium, &(struct memory_entry){.bytes = join_parts(parts, count),
                                                  .host = log->host,
                                                  .life = log->life,
                                                  .number = number,

@@ -43,7 +43,7 @@ void cmdlog_reader_close(struct cmdlog_reader *reader)
 }
 
 /* Refills the window from the reader's offset on, with `len` bytes or more if there are so many. */
-static int load(struct cmdlog_reader *reader, uint64_t len)
+static int fill_window(struct cmdlog_reader *reader, uint64_t len)
 {
     INSIST(reader->offset < reader->segment_bytes);
     size_t want = len > WINDOW_BYTES ? (size_t)len : WINDOW_BYTES;
@@ -104,7 +104,7 @@ static int load_record(struct cmdlog_reader *reader, struct record *ret_record, 
     if (find_in_window(reader, ret_record, ret_bytes, &want))
         return 0;
     for (int tries = 0; tries < 2; tries++) {
-        int r = load(reader, want);
+        int r = fill_window(reader, want);
         if (r < 0)
             return tl_trace(r);
         uint64_t wanted = want;

@@ -215,21 +215,17 @@ void watch_wake(struct http *http)
     INSIST(written == sizeof(uint64_t));
 }
 
-static void on_wake(struct http *http)
-{
-    uint64_t times;
-    (void)!read(http->watch_wake, &times, sizeof times);
-    listen_again(http);
-}
-
 static void take_event(struct http *http, uint64_t name)
 {
-    if (name == WATCH_LISTENER)
+    if (name == WATCH_LISTENER) {
         (void)listen_accept(http);
-    else if (name == WATCH_WAKE)
-        on_wake(http);
-    else
+    } else if (name == WATCH_WAKE) {
+        uint64_t times;
+        (void)!read(http->watch_wake, &times, sizeof times);
+        listen_again(http);
+    } else {
         report_hang_up(http, name);
+    }
 }
 
 static void watch_run(void *context)

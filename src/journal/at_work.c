@@ -71,7 +71,7 @@ static uint32_t checksum(const struct page *page)
     return crc32c(0, from, (size_t)(page->session - from) + page->session_len);
 }
 
-static void begin(void *context, struct slice session, uint64_t deferred, uint64_t action)
+static void begin_action(void *context, struct slice session, uint64_t deferred, uint64_t action)
 {
     struct page *page = ((struct at_work *)context)->page;
     REQUIRE(atomic_load_explicit(&page->noted, memory_order_relaxed) == 0);
@@ -85,13 +85,13 @@ static void begin(void *context, struct slice session, uint64_t deferred, uint64
     atomic_store_explicit(&page->noted, 1, memory_order_release);
 }
 
-static void end(void *context)
+static void end_action(void *context)
 {
     atomic_store_explicit(&((struct at_work *)context)->page->noted, 0, memory_order_release);
 }
 
 /* Callback of each step: the next command of the entry begins. */
-static void step(void *context)
+static void count_step(void *context)
 {
     _Atomic uint32_t *command = &((struct at_work *)context)->page->entry.now.command;
     atomic_store_explicit(command, atomic_load_explicit(command, memory_order_relaxed) + 1, memory_order_relaxed);
@@ -194,8 +194,8 @@ int at_work_open(struct slice directory, struct slice boot, struct at_work **ret
     begin_entries(&page->entry, boot);
     count_end(&page->entry, atomic_load(&at_work->found.noted) == 0);
     at_work->page = page;
-    at_work->watch = (struct core_watch){step, begin, end, at_work};
-    at_work->command_watch = (struct core_watch){step, ignore_begin, ignore_end, at_work};
+    at_work->watch = (struct core_watch){count_step, begin_action, end_action, at_work};
+    at_work->command_watch = (struct core_watch){count_step, ignore_begin, ignore_end, at_work};
     *ret_at_work = at_work;
     return 0;
 }
@@ -225,7 +225,7 @@ bool at_work_found(const struct at_work *at_work, struct command *command)
 const struct core_watch *at_work_watch(struct at_work *at_work)
 {
     REQUIRE(at_work != NULL);
-    end(at_work); /* the action found at opening is in the log as TRIED */
+    end_action(at_work); /* the action found at opening is in the log as TRIED */
     return &at_work->watch;
 }
 

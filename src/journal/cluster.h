@@ -89,7 +89,7 @@ struct cluster {
     char *refused;                      /* why JOIN was refused; NULL: it was not; mem_free */
     bool refusal_stands;                /* it is not repeated; cluster__reconsider_refusal() */
     uint64_t refused_at;                /* boot clock: when the refusal was applied */
-    bool refusal_told;                  /* the log says that this host waits for the end of others' leases */
+    bool refusal_reported;              /* the log says that this host waits for the end of others' leases */
     uint64_t lives_ended;               /* of hosts, as this one has seen */
     uint64_t refused_after;             /* lives_ended when it was refused */
     struct list inflight;               /* inflight_entry by link, oldest first */

@@ -62,8 +62,8 @@ static struct cluster_replay_host *find_host(struct cluster_replay *replay, stru
 }
 
 /* Compares the chain in a heartbeat, which the core has applied. */
-static void compare(struct replay_comparison *comparison, const struct command_group_header *head,
-                    const struct heartbeat_command *beat)
+static void compare_heartbeat(struct replay_comparison *comparison, const struct command_group_header *head,
+                              const struct heartbeat_command *beat)
 {
     const struct core_host *sender = core_host(comparison->core, head->host);
     const struct point *point = find_point(comparison, beat->position);
@@ -95,8 +95,8 @@ static void free_commands(struct list *commands)
 }
 
 /* Applies an entry. *ret_beat: the heartbeat in it that counts; position 0: none. */
-static int apply(struct core *core, const struct cmdlog_entry *entry, struct command_group_header *ret_head,
-                 struct heartbeat_command *ret_beat)
+static int apply_entry(struct core *core, const struct cmdlog_entry *entry, struct command_group_header *ret_head,
+                       struct heartbeat_command *ret_beat)
 {
     struct list commands = LIST_INIT(commands);
     struct effects effects;
@@ -126,14 +126,14 @@ static int take_entry(struct replay_comparison *comparison, const struct cmdlog_
 {
     struct command_group_header head;
     struct heartbeat_command beat = {.position = 0};
-    int r = cmdlog_is_skipped(skips, entry->position) ? 0 : apply(comparison->core, entry, &head, &beat);
+    int r = cmdlog_is_skipped(skips, entry->position) ? 0 : apply_entry(comparison->core, entry, &head, &beat);
     if (r < 0)
         return r;
     comparison->replay->entries++;
     comparison->replay->position = entry->position;
     add_point(comparison);
     if (beat.position != 0)
-        compare(comparison, &head, &beat);
+        compare_heartbeat(comparison, &head, &beat);
     return 0;
 }
 
@@ -146,8 +146,8 @@ static int await(struct cmdlog *log, struct cmdlog_cursor *cursor, uint64_t sile
     return cmdlog_read_head(log, clock_boot_us() + silence_us, &head);
 }
 
-static int follow(struct replay_comparison *comparison, struct cmdlog *log, cmdlog_position checkpoint,
-                  cmdlog_position head, const struct cmdlog_skips *skips, uint64_t silence_us)
+static int replay_entries(struct replay_comparison *comparison, struct cmdlog *log, cmdlog_position checkpoint,
+                          cmdlog_position head, const struct cmdlog_skips *skips, uint64_t silence_us)
 {
     struct cmdlog_cursor *cursor;
     struct cmdlog_entry entry;
@@ -177,7 +177,7 @@ int cluster_replay(struct core *core, struct cmdlog *log, cmdlog_position checkp
     if (r == 0) {
         comparison.points = mem_alloc(POINTS * sizeof *comparison.points);
         add_point(&comparison);
-        r = follow(&comparison, log, checkpoint, ret->head, skips, silence_us);
+        r = replay_entries(&comparison, log, checkpoint, ret->head, skips, silence_us);
     }
     mem_free(comparison.points);
     mem_free(skips);

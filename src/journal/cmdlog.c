@@ -160,7 +160,7 @@ static bool may_wait(struct journal *journal)
  * with core_lock held.
  * Returns: false: the log has no space.
  */
-static bool append(struct journal *journal)
+static bool append_group(struct journal *journal)
 {
     struct slice part = buf_as_slice(&journal->entry);
     cmdlog_position before = journal->position;
@@ -286,7 +286,7 @@ uint64_t journal__apply_logged(struct journal *journal, struct list *taken, stru
         if (!alone)
             take_postponed(journal, taken);
         bool any = fill_entry(journal, &head, alone, taken, &entry, group);
-        if (any && !append(journal)) {
+        if (any && !append_group(journal)) {
             /* A release may find the space that a write in its entry does not. */
             alone = alone || entry.next != entry.prev;
             if (entry.next == entry.prev)

@@ -7,7 +7,7 @@
 #include "journal/recover.h"
 #include "cmdlog/cmdlog_file.h"
 
-static void explain(char **ret_reason, const char *text)
+static void set_reason(char **ret_reason, const char *text)
 {
     if (*ret_reason == NULL)
         *ret_reason = mem_strdup(text, strlen(text));
@@ -74,7 +74,7 @@ int journal_copy(struct journal *journal, const char *directory, tl_ts *ret_ts, 
     if (r < 0)
         return tl_trace(r);
     if (position < wanted) { /* the journal stopped before the checkpoint was durable */
-        explain(ret_reason, "the server stops");
+        set_reason(ret_reason, "the server stops");
         return TL_ERR_BUSY;
     }
     return begin_log(directory, position, &lineage, ret_reason);

@@ -148,7 +148,7 @@ static void handle_join(struct journal *journal, uint64_t life, const struct lis
         {
             const struct command *command = list_entry(link, struct command, link);
             if (command->type == COMMAND_JOIN && command->problem.type != PROBLEM_NONE && cluster->refused == NULL) {
-                cluster->joining = cluster->refusal_stands = cluster->refusal_told = false;
+                cluster->joining = cluster->refusal_stands = cluster->refusal_reported = false;
                 cluster->refused_at = clock_boot_us();
                 cluster->refused_after = cluster->lives_ended;
                 cluster->refused = describe_refusal(journal, command->problem.reason);
@@ -321,8 +321,9 @@ static void withhold(struct cluster *cluster, struct list *group)
     }
 }
 
-static void apply(struct journal *journal, const struct command_group_header *head, const struct cmdlog_entry *entry,
-                  struct list *commands, struct inflight_entry *mine, uint64_t life)
+static void apply_entry(struct journal *journal, const struct command_group_header *head,
+                        const struct cmdlog_entry *entry, struct list *commands, struct inflight_entry *mine,
+                        uint64_t life)
 {
     REQUIRE(life > 0 && entry->position > 0);
     struct list group = LIST_INIT(group);
@@ -431,7 +432,7 @@ static void take_entry(struct journal *journal, const struct cmdlog_entry *entry
     }
     if (r < 0)
         journal__store_failed("reading an entry of the cluster's log", r);
-    apply(journal, &head, entry, &commands, mine, life);
+    apply_entry(journal, &head, entry, &commands, mine, life);
     cluster__publish_applied(journal);
 }
 

@@ -162,7 +162,7 @@ static bool publish_unwritten(struct journal *journal, struct list *group)
 }
 
 /* Frees a command without on_done: it was restored by a replay, or is another host's. */
-static void drop(struct command *command)
+static void drop_command(struct command *command)
 {
     REQUIRE(command->on_done == NULL);
     if (command->type == COMMAND_TXN_LOCK)
@@ -178,7 +178,7 @@ static void complete_group(struct list *group)
         if (command->on_done != NULL)
             command->on_done(command);
         else
-            drop(command);
+            drop_command(command);
     }
 }
 

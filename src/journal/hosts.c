@@ -17,7 +17,7 @@ enum { EXIT_DIFFERS = 71 };
 
 #define JOIN_US TL_SECOND
 #define REPORT_AGAIN_US (2 * TL_SECOND)
-#define REFUSAL_TOLD_US (2 * BEAT_US) /* a host that runs has sent a heartbeat by then */
+#define REFUSAL_REPORT_US (2 * BEAT_US) /* a host that runs has sent a heartbeat by then */
 
 /* --- Joining ------------------------------------------------------------------------------------------------------ */
 
@@ -391,14 +391,14 @@ static bool is_refusal_confirmed(const struct cluster *cluster)
 }
 
 /* Logs, once a refusal, why this host has neither joined nor ended. Requires: queue_lock. */
-static void tell_refusal_waits(struct cluster *cluster)
+static void report_refusal_waits(struct cluster *cluster)
 {
-    if (cluster->refusal_told || clock_boot_us() - cluster->refused_at < REFUSAL_TOLD_US)
+    if (cluster->refusal_reported || clock_boot_us() - cluster->refused_at < REFUSAL_REPORT_US)
         return;
     log_warning("this host is not in the cluster yet: %s. None of those hosts has been heard of since this one asked "
                 "to join; it joins when their leases are over",
                 cluster->refused);
-    cluster->refusal_told = true;
+    cluster->refusal_reported = true;
 }
 
 void cluster__reconsider_refusal(struct journal *journal, const struct cmdlog_hosts *in)
@@ -414,7 +414,7 @@ void cluster__reconsider_refusal(struct journal *journal, const struct cmdlog_ho
         else if (is_refusal_confirmed(cluster))
             cluster->refusal_stands = true;
         else
-            tell_refusal_waits(cluster);
+            report_refusal_waits(cluster);
         pthread_cond_broadcast(&cluster->changed);
     }
     pthread_mutex_unlock(&journal->queue_lock);

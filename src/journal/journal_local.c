@@ -77,9 +77,14 @@ static uint64_t next_number(struct journal *journal)
     return (uint64_t)journal_host_number(journal) << HOST_SHIFT | count;
 }
 
+/*
+ * Cancels all waits of this host at its end. Those for locks of sessions keep their places for clients that ask
+ * again after the start. In a cluster the host leaves, which ends its waits.
+ */
 static struct command *new_cancel_all(struct journal *journal)
 {
     struct command *cancel = new_cancel((uint64_t)journal_host_number(journal) << HOST_SHIFT);
+    cancel->cancel.keeps_places = journal->cluster == NULL;
     cancel->request = next_number(journal);
     return cancel;
 }

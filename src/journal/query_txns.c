@@ -195,7 +195,7 @@ static size_t bytes_of(const struct query_txn *txn)
 }
 
 /* Drops a reference. The last one releases the pin. */
-static void drop(struct query_txns *table, struct query_txn *txn)
+static void drop_txn(struct query_txns *table, struct query_txn *txn)
 {
     REQUIRE(MAGIC_VALID(txn, QUERY_TXN_MAGIC));
     size_t before = atomic_fetch_sub_explicit(&txn->references, 1, memory_order_acq_rel);
@@ -307,7 +307,7 @@ void query_txns_set_session(struct query_txns *table, struct slice id, uint64_t 
     if (txn == NULL)
         return;
     atomic_store_explicit(&txn->session, session, memory_order_relaxed);
-    drop(table, txn);
+    drop_txn(table, txn);
 }
 
 /*
@@ -323,12 +323,12 @@ static void close_txn(struct query_txns_part *part, struct query_txn *txn, const
 }
 
 /* Drops the table's reference to a transaction that close_txn() has removed. */
-static void leave(struct query_txns *table, struct query_txn *txn, enum metric_txn_end end)
+static void drop_closed_txn(struct query_txns *table, struct query_txn *txn, enum metric_txn_end end)
 {
     remove_from_session(table, txn);
     REQUIRE(atomic_fetch_sub(&table->open_count, 1) > 0);
     metric_add(&table->metrics.ended[end], 1);
-    drop(table, txn);
+    drop_txn(table, txn);
 }
 
 /*
@@ -345,7 +345,7 @@ static bool conclude(struct query_txns *table, struct query_txn *txn, const stru
         close_txn(part, txn, how);
     pthread_mutex_unlock(&part->lock);
     if (open)
-        leave(table, txn, how->end);
+        drop_closed_txn(table, txn, how->end);
     return open;
 }
 
@@ -355,7 +355,7 @@ void query_txns_discard(struct query_txns *table, struct slice id, struct query_
     if (txn == NULL)
         return;
     (void)conclude(table, txn, &(struct conclusion){now, TXN_ABORTED, "its session has ended"});
-    drop(table, txn);
+    drop_txn(table, txn);
 }
 
 /* --- Uses --------------------------------------------------------------------------------------------------------- */
@@ -377,7 +377,7 @@ void query_txns_release(struct query_txns *table, struct query_txn *txn, uint64_
 {
     REQUIRE(MAGIC_VALID(txn, QUERY_TXN_MAGIC));
     atomic_store_explicit(&txn->used_at, clock, memory_order_relaxed);
-    drop(table, txn);
+    drop_txn(table, txn);
 }
 
 struct catalog *query_txn_catalog(struct query_txn *txn)
@@ -454,7 +454,7 @@ enum query_txn_state query_txns_find(struct query_txns *table, struct slice id, 
     *ret_info = info_of(txn, 1, now.clock);
     ret_info->id = arena_copy(arena, txn->id);
     ret_info->by_id = by_id;
-    drop(table, txn);
+    drop_txn(table, txn);
     return QUERY_TXN_OPEN;
 }
 
@@ -503,7 +503,7 @@ bool query_txns_refuse(struct query_txns *table, struct command *command, struct
         problem_set(&command->problem, &command->arena, PROBLEM_TRANSACTION_READ_ONLY,
                     "transaction [%.*s] is a query transaction: %s", SLICE_ARG(id),
                     takes_locks ? "it takes no locks" : "it reads only");
-    drop(table, txn);
+    drop_txn(table, txn);
     return true;
 }
 
@@ -536,7 +536,7 @@ enum query_txn_state query_txns_end(struct query_txns *table, const struct query
     bool ended = own && conclude(table, txn, &how);
     *ret_info = info_of(txn, 1, now.clock);
     ret_info->id = arena_copy(arena, txn->id);
-    drop(table, txn);
+    drop_txn(table, txn);
     if (ended || !own)
         return QUERY_TXN_OPEN;
     /* Another thread has ended it meanwhile. */
@@ -557,7 +557,7 @@ void query_txns_end_session(struct query_txns *table, struct slice session, uint
     (void)snprintf(cause, sizeof cause, "its session #%" PRIu64 " %s", number, how);
     while ((txn = take_from_session(table, session)) != NULL) {
         (void)conclude(table, txn, &conclusion);
-        drop(table, txn);
+        drop_txn(table, txn);
     }
 }
 
@@ -582,7 +582,7 @@ static void add_removed(struct removed *removed, struct query_txn *txn)
 static void leave_all(struct query_txns *table, struct removed *removed, enum metric_txn_end end)
 {
     for (size_t i = 0; i < removed->count; i++)
-        leave(table, removed->items[i], end);
+        drop_closed_txn(table, removed->items[i], end);
     removed->count = 0;
 }
 

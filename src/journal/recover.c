@@ -126,8 +126,9 @@ int recover_read_record(struct store *store, struct slice record, const struct c
 }
 
 /* Loads the core from a checkpoint record, and records in `at_work` that it does. */
-static int load(struct store *store, const struct core_limits *limits, struct slice record, struct at_work *at_work,
-                struct core **ret_core, struct recovered *recovered, char **ret_reason)
+static int load_checkpoint(struct store *store, const struct core_limits *limits, struct slice record,
+                           struct at_work *at_work, struct core **ret_core, struct recovered *recovered,
+                           char **ret_reason)
 {
     cmdlog_position position;
     struct cmdlog_lineage lineage;
@@ -147,13 +148,13 @@ static int open_without_checkpoint(struct store *store, const struct core_limits
     return r < 0 ? tl_trace(r) : 0;
 }
 
-static int begin(struct store *store, const struct core_limits *limits, struct at_work *at_work, struct core **ret_core,
-                 struct recovered *recovered, char **ret_reason)
+static int begin_recovery(struct store *store, const struct core_limits *limits, struct at_work *at_work,
+                          struct core **ret_core, struct recovered *recovered, char **ret_reason)
 {
     struct buf record = BUF_INIT(BUF_UNLIMITED);
     int r = store_checkpoint_record(store, &record);
     if (r == 0)
-        r = load(store, limits, buf_as_slice(&record), at_work, ret_core, recovered, ret_reason);
+        r = load_checkpoint(store, limits, buf_as_slice(&record), at_work, ret_core, recovered, ret_reason);
     else if (r == STORE_NOT_FOUND)
         r = open_without_checkpoint(store, limits, ret_core);
     if (r == 0 && core_chain(*ret_core) == 0) /* new store, or of a version without a chain */
@@ -167,7 +168,7 @@ int recover_begin(struct store *store, const struct core_limits *limits, struct 
 {
     REQUIRE(ret_core != NULL && ret_position != NULL && ret_log_bytes != NULL);
     struct recovered recovered = {0};
-    int r = begin(store, limits, NULL, ret_core, &recovered, ret_reason);
+    int r = begin_recovery(store, limits, NULL, ret_core, &recovered, ret_reason);
     *ret_position = recovered.checkpoint;
     *ret_log_bytes = recovered.log_bytes;
     return r;
@@ -434,7 +435,7 @@ int recover_core(struct store *store, struct cmdlog *log, const struct core_limi
     struct core *core;
     if (ret_reason != NULL)
         *ret_reason = NULL;
-    int r = begin(store, limits, at_work, &core, &recovered, ret_reason);
+    int r = begin_recovery(store, limits, at_work, &core, &recovered, ret_reason);
     if (r < 0)
         return tl_trace(r);
     core_watch(core, at_work == NULL ? NULL : at_work_watch(at_work));

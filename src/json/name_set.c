@@ -20,15 +20,11 @@ void json_name_set_deinit(struct json_name_set *set)
     *set = JSON_NAME_SET_INIT;
 }
 
-static uint64_t slot_hash(size_t object, struct slice name)
-{
-    return siphash_keyed(name) ^ (object * 0x9e3779b97f4a7c15u);
-}
-
 static struct json_name_set_slot *find_slot(const struct json_name_set *set, size_t object, struct slice name)
 {
     size_t mask = set->size - 1;
-    for (size_t i = slot_hash(object, name) & mask;; i = (i + 1) & mask) {
+    uint64_t hash = siphash_keyed(name) ^ (object * 0x9e3779b97f4a7c15u);
+    for (size_t i = hash & mask;; i = (i + 1) & mask) {
         struct json_name_set_slot *slot = &set->slots[i];
         if (slot->object == 0 || (slot->object == object + 1 && slice_equal(slot->name, name)))
             return slot;

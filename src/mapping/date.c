@@ -351,19 +351,13 @@ static int read_alternative(const struct date_alternative *alternative, struct s
 
 static bool is_strict_alternative(const struct date_alternative *alternative, struct slice text);
 
-static int parse_alternative(const struct date_alternative *alternative, struct slice text, bool round_up,
-                             const struct zone *zone, int64_t *ret_millis)
-{
-    if (read_alternative(alternative, text, round_up, zone, ret_millis) != 0)
-        return DATE_INVALID;
-    return !alternative->exact || is_strict_alternative(alternative, text) ? 0 : DATE_INVALID;
-}
-
 int date__parse(const struct date_format *format, struct slice text, bool round_up, const struct zone *zone,
                 int64_t *ret_millis)
 {
     for (size_t i = 0; i < format->count; i++) {
-        if (parse_alternative(&format->alternatives[i], text, round_up, zone, ret_millis) == 0)
+        const struct date_alternative *alternative = &format->alternatives[i];
+        if (read_alternative(alternative, text, round_up, zone, ret_millis) == 0 &&
+            (!alternative->exact || is_strict_alternative(alternative, text)))
             return 0;
     }
     return DATE_INVALID;

@@ -378,18 +378,6 @@ static bool in_slice(const struct search_request *request, struct search_part *p
 }
 
 /*
- * Returns: the account steps of one document: to find, to parse and to scan it. If renames can move
- * it, its path is resolved directory by directory, each by its full path. core/documents/listing.c
- * charges the same.
- */
-static uint64_t reading_steps(const struct match_doc *match_doc)
-{
-    const struct doc *doc = match_doc->doc;
-    uint64_t path_len = doc->path_tracked ? doc->path_len + doc->source.len - doc->stored.len : 0;
-    return 500 + doc->source.len + path_len * path_len / 128;
-}
-
-/*
  * Counts a match for terminate_after, which applies to each shard separately: it ends with the first match beyond the
  * limit. `shown`: it passed the post_filter, without which it does not count.
  * Returns: whether the shard has ended.
@@ -413,10 +401,16 @@ static int match_doc_failure(struct search *search, struct search_part *part)
     return refuse_part(search, part, part->match_doc.problem, part->index->shard_count > 1);
 }
 
-/* Charges the account for the document, and polls it periodically. */
+/*
+ * Charges the account for one document: to find, to parse and to scan it. If renames can move it, its
+ * path is resolved directory by directory, each by its full path. core/documents/listing.c charges the
+ * same. Polls the account periodically.
+ */
 static void charge_document(struct search *search, const struct match_doc *match_doc)
 {
-    (void)account_take(&search->account, reading_steps(match_doc));
+    const struct doc *doc = match_doc->doc;
+    uint64_t path_len = doc->path_tracked ? doc->path_len + doc->source.len - doc->stored.len : 0;
+    (void)account_take(&search->account, 500 + doc->source.len + path_len * path_len / 128);
     if (++search->documents_read % POLL_EVERY_DOCUMENTS == 0)
         (void)account_poll(&search->account);
 }

@@ -199,13 +199,6 @@ static size_t chunk_of(const struct overlay *overlay, uint32_t ordinal)
     return low;
 }
 
-static void mark_changed(struct overlay *overlay, size_t index)
-{
-    REQUIRE(index < overlay->chunk_count);
-    overlay->chunks[index].changed = true;
-    overlay->first_changed = index < overlay->first_changed ? index : overlay->first_changed;
-}
-
 /* Makes room for `count` chunks after the first `index`; the caller sets them. */
 static struct overlay_chunk *insert_chunks(struct overlay *overlay, size_t index, size_t count)
 {
@@ -239,9 +232,10 @@ static uint32_t add_item(struct overlay *overlay)
 static void count_item_bytes(struct overlay *overlay, uint32_t ordinal, size_t before, size_t after)
 {
     size_t index = chunk_of(overlay, ordinal);
-    INSIST(overlay->chunks[index].weight + after >= before);
+    INSIST(index < overlay->chunk_count && overlay->chunks[index].weight + after >= before);
     overlay->chunks[index].weight += after - before;
-    mark_changed(overlay, index);
+    overlay->chunks[index].changed = true;
+    overlay->first_changed = index < overlay->first_changed ? index : overlay->first_changed;
 }
 
 /* Removes the newest key. */

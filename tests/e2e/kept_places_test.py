@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Requests that wait for a lock keep their places over kill -9, for clients that ask again with the same session.
+"""Requests that wait for a lock keep their places over kill -9 and over an end in good order, for clients that ask again with the same session.
 
-Method: a session has a lock, others ask for it, one after the other. The server is killed and started again. They ask again, in
+Method: a session has a lock, others ask for it, one after the other. The server is killed, or stopped, and started again. They ask again, in
 another order and after one that is new. The lock is released by each that gets it: they must get it in the order in which they asked first.
 """
 import http.client
@@ -49,7 +49,8 @@ class KeptPlaces(unittest.TestCase):
         locks = self.server.must("GET", "/_lock")["locks"]
         return sum(len(lock["waiters"]) for lock in locks)
 
-    def run_over(self, restart):
+    def run_over(self, restart, status):
+        """`status`: of the replies to the requests that wait; None: they get none."""
         with Server() as self.server:
             sessions = {name: self.session() for name in ["holder", "a", "b", "c", "new"]}
             self.server.must("POST", "/_lock", {"session": sessions["holder"], "locks": [TARGET]})
@@ -60,7 +61,7 @@ class KeptPlaces(unittest.TestCase):
             restart()
             for client in before:
                 client.join()
-                self.assertIn(client.status, (None, 503), "it was told of its end")
+                self.assertEqual(client.status, status)
             self.assertEqual(self.waiting(), 3)
             order, clients = [], []
             clients.append(Client(self.server, "new", sessions["new"], order))
@@ -77,8 +78,15 @@ class KeptPlaces(unittest.TestCase):
         self.server.kill()
         self.server.start()
 
+    def stop(self):
+        self.server.stop()
+        self.server.start()
+
     def test_kill(self):
-        self.run_over(self.kill)
+        self.run_over(self.kill, None)
+
+    def test_orderly_end(self):
+        self.run_over(self.stop, 503)
 
 
 if __name__ == "__main__":

@@ -60,7 +60,7 @@ WITHIN = {
     "cat_locks": (APART, None), "cat_sessions": (APART, None), "cat_transactions": (APART, None),
     "hosts": (APART, None), "cat_hosts": (APART, None), "host_forget": (APART, None), "host_timestamp": (APART, None), "checkpoint_make": (APART, None), "checkpoint_read": (APART, None), "checkpoint_drop": (APART, None),
     "events": (APART, None), "ui": (APART, None),
-    "copies": (APART, None), "cat_copies": (APART, None), "copy_told": (APART, {}), "copy_forget": (APART, None),
+    "copies": (APART, None), "cat_copies": (APART, None), "copy_report": (APART, {}), "copy_forget": (APART, None),
 }
 NEEDED = {"pit_open": "keep_alive=1m&", "pit_open_other": "keep_alive=1m&", "mapping_get": "include_type_name=true&", "field_caps": "fields=*&", "task_rethrottle": "requests_per_second=1&", "events": "once=true&"}
 # The path of a read, and changes by other clients that would change its reply.

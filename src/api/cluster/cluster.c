@@ -12,7 +12,7 @@
 #include "api/request/handlers.h"
 #include "api/request/index_set.h"
 #include "api/request/name_list.h"
-#include "api/search/searches.h"
+#include "api/search/search_service.h"
 #include "base/clock.h"
 #include "core/catalog/settings.h"
 #include "json/each.h"

@@ -2,7 +2,7 @@
 /*
  * Copies of the documents elsewhere: the state that each reports (`tidelock replicate`), and its lag.
  *
- *     PUT /_changes/_consumers/{name} ─▶ COPY_TOLD, in the catalog ─▶ GET /_changes/_consumers, GET /_cat/copies
+ *     PUT /_changes/_consumers/{name} ─▶ COPY_REPORT, in the catalog ─▶ GET /_changes/_consumers, GET /_cat/copies
  *
  * The lag is not reported by the copy, but read from the feed: the changes after its place, and the
  * age of the oldest of them. So it is right for a copy that makes no progress, too, and for one
@@ -118,7 +118,7 @@ static int write_report(struct native_body *body, struct buf *to)
     return r;
 }
 
-int handle_copy_told(struct request *request)
+int handle_copy_report(struct request *request)
 {
     struct native_body body;
     struct buf text = BUF_INIT(BUF_UNLIMITED);
@@ -128,7 +128,7 @@ int handle_copy_told(struct request *request)
     if (r == 0)
         r = request_accept(request);
     if (r == 0) {
-        struct command *command = command_new(COMMAND_COPY_TOLD, request->dialect);
+        struct command *command = command_new(COMMAND_COPY_REPORT, request->dialect);
         command->object.name = request_part(request, PART_NAME);
         command->object.body = arena_copy(&command->arena, buf_as_slice(&text));
         r = request_submit(request, command, copy_done);

@@ -33,15 +33,10 @@ static const char version_opensearch[] =
     "\"minimum_wire_compatibility_version\":\"7.10.0\","
     "\"minimum_index_compatibility_version\":\"7.0.0\"}";
 
-static bool asks_as_opensearch(const struct request *request)
-{
-    struct slice agent = exchange_header(request->exchange, "User-Agent");
-    return agent.len > 0 && strcasestr(agent.data, "opensearch") != NULL;
-}
-
 static const char *version_for(const struct request *request)
 {
-    if (asks_as_opensearch(request))
+    struct slice agent = exchange_header(request->exchange, "User-Agent");
+    if (agent.len > 0 && strcasestr(agent.data, "opensearch") != NULL)
         return version_opensearch;
     return request->form.compatible_8 ? version_8 : version_7;
 }

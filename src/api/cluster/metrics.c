@@ -13,7 +13,7 @@
 #include "api/cluster/cluster_state.h"
 #include "api/request/api_internal.h"
 #include "api/request/handlers.h"
-#include "api/search/searches.h"
+#include "api/search/search_service.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "metrics/exposition.h"
@@ -363,7 +363,7 @@ static void write_page(struct exposition *page, struct request *request)
     write_transactions(page, api->journal);
     write_indices(page, request);
     write_gauge(page, "tidelock_scripts_cached", "Scripts that are compiled and kept for reads.",
-                searches_script_count(api->searches));
+                search_service_script_count(api->search_service));
     write_memory(page, request);
     write_process(page, request);
 }

@@ -8,7 +8,7 @@
 #include "api/request/handlers.h"
 #include "api/request/problem_reply.h"
 #include "api/request/request_budget.h"
-#include "api/search/searches.h"
+#include "api/search/search_service.h"
 #include "script/script.h"
 
 /* --- Status and reply --------------------------------------------------------------------------------------------- */
@@ -272,7 +272,7 @@ static int by_query_ready(struct request *request)
 
 static int begin_by_query(struct request *request, enum by_query_kind kind, const char *action, bool legacy_1x)
 {
-    struct task *task = task_new(searches_tasks(request->api->searches), request, action);
+    struct task *task = task_new(search_service_tasks(request->api->search_service), request, action);
     struct by_query *by = arena_zalloc(&task->arena, sizeof *by);
     struct lock_target *targets = NULL;
     size_t count = 0;

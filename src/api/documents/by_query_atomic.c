@@ -9,7 +9,7 @@
 #include "api/request/api_internal.h"
 #include "api/documents/by_query.h"
 #include "api/request/problem_reply.h"
-#include "api/search/searches.h"
+#include "api/search/search_service.h"
 #include "api/search/task.h"
 
 #define ATTEMPTS_MAX 10

@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-#include "api/search/searches.h"
+#include "api/search/search_service.h"
 #include "api/request/name_list.h"
 #include "api/request/source_filter.h"
 #include "api/documents/update_body.h"

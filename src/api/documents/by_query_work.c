@@ -12,7 +12,7 @@
 #include "api/request/request_budget.h"
 #include "api/request/source_filter.h"
 #include "api/request/problem_reply.h"
-#include "api/search/searches.h"
+#include "api/search/search_service.h"
 #include "base/clock.h"
 #include "mapping/mapping.h"
 #include "query/failure.h"

@@ -60,7 +60,7 @@ struct changes {
     size_t sent;      /* ... of which so much has been handed over */
     uint64_t beat_us; /* when it says that there is nothing, by clock_boot_us() */
 
-    uint64_t told;  /* changes, */
+    uint64_t reported; /* changes, */
     size_t in_line; /* ... and in the line that is being written */
 };
 
@@ -98,8 +98,8 @@ static bool is_asked_for(const struct changes *changes, const struct feed_change
     if (changes->number_count > 0 &&
         bsearch(&change->index, changes->numbers, changes->number_count, sizeof *changes->numbers, by_number) != NULL)
         return true;
-    bool told_by_name = change->kind == FEED_INDEX_CREATED || change->kind == FEED_INDEX_DELETED;
-    return told_by_name && is_named(changes, change->name);
+    bool matches_by_name = change->kind == FEED_INDEX_CREATED || change->kind == FEED_INDEX_DELETED;
+    return matches_by_name && is_named(changes, change->name);
 }
 
 /* --- Lines -------------------------------------------------------------------------------------------------------- */
@@ -268,7 +268,7 @@ static void separate(struct changes *changes, struct buf *to)
 {
     if (changes->in_line++ > 0)
         buf_byte(to, ',');
-    changes->told++;
+    changes->reported++;
 }
 
 /* `key`: type number and id. */
@@ -464,7 +464,7 @@ static int put_lines(struct request *request, struct changes *changes, struct fe
                 buf_truncate(to, line_at);
             *ret_covered = open != 0 ? open : *ret_covered;
             open = 0;
-            if (changes->told >= (uint64_t)changes->limit ||
+            if (changes->reported >= (uint64_t)changes->limit ||
                 to->len >= (changes->continuous ? SOME_BYTES : ENOUGH_BYTES))
                 return 0;
             line_at = to->len;
@@ -533,7 +533,7 @@ static int read_lines(struct request *request, struct changes *changes, struct b
     struct feed_scan *scan = NULL;
     tl_ts from = 0;
     changes->number_count = 0;
-    changes->told = 0;
+    changes->reported = 0;
     *ret_covered = changes->since;
     int r = changes->expression.len > 0 ? find_indices(request, changes) : 0;
     if (r != 0)
@@ -553,9 +553,9 @@ static int read_lines(struct request *request, struct changes *changes, struct b
 static int look_again(struct request *request);
 
 /* Returns: as followers_wait(). */
-static int wait(struct request *request, struct changes *changes, tl_ts covered)
+static int wait_for_changes(struct request *request, struct changes *changes, tl_ts covered)
 {
-    if (changes->told > 0 || clock_boot_us() >= changes->follower.until_us || atomic_load(&request->abandoned))
+    if (changes->reported > 0 || clock_boot_us() >= changes->follower.until_us || atomic_load(&request->abandoned))
         return REQUEST_DONE;
     changes->since = changes->follower.seen = covered;
     request_look_away(request);
@@ -570,7 +570,7 @@ static int run_changes(struct request *request)
     int r = read_lines(request, changes, to, &covered);
     request->exchange->content_type = "application/x-ndjson";
     request->exchange->timestamp = covered;
-    return r == 0 ? wait(request, changes, covered) : r;
+    return r == 0 ? wait_for_changes(request, changes, covered) : r;
 }
 
 static int look_again(struct request *request)
@@ -645,7 +645,7 @@ static int read_more(struct request *request, struct changes *changes, bool *ret
     return r;
 }
 
-static int go_on(struct request *request)
+static int continue_stream(struct request *request)
 {
     struct changes *changes = request->context;
     bool more = false;
@@ -685,10 +685,10 @@ static int open_stream(struct request *request)
     exchange->tcp_user_timeout_ms = SILENCE_MS;
     request_count(request);
     exchange->ops->stream_open(exchange);
-    return go_on(request);
+    return continue_stream(request);
 }
 
-static int begin(struct request *request)
+static int begin_changes(struct request *request)
 {
     struct changes *changes = request->context;
     if (changes->since > request->view.ts)
@@ -697,7 +697,7 @@ static int begin(struct request *request)
     if (request_param(request, "since").data == NULL)
         changes->since = request->view.ts;
     changes->follower = (struct follower){.request = request,
-                                          .then = changes->continuous ? go_on : look_again,
+                                          .then = changes->continuous ? continue_stream : look_again,
                                           .until_us = clock_boot_us() + (uint64_t)changes->wait_us};
     return request_work(request, changes->continuous ? open_stream : run_changes);
 }
@@ -741,5 +741,5 @@ int handle_changes(struct request *request)
                               "[limit] is the number of changes in a response, from 1 to %d", LIMIT_MAX);
     changes->since = (tl_ts)since;
     r = request_accept(request);
-    return r == 0 ? request_read(request, NULL, 0, begin) : r;
+    return r == 0 ? request_read(request, NULL, 0, begin_changes) : r;
 }

@@ -327,12 +327,6 @@ static const char *result_name(enum write_outcome outcome)
     return names[outcome];
 }
 
-static uint32_t copies_of(struct request *request, struct slice index)
-{
-    const struct catalog_index *found = catalog_index(request_catalog(request), index);
-    return found == NULL ? 2 : found->replica_count + 1;
-}
-
 static void write_names(struct request *request, const struct write_item *item, const struct write_result *result,
                         struct buf *buf)
 {
@@ -356,8 +350,9 @@ static void write_copies(struct request *request, const struct write_item *item,
         buf_lit(buf, ",\"_shards\":{\"total\":0,\"successful\":0,\"failed\":0}");
         return;
     }
+    const struct catalog_index *index = catalog_index(request_catalog(request), result->index);
     buf_lit(buf, ",\"_shards\":{\"total\":");
-    buf_u64(buf, copies_of(request, result->index));
+    buf_u64(buf, index == NULL ? 2 : index->replica_count + 1);
     buf_lit(buf, ",\"successful\":1,\"failed\":0}");
 }
 

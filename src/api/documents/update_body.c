@@ -68,13 +68,6 @@ int update_unknown_field(struct request *request, const struct json_doc *doc, yy
     return r;
 }
 
-/* Returns: the JSON text of a value, unchanged, in the body. */
-static struct slice raw_text(const struct json_doc *doc, yyjson_val *key)
-{
-    size_t start = location_of_member(doc, key);
-    return slice_make(doc->source.data + start, location_after(doc, start) - start);
-}
-
 static struct slice write_value(struct request *request, yyjson_val *value, enum dialect dialect)
 {
     struct buf text = BUF_INIT(BUF_UNLIMITED);
@@ -226,7 +219,8 @@ static int read_document(struct request *request, const struct json_doc *doc, yy
 {
     if (!yyjson_is_obj(value) && dialect == DIALECT_7)
         return update_wrong_value(request, doc, key, value, "UpdateRequest");
-    *ret_text = raw_text(doc, key);
+    size_t start = location_of_member(doc, key);
+    *ret_text = slice_make(doc->source.data + start, location_after(doc, start) - start);
     return 0;
 }
 

@@ -27,7 +27,7 @@
 #include "api/request/request_name.h"
 #include "api/page/events.h"
 #include "api/request/followers.h"
-#include "api/search/searches.h"
+#include "api/search/search_service.h"
 #include "api/request/unsupported_api.h"
 #include "api/request/url.h"
 #include "base/alloc.h"
@@ -102,7 +102,7 @@ int api_open(struct journal *journal, struct store *store, const struct api_opti
     api->locks_from = journal_stable(journal);
     r = workers_open(api->options.worker_count, &api->workers);
     if (r == 0)
-        r = searches_open(api, drop_unused, &api->searches);
+        r = search_service_open(api, drop_unused, &api->search_service);
     if (r == 0)
         r = attachments_open(journal, &api->attachments);
     if (r == 0)
@@ -131,7 +131,7 @@ void api_stop(struct api *api)
     head_waits_stop(api->head_waits);
     distribution_stop(api->distribution);
     events_stop(api->events);
-    searches_stop(api->searches);
+    search_service_stop(api->search_service);
 }
 
 void api_beat(struct api *api)
@@ -142,7 +142,7 @@ void api_beat(struct api *api)
 void api_cancel(struct api *api)
 {
     store_compact_cancel(api->store);
-    searches_cancel(api->searches);
+    search_service_cancel(api->search_service);
 }
 
 void api_close(struct api *api)
@@ -156,7 +156,7 @@ void api_close(struct api *api)
     events_close(api->events);
     file_scripts_close(api->file_scripts);
     workers_close(api->workers);
-    searches_close(api->searches);
+    search_service_close(api->search_service);
     txn_queue_free(api->txn_queue);
     consistency_close(api->consistency);
     route_table_free(api->routes);

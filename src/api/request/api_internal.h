@@ -23,7 +23,7 @@ struct distribution;
 struct events;
 struct followers;
 struct head_waits;
-struct searches;
+struct search_service;
 struct traffic;
 
 struct api {
@@ -42,7 +42,7 @@ struct api {
     struct file_scripts *file_scripts; /* NULL: none are watched */
     struct id_source ids;
     atomic_bool merging;       /* a worker is at the store's compaction */
-    struct searches *searches; /* scrolls, points in time, tasks, compiled scripts */
+    struct search_service *search_service; /* scrolls, points in time, tasks, compiled scripts */
     char cluster_uuid[ID_BYTES + 1];
     char node_id[ID_BYTES + 1]; /* of this host (nodes.h) */
     struct traffic *traffic; /* by route_line() */

@@ -5,7 +5,7 @@
 #include "api/request/api_internal.h"
 #include "api/request/host_call.h"
 #include "api/request/request_budget.h"
-#include "api/search/searches.h"
+#include "api/search/search_service.h"
 #include "base/alloc.h"
 #include "base/check.h"
 

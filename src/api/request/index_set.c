@@ -70,21 +70,15 @@ int index_options_read(struct request *request, const struct catalog_options *de
 
 /* --- Resolving ---------------------------------------------------------------------------------------------------- */
 
-static int resolve_set(struct request *request, const struct catalog_options *options, struct index_set *ret_set)
-{
-    struct slice expression = request_part(request, PART_INDEX);
-    int r = catalog_resolve(request_catalog(request), expression, options, request->dialect, request->arena,
-                            &ret_set->targets, &ret_set->count, &request->problem);
-    return r > 0 ? REQUEST_REFUSED : r;
-}
-
 int index_set_read(struct request *request, const struct catalog_options *defaults, struct index_set *ret_set)
 {
     struct catalog_options options;
     int r = index_options_read(request, defaults, &options);
     if (r != 0 || (r = request_accept(request)) != 0)
         return r;
-    return resolve_set(request, &options, ret_set);
+    r = catalog_resolve(request_catalog(request), request_part(request, PART_INDEX), &options, request->dialect,
+                        request->arena, &ret_set->targets, &ret_set->count, &request->problem);
+    return r > 0 ? REQUEST_REFUSED : r;
 }
 
 unsigned index_set_primaries(const struct index_set *set)

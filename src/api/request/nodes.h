@@ -8,7 +8,7 @@
  * restarts and every host finds the same one. Alone a host has API_NODE_ID_ALONE. Its ephemeral id
  * follows from its life, or from the time of its start. Ids of what lives
  * on one host name that host: tasks by its node id ("NODE:7"), scrolls and points in time by its
- * number (searches.h).
+ * number (search_service.h).
  */
 #ifndef TL_API_NODES_H
 #define TL_API_NODES_H

@@ -154,17 +154,6 @@ static void apply_form(struct request *request)
         apply_layout(request);
 }
 
-/* There is no room for the response, or for its form: that is said in its place. */
-static void log_refused(struct request *request)
-{
-    (void)request_budget_refuse(request);
-    request_budget_committed(request);
-    account_reset(&request->account);
-    buf_deinit(&request->exchange->response);
-    problem_reply(request, &request->problem);
-    apply_form(request);
-}
-
 bool reply_takes_long(const struct request *request)
 {
     const struct reply_form *form = &request->form;
@@ -176,7 +165,13 @@ void reply_finish(struct request *request)
 {
     if (!request_budget_refused(request))
         apply_form(request);
-    if (request_budget_refused(request))
-        log_refused(request);
+    if (request_budget_refused(request)) { /* the problem replaces a response without room for it or its form */
+        (void)request_budget_refuse(request);
+        request_budget_committed(request);
+        account_reset(&request->account);
+        buf_deinit(&request->exchange->response);
+        problem_reply(request, &request->problem);
+        apply_form(request);
+    }
     apply_content_type(request);
 }

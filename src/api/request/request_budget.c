@@ -7,7 +7,7 @@
 
 #include "api/request/api_internal.h"
 #include "api/request/handlers.h"
-#include "api/search/searches.h"
+#include "api/search/search_service.h"
 #include "base/check.h"
 #include "base/clock.h"
 
@@ -136,7 +136,7 @@ static void open_account(struct request *request)
     struct account *account = &request->account;
     account->flags[ACCOUNT_FLAG_ABANDONED] = &request->abandoned;
     account->flags[ACCOUNT_FLAG_CANCELLED] = &request->cancelled;
-    account->flags[ACCOUNT_FLAG_STOPPED] = searches_cancelled(request->api->searches);
+    account->flags[ACCOUNT_FLAG_STOPPED] = search_service_cancelled(request->api->search_service);
     account->clock_us = clock_boot_us;
     request_start_timer(request);
 }

@@ -10,7 +10,7 @@
 #include "api/request/name_list.h"
 #include "api/request/problem_reply.h"
 #include "api/request/request_budget.h"
-#include "api/search/searches.h"
+#include "api/search/search_service.h"
 #include "api/search/task.h"
 #include "api/search/slow.h"
 #include "json/each.h"

@@ -12,7 +12,7 @@
 #include "api/request/handlers.h"
 #include "api/request/location.h"
 #include "api/request/request_budget.h"
-#include "api/search/searches.h"
+#include "api/search/search_service.h"
 #include "api/search/task.h"
 #include "api/search/slow.h"
 #include "json/each.h"
@@ -32,13 +32,13 @@ struct scroll_job {
 
 static void give_back(struct request *request, void *held)
 {
-    open_context_unref(request->api->searches, held);
+    open_context_unref(request->api->search_service, held);
 }
 
 /* The request owns it until it is settled; the table has a reference of its own. */
 static struct open_context *new_context(struct request *request, enum context_kind kind)
 {
-    struct open_context *held = open_context_new(request->api->searches, kind);
+    struct open_context *held = open_context_new(request->api->search_service, kind);
     request_own(request, give_back, held);
     return held;
 }
@@ -146,7 +146,7 @@ static int check_page(struct request *request, const struct scroll_job *job)
 static int first_page(struct request *request)
 {
     struct scroll_job *job = request->context;
-    struct searches *searches = request->api->searches;
+    struct search_service *service = request->api->search_service;
     int r = search_call_open(&job->held->call, &request->problem);
     bool added = false;
     job->held->call.context.no_types = request->form.compatible_8;
@@ -160,7 +160,7 @@ static int first_page(struct request *request)
         r = read_page(request, job);
     if (r == 0)
         r = commit_to_reply(request);
-    added = r == 0 && open_context_add(searches, job->held, job->keep_alive_us) == 0;
+    added = r == 0 && open_context_add(service, job->held, job->keep_alive_us) == 0;
     if (r == 0 && !added)
         r = refuse_too_many(request);
     else if (r != 0)
@@ -309,9 +309,9 @@ static int refuse_id(struct request *request, struct slice id)
 static int read_next(struct request *request)
 {
     struct scroll_job *job = request->context;
-    struct searches *searches = request->api->searches;
+    struct search_service *service = request->api->search_service;
     uint64_t number = 0;
-    int r = open_context_enter(searches, CONTEXT_SCROLL, job->id, job->keep_alive_us, &job->held, &number);
+    int r = open_context_enter(service, CONTEXT_SCROLL, job->id, job->keep_alive_us, &job->held, &number);
     if (r == CONTEXT_BAD_ID)
         return refuse_id(request, job->id);
     if (r != 0) {
@@ -324,9 +324,9 @@ static int read_next(struct request *request)
         request_keep_problem(request); /* the context may be cleared, and end with this page */
     if (r != 0)
         search_cursor_repeat(job->held->cursor); /* for a repeated request */
-    open_context_leave(searches, job->held);
+    open_context_leave(service, job->held);
     if (job->last && r == 0)
-        (void)open_context_clear(searches, CONTEXT_SCROLL, job->id);
+        (void)open_context_clear(service, CONTEXT_SCROLL, job->id);
     return r;
 }
 
@@ -483,7 +483,8 @@ int handle_scroll_clear(struct request *request)
         return r;
     *clearing = (struct clearing){.kind = CONTEXT_SCROLL, .ids = ids, .id_count = count, .all = all};
     for (size_t i = 0; i < count; i++)
-        clearing->freed += open_context_clear(request->api->searches, CONTEXT_SCROLL, all ? SLICE_LIT("") : ids[i]);
+        clearing->freed +=
+            open_context_clear(request->api->search_service, CONTEXT_SCROLL, all ? SLICE_LIT("") : ids[i]);
     return clear_elsewhere(request, clearing, scrolls_cleared);
 }
 
@@ -501,7 +502,7 @@ static int pit_ready(struct request *request)
         r = commit_to_reply(request);
     if (r != 0)
         r = search_outcome(request, NULL, r);
-    else if (open_context_add(request->api->searches, held, job->keep_alive_us) != 0)
+    else if (open_context_add(request->api->search_service, held, job->keep_alive_us) != 0)
         r = refuse_too_many(request);
     if (r == 0) {
         reply_begin(request, 200, &writer);
@@ -573,7 +574,7 @@ static struct host_ask *asked_for(const struct clearing *clearing, struct slice 
 static int pits_closed(struct request *request)
 {
     struct clearing *clearing = request->context;
-    struct searches *searches = request->api->searches;
+    struct search_service *service = request->api->search_service;
     struct json_writer writer;
     size_t at, max;
     yyjson_val *closed;
@@ -582,12 +583,12 @@ static int pits_closed(struct request *request)
     json_key(&writer, "pits");
     json_begin(&writer, '[');
     if (clearing->all)
-        open_context_clear(searches, CONTEXT_PIT, SLICE_LIT(""));
+        open_context_clear(service, CONTEXT_PIT, SLICE_LIT(""));
     for (size_t i = 0; i < clearing->id_count; i++) {
         struct slice id = clearing->ids[i];
         struct host_ask *ask = asked_for(clearing, id);
         if (ask == NULL)
-            write_closed(&writer, id, open_context_clear(searches, CONTEXT_PIT, id) > 0);
+            write_closed(&writer, id, open_context_clear(service, CONTEXT_PIT, id) > 0);
         else if (host_ask_json(request, ask) == NULL)
             write_closed(&writer, id, false);
     }
@@ -642,5 +643,5 @@ int handle_pit_close(struct request *request)
         return r;
     if ((r = commit_to_reply(request)) != 0)
         return r;
-    return reply_cleared(request, open_context_clear(request->api->searches, CONTEXT_PIT, json_slice(id)), true);
+    return reply_cleared(request, open_context_clear(request->api->search_service, CONTEXT_PIT, json_slice(id)), true);
 }

@@ -13,7 +13,7 @@
 #include "api/request/preference.h"
 #include "api/request/problem_reply.h"
 #include "api/request/worker.h"
-#include "api/search/searches.h"
+#include "api/search/search_service.h"
 #include "api/search/task.h"
 #include "api/search/slow.h"
 
@@ -54,7 +54,7 @@ static int reply_search(struct request *request, struct search_job *job, const s
 static void leave_pit(struct request *request, struct search_job *job)
 {
     if (job->pit != NULL)
-        open_context_leave(request->api->searches, tl_steal(job->pit));
+        open_context_leave(request->api->search_service, tl_steal(job->pit));
 }
 
 static int run_search(struct request *request, bool short_only)
@@ -139,7 +139,8 @@ static int enter_pit(struct request *request, struct search_job *job)
         if (r != 0)
             return r;
     }
-    int r = open_context_enter(request->api->searches, CONTEXT_PIT, search->pit_id, keep_alive, &job->pit, &number);
+    int r =
+        open_context_enter(request->api->search_service, CONTEXT_PIT, search->pit_id, keep_alive, &job->pit, &number);
     if (r == CONTEXT_BAD_ID)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "invalid id: [%.*s]", SLICE_ARG(search->pit_id));
     if (r != 0) {

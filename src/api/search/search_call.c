@@ -9,7 +9,7 @@
 #include "api/request/api_internal.h"
 #include "api/request/index_set.h"
 #include "api/request/location.h"
-#include "api/search/searches.h"
+#include "api/search/search_service.h"
 #include "api/request/request_budget.h"
 #include "api/request/source_filter.h"
 #include "base/clock.h"
@@ -473,8 +473,8 @@ static int compile_script(void *user, const struct query_script *asked, int scri
                     SLICE_ARG(spec.lang));
         return QUERY_REFUSED;
     }
-    r = searches_compile(call->api->searches, (int)lang, script_context, spec.source, name, ret_script, arena,
-                         ret_problem);
+    r = search_service_compile(call->api->search_service, (int)lang, script_context, spec.source, name, ret_script,
+                               arena, ret_problem);
     return r > 0 ? QUERY_REFUSED : r;
 }
 

@@ -10,7 +10,7 @@
 #include "api/request/forward.h"
 #include "api/request/name_list.h"
 #include "api/request/url.h"
-#include "api/search/searches.h"
+#include "api/search/search_service.h"
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/thread.h"
@@ -265,7 +265,7 @@ int task_start(struct task *task, struct arena *arena, struct problem *ret_probl
 
 void task_work_begin(struct request *request, struct task_work *work, const char *action, struct slice description)
 {
-    struct tasks *tasks = searches_tasks(request->api->searches);
+    struct tasks *tasks = search_service_tasks(request->api->search_service);
     *work = (struct task_work){.request = request,
                                .action = action,
                                .description = description,
@@ -283,7 +283,7 @@ void task_work_end(struct task_work *work)
 {
     if (work->request == NULL)
         return;
-    struct tasks *tasks = searches_tasks(work->request->api->searches);
+    struct tasks *tasks = search_service_tasks(work->request->api->search_service);
     pthread_mutex_lock(&tasks->lock);
     list_remove(&work->link);
     tasks->work_count--;
@@ -450,7 +450,7 @@ static bool wanted_action(struct slice patterns, struct slice action)
 /* The tasks that run, and (where `self`) the call that asks. */
 static size_t collect_tasks(struct request *request, const char *self, struct task_shown **ret_items)
 {
-    struct tasks *tasks = searches_tasks(request->api->searches);
+    struct tasks *tasks = search_service_tasks(request->api->search_service);
     struct slice actions = request_param(request, "actions"),
                  opaque = exchange_header(request->exchange, "X-Opaque-Id");
     size_t count = 0;
@@ -774,7 +774,7 @@ static int look_at_work(struct tasks *tasks, struct task_get *get, const struct 
 static int get_task(struct request *request)
 {
     struct task_get *get = request->context;
-    struct tasks *tasks = searches_tasks(request->api->searches);
+    struct tasks *tasks = search_service_tasks(request->api->search_service);
     bool ours = is_own_node(request->api, get->node);
     int r = REQUEST_REFUSED;
     pthread_mutex_lock(&tasks->lock);
@@ -856,7 +856,7 @@ static int reply_node_failure(struct request *request, struct slice node, uint64
 
 int handle_task_cancel(struct request *request)
 {
-    struct tasks *tasks = searches_tasks(request->api->searches);
+    struct tasks *tasks = search_service_tasks(request->api->search_service);
     struct slice id = request_part(request, PART_TASK_ID), actions = request_param(request, "actions"),
                  node = SLICE_NONE;
     struct task_shown *items;
@@ -922,7 +922,7 @@ int task_read_rate(struct request *request, double *ret_rate)
 
 int handle_task_rethrottle(struct request *request)
 {
-    struct tasks *tasks = searches_tasks(request->api->searches);
+    struct tasks *tasks = search_service_tasks(request->api->search_service);
     struct slice id = request_part(request, PART_TASK_ID), node;
     struct task_shown *items = arena_zalloc(request->arena, sizeof *items);
     uint64_t number;

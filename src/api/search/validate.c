@@ -10,7 +10,7 @@
 #include "api/request/index_set.h"
 #include "api/request/location.h"
 #include "api/request/request_budget.h"
-#include "api/search/searches.h"
+#include "api/search/search_service.h"
 
 enum { INLINE_BYTES = 4096 }; /* of a query, for all indices together: longer ones run on a worker */
 

@@ -176,7 +176,7 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t stream, cons
     return 0;
 }
 
-static void release(struct grpc_call *call)
+static void release_call(struct grpc_call *call)
 {
     REQUIRE(call->channel != NULL && list_linked(&call->link));
     list_remove(&call->link);
@@ -189,7 +189,7 @@ static void end_call(struct grpc_call *call, int status, struct slice text)
     REQUIRE(call->on_end != NULL && call->channel != NULL);
     struct buf status_text = call->text;
     call->text = BUF_INIT(TEXT_MAX);
-    release(call);
+    release_call(call);
     call->on_end(call, status, text.len > 0 ? text : buf_as_slice(&status_text));
     buf_deinit(&status_text);
 }
@@ -333,7 +333,7 @@ void channel_drop(struct grpc_call *call)
     if (nghttp2_submit_rst_stream(channel->session, NGHTTP2_FLAG_NONE, call->stream, NGHTTP2_CANCEL) != 0)
         set_error(channel, "no memory for HTTP/2");
     buf_deinit(&call->text);
-    release(call);
+    release_call(call);
 }
 
 void channel_throttle(struct grpc_call *call, bool throttled)
@@ -356,7 +356,7 @@ short channel_poll_events(struct channel *channel)
                                  channel->out.len > channel->out_sent || nghttp2_session_want_write(channel->session));
 }
 
-static int fill(struct channel *channel)
+static int take_output(struct channel *channel)
 {
     const uint8_t *bytes;
     REQUIRE(is_own(channel) && channel->out_sent == channel->out.len);
@@ -379,7 +379,7 @@ static int write_out(struct channel *channel)
 {
     REQUIRE(is_own(channel));
     for (;;) {
-        if (channel->out_sent == channel->out.len && fill(channel) < 0)
+        if (channel->out_sent == channel->out.len && take_output(channel) < 0)
             return tl_trace(TL_ERR_IO);
         if (channel->out.len == 0)
             return 0;

@@ -461,8 +461,8 @@ static void run_client(void *context)
 
 /* --- Opening ------------------------------------------------------------------------------------------------------ */
 
-static int fail(char **ret_reason, const char *format, ...) TL_PRINTF(2, 3);
-static int fail(char **ret_reason, const char *format, ...)
+static int fail_with_reason(char **ret_reason, const char *format, ...) TL_PRINTF(2, 3);
+static int fail_with_reason(char **ret_reason, const char *format, ...)
 {
     char text[ERROR_TEXT_MAX];
     va_list arguments;
@@ -485,9 +485,9 @@ static int add_member(struct etcd_client *client, struct slice authority, char *
     while (colon > 0 && authority.data[colon - 1] != ':')
         colon--;
     if (colon <= 1 || colon == authority.len || memchr(authority.data, '@', authority.len) != NULL)
-        return fail(ret_reason, "[%.*s] is not HOST:PORT", SLICE_ARG(authority));
+        return fail_with_reason(ret_reason, "[%.*s] is not HOST:PORT", SLICE_ARG(authority));
     if (client->member_count == MEMBERS_MAX)
-        return fail(ret_reason, "more than %d members of etcd", MEMBERS_MAX);
+        return fail_with_reason(ret_reason, "more than %d members of etcd", MEMBERS_MAX);
     struct slice host = slice_make(authority.data, colon - 1);
     if (host.len > 2 && host.data[0] == '[' && host.data[host.len - 1] == ']')
         host = slice_make(host.data + 1, host.len - 2);
@@ -495,7 +495,7 @@ static int add_member(struct etcd_client *client, struct slice authority, char *
                                *port = mem_strdup(authority.data + colon, authority.len - colon);
     int r = getaddrinfo(name, port, &hints, &found);
     if (r != 0)
-        return fail(ret_reason, "[%.*s] is not found: %s", SLICE_ARG(authority), gai_strerror(r));
+        return fail_with_reason(ret_reason, "[%.*s] is not found: %s", SLICE_ARG(authority), gai_strerror(r));
     struct etcd_member *member = &client->members[client->member_count++];
     member->authority = mem_strdup(authority.data, authority.len);
     member->host = tl_steal(name);
@@ -516,7 +516,7 @@ int etcd_client_read_prefix(struct slice url, struct slice *ret_prefix, char **r
         rest = slice_from_offset(slice_from_offset(rest, 2), slice_find_byte(slice_from_offset(rest, 2), '/'));
     *ret_prefix = slice_from_offset(rest, 1);
     if (ret_prefix->len == 0 || ret_prefix->len > PREFIX_MAX || ret_prefix->data[ret_prefix->len - 1] == '/')
-        return fail(ret_reason, "[%.*s] names no prefix, as in http://HOST:PORT/tidelock", SLICE_ARG(url));
+        return fail_with_reason(ret_reason, "[%.*s] names no prefix, as in http://HOST:PORT/tidelock", SLICE_ARG(url));
     return 0;
 }
 
@@ -528,11 +528,13 @@ static int read_members(struct etcd_client *client, struct slice url, char **ret
     struct slice rest = url;
     for (;;) {
         if (slice_starts_with(rest, client->uses_tls ? plain : tls))
-            return fail(ret_reason, "[%.*s] has members with http:// and others with https://; give all the same",
-                        SLICE_ARG(url));
+            return fail_with_reason(ret_reason,
+                                    "[%.*s] has members with http:// and others with https://; give all the same",
+                                    SLICE_ARG(url));
         if (!slice_starts_with(rest, scheme))
-            return fail(ret_reason, "[%.*s] is not http://HOST:PORT,http://HOST:PORT/PREFIX, or https:// in each",
-                        SLICE_ARG(url));
+            return fail_with_reason(ret_reason,
+                                    "[%.*s] is not http://HOST:PORT,http://HOST:PORT/PREFIX, or https:// in each",
+                                    SLICE_ARG(url));
         rest = slice_from_offset(rest, scheme.len);
         size_t len = 0;
         while (len < rest.len && rest.data[len] != ',' && rest.data[len] != '/')
@@ -552,14 +554,14 @@ static int check_tls(const struct etcd_client *client, char **ret_reason)
     const struct etcd_tls_files *files = &client->files;
     gnutls_certificate_credentials_t credentials;
     if (!client->uses_tls && (files->ca != NULL || files->cert != NULL || files->key != NULL))
-        return fail(ret_reason, "--cluster-%s needs https:// in --cluster",
-                    files->ca != NULL     ? "ca"
-                    : files->cert != NULL ? "cert"
-                                          : "key");
+        return fail_with_reason(ret_reason, "--cluster-%s needs https:// in --cluster",
+                                files->ca != NULL     ? "ca"
+                                : files->cert != NULL ? "cert"
+                                                      : "key");
     if ((files->cert == NULL) != (files->key == NULL))
-        return fail(ret_reason, files->cert != NULL
-                                    ? "--cluster-cert needs --cluster-key, the certificate's private key"
-                                    : "--cluster-key needs --cluster-cert, the key's certificate");
+        return fail_with_reason(ret_reason, files->cert != NULL
+                                                ? "--cluster-cert needs --cluster-key, the certificate's private key"
+                                                : "--cluster-key needs --cluster-cert, the key's certificate");
     if (!client->uses_tls)
         return 0;
     int r = etcd_tls_read(files, &credentials, ret_reason);
@@ -605,7 +607,7 @@ int etcd_client_open(struct slice url, const struct etcd_tls_files *files, struc
     if (r == 0)
         r = check_tls(client, ret_reason);
     if (r == 0 && client->wake_fd < 0)
-        r = fail(ret_reason, "no descriptor is free");
+        r = fail_with_reason(ret_reason, "no descriptor is free");
     if (r == 0)
         *ret_client = client;
     else
@@ -617,8 +619,9 @@ int etcd_client_start(struct etcd_client *client, struct list *tasks, char **ret
 {
     REQUIRE(client->tasks == NULL);
     client->tasks = tasks;
-    return thread_start(&client->thread, "etcd", run_client, client) == 0 ? 0
-                                                                          : fail(ret_reason, "no thread can be made");
+    return thread_start(&client->thread, "etcd", run_client, client) == 0
+               ? 0
+               : fail_with_reason(ret_reason, "no thread can be made");
 }
 
 void etcd_client_close(struct etcd_client *client)

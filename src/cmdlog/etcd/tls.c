@@ -17,7 +17,7 @@
 
 /* --- Reading ------------------------------------------------------------------------------------------------------ */
 
-static int fail(char **ret_reason, const char *option, const char *file, const char *why)
+static int fail_with_option(char **ret_reason, const char *option, const char *file, const char *why)
 {
     if (asprintf(ret_reason, "--%s %s: %s", option, file, why) < 0)
         *ret_reason = NULL;
@@ -43,13 +43,13 @@ static int read_ca(const struct etcd_tls_files *files, gnutls_certificate_creden
     if (files->ca == NULL) {
         int count = gnutls_certificate_set_x509_system_trust(credentials);
         return count > 0 ? 0
-                         : fail(ret_reason, "cluster-ca", "FILE",
-                                "it is required: this system has no list of certificate authorities");
+                         : fail_with_option(ret_reason, "cluster-ca", "FILE",
+                                            "it is required: this system has no list of certificate authorities");
     }
     if (access(files->ca, R_OK) != 0)
-        return fail(ret_reason, "cluster-ca", files->ca, strerror(errno));
+        return fail_with_option(ret_reason, "cluster-ca", files->ca, strerror(errno));
     if (gnutls_certificate_set_x509_trust_file(credentials, files->ca, GNUTLS_X509_FMT_PEM) <= 0)
-        return fail(ret_reason, "cluster-ca", files->ca, "it is not PEM, or has no certificate in it");
+        return fail_with_option(ret_reason, "cluster-ca", files->ca, "it is not PEM, or has no certificate in it");
     return 0;
 }
 
@@ -59,12 +59,12 @@ static int read_pair(const struct etcd_tls_files *files, gnutls_certificate_cred
     if (files->cert == NULL)
         return 0;
     if (access(files->cert, R_OK) != 0)
-        return fail(ret_reason, "cluster-cert", files->cert, strerror(errno));
+        return fail_with_option(ret_reason, "cluster-cert", files->cert, strerror(errno));
     if (access(files->key, R_OK) != 0)
-        return fail(ret_reason, "cluster-key", files->key, strerror(errno));
+        return fail_with_option(ret_reason, "cluster-key", files->key, strerror(errno));
     int code =
         gnutls_certificate_set_x509_key_file2(credentials, files->cert, files->key, GNUTLS_X509_FMT_PEM, NULL, 0);
-    return code >= 0 ? 0 : fail(ret_reason, "cluster-key", files->key, explain_pair(code));
+    return code >= 0 ? 0 : fail_with_option(ret_reason, "cluster-key", files->key, explain_pair(code));
 }
 
 int etcd_tls_read(const struct etcd_tls_files *files, gnutls_certificate_credentials_t *ret_credentials,

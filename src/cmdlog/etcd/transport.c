@@ -26,7 +26,7 @@ struct transport {
     char error[256];
 };
 
-static int fail(struct transport *transport, const char *what, int error)
+static int fail_transport(struct transport *transport, const char *what, int error)
 {
     snprintf(transport->error, sizeof transport->error, "%s: %s", what, strerrordesc_np(error));
     return tl_trace(TL_ERR_IO);
@@ -75,10 +75,10 @@ static int connect_to(struct transport *transport)
     int on = 1;
     transport->fd = socket(target->address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (transport->fd < 0)
-        return fail(transport, "no socket", errno);
+        return fail_transport(transport, "no socket", errno);
     setsockopt(transport->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     if (connect(transport->fd, (const struct sockaddr *)&target->address, target->len) != 0 && errno != EINPROGRESS)
-        return fail(transport, "cannot connect", errno);
+        return fail_transport(transport, "cannot connect", errno);
     return 0;
 }
 
@@ -144,7 +144,7 @@ static int connected(struct transport *transport)
         if (poll(&look, 1, 0) <= 0)
             return 0;
         if (getsockopt(transport->fd, SOL_SOCKET, SO_ERROR, &error, &len) != 0 || error != 0)
-            return fail(transport, "cannot connect", error);
+            return fail_transport(transport, "cannot connect", error);
         transport->connected = true;
     }
     if (transport->session != NULL && !transport->secured) {
@@ -200,7 +200,7 @@ long transport_send(struct transport *transport, const char *bytes, size_t len)
     ssize_t sent = send(transport->fd, bytes, len, MSG_NOSIGNAL);
     if (sent < 0 && (errno == EAGAIN || errno == EINTR))
         return 0;
-    return sent < 0 ? fail(transport, "cannot send", errno) : sent;
+    return sent < 0 ? fail_transport(transport, "cannot send", errno) : sent;
 }
 
 long transport_receive(struct transport *transport, char *bytes, size_t len)

@@ -272,7 +272,7 @@ static int find_outcome(struct acquisition *at)
 }
 
 /* Runs all pending items, and frees the wait. */
-static int finish(struct acquisition *at, uint64_t deadline)
+static int run_and_free_wait(struct acquisition *at, uint64_t deadline)
 {
     bool *chosen = NULL;
     if (at->in_pieces)
@@ -307,7 +307,7 @@ static int finish_failing(struct acquisition *at, struct wait *wait, const bool 
     for (size_t i = 0; i < at->targets.count; i++)
         if (blocked[i])
             fail_item(at, at->targets.items[i].item, wait);
-    return finish(at, at->core->clock);
+    return run_and_free_wait(at, at->core->clock);
 }
 
 /*
@@ -325,7 +325,7 @@ static int acquire_each(struct acquisition *at)
         if (wait__acquire(at->core, at->wait, specs.items, specs.count, false) == LOCK_CONFLICT)
             fail_item(at, item, at->wait);
     }
-    return finish(at, at->core->clock);
+    return run_and_free_wait(at, at->core->clock);
 }
 
 /*
@@ -342,7 +342,7 @@ static int acquire(struct acquisition *at, uint64_t deadline, const bool *blocke
         return finish_failing(at, at->wait, blocked);
     }
     switch (ask__locks(core, at->wait, at->specs.items, at->specs.count, deadline)) {
-    case ASK_GRANTED: return finish(at, deadline);
+    case ASK_GRANTED: return run_and_free_wait(at, deadline);
     case ASK_PARKED: at->wait = NULL; return CORE_WAITS;
     case ASK_FULL: at->full = true; return acquire_each(at);
     case ASK_BLOCKED: return acquire_each(at);
@@ -422,7 +422,7 @@ static int acquire_in_txn(struct acquisition *at, uint64_t deadline)
     REQUIRE(at->txn != NULL);
     struct core *core = at->core;
     if (at->targets.count == 0)
-        return finish(at, deadline);
+        return run_and_free_wait(at, deadline);
     acquisition__collect_specs(at, NULL);
     enum lock_count counted = at->in_pieces ? LOCK_COUNT_PLAIN : lock_specs__counted(core);
     if (lock_specs__count_after(&at->txn->owner.locks, &at->specs, counted) > core->limits.locks_per_session_max) {
@@ -437,7 +437,7 @@ static int acquire_in_txn(struct acquisition *at, uint64_t deadline)
         at->wait = wait__new(core, at->command, &at->txn->owner.locks, NULL, at->txn);
     bool may_wait = !at->in_pieces || !holds_locks(&at->txn->owner.locks) || acquisition__is_last_attempt(at);
     switch (ask__locks(core, at->wait, at->specs.items, at->specs.count, may_wait ? deadline : 0)) {
-    case ASK_GRANTED: return finish(at, deadline);
+    case ASK_GRANTED: return run_and_free_wait(at, deadline);
     case ASK_PARKED: at->wait = NULL; return CORE_WAITS;
     case ASK_BLOCKED:
         if (!may_wait && deadline > core->clock)
@@ -475,7 +475,7 @@ static int proceed(struct acquisition *at, uint64_t deadline)
     if (at->wait == NULL)
         return first_try(at, deadline);
     if (at->targets.count == 0)
-        return finish(at, deadline);
+        return run_and_free_wait(at, deadline);
     bool *blocked = arena_alloc(&at->core->arena, at->targets.count + 1);
     memset(blocked, true, at->targets.count);
     acquisition__collect_specs(at, NULL);
@@ -514,7 +514,7 @@ static struct acquisition resumed(struct core *core, struct wait *wait)
     };
 }
 
-static int resume(struct core *core, struct wait *wait)
+static int resume_write(struct core *core, struct wait *wait)
 {
     struct acquisition at = resumed(core, wait);
     return proceed(&at, wait__deadline(wait));
@@ -524,7 +524,7 @@ static int resume(struct core *core, struct wait *wait)
  * Fails the pending items of an autocommit write with the cause, if others have run or after a
  * deadlock. Answers any other write at once.
  */
-static int answer(struct core *core, struct wait *wait)
+static int answer_write(struct core *core, struct wait *wait)
 {
     REQUIRE(wait__state(wait) <= WAIT_PARKED || wait->ended);
     struct acquisition at = resumed(core, wait);
@@ -539,7 +539,7 @@ static int answer(struct core *core, struct wait *wait)
     for (size_t i = 0; i < write->item_count; i++)
         if (acquisition__is_pending(&at, i))
             write->results[i].problem = *wait__cause(wait);
-    return finish(&at, core->clock);
+    return run_and_free_wait(&at, core->clock);
 }
 
 /* Runs the items that no lock blocks any more; fails the others. */
@@ -565,7 +565,7 @@ static void on_deadlock(struct core *core, struct wait *wait)
         grants__on_deadlock(core, wait);
 }
 
-const struct wait_ops write__wait_ops = {wait__on_grant, resume, on_timeout, on_deadlock, answer};
+const struct wait_ops write__wait_ops = {wait__on_grant, resume_write, on_timeout, on_deadlock, answer_write};
 
 /* --- Callbacks of all commands that wait -------------------------------------------------------------------------- */
 

@@ -138,7 +138,7 @@ static bool is_still_granted(const struct core *core, const struct wait *wait, c
 }
 
 /* Starts again: the token may have become invalid meanwhile, and names may mean more. */
-static int resume(struct core *core, struct wait *wait)
+static int resume_ddl(struct core *core, struct wait *wait)
 {
     struct command *command = wait->command;
     struct lock_spec_list specs = specs_of(core, command);
@@ -157,4 +157,4 @@ static int resume(struct core *core, struct wait *wait)
     return r;
 }
 
-const struct wait_ops change__wait_ops = {wait__on_grant, resume, wait__on_timeout, grants__on_deadlock, NULL};
+const struct wait_ops change__wait_ops = {wait__on_grant, resume_ddl, wait__on_timeout, grants__on_deadlock, NULL};

@@ -177,7 +177,7 @@ static bool has_failed(const struct acquisition *at)
     return false;
 }
 
-static int commit(struct acquisition *at)
+static int commit_pieces(struct acquisition *at)
 {
     struct txn *txn = at->txn;
     if (has_failed(at)) {
@@ -218,7 +218,7 @@ int acquisition__run_piece(struct acquisition *at)
     struct core *core = at->core;
     struct write_command *write = acquisition__write(at);
     if (at->range.begin == write->item_count)
-        return commit(at);
+        return commit_pieces(at);
     int r = acquisition__run_in_txn(at);
     if (r < 0)
         return tl_trace(r);

@@ -57,7 +57,7 @@ static int refuse_rename(struct command *command, enum problem_type type, const 
 }
 
 /* Returns: a path for an error text: a long one is cut, in the command's arena. */
-static struct slice shown(struct command *command, struct slice path)
+static struct slice path_shown(struct command *command, struct slice path)
 {
     if (path.len <= DESCRIBE_NAME_BYTES_MAX)
         return path;
@@ -83,7 +83,7 @@ static int check_paths(struct command *command)
         return refuse_rename(command, PROBLEM_ILLEGAL_ARGUMENT, "a path must be UTF-8");
     if (tree_within(to, from, delimiter))
         return refuse_rename(command, PROBLEM_ILLEGAL_ARGUMENT, "[%.*s] cannot be renamed to [%.*s], which is itself%s",
-                             SLICE_ARG(shown(command, from)), SLICE_ARG(shown(command, to)),
+                             SLICE_ARG(path_shown(command, from)), SLICE_ARG(path_shown(command, to)),
                              to.len > from.len ? " or below it" : "");
     return 0;
 }
@@ -155,7 +155,7 @@ static int check_seq_no(struct command *command, const struct catalog_index *ind
     if (r != 0)
         return refuse_rename(command, PROBLEM_ILLEGAL_ARGUMENT,
                              "more than [%d] documents lie at [%.*s]: [if_seq_no] says nothing of so many",
-                             PATH_LOOKUP_SEQ_NO_DOCUMENTS_MAX, SLICE_ARG(shown(command, from)));
+                             PATH_LOOKUP_SEQ_NO_DOCUMENTS_MAX, SLICE_ARG(path_shown(command, from)));
     if (seq_no == rename->if_seq_no && rename->if_primary_term == 1)
         return 0;
     struct slice wanted = arena_printf(&command->arena, "required seqNo [%" PRId64 "], primary term [%" PRId64 "]",
@@ -164,11 +164,11 @@ static int check_seq_no(struct command *command, const struct catalog_index *ind
         return refuse_rename(command, PROBLEM_VERSION_CONFLICT,
                              "[%.*s]: version conflict, %.*s. but no document was found: a directory has the sequence "
                              "number of its own document only",
-                             SLICE_ARG(shown(command, from)), SLICE_ARG(wanted));
+                             SLICE_ARG(path_shown(command, from)), SLICE_ARG(wanted));
     return refuse_rename(command, PROBLEM_VERSION_CONFLICT,
                          "[%.*s]: version conflict, %.*s. current document has seqNo [%" PRId64
                          "] and primary term [1]",
-                         SLICE_ARG(shown(command, from)), SLICE_ARG(wanted), seq_no);
+                         SLICE_ARG(path_shown(command, from)), SLICE_ARG(wanted), seq_no);
 }
 
 /*
@@ -266,7 +266,7 @@ static int end_probe(struct command *command, const struct view *view, struct sl
         command, PROBLEM_ILLEGAL_ARGUMENT,
         "whether something lies at [%.*s] or below it cannot be said: more than [%d] documents that were there were "
         "renamed or deleted one by one, too many to look at in a transaction; rename it outside of one",
-        SLICE_ARG(shown(command, path)), MISSES_MAX);
+        SLICE_ARG(path_shown(command, path)), MISSES_MAX);
 }
 
 /*
@@ -291,10 +291,10 @@ static int check_existence(struct core *core, struct command *command, const str
         return end_probe(command, &view, from);
     if (!rename->document && !rename->directory)
         return refuse_rename(command, PROBLEM_PATH_MISSING, "nothing is at [%.*s] in [%.*s], nor below it",
-                             SLICE_ARG(shown(command, from)), SLICE_ARG(index->name));
+                             SLICE_ARG(path_shown(command, from)), SLICE_ARG(index->name));
     if (!rename->directory && from.len < rename->from.len)
         return refuse_rename(command, PROBLEM_ILLEGAL_ARGUMENT, "[%.*s] is not a directory: nothing is below it",
-                             SLICE_ARG(shown(command, from)));
+                             SLICE_ARG(path_shown(command, from)));
     r = check_seq_no(command, index, &view);
     if (r != 0)
         return r;
@@ -305,7 +305,7 @@ static int check_existence(struct core *core, struct command *command, const str
         return end_probe(command, &view, to);
     return at || below
                ? refuse_rename(command, PROBLEM_PATH_EXISTS, "something lies at [%.*s] in [%.*s]%s already",
-                               SLICE_ARG(shown(command, to)), SLICE_ARG(index->name), at ? "" : ", or below it,")
+                               SLICE_ARG(path_shown(command, to)), SLICE_ARG(index->name), at ? "" : ", or below it,")
                : 0;
 }
 
@@ -351,7 +351,7 @@ static int check_length(struct core *core, struct command *command, const struct
             command, PROBLEM_ILLEGAL_ARGUMENT,
             "what lies at [%.*s] was made and renamed below long paths too often to be renamed again: [_reindex] "
             "its documents",
-            SLICE_ARG(shown(command, from)));
+            SLICE_ARG(path_shown(command, from)));
     if (to.len <= from.len || to.len + below <= DOCUMENT_PATH_MAX)
         return 0;
     r = path_lookup_longest_path(&view, index->number, index->mapping, from, &longest);
@@ -362,13 +362,13 @@ static int check_length(struct core *core, struct command *command, const struct
             command, PROBLEM_ILLEGAL_ARGUMENT,
             "paths below [%.*s] may become longer than [%d] bytes, and more than [%d] documents are there, too "
             "many to look: choose a name that is no longer than the one that it has, or [_reindex] them",
-            SLICE_ARG(shown(command, from)), DOCUMENT_PATH_MAX, PATH_LOOKUP_LONGEST_MAX);
+            SLICE_ARG(path_shown(command, from)), DOCUMENT_PATH_MAX, PATH_LOOKUP_LONGEST_MAX);
     if (longest - from.len + to.len > DOCUMENT_PATH_MAX)
         return refuse_rename(
             command, PROBLEM_ILLEGAL_ARGUMENT,
             "a path below [%.*s] would have [%zu] bytes, and has at most [%d]: rename what lies deepest to something "
             "shorter first, or choose a shorter name",
-            SLICE_ARG(shown(command, from)), longest - from.len + to.len, DOCUMENT_PATH_MAX);
+            SLICE_ARG(path_shown(command, from)), longest - from.len + to.len, DOCUMENT_PATH_MAX);
     return 0;
 }
 
@@ -585,9 +585,9 @@ int core__do_rename(struct core *core, struct command *command)
     return acquire(core, wait, deadline_after(core, owner->timeout_us));
 }
 
-static int resume(struct core *core, struct wait *wait)
+static int resume_rename(struct core *core, struct wait *wait)
 {
     return acquire(core, wait, wait->until);
 }
 
-const struct wait_ops rename__wait_ops = {wait__on_grant, resume, wait__on_timeout, grants__on_deadlock, NULL};
+const struct wait_ops rename__wait_ops = {wait__on_grant, resume_rename, wait__on_timeout, grants__on_deadlock, NULL};

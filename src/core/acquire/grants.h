@@ -49,7 +49,7 @@ void grants__end_cancelled(struct core *core, struct wait *wait, bool granted);
  */
 void grants__cancel_host(struct core *core, uint64_t host, enum wait_cancel cause, bool single_step);
 /*
- * Cancels all waits of a host that has started again, and ends the first batch of them. LOCKs of sessions
+ * Cancels all waits of a host that ends or has started again, and ends the first batch of them. LOCKs of sessions
  * that wait for their locks are kept instead, for KEPT_PLACE_US.
  */
 void grants__cancel_restarted_host(struct core *core, uint64_t host);

@@ -327,7 +327,8 @@ static struct change *change_new(struct changes *changes, const struct catalog_i
     return change;
 }
 
-static int add(struct core *core, const struct alias_action *action, struct change *change, struct command *command)
+static int add_alias(struct core *core, const struct alias_action *action, struct change *change,
+                     struct command *command)
 {
     REQUIRE(action->op == ALIAS_ADD);
     struct json_doc body = {0};
@@ -362,7 +363,7 @@ static int act(struct core *core, struct changes *changes, const struct alias_ac
     if (change == NULL)
         change = change_new(changes, index, &core->arena);
     if (action->op == ALIAS_ADD)
-        return add(core, action, change, command);
+        return add_alias(core, action, change, command);
     /* An alias that an earlier action of the request has removed counts as removed. */
     change->changed |= remove_alias(&change->set, &change->positions, action->alias);
     return 0;

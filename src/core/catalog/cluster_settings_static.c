@@ -303,13 +303,13 @@ static const char *const names[] = {
     "transport.type.default",
 };
 
-static int compare(const void *key, const void *name)
+static int compare_names(const void *key, const void *name)
 {
     return slice_compare(*(const struct slice *)key, slice_from(*(const char *const *)name));
 }
 
 bool cluster_settings__is_static(struct slice key)
 {
-    return bsearch(&key, names, sizeof(names) / sizeof(*names), sizeof(*names), compare) != NULL ||
+    return bsearch(&key, names, sizeof(names) / sizeof(*names), sizeof(*names), compare_names) != NULL ||
            slice_starts_with(key, SLICE_LIT("node.attr."));
 }

@@ -43,7 +43,7 @@ static int refuse_invalid(struct command *command, struct slice why)
 }
 
 /* Replaces a problem by one that names the template, with the original reason. */
-static int wrap(struct command *command, struct slice reason)
+static int wrap_problem(struct command *command, struct slice reason)
 {
     REQUIRE(command->problem.type != PROBLEM_NONE); /* the cause */
     struct problem *cause = arena_alloc(&command->arena, sizeof(*cause));
@@ -437,7 +437,7 @@ static int read_parts(struct core *core, struct command *command, yyjson_val *te
                             &ret_parts->aliases, &command->problem);
 }
 
-static void keep(struct core *core, struct command *command, enum catalog_kind kind, struct buf *rendered)
+static void put_template(struct core *core, struct command *command, enum catalog_kind kind, struct buf *rendered)
 {
     REQUIRE(core->open && rendered->len > 0);
     catalog_change__put_object(core, kind,
@@ -471,7 +471,7 @@ static int compose(struct core *core, struct index_draft *draft, yyjson_val *bod
     return index__draft_add(core, draft, json_get_lit(body, "template"), true, arena, ret_problem);
 }
 
-static bool matches(yyjson_val *body, const struct index_draft *draft)
+static bool template_matches(yyjson_val *body, const struct index_draft *draft)
 {
     size_t i, max;
     yyjson_val *pattern;
@@ -491,7 +491,7 @@ int composable__apply(struct core *core, struct index_draft *draft, struct arena
         const struct catalog_object *object = catalog_object_at(core->catalog, CATALOG_INDEX_TEMPLATES, i);
         struct json_doc doc;
         core__work_mapping(core, object->body.len / WORK_MAPPING_BYTES);
-        if (json_parse_stored(arena, object->body, &doc) == 0 && matches(doc.root, draft) &&
+        if (json_parse_stored(arena, object->body, &doc) == 0 && template_matches(doc.root, draft) &&
             (best == NULL || number_of(doc.root, "priority") > number_of(best, "priority")))
             best = doc.root;
     }
@@ -557,9 +557,9 @@ static int check_composed(struct core *core, struct command *command, yyjson_val
         compose(core, &draft, body, &command->arena, &command->problem) == 0 &&
         index__draft_check(core, &draft, &command->arena, &command->problem) == 0)
         return 0;
-    wrap(command,
-         arena_printf(&command->arena, "invalid composite mappings for [%.*s]", SLICE_ARG(command->object.name)));
-    return wrap(command, reason);
+    wrap_problem(command, arena_printf(&command->arena, "invalid composite mappings for [%.*s]",
+                                       SLICE_ARG(command->object.name)));
+    return wrap_problem(command, reason);
 }
 
 /* Checks that a template that matches all names does not hide its indices. */
@@ -654,7 +654,7 @@ int core__do_index_template_put(struct core *core, struct command *command)
     write_number(&writer, body, "priority");
     write_meta(&writer, body);
     json_end(&writer, '}');
-    keep(core, command, CATALOG_INDEX_TEMPLATES, &rendered);
+    put_template(core, command, CATALOG_INDEX_TEMPLATES, &rendered);
     buf_deinit(&rendered);
     return 0;
 }
@@ -699,7 +699,7 @@ int core__do_component_put(struct core *core, struct command *command)
     write_template(&writer, json_get_lit(body, "template"), &parts.settings, &parts.aliases);
     write_meta(&writer, body);
     json_end(&writer, '}');
-    keep(core, command, CATALOG_COMPONENTS, &rendered);
+    put_template(core, command, CATALOG_COMPONENTS, &rendered);
     buf_deinit(&rendered);
     return 0;
 }

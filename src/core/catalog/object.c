@@ -211,9 +211,9 @@ static int check_consumer(struct core *core, struct command *command, bool exist
     return 0;
 }
 
-int core__do_copy_told(struct core *core, struct command *command)
+int core__do_copy_report(struct core *core, struct command *command)
 {
-    REQUIRE(command->type == COMMAND_COPY_TOLD);
+    REQUIRE(command->type == COMMAND_COPY_REPORT);
     const struct object_command *report = &command->object;
     const struct catalog_object *before = catalog_object(core->catalog, CATALOG_COPIES, report->name);
     struct json_doc body, was = {0};

@@ -39,7 +39,7 @@ static const struct security_kind *kind_of(struct command *command)
     return NULL;
 }
 
-static int check(struct core *core, struct command *command, const struct security_kind *kind, bool exists)
+static int check_object(struct core *core, struct command *command, const struct security_kind *kind, bool exists)
 {
     const struct object_command *put = &command->object;
     int bytes_max = CATALOG_SECURITY_BYTES_MAX;
@@ -77,7 +77,7 @@ static int put_object(struct core *core, struct command *command, bool change)
         kind == NULL ? NULL : catalog_object(core->catalog, kind->kind, request->name);
     struct json_doc body, was = {0};
 
-    if (kind == NULL || check(core, command, kind, before != NULL) != 0 ||
+    if (kind == NULL || check_object(core, command, kind, before != NULL) != 0 ||
         json_parse(&core->arena, request->body, DIALECT_7, JSON_DUPLICATES, &body, &command->problem) != 0)
         return 0;
     if (change && before == NULL)

@@ -92,7 +92,7 @@ static int check_parts(struct core *core, struct command *command, yyjson_val *b
                             &parts->aliases, &command->problem);
 }
 
-static void render(struct buf *buf, yyjson_val *body, const struct template_parts *parts)
+static void render_template(struct buf *buf, yyjson_val *body, const struct template_parts *parts)
 {
     yyjson_val *mappings = json_get_lit(body, "mappings"), *version = json_get_lit(body, "version");
     struct buf part = BUF_INIT(BUF_UNLIMITED);
@@ -161,7 +161,7 @@ int core__do_template_put(struct core *core, struct command *command)
             0 ||
         check_parts(core, command, body.root, &parts) != 0)
         return 0;
-    render(&rendered, body.root, &parts);
+    render_template(&rendered, body.root, &parts);
     object.body = buf_as_slice(&rendered);
     catalog_change__put_object(core, CATALOG_TEMPLATES, &object);
     buf_deinit(&rendered);
@@ -195,7 +195,7 @@ bool template__pattern_matches(const struct index_draft *draft, struct slice pat
     return json_wildcard(pattern, draft->name) && !(draft->hidden && slice_is(pattern, "*"));
 }
 
-static bool matches(yyjson_val *template, const struct index_draft *draft)
+static bool template_matches(yyjson_val *template, const struct index_draft *draft)
 {
     size_t i, max;
     yyjson_val *pattern;
@@ -220,7 +220,7 @@ static size_t find_matching(struct core *core, const struct index_draft *draft, 
         struct json_doc doc;
         size_t at;
         core__work_mapping(core, object->body.len / WORK_MAPPING_BYTES);
-        if (json_parse_stored(arena, object->body, &doc) != 0 || !matches(doc.root, draft))
+        if (json_parse_stored(arena, object->body, &doc) != 0 || !template_matches(doc.root, draft))
             continue;
         for (at = count++; at > 0 && order_of(templates[at - 1]) > order_of(doc.root); at--)
             templates[at] = templates[at - 1];

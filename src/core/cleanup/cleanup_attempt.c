@@ -45,7 +45,8 @@ void cleanup_attempt__end(const struct core *core)
 
 /* --- The list ----------------------------------------------------------------------------------------------------- */
 
-static int compare(const struct cleanup_attempt *attempt, uint64_t deferred, uint64_t action, struct slice session)
+static int compare_attempt(const struct cleanup_attempt *attempt, uint64_t deferred, uint64_t action,
+                           struct slice session)
 {
     if (attempt->deferred != deferred)
         return attempt->deferred < deferred ? -1 : 1;
@@ -60,18 +61,18 @@ static struct cleanup_attempt *find_attempt(const struct core *core, struct slic
     list_for_each(link, &core->owners->cleanup_attempts)
     {
         struct cleanup_attempt *attempt = list_entry(link, struct cleanup_attempt, of_all);
-        if (compare(attempt, deferred, action, session) == 0)
+        if (compare_attempt(attempt, deferred, action, session) == 0)
             return attempt;
     }
     return NULL;
 }
 
-static struct cleanup_attempt *make(struct core *core, struct slice session, uint64_t deferred, uint64_t action)
+static struct cleanup_attempt *make_attempt(struct core *core, struct slice session, uint64_t deferred, uint64_t action)
 {
     struct list *before = core->owners->cleanup_attempts.next;
     struct cleanup_attempt *attempt = mem_zalloc(sizeof *attempt);
     while (before != &core->owners->cleanup_attempts &&
-           compare(list_entry(before, struct cleanup_attempt, of_all), deferred, action, session) < 0)
+           compare_attempt(list_entry(before, struct cleanup_attempt, of_all), deferred, action, session) < 0)
         before = before->next;
     attempt->deferred = deferred;
     attempt->action = action;
@@ -104,7 +105,7 @@ unsigned cleanup_attempt__add(struct core *core, struct slice session, uint64_t 
     REQUIRE(core->open);
     struct cleanup_attempt *attempt = find_attempt(core, session, deferred, action);
     if (attempt == NULL)
-        attempt = make(core, session, deferred, action);
+        attempt = make_attempt(core, session, deferred, action);
     if (attempt->count < CLEANUP_ATTEMPTS_MAX) {
         attempt->count++;
         core__note_change(core, digest_one(attempt));
@@ -113,7 +114,7 @@ unsigned cleanup_attempt__add(struct core *core, struct slice session, uint64_t 
     return (unsigned)attempt->count;
 }
 
-static void drop(struct core *core, struct cleanup_attempt *attempt)
+static void drop_attempt(struct core *core, struct cleanup_attempt *attempt)
 {
     REQUIRE(core->open); /* a change of the state is of a unit */
     core__note_change(core, digest_one(attempt));
@@ -126,7 +127,7 @@ void cleanup_attempt__forget_session(struct core *core, struct slice session)
     {
         struct cleanup_attempt *attempt = list_entry(link, struct cleanup_attempt, of_all);
         if (attempt->deferred == 0 && slice_equal(attempt->session, session))
-            drop(core, attempt);
+            drop_attempt(core, attempt);
     }
 }
 
@@ -136,7 +137,7 @@ void cleanup_attempt__forget_deferred(struct core *core, uint64_t deferred)
     {
         struct cleanup_attempt *attempt = list_entry(link, struct cleanup_attempt, of_all);
         if (attempt->deferred == deferred)
-            drop(core, attempt);
+            drop_attempt(core, attempt);
     }
 }
 
@@ -144,7 +145,7 @@ void cleanup_attempt__restore(struct core *core, struct slice session, uint64_t 
                               uint64_t count)
 {
     REQUIRE(count > 0 && count <= CLEANUP_ATTEMPTS_MAX);
-    make(core, session, deferred, action)->count = count;
+    make_attempt(core, session, deferred, action)->count = count;
 }
 
 void cleanup_attempt__free_all(struct core *core)
@@ -186,10 +187,10 @@ void cleanup_attempt__codec(struct codec *codec, struct core *core)
         codec_attempt(codec, &attempt);
         const struct cleanup_attempt *last =
             list_empty(all) ? NULL : list_entry(all->prev, struct cleanup_attempt, of_all);
-        codec_require(codec,
-                      attempt.count > 0 && attempt.count <= CLEANUP_ATTEMPTS_MAX &&
-                          (last == NULL || compare(last, attempt.deferred, attempt.action, attempt.session) < 0));
+        codec_require(
+            codec, attempt.count > 0 && attempt.count <= CLEANUP_ATTEMPTS_MAX &&
+                       (last == NULL || compare_attempt(last, attempt.deferred, attempt.action, attempt.session) < 0));
         if (!codec->bad)
-            make(core, attempt.session, attempt.deferred, attempt.action)->count = attempt.count;
+            make_attempt(core, attempt.session, attempt.deferred, attempt.action)->count = attempt.count;
     }
 }

@@ -113,7 +113,7 @@ struct command *deferred__command(void)
  * Decodes the action into a WRITE that lives until the unit ends: the unit may point into its
  * bytes.
  */
-static int decode(struct core *core, const struct deferred *deferred, struct command **ret_command)
+static int decode_action(struct core *core, const struct deferred *deferred, struct command **ret_command)
 {
     struct command *command = deferred__command();
     core__free_at_end(core, command);
@@ -135,7 +135,7 @@ static int request_locks(struct core *core, struct deferred *deferred)
 {
     REQUIRE(deferred->wait == NULL && !deferred->set_aside);
     struct command *command;
-    int r = decode(core, deferred, &command);
+    int r = decode_action(core, deferred, &command);
     if (r < 0)
         return tl_trace(r);
     if (list_linked(&deferred->of_unrequested))
@@ -160,8 +160,8 @@ static void note_change(struct core *core, const struct deferred *deferred)
     core__note_change(core, deferred__digest(deferred));
 }
 
-static struct deferred *add(struct core *core, const struct session *session, const struct write_item *item,
-                            bool removal, bool is_set_aside)
+static struct deferred *add_deferred(struct core *core, const struct session *session, const struct write_item *item,
+                                     bool removal, bool is_set_aside)
 {
     REQUIRE(core->open && session->terminating);
     REQUIRE(!removal || item->op == WRITE_DELETE);
@@ -182,7 +182,7 @@ static struct deferred *add(struct core *core, const struct session *session, co
 
 int deferred__add(struct core *core, const struct session *session, const struct write_item *item, bool removal)
 {
-    return request_locks(core, add(core, session, item, removal, false));
+    return request_locks(core, add_deferred(core, session, item, removal, false));
 }
 
 static void report_run(struct core *core, const struct deferred *deferred, const struct write_command *write)
@@ -249,7 +249,7 @@ static int run_granted(struct core *core, struct wait *wait)
     struct deferred *deferred = wait->deferred;
     struct command *command;
     struct cost_counters before = cost_counters_of(core);
-    int r = decode(core, deferred, &command);
+    int r = decode_action(core, deferred, &command);
     if (r == 0 && deferred->removal)
         r = ephemeral__find_highest_version(core, &command->write.items[0]);
     cleanup_attempt__begin(core, deferred->session, deferred->number, 0);
@@ -298,7 +298,7 @@ struct deferred *deferred__find(const struct core *core, uint64_t number)
 void deferred__add_set_aside(struct core *core, const struct session *session, const struct write_item *item,
                              enum set_aside_reason reason)
 {
-    report_set_aside(core, add(core, session, item, false, true), reason);
+    report_set_aside(core, add_deferred(core, session, item, false, true), reason);
 }
 
 void deferred__set_aside(struct core *core, struct deferred *deferred)

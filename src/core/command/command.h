@@ -422,7 +422,7 @@ struct cancel_command {
      */
     uint64_t request;
     bool single_step; /* as in restart_command */
-    /* All of a host that has started again: those of sessions keep their places (wait.kept). */
+    /* All of a host that ends, or has started again: LOCKs of sessions keep their places (wait.kept). */
     bool keeps_places;
 };
 

@@ -22,9 +22,9 @@ struct codec;
  * and how a created index reads dates, 10 and 11 again how steps are bounded (README.md). 11 also
  * added the condition of a SESSION_CLOSE. 12 and 13 changed how atomic writes are bounded,
  * 14 how requests of many locks are, 15 those of deep directories and commits (README.md); 15 also added
- * which waits a CANCEL keeps.
+ * which waits a CANCEL keeps. 16 changed how commits and locks are bounded.
  */
-enum { COMMAND_CODEC_VERSION = 15 };
+enum { COMMAND_CODEC_VERSION = 16 };
 
 enum {
     COMMAND_CODEC_NEWER = 1, /* its version is newer than this build knows */

@@ -57,7 +57,7 @@ struct sections sections_from(struct slice in, struct arena *arena)
 }
 
 /* Takes the content of the next section. Returns: false if kind, length or checksum is invalid. */
-static bool take(struct sections *sections, enum section_kind kind, struct slice *ret_bytes)
+static bool take_section(struct sections *sections, enum section_kind kind, struct slice *ret_bytes)
 {
     struct slice frame, crc;
 
@@ -87,7 +87,7 @@ struct codec section_begin(struct sections *sections, enum section_kind kind)
         return codec_to(sections->out, sections->version);
     }
     if (!sections->bad)
-        sections->bad = !take(sections, kind, &bytes);
+        sections->bad = !take_section(sections, kind, &bytes);
     codec = codec_from(sections->bad ? SLICE_NONE : bytes, sections->arena);
     codec.version = sections->version;
     codec.bad = sections->bad;

@@ -119,7 +119,7 @@ static bool decode_update(struct slice *bytes, unsigned flags, struct arena *are
     return true;
 }
 
-static bool decode(struct slice *bytes, struct arena *arena, struct write_item *item)
+static bool decode_item(struct slice *bytes, struct arena *arena, struct write_item *item)
 {
     struct slice head;
     struct slice *slices[ITEM_SLICES];
@@ -148,7 +148,7 @@ int action_decode_all(struct slice bytes, struct arena *arena, struct write_item
         return tl_trace(TL_ERR_CORRUPT);
     struct write_item *items = arena_zalloc(arena, ((size_t)count + 1) * sizeof *items);
     for (uint64_t i = 0; i < count; i++)
-        if (!decode(&bytes, arena, &items[i]))
+        if (!decode_item(&bytes, arena, &items[i]))
             return tl_trace(TL_ERR_CORRUPT);
     if (bytes.len > 0)
         return tl_trace(TL_ERR_CORRUPT);

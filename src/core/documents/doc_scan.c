@@ -67,7 +67,7 @@ void doc_scan_seek(struct doc_scan *scan, struct slice document_key, bool after)
     scan->started = false;
 }
 
-static void step(struct doc_scan *scan)
+static void step_scan(struct doc_scan *scan)
 {
     struct slice from = slice_make(scan->from, scan->from_len);
 
@@ -102,7 +102,7 @@ int doc_scan_next(struct doc_scan *scan, uint16_t *ret_type, struct slice *ret_i
 
     store_value_release(&scan->rewritten);
     do {
-        step(scan);
+        step_scan(scan);
         if (!view_iter_valid(scan->iter))
             return scan_end(scan);
         if (doc_decode(view_iter_value(scan->iter), &doc) < 0)

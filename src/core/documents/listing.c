@@ -262,7 +262,7 @@ static int find_candidate(struct listing *l)
 
 /* --- Items -------------------------------------------------------------------------------------------------------- */
 
-static void advance(struct listing *l, struct slice key)
+static void advance_beyond(struct listing *l, struct slice key)
 {
     buf_clear(&l->last);
     buf_slice(&l->last, key);
@@ -336,7 +336,7 @@ static int next_unrenamed(struct listing *l)
         l->has_candidate = false;
         if (r != 0)
             continue;
-        advance(l, key);
+        advance_beyond(l, key);
         consume_candidate(l, directory);
         return 0;
     }
@@ -448,7 +448,7 @@ static int next_key(struct listing *l)
             continue;
         }
         bool candidate = r == 0 && (dirent == NULL || slice_compare(l->candidate.key, omap_key(dirent)) <= 0);
-        advance(l, candidate ? l->candidate.key : omap_key(dirent));
+        advance_beyond(l, candidate ? l->candidate.key : omap_key(dirent));
         return 0;
     }
 }
@@ -503,7 +503,7 @@ static int add_dirent(void *context, struct slice dirent)
     return 0;
 }
 
-static int begin(struct listing *l)
+static int begin_listing(struct listing *l)
 {
     struct slice origin = l->path;
     int r = path_lookup_init(l->lookup.tree.view, l->lookup.tree.index, l->mapping, &l->lookup);
@@ -539,7 +539,7 @@ struct listing *listing_new(const struct view *view, uint32_t index, const struc
     l->path = arena_copy(&l->arena, path);
     buf_slice(&l->last, after);
     l->has_last = after.len > 0;
-    l->r = begin(l);
+    l->r = begin_listing(l);
     return l;
 }
 

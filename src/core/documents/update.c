@@ -193,7 +193,7 @@ static bool has_script(const struct write_update *params)
 
 /* --- Without a script --------------------------------------------------------------------------------------------- */
 
-static int merge(struct update *update, struct problem *ret_problem)
+static int merge_update(struct update *update, struct problem *ret_problem)
 {
     const struct write_update *params = update->item->update;
     struct buf merged = BUF_INIT(BUF_UNLIMITED);
@@ -257,5 +257,5 @@ int update_run(struct update *update, struct problem *ret_problem)
         return refuse_source_missing(update, ret_problem);
     if (has_script(update->item->update))
         return run_script(update, update->visible_source, ret_problem);
-    return merge(update, ret_problem);
+    return merge_update(update, ret_problem);
 }

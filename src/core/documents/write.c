@@ -63,7 +63,7 @@ static int count_in_overlay(struct write_executor *exec, uint32_t index, uint16_
     return r;
 }
 
-static int count(struct write_executor *exec, const struct write_item_state *at, const struct doc *doc)
+static int count_document(struct write_executor *exec, const struct write_item_state *at, const struct doc *doc)
 {
     int64_t change = (doc->deleted ? 0 : 1) - (at->state.live ? 1 : 0);
 
@@ -134,7 +134,7 @@ int write_executor__record(struct write_executor *exec, struct write_item_state 
     if (doc->deleted)
         queue_tombstone(exec, doc, at->key);
     add_pending(exec, at, doc);
-    return count(exec, at, doc);
+    return count_document(exec, at, doc);
 }
 
 /* --- Results ------------------------------------------------------------------------------------------------------ */

@@ -148,7 +148,7 @@ struct field_changes {
     size_t field_count;
 };
 
-static void append(struct values *to, const struct values *from, size_t first, size_t end)
+static void append_values(struct values *to, const struct values *from, size_t first, size_t end)
 {
     for (size_t i = first; i < end; i++)
         to->items[to->count++] = from->items[i];
@@ -182,9 +182,9 @@ static void compare_fields(const struct values *now, const struct values *before
         bool was_single = doc_has_single_entries(old, field);
         bool changed = !range_equal(now, n, n_end, before, b, b_end);
         if (was_single && (changed || all))
-            append(&changes->stale, before, b, b_end);
+            append_values(&changes->stale, before, b, b_end);
         if (changed || all)
-            append(&changes->fresh, now, n, n_end);
+            append_values(&changes->fresh, now, n, n_end);
         if (changed || was_single)
             changes->fields[changes->field_count++] = field;
         n = n_end;

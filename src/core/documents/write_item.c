@@ -473,8 +473,8 @@ int write_executor__parse(struct write_executor *exec, const struct write_item_s
     return r;
 }
 
-static int parse(struct write_executor *exec, struct write_item_state *at, struct slice source,
-                 const struct json_doc *parsed, struct document *ret_document)
+static int parse_document(struct write_executor *exec, struct write_item_state *at, struct slice source,
+                          const struct json_doc *parsed, struct document *ret_document)
 {
     struct problem problem;
     int r = write_executor__parse(exec, at, source, parsed, &exec->core->scratch, ret_document, &problem);
@@ -654,7 +654,7 @@ static int run_index(struct write_executor *exec, struct write_item_state *at)
     if (r == 0)
         r = check_lease(exec, at);
     if (r == 0 && !reuse_parsed(exec, at, &document))
-        r = parse(exec, at, item->source, item->parsed, &document);
+        r = parse_document(exec, at, item->source, item->parsed, &document);
     at->load = WRITE_LOAD_VERSION;
     if (r == 0)
         r = write_executor__load(exec, at);
@@ -787,7 +787,7 @@ static int put_updated(struct write_executor *exec, struct write_item_state *at,
     if (r == 0)
         r = check_lease(exec, at);
     if (r == 0)
-        r = parse(exec, at, update->source, NULL, &document);
+        r = parse_document(exec, at, update->source, NULL, &document);
     if (r == 0)
         r = put_document(exec, at, &document, update->source, lease);
     document_release(&document);

@@ -178,7 +178,7 @@ const struct unit_part feed__part = {.record = flush_changes, .rollback = discar
 /* --- The command -------------------------------------------------------------------------------------------------- */
 
 /* Deletes all records up to a timestamp. */
-static void trim(struct core *core, tl_ts upto)
+static void trim_feed(struct core *core, tl_ts upto)
 {
     REQUIRE(core->open && upto >= core->feed.from && upto < core->ts);
     char lower[FEED_KEY_BYTES], upper[FEED_KEY_BYTES];
@@ -197,9 +197,9 @@ int core__do_feed(struct core *core, struct command *command)
 
     if (feed->off != params->off) {
         feed->off = params->off;
-        trim(core, before);
+        trim_feed(core, before);
     } else if (!feed->off && feed->has_state && params->cut > feed->from && feed->from < before) {
-        trim(core, params->cut < before ? params->cut : before);
+        trim_feed(core, params->cut < before ? params->cut : before);
     }
     return 0;
 }

@@ -300,7 +300,7 @@ static void intention_update_finish(struct intention_update *update)
 
 /* --- Locks -------------------------------------------------------------------------------------------------------- */
 
-static void changed(struct lock_table *table, struct lock_hold *hold, bool gone)
+static void report_change(struct lock_table *table, struct lock_hold *hold, bool gone)
 {
     if (table->hooks.changed != NULL)
         table->hooks.changed(table->hooks.context, hold, gone);
@@ -372,7 +372,7 @@ static void lock_drop(struct lock_table *table, struct lock_hold *hold)
     struct resource *resource = resource_ref(hold->resource);
     enum lock_mode mode = hold->mode;
     REQUIRE(mode != LOCK_NONE);
-    changed(table, hold, true);
+    report_change(table, hold, true);
     count_lock(table, hold, false);
     lock__hold_forget_grants(hold);
     hold->mode = LOCK_NONE;
@@ -614,7 +614,7 @@ static void grant_lock(struct lock_request *request, size_t at, struct intention
         intentions_change(table, request->owner, above, before, spec->mode);
     if (before < spec->mode || hold->token != request->token || hold->auxiliary != old.auxiliary) {
         lock__token_set(table, hold, request->token);
-        changed(table, hold, false);
+        report_change(table, hold, false);
     }
     if (request->grants != NULL)
         lock__grant_add(request, at, hold, old);
@@ -776,7 +776,7 @@ static bool lock_lower(struct lock_table *table, struct lock_hold *hold, struct 
     hold_set_bits(table, hold, bits_of(hold));
     if (to.mode != from.mode && hold->resource->parent != NULL)
         intentions_change(table, hold->owner, hold->resource->parent, from.mode, to.mode);
-    changed(table, hold, false);
+    report_change(table, hold, false);
     return to.mode != from.mode;
 }
 
@@ -837,7 +837,7 @@ size_t lock_release_all(struct lock_table *table, struct lock_owner *owner)
         struct lock_hold *hold = list_entry(link, struct lock_hold, of_owner);
         if (hold->mode == LOCK_NONE)
             continue;
-        changed(table, hold, true);
+        report_change(table, hold, true);
         count_hold(table, hold, false);
         if (!hold->auxiliary)
             table->held[hold->mode]--;

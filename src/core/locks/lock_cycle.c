@@ -306,7 +306,7 @@ static void follow_queue(struct search *search, const struct lock_waiter *waiter
             bound = follow_line(search, waiter, (enum lock_bit)bit, bound);
 }
 
-static void follow(struct search *search, const struct lock_request *request)
+static void follow_waits(struct search *search, const struct lock_request *request)
 {
     for (size_t i = 0; i < request->waiter_count && !search->found; i++) {
         search->table->work++;
@@ -360,9 +360,9 @@ static bool find_cycle_from(struct search *search, struct lock_request *start)
     search->start = start;
     search->found = false;
     search->reached_count = 0;
-    follow(search, search->start);
+    follow_waits(search, search->start);
     for (size_t i = 0; i < search->reached_count && !search->found; i++)
-        follow(search, search->reached[i]);
+        follow_waits(search, search->reached[i]);
     search->work += search->table->work - before;
     return search->found;
 }

@@ -71,7 +71,7 @@ static void waiter_link(struct lock_waiter *waiter)
         check_awaited(waiter->request->table, waiter->resource, waiter->bit);
 }
 
-static void watch(struct lock_request *request, struct lock_request **watchers)
+static void watch_blocker(struct lock_request *request, struct lock_request **watchers)
 {
     REQUIRE(request->watched == NULL);
     request->watch_next = *watchers;
@@ -180,7 +180,7 @@ static void waiter_unlink(struct lock_waiter *waiter)
         table->work++;
         lock__queue_unwatch(watcher);
         if (before != NULL)
-            watch(watcher, &before->watchers);
+            watch_blocker(watcher, &before->watchers);
         else
             wake(watcher);
     }
@@ -329,7 +329,7 @@ bool lock__queue_watch(struct lock_request *request)
     struct lock_request **watchers = find_obstacle(request);
     if (watchers == NULL)
         return false;
-    watch(request, watchers);
+    watch_blocker(request, watchers);
     return true;
 }
 

@@ -130,8 +130,8 @@ static void unlink_child(const struct resource *resource)
  * Makes a resource below `parent`. Requires: this key is not in the table.
  * Returns: the resource, with no reference for the caller.
  */
-static struct resource *make(struct resource_table *table, const struct key *key, uint32_t hash,
-                             struct resource *parent)
+static struct resource *make_resource(struct resource_table *table, const struct key *key, uint32_t hash,
+                                      struct resource *parent)
 {
     struct resource *resource = new_resource(table, key->kind, key->type, key->name);
     resource->hash = hash;
@@ -149,7 +149,7 @@ static struct resource *intern(struct resource_table *table, const struct key *k
 {
     uint32_t hash = hash_key(key);
     struct resource *resource = find_key(table, key, hash);
-    return resource != NULL ? resource : make(table, key, hash, parent);
+    return resource != NULL ? resource : make_resource(table, key, hash, parent);
 }
 
 bool resource_path_next(struct resource_path *path, struct slice *ret_segment)
@@ -274,7 +274,7 @@ struct resource *resource_open(struct resource_table *table, const struct resour
     uint32_t hash = hash_key(&key);
     struct resource *document = find_key(table, &key, hash);
     if (document == NULL)
-        document = make(table, &key, hash, open_directory(table, index, name->path, cache));
+        document = make_resource(table, &key, hash, open_directory(table, index, name->path, cache));
     return resource_ref(document);
 }
 
@@ -313,7 +313,7 @@ struct resource *resource_restore(struct resource_table *table, struct resource 
     uint32_t hash = hash_key(&key);
     struct resource *found = find_key(table, &key, hash);
     if (found == NULL)
-        return resource_ref(make(table, &key, hash, parent));
+        return resource_ref(make_resource(table, &key, hash, parent));
     return may_exist && found->parent == parent ? resource_ref(found) : NULL;
 }
 

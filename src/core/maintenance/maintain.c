@@ -45,7 +45,7 @@ struct purge_run {
     size_t removed;
 };
 
-static bool more(const struct purge_run *work)
+static bool may_continue(const struct purge_run *work)
 {
     return work->left > 0;
 }
@@ -117,7 +117,7 @@ static int remove_range(struct purge_run *work, enum store_space space, struct s
     struct store_iter *iter = store_iter_new(work->core->store, space, TL_TS_MAX, lower, upper);
     int r;
 
-    for (store_iter_seek_first(iter); more(work) && store_iter_valid(iter); store_iter_next(iter)) {
+    for (store_iter_seek_first(iter); may_continue(work) && store_iter_valid(iter); store_iter_next(iter)) {
         remove_key(work, space, store_iter_key(iter));
         count_bytes(work, store_iter_value(iter).len);
     }
@@ -150,7 +150,7 @@ static int remove_index(struct purge_run *work, struct slice queue_key)
         r = remove_range(work, SPACE_TREE, slice_make(root, sizeof(root)), slice_make(beyond, sizeof(beyond)));
     if (r == 0)
         r = remove_range(work, SPACE_CATALOG, counter_key(first, index, 0), counter_key(end, index + 1, 0));
-    if (r == 0 && more(work)) {
+    if (r == 0 && may_continue(work)) {
         counters__drop(&work->core->counters, index);
         remove_key(work, SPACE_SYSTEM, queue_key);
     }
@@ -180,7 +180,7 @@ static int remove_ephemeral_keys(struct purge_run *work, struct slice queue_key)
     INSIST(count <= work->left);
     work->removed += count;
     work->left -= count;
-    if (r == 0 && more(work))
+    if (r == 0 && may_continue(work))
         remove_key(work, SPACE_SYSTEM, queue_key);
     return r;
 }
@@ -202,7 +202,7 @@ static int any_due(struct core *core, char letter, tl_ts until, bool *ret_any)
     return r < 0 ? tl_trace(r) : 0;
 }
 
-static void advance(struct core *core, tl_ts *horizon, tl_ts until)
+static void advance_horizon(struct core *core, tl_ts *horizon, tl_ts until)
 {
     until = until < core->ts ? until : core->ts; /* records written by this unit are not due */
     *horizon = until > *horizon ? until : *horizon;
@@ -241,8 +241,8 @@ static int advance_horizons(struct core *core, const struct maintain_command *ma
 {
     bool any = false;
 
-    advance(core, &core->purge_horizons.tombstones, maintain->tombstones);
-    advance(core, &core->purge_horizons.outcomes, maintain->outcomes);
+    advance_horizon(core, &core->purge_horizons.tombstones, maintain->tombstones);
+    advance_horizon(core, &core->purge_horizons.outcomes, maintain->outcomes);
     int r = any_due(core, PURGE_TOMBSTONE, core->purge_horizons.tombstones, &any);
     if (r == 0)
         r = any_due(core, PURGE_OUTCOME, core->purge_horizons.outcomes, &any);
@@ -265,7 +265,7 @@ static int remove_due(struct purge_run *work, char letter, tl_ts until,
                                              purge_key(&upper, letter, until, SLICE_LIT("")));
     int r = 0;
 
-    for (store_iter_seek_first(iter); r == 0 && more(work) && store_iter_valid(iter); store_iter_next(iter))
+    for (store_iter_seek_first(iter); r == 0 && may_continue(work) && store_iter_valid(iter); store_iter_next(iter))
         r = remove(work, store_iter_key(iter));
     if (r == 0)
         r = store_iter_status(iter);
@@ -305,19 +305,19 @@ int core__do_maintain(struct core *core, struct command *command)
         r = remove_due(&work, PURGE_SESSION_TOMBSTONE, maintain->history_low, remove_session_tombstone);
     if (r == 0)
         r = remove_due(&work, PURGE_EPHEMERAL_KEYS, core->ts, remove_ephemeral_keys);
-    if (r == 0 && more(&work))
+    if (r == 0 && may_continue(&work))
         r = session__purge_ephemeral_keys(core, work.left, &count);
     count_removed(&work, count);
     count = 0;
-    if (r == 0 && more(&work))
+    if (r == 0 && may_continue(&work))
         r = provisional__purge(core, work.left, &count);
     count_removed(&work, count);
     count = 0;
-    if (r == 0 && more(&work))
+    if (r == 0 && may_continue(&work))
         r = txn__purge_outcomes(core, work.left, &count);
     count_removed(&work, count);
     count = 0;
-    if (r == 0 && more(&work))
+    if (r == 0 && may_continue(&work))
         r = request_outcome__purge(core, work.left, &count);
     count_removed(&work, count);
     maintain->removed = work.removed;

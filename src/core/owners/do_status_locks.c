@@ -221,7 +221,7 @@ static size_t owner_count(const struct resource *resource)
 }
 
 /* Adds a resource of the table, or schedules it to be paged itself. */
-static void visit(struct lock_scan *scan, const struct resource *resource)
+static void visit_resource(struct lock_scan *scan, const struct resource *resource)
 {
     struct status_command *status = scan->status;
     status->work++;
@@ -256,12 +256,12 @@ static void scan_buckets(struct lock_scan *scan, const struct resource_table *ta
     struct status_command *status = scan->status;
     uint64_t mask = table->bucket_count - 1;
     if (status->cursor == 0)
-        visit(scan, table->root);
+        visit_resource(scan, table->root);
     do {
         /* A table that has shrunk since the last page has resources of it in the bucket of the next ones. */
         for (const struct resource *at = table->buckets[status->cursor & mask]; at != NULL; at = at->chain)
             if (reverse_bits(at->hash) >= reverse_bits(status->cursor))
-                visit(scan, at);
+                visit_resource(scan, at);
         status->work++;
         status->cursor = cursor_after(status->cursor, mask);
     } while (status->cursor != 0 && status->work < PAGE_WORK_MAX);

@@ -56,7 +56,7 @@ static void encode(struct buf *value, const struct txn_outcome *outcome)
     buf_varint(value, outcome->age);
 }
 
-static int decode(struct slice value, struct arena *arena, struct txn_outcome *ret_outcome)
+static int decode_outcome(struct slice value, struct arena *arena, struct txn_outcome *ret_outcome)
 {
     struct txn_outcome outcome = {0};
     struct slice head;
@@ -99,7 +99,7 @@ int txn__get_outcome(struct core *core, struct slice id, struct arena *arena, st
     buf_deinit(&key);
     if (r != 0)
         return r < 0 ? tl_trace(r) : STORE_NOT_FOUND;
-    r = decode(value.bytes, arena, ret_outcome);
+    r = decode_outcome(value.bytes, arena, ret_outcome);
     store_value_release(&value);
     if (r == 0 && ret_outcome->ended < core->purge_horizons.outcomes)
         return STORE_NOT_FOUND;

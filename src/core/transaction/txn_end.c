@@ -320,7 +320,7 @@ static struct slice check_ephemeral(struct core *core, const struct txn *txn, en
  * Puts what a transaction has written into the open unit, and frees the transaction. *ret_overlay: its changes,
  * to which the unit's batch refers; NULL: none.
  */
-static int apply(struct core *core, struct txn *txn, struct txn_outcome *outcome, struct overlay **ret_overlay)
+static int apply_and_free(struct core *core, struct txn *txn, struct txn_outcome *outcome, struct overlay **ret_overlay)
 {
     struct locked_documents documents = {NULL, 0};
     struct lock_table *locks = &core->owners->locks;
@@ -343,14 +343,14 @@ static int apply(struct core *core, struct txn *txn, struct txn_outcome *outcome
     return 0;
 }
 
-static int commit(struct core *core, struct command *command, struct txn *txn)
+static int commit_txn(struct core *core, struct command *command, struct txn *txn)
 {
     struct txn_outcome outcome = outcome_of(core, txn);
     struct slice id = arena_copy(&core->arena, txn->id);
     REQUIRE(command->txn.retired_overlay == NULL);
     if (txn->overlay != NULL)
         feed__set_transaction(core, id);
-    int r = apply(core, txn, &outcome, &command->txn.retired_overlay);
+    int r = apply_and_free(core, txn, &outcome, &command->txn.retired_overlay);
     if (r < 0)
         return tl_trace(r);
     outcome.committed = true;
@@ -400,7 +400,7 @@ int core__do_txn_commit(struct core *core, struct command *command)
         txn__abort(core, txn, "%.*s", SLICE_ARG(forbidden));
         return 0;
     }
-    return commit(core, command, txn);
+    return commit_txn(core, command, txn);
 }
 
 int txn__commit_write(struct core *core, struct txn *txn, struct command *command)
@@ -417,7 +417,7 @@ int txn__commit_write(struct core *core, struct txn *txn, struct command *comman
                     SLICE_ARG(forbidden));
         return 1;
     }
-    r = apply(core, txn, &unused, &command->write.retired_overlay);
+    r = apply_and_free(core, txn, &unused, &command->write.retired_overlay);
     return r < 0 ? tl_trace(r) : 0;
 }
 

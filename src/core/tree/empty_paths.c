@@ -31,7 +31,7 @@ static size_t find_path(const struct empty_paths *paths, uint32_t index, struct 
     return i;
 }
 
-static void drop(struct empty_paths *paths, size_t i)
+static void drop_path(struct empty_paths *paths, size_t i)
 {
     REQUIRE(i < paths->count);
     mem_free_slice(&paths->items[i].path);
@@ -43,9 +43,9 @@ static void put_path(struct empty_paths *paths, const struct empty_path *element
     REQUIRE(element->path.len > 0 && (element->watched_at == TL_TS_NONE) == (element->watched_below == TL_TS_NONE));
     size_t existing = find_path(paths, element->index, element->path);
     if (existing < paths->count)
-        drop(paths, existing);
+        drop_path(paths, existing);
     if (paths->count == EMPTY_PATHS_MAX)
-        drop(paths, paths->next_replaced++);
+        drop_path(paths, paths->next_replaced++);
     paths->next_replaced %= EMPTY_PATHS_MAX;
     INSIST(paths->count < EMPTY_PATHS_MAX);
     struct empty_path *put = &paths->items[paths->count++];
@@ -98,9 +98,9 @@ static void invalidate(struct empty_paths *paths, uint32_t index, struct slice p
         bool contains = element->index == index && tree_within(path, element->path, element->delimiter);
         bool below = contains && path.len > element->path.len, at = contains && !below;
         if (subtree && element->index == index && tree_within(element->path, path, element->delimiter))
-            drop(paths, i);
+            drop_path(paths, i);
         else if (contains && is_known(element))
-            drop(paths, i);
+            drop_path(paths, i);
         else if (at)
             element->watched_at = TL_TS_MAX;
         else if (below)
@@ -121,7 +121,7 @@ void empty_paths_invalidate_subtree(struct empty_paths *paths, uint32_t index, s
 void empty_paths_clear(struct empty_paths *paths)
 {
     while (paths->count > 0)
-        drop(paths, paths->count - 1);
+        drop_path(paths, paths->count - 1);
 }
 
 /* --- Checkpoints -------------------------------------------------------------------------------------------------- */

@@ -8,6 +8,7 @@
 #include "base/magic.h"
 #include "base/sm.h"
 #include "core/locks/lock.h"
+#include "core/command/command_codec.h"
 #include "core/session/cost.h"
 #include "core/wait/lock_event.h"
 #include "core/wait/lock_history.h"
@@ -185,6 +186,37 @@ static void leave_kept(struct core *core, struct wait *wait)
     core->owners->kept_count--;
 }
 
+/* Gives a wait another command. The caller completes the one of before. */
+static void replace_command(struct core *core, struct wait *wait, struct command *command)
+{
+    REQUIRE(wait->command->type == command->type && wait->cause == NULL); /* the cause is in the arena of the command */
+    wait->command = command;
+    size_t bytes = bytes_of(wait);
+    INSIST(core->owners->wait_bytes >= wait->bytes);
+    core->owners->wait_bytes += bytes - wait->bytes;
+    wait->bytes = bytes;
+}
+
+/*
+ * Answers the client of a wait that keeps its place, and gives the wait a copy of the command. Without a
+ * submitter, as in a replay, no client waits for a reply. State and further replies are the same: the copy is as
+ * that in a loaded core.
+ */
+static void answer_kept(struct core *core, struct wait *wait)
+{
+    struct command *command = wait->command, *copy;
+    struct buf bytes = BUF_INIT(BUF_UNLIMITED);
+    if (command->on_done == NULL)
+        return;
+    command_encode(command, &bytes);
+    int r = command_decode(buf_as_slice(&bytes), &copy);
+    INSIST(r == 0);
+    buf_deinit(&bytes);
+    replace_command(core, wait, copy);
+    problem_set(&command->problem, &command->arena, PROBLEM_STOPPING, "the server is shutting down");
+    core__complete(core, command);
+}
+
 void wait__keep(struct core *core, struct wait *wait, uint64_t until)
 {
     REQUIRE(wait__state(wait) == WAIT_PARKED && wait->command != NULL && wait->command->type == COMMAND_LOCK);
@@ -195,6 +227,7 @@ void wait__keep(struct core *core, struct wait *wait, uint64_t until)
     forget_number(core, wait);
     wait->kept = true;
     core->owners->kept_count++;
+    answer_kept(core, wait);
     if (until >= wait->until)
         return;
     wait->until = until;
@@ -214,11 +247,7 @@ void wait__take_over(struct core *core, struct wait *wait, struct command *comma
     char key[8];
     REQUIRE(wait->kept && wait__state(wait) == WAIT_PARKED && wait->cause == NULL && before->type == command->type);
     leave_kept(core, wait);
-    wait->command = command;
-    size_t bytes = bytes_of(wait);
-    INSIST(core->owners->wait_bytes >= wait->bytes);
-    core->owners->wait_bytes += bytes - wait->bytes;
-    wait->bytes = bytes;
+    replace_command(core, wait, command);
     wait->until = until;
     deadline_set(&core->owners->wait_ends, &wait->deadline, until);
     struct wait *other =

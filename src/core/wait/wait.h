@@ -105,8 +105,9 @@ struct wait {
     tl_ts granted_ts;         /* LOCK: of a grant that did not complete it; 0: none */
     bool reported;            /* reported as a slow wait (report.c) */
     /*
-     * LOCK of a session, parked: its client was lost in a restart, and may repeat the request, which
-     * then takes over this wait (README-locks.md, "Kept places"). It may be granted its locks: granted_ts.
+     * LOCK of a session, parked: its client was lost, or answered, at an end of the server, and may repeat the
+     * request, which then takes over this wait (README-locks.md, "Kept places"). It may be granted its locks:
+     * granted_ts.
      */
     bool kept;
     enum wait_cancel cancelled;
@@ -169,8 +170,9 @@ void wait__restore(struct core *core, struct wait *wait, bool named);
 /* Makes a loaded wait that has ended. Owns: the wait takes the command. */
 struct wait *wait__restore_ended(struct core *core, struct command *command);
 /*
- * Keeps the place of a LOCK whose client is lost, until `until` or its own deadline, if that is earlier. CANCEL
- * no longer finds it by its number. Requires: it is parked, belongs to a session, and is not cancelled.
+ * Keeps the place of a LOCK whose client is lost, or is answered now, since the server ends, until
+ * `until` or its own deadline, if that is earlier. CANCEL no longer finds it by its number. Requires: it is parked,
+ * belongs to a session, and is not cancelled.
  */
 void wait__keep(struct core *core, struct wait *wait, uint64_t until);
 /* Records that a kept wait was granted its locks. Its request has them until its client asks again. */

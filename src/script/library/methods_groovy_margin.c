@@ -2,11 +2,6 @@
 /* Groovy's stripMargin and stripIndent: remove the margin of each line of a string. */
 #include "script/library/method_args.h"
 
-static bool is_space(uint16_t c)
-{
-    return c <= ' ';
-}
-
 /* A line of a text, without its line end; offsets in code units. */
 struct line {
     size_t begin, end;
@@ -28,7 +23,7 @@ static bool next_line(const struct text *text, size_t *at, struct line *ret_line
 static size_t indent_of(const struct text *text, struct line line)
 {
     size_t at = line.begin;
-    while (at < line.end && is_space(text_at(text, at)))
+    while (at < line.end && text_at(text, at) <= ' ')
         at++;
     return at - line.begin;
 }

@@ -35,22 +35,14 @@ static bool does_not_apply(struct run *run, const char *symbol, struct value a, 
                      type_name(value_type(a), left), type_name(value_type(b), right));
 }
 
-/*
- * Returns: the type to which two primitives are promoted, an enum value_kind; a boolean only with a
- * boolean.
- */
-static enum value_kind promoted_kind(struct value a, struct value b)
-{
-    enum value_kind wider = a.kind > b.kind ? a.kind : b.kind;
-    return wider < VALUE_INT && wider != VALUE_BOOLEAN ? VALUE_INT : wider;
-}
-
 static bool boolean_meets_number(struct run *run, struct value a, struct value b)
 {
     static const char *const names[] = {
         [VALUE_INT] = "Integer", [VALUE_LONG] = "Long", [VALUE_FLOAT] = "Float", [VALUE_DOUBLE] = "Double"};
+    /* Java promotes a number narrower than int; its kind is above that of a boolean. */
+    enum value_kind wider = a.kind > b.kind ? a.kind : b.kind;
     return run_throw(run, CLASS_CLASS_CAST_EXCEPTION, "Cannot cast java.lang.Boolean to java.lang.%s",
-                     names[promoted_kind(a, b)]);
+                     names[wider < VALUE_INT && wider != VALUE_BOOLEAN ? VALUE_INT : wider]);
 }
 
 static bool concat_texts(struct run *run, struct value a, struct value b, struct value *ret)

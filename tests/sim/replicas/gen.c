@@ -380,7 +380,7 @@ static void gen_object(struct gen *gen, struct command *command)
             arena_printf(arena, "{\"template\":{\"mappings\":{\"properties\":{\"path\":{\"type\":\"%s\"}}}}}",
                          one_in(gen, 2) ? "path" : "keyword");
         break;
-    case COMMAND_COPY_TOLD:
+    case COMMAND_COPY_REPORT:
     case COMMAND_COPY_FORGET:
         object->name = arena_printf(arena, "co%u", below(gen, 2));
         object->body = one_in(gen, 3) ? SLICE_LIT("{\"verified_at\":7}")
@@ -582,7 +582,7 @@ static const struct {
     {COMMAND_LIMITS, 2, 0, gen_limits},
     {COMMAND_MARK, 2, 0, gen_mark},
     {COMMAND_FEED, 1, 0, gen_feed},
-    {COMMAND_COPY_TOLD, 2, 0, gen_object},
+    {COMMAND_COPY_REPORT, 2, 0, gen_object},
     {COMMAND_COPY_FORGET, 1, 0, gen_object},
     {COMMAND_SECURITY_PUT, 3, 0, gen_object},
     {COMMAND_SECURITY_CHANGE, 2, 0, gen_object},

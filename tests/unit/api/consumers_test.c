@@ -25,7 +25,7 @@ static int teardown(void **state)
 /* A report as a server of an earlier version has logged it, applied when the next request has been answered. */
 static void report_as_earlier(const char *name, const char *body)
 {
-    struct command *command = command_new(COMMAND_COPY_TOLD, DIALECT_7);
+    struct command *command = command_new(COMMAND_COPY_REPORT, DIALECT_7);
     command->on_done = command_free;
     command->object.name = slice_from(name);
     command->object.body = slice_from(body);

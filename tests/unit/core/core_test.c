@@ -1540,7 +1540,7 @@ static void test_rename_reads_few_entries_of_emptied_directory(void **state)
 
 static void put_report(struct core_fixture *box, const char *name, const char *body, enum problem_type problem)
 {
-    fixture_object_command(box, COMMAND_COPY_TOLD, name, body);
+    fixture_object_command(box, COMMAND_COPY_REPORT, name, body);
     assert_int_equal(box->last->problem.type, problem);
 }
 

@@ -2,7 +2,7 @@
 /*
  * Goal: a request for locks that waited at a restart keeps its place for its session, which asks again;
  * no session keeps a lock that its client was not notified of (README-locks.md, "Kept places").
- * Method: a CANCEL of all requests, as a host submits it when it has started again. Each case runs twice,
+ * Method: a CANCEL of all requests, as a host submits it when it ends in good order, and when it has started again. Each case runs twice,
  * the second time with the core saved and loaded before each command.
  */
 #include "../../lib/core_fixture.h"
@@ -356,6 +356,37 @@ static void may_be_a_victim(bool saves)
     end(&box);
 }
 
+static void has_submitter(struct command *command)
+{
+    command_free(command);
+}
+
+/*
+ * At an end in good order each waiting client is answered, and its place is kept. (A loaded core has no submitters.)
+ * Its lock may become free before the end.
+ */
+static void answers_at_an_orderly_end(bool saves)
+{
+    struct world box;
+    begin(&box, saves);
+    list_for_each(link, &box.core.core->owners->waits) list_entry(link, struct wait, of_all)->command->on_done =
+        has_submitter;
+    uint64_t ended[] = {box.last_request - 1, box.last_request};
+    cancel(&box, 0, true);
+    expect(&box, ended, saves ? 0 : 2, PROBLEM_STOPPING);
+    assert_int_equal(box.core.core->owners->kept_count, 2);
+    unlock(&box, "holder");
+    expect(&box, NULL, 0, PROBLEM_NONE);
+    restart(&box);
+    uint64_t third = lock(&box, "third"), second = lock(&box, "second"), first = lock(&box, "first");
+    expect_one(&box, first, PROBLEM_NONE);
+    unlock(&box, "first");
+    expect_one(&box, second, PROBLEM_NONE);
+    unlock(&box, "second");
+    expect_one(&box, third, PROBLEM_NONE);
+    end(&box);
+}
+
 /* Each case, without and with a core that is saved and loaded. */
 #define TWICE(name, body)          \
     static void name(void **state) \
@@ -374,6 +405,7 @@ TWICE(test_released_lock_is_requested_again, released_lock_is_requested_again)
 TWICE(test_lock_has_its_newest_token, has_token_of_its_lock)
 TWICE(test_wait_that_was_taken_over, is_as_any_other_once_taken_over)
 TWICE(test_place_ends_with_its_server, ends_with_its_server)
+TWICE(test_orderly_end_keeps_places, answers_at_an_orderly_end)
 TWICE(test_kept_victim, may_be_a_victim)
 
 /* Requests the lock that "holder" has, and `count` others, of which the last has its own name. */
@@ -427,6 +459,7 @@ int main(void)
         cmocka_unit_test(test_wait_that_was_taken_over),
         cmocka_unit_test(test_place_ends_with_its_server),
         cmocka_unit_test(test_kept_victim),
+        cmocka_unit_test(test_orderly_end_keeps_places),
         cmocka_unit_test(test_comparison_with_kept_requests_is_limited),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1209,6 +1209,56 @@ static void test_abandoned_transactions_are_rolled_back_in_batches(void **state)
     }
 }
 
+/* Lets time pass. Returns: whether session "s" still lives. */
+static bool lives_after(struct core_fixture *box, uint64_t us)
+{
+    fixture_run(box, command_new(COMMAND_TICK, DIALECT_7), us);
+    return owners_live_session(box->core->owners, SLICE_LIT("s")) != NULL;
+}
+
+/*
+ * Opens session "s" and lets most of its 10 s pass, then restarts host 7, with a core that was loaded (`loads`) and
+ * after a loss of its machine (`lost`). `attached`: by a connection to that host.
+ */
+static void restart_late(struct core_fixture *box, bool attached, bool loads, bool lost)
+{
+    fixture_open(box);
+    open_session(box, "s", NULL, 0);
+    if (attached) {
+        struct command *attach = command_new(COMMAND_SESSION_ATTACH, DIALECT_7);
+        attach->session.id = SLICE_LIT("s");
+        attach->session.attachment = UINT64_C(7) << HOST_SHIFT | 1;
+        assert_int_equal(fixture_run(box, attach, 1)->problem.type, PROBLEM_NONE);
+    }
+    assert_true(lives_after(box, 9 * TL_SECOND));
+    if (loads)
+        fixture_reopen(box);
+    by_host(box, command_new(COMMAND_RESTART, DIALECT_7), 7);
+    if (lost)
+        by_host(box, command_new(COMMAND_MACHINE_LOST, DIALECT_7), 7);
+}
+
+/*
+ * A lease that a connection kept alive begins anew when the host of the connection restarts, since the host renewed it
+ * for the client, which has to connect again; any other continues. That holds after a loss of the machine, and
+ * for a core loaded from a checkpoint.
+ */
+static void test_restart_begins_lease_of_attached_session(void **state)
+{
+    struct core_fixture box;
+    (void)state;
+
+    for (int i = 0; i < 4; i++) {
+        restart_late(&box, true, i & 1, i & 2);
+        assert_true(lives_after(&box, 9 * TL_SECOND));
+        assert_false(lives_after(&box, 2 * TL_SECOND));
+        fixture_close(&box);
+        restart_late(&box, false, i & 1, i & 2);
+        assert_false(lives_after(&box, 2 * TL_SECOND));
+        fixture_close(&box);
+    }
+}
+
 /*
  * Two items of a bulk, run in one unit, add fields, so the mapping in which lock names were
  * resolved is freed before the locks are moved. AddressSanitizer reports a use of the old mapping.
@@ -1353,6 +1403,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_session_end_if_detached),
+        cmocka_unit_test(test_restart_begins_lease_of_attached_session),
         cmocka_unit_test(test_session_end_removes_ephemeral_document_once_after_action),
         cmocka_unit_test(test_commit_ignores_session_of_overwritten_ephemeral_document),
         cmocka_unit_test(test_overlay_of_reader_is_unchanged_by_later_write),

@@ -21,6 +21,7 @@
 #include "core/cleanup/deferred.h"
 #include "core/session/owners.h"
 #include "core/cleanup/cleanup_attempt.h"
+#include "core/locks/resource.h"
 #include "core/session/txn.h"
 #include "core/wait/wait.h"
 #include "core/step/save.h"
@@ -646,10 +647,9 @@ static void lock_typed(struct core_fixture *box, const char *session, const char
     assert_int_equal(command->problem.type, PROBLEM_NONE);
 }
 
-/* Locks documents of three types, after the table has grown. */
-static void fill_types(struct core_fixture *box)
+/* Locks a document of three types, then `most` others, so that the lock table grows, and releases all of those but `left`. */
+static void fill_types(struct core_fixture *box, int most, int left)
 {
-    enum { GROWN = 80 };
     char id[16];
 
     fixture_open(box);
@@ -659,32 +659,50 @@ static void fill_types(struct core_fixture *box)
     assert_int_equal(box->last->problem.type, PROBLEM_NONE);
     open_session(box, "holds", false);
     open_session(box, "fills", false);
+    open_session(box, "stays", false);
     lock_typed(box, "holds", "b", "1");
     lock_typed(box, "holds", "c", "1");
     lock_typed(box, "holds", "a", "1");
-    for (int i = 0; i < GROWN; i++) {
+    for (int i = 0; i < most; i++) {
         snprintf(id, sizeof id, "x%d", i);
-        lock_typed(box, "fills", "a", id);
+        lock_typed(box, i < left ? "stays" : "fills", "a", id);
     }
     session(box, COMMAND_SESSION_CLOSE, "fills", false);
     free_completed(box);
 }
 
+/* Returns: the first letters of the types of document 1, in the order of the lock table. Owns: `text`, 4 bytes. */
+static const char *order_of_types(struct core_fixture *box, char *text)
+{
+    const struct resource_table *table = &box->core->owners->locks.resources;
+    const struct resource *index = resource_index(table, SLICE_LIT("fs"));
+    size_t count = 0;
+
+    for (const struct resource *at = NULL; (at = resource_with_id(table, index, SLICE_LIT("1"), at)) != NULL;) {
+        assert_true(count < 3);
+        text[count++] = resource_type(at).data[0];
+    }
+    assert_int_equal(count, 3);
+    text[count] = '\0';
+    return text;
+}
+
 /*
- * A loaded lock table has another history than the saved one, and iterates over the types of a
- * document in another order. No result depends on that.
+ * Locks the same document in a core that was loaded from a checkpoint and in the one that was saved.
+ * Returns: whether their lock tables iterate over its types in different orders.
  */
-static void test_loaded_lock_table_grants_same_locks(void **state)
+static bool lock_in_both(int most, int left)
 {
     struct core_fixture old, loaded;
     struct buf saved = BUF_INIT(BUF_UNLIMITED), again = BUF_INIT(BUF_UNLIMITED);
-    (void)state;
+    char old_order[4], loaded_order[4];
 
-    fill_types(&old);
-    fill_types(&loaded);
+    fill_types(&old, most, left);
+    fill_types(&loaded, most, left);
     save(&old, &saved);
     core_close(loaded.core);
     assert_int_equal(load(&loaded, buf_as_slice(&saved), NULL, &loaded.core), 0);
+    bool differs = strcmp(order_of_types(&old, old_order), order_of_types(&loaded, loaded_order)) != 0;
     struct core_fixture *const both[] = {&old, &loaded};
     for (int i = 0; i < 2; i++) {
         open_session(both[i], "asks", false);
@@ -699,6 +717,20 @@ static void test_loaded_lock_table_grants_same_locks(void **state)
     empty(&loaded);
     buf_deinit(&saved);
     buf_deinit(&again);
+    return differs;
+}
+
+/*
+ * A loaded lock table has another history than the saved one, and iterates over the types of a
+ * document in another order: each growth reverses it, and the loaded one has grown less. No result depends on that.
+ */
+static void test_loaded_lock_table_grants_same_locks(void **state)
+{
+    enum { GROWN = 80 }; /* once, and not small enough to shrink again */
+    (void)state;
+
+    assert_false(lock_in_both(0, 0));
+    assert_true(lock_in_both(GROWN, GROWN / 2)); /* else it shows nothing */
 }
 
 static void join_as(struct core_fixture *box, const char *name, uint64_t life, const char *build)
@@ -1050,8 +1082,8 @@ static void test_load_reports_newer_version(void **state)
     (void)state;
 
     fixture_open(&box);
-    assert_int_equal(load(&box, SLICE_LIT("tidecore\x12"), &reason, &core), CORE_SAVE_NEWER);
-    assert_true(slice_is(buf_as_slice(&reason), "it has version 18, and up to 17 are known here"));
+    assert_int_equal(load(&box, SLICE_LIT("tidecore\x13"), &reason, &core), CORE_SAVE_NEWER);
+    assert_true(slice_is(buf_as_slice(&reason), "it has version 19, and up to 18 are known here"));
     fixture_close(&box);
     buf_deinit(&reason);
 }
