@@ -408,15 +408,59 @@ TWICE(test_place_ends_with_its_server, ends_with_its_server)
 TWICE(test_orderly_end_keeps_places, answers_at_an_orderly_end)
 TWICE(test_kept_victim, may_be_a_victim)
 
+/* Requests the lock that "holder" has, and `count` others, of which the last has its own name. */
+static void ask_many(struct world *box, size_t count, const char *last)
+{
+    struct command *command = new_as(box, COMMAND_LOCK);
+    command->owner.session = SLICE_LIT("third");
+    command->owner.timeout_us = 60 * TL_SECOND;
+    command->lock.targets = arena_zalloc(&command->arena, (count + 1) * sizeof(struct lock_target));
+    for (size_t i = 0; i <= count; i++)
+        command->lock.targets[i] =
+            (struct lock_target){.mode = LOCK_X,
+                                 .index = SLICE_LIT("fs"),
+                                 .id = i == count ? slice_from(last) : arena_printf(&command->arena, "%zu", i + 1)};
+    command->lock.target_count = count + 1;
+    give(box, command, 10);
+    expect(box, NULL, 0, PROBLEM_NONE);
+}
+
+/*
+ * A request takes over the second of two that differ in their last lock, unless the first one has
+ * more locks than a step compares: then it waits anew, and the kept ones end by themselves.
+ */
+static void test_comparison_with_kept_requests_is_limited(void **state)
+{
+    static const size_t counts[] = {1000, 10000};
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        struct world box;
+        begin(&box, false);
+        ask_many(&box, counts[i], "a");
+        ask_many(&box, counts[i], "b");
+        restart(&box);
+        assert_int_equal(box.core.core->owners->kept_count, 4);
+        ask_many(&box, counts[i], "b");
+        assert_int_equal(box.core.core->owners->kept_count, i == 0 ? 3 : 4);
+        end(&box);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_repeated_request_has_its_place), cmocka_unit_test(test_free_lock_waits_for_its_client),
-        cmocka_unit_test(test_place_ends_after_a_time),        cmocka_unit_test(test_only_equal_request_takes_over),
-        cmocka_unit_test(test_place_ends_with_its_session),    cmocka_unit_test(test_released_lock_is_requested_again),
-        cmocka_unit_test(test_lock_has_its_newest_token),      cmocka_unit_test(test_wait_that_was_taken_over),
-        cmocka_unit_test(test_place_ends_with_its_server),     cmocka_unit_test(test_kept_victim),
+        cmocka_unit_test(test_repeated_request_has_its_place),
+        cmocka_unit_test(test_free_lock_waits_for_its_client),
+        cmocka_unit_test(test_place_ends_after_a_time),
+        cmocka_unit_test(test_only_equal_request_takes_over),
+        cmocka_unit_test(test_place_ends_with_its_session),
+        cmocka_unit_test(test_released_lock_is_requested_again),
+        cmocka_unit_test(test_lock_has_its_newest_token),
+        cmocka_unit_test(test_wait_that_was_taken_over),
+        cmocka_unit_test(test_place_ends_with_its_server),
+        cmocka_unit_test(test_kept_victim),
         cmocka_unit_test(test_orderly_end_keeps_places),
+        cmocka_unit_test(test_comparison_with_kept_requests_is_limited),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
