@@ -8,6 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/base64.h"
+
 void file_doc_maker_init(struct file_doc_maker *maker, const struct file_doc_options *options)
 {
     *maker = (struct file_doc_maker){.options = *options, .owners = MAP_INIT, .scratch = BUF_INIT(BUF_UNLIMITED)};
@@ -116,7 +118,6 @@ void file_doc_write(struct file_doc_maker *maker, struct buf *to, struct slice p
 /* Two 64-bit hashes that differ in what they begin with; 128 bits make a collision among files implausible. */
 void file_doc_id(struct slice path, char ret_id[FILE_DOC_ID_BYTES + 1])
 {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     uint64_t words[2] = {0xcbf29ce484222325u, 0x84222325cbf29ce4u};
     for (int w = 0; w < 2; w++) {
         for (size_t i = 0; i < path.len; i++)
@@ -125,6 +126,6 @@ void file_doc_id(struct slice path, char ret_id[FILE_DOC_ID_BYTES + 1])
         words[w] ^= words[w] >> 32;
     }
     for (int i = 0; i < FILE_DOC_ID_BYTES; i++)
-        ret_id[i] = digits[words[i / 11] >> (i % 11 * 6) & 63];
+        ret_id[i] = base64_url_digit(words[i / 11] >> (i % 11 * 6));
     ret_id[FILE_DOC_ID_BYTES] = '\0';
 }

@@ -131,6 +131,7 @@ int cmdlog_join(struct cmdlog *log, struct slice about, uint64_t until, uint64_t
 
 int cmdlog_leave(struct cmdlog *log, uint64_t until)
 {
+    REQUIRE(log->shared != NULL);
     return log->shared->leave(log, until);
 }
 
@@ -142,11 +143,13 @@ int cmdlog_expel(struct cmdlog *log, struct slice name, uint64_t life, uint64_t 
 
 void cmdlog_lease(struct cmdlog *log, struct cmdlog_lease *ret_lease)
 {
+    REQUIRE(log->shared != NULL);
     log->shared->lease(log, ret_lease);
 }
 
 int cmdlog_list_hosts(struct cmdlog *log, uint64_t version, uint64_t until, struct cmdlog_hosts **ret_hosts)
 {
+    REQUIRE(log->shared != NULL);
     return log->shared->list_hosts(log, version, until, ret_hosts);
 }
 
@@ -161,6 +164,7 @@ int cmdlog_submit(struct cmdlog *log, const struct slice *parts, size_t count, u
 
 int cmdlog_await_slot(struct cmdlog *log, uint64_t until)
 {
+    REQUIRE(log->shared != NULL);
     return log->shared->await_slot(log, until);
 }
 
@@ -172,26 +176,31 @@ int cmdlog_outcome(struct cmdlog *log, uint64_t number, uint64_t until, cmdlog_p
 
 int cmdlog_await(struct cmdlog_cursor *cursor, uint64_t until)
 {
+    REQUIRE(cursor->shared != NULL);
     return cursor->shared->await(cursor, until);
 }
 
 void cmdlog_interrupt(struct cmdlog_cursor *cursor)
 {
+    REQUIRE(cursor->shared != NULL);
     cursor->shared->interrupt(cursor);
 }
 
 cmdlog_position cmdlog_cursor_position(const struct cmdlog_cursor *cursor)
 {
+    REQUIRE(cursor->shared != NULL);
     return cursor->shared->cursor_position(cursor);
 }
 
 int cmdlog_read_head(struct cmdlog *log, uint64_t until, cmdlog_position *ret_position)
 {
+    REQUIRE(log->shared != NULL);
     return log->shared->read_head(log, until, ret_position);
 }
 
 int cmdlog_read_genesis(struct cmdlog *log, uint64_t until, struct buf *bytes, cmdlog_position *ret_position)
 {
+    REQUIRE(log->shared != NULL);
     return log->shared->read_genesis(log, until, bytes, ret_position);
 }
 
@@ -203,6 +212,7 @@ int cmdlog_create_genesis(struct cmdlog *log, struct slice bytes, uint64_t until
 
 int cmdlog_list_checkpoints(struct cmdlog *log, uint64_t until, struct cmdlog_known_hosts **ret_hosts)
 {
+    REQUIRE(log->shared != NULL);
     return log->shared->list_checkpoints(log, until, ret_hosts);
 }
 
@@ -220,6 +230,7 @@ int cmdlog_halt(struct cmdlog *log, cmdlog_position position, uint64_t until)
 
 int cmdlog_resume(struct cmdlog *log, uint64_t until)
 {
+    REQUIRE(log->shared != NULL);
     return log->shared->halt(log, 0, until);
 }
 
@@ -231,6 +242,7 @@ int cmdlog_skip(struct cmdlog *log, cmdlog_position position, uint64_t until, st
 
 int cmdlog_list_skips(struct cmdlog *log, uint64_t until, struct cmdlog_skips **ret_skips)
 {
+    REQUIRE(log->shared != NULL);
     return log->shared->list_skips(log, until, ret_skips);
 }
 
@@ -244,6 +256,7 @@ bool cmdlog_is_skipped(const struct cmdlog_skips *skips, cmdlog_position positio
 
 void cmdlog_space(struct cmdlog *log, struct cmdlog_space *ret_space)
 {
+    REQUIRE(log->shared != NULL);
     log->shared->space(log, ret_space);
 }
 

@@ -232,6 +232,7 @@ static void memory_head(struct cmdlog *log, struct cmdlog_head *ret_head)
 {
     struct cmdlog_medium *medium = medium_of(log);
     pthread_mutex_lock(&medium->lock);
+    INSIST(is_sound(medium));
     *ret_head = (struct cmdlog_head){medium->trimmed + 1, appended(medium), medium->durable, medium->sealed};
     pthread_mutex_unlock(&medium->lock);
 }

@@ -86,6 +86,7 @@ static uint32_t header_checksum_of(uint32_t seed, const char *bytes)
 
 static void put_header_checksum(char *bytes, uint32_t guard)
 {
+    REQUIRE(guard >> 24 == 0);
     for (int i = 0; i < 3; i++)
         bytes[21 + i] = (char)(guard >> (8 * i));
 }

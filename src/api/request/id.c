@@ -4,6 +4,7 @@
  */
 #include "api/request/id.h"
 
+#include "base/base64.h"
 #include "base/buf.h"
 #include "base/check.h"
 
@@ -11,8 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-
-static const char id_digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 /* The kernel returns so few bytes at once, except early after boot, when a signal may interrupt. */
 static bool draw_random(void *bytes, size_t len)
@@ -41,16 +40,11 @@ void id_source_deinit(struct id_source *source)
     pthread_mutex_destroy(&source->lock);
 }
 
-/* Three bytes become four characters. */
 static void id_encode(const unsigned char *bytes, size_t len, char *to)
 {
-    for (size_t i = 0; i < len; i += 3) {
-        uint32_t group = (uint32_t)bytes[i] << 16;
-        group |= i + 1 < len ? (uint32_t)bytes[i + 1] << 8 : 0;
-        group |= i + 2 < len ? (uint32_t)bytes[i + 2] : 0;
-        for (int shift = 18; shift >= 0; shift -= 6)
-            *to++ = id_digits[(group >> shift) & 63];
-    }
+    REQUIRE(len % 3 == 0);
+    for (size_t i = 0; i < len; i += 3, to += 4)
+        base64_url_encode(bytes + i, to);
 }
 
 struct slice id_document(struct id_source *source, uint64_t now, struct arena *arena)
@@ -99,7 +93,7 @@ struct slice id_random(struct id_source *source, struct arena *arena)
     (void)source;
     INSIST(draw_random(bytes, sizeof bytes));
     for (int i = 0; i < ID_BYTES; i++)
-        text[i] = id_digits[bytes[i] & 63];
+        text[i] = base64_url_digit(bytes[i]);
     text[ID_BYTES] = '\0';
     return slice_make(text, ID_BYTES);
 }

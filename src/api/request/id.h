@@ -8,7 +8,7 @@
  * the next cannot be guessed from previous ones.
  *
  * They have the digits of URLs, `-` and `_`, without padding; the Base64 of scripts
- * (script/value/base64.h) has `+` and `/`, and pads.
+ * (base/base64.h) has `+` and `/`, and pads.
  */
 #ifndef TL_API_ID_H
 #define TL_API_ID_H

@@ -8,6 +8,7 @@
  */
 #include "core/catalog/index.h"
 
+#include "base/base64.h"
 #include "base/check.h"
 #include "base/rand.h"
 #include "core/catalog/catalog.h"
@@ -246,13 +247,12 @@ static int check_free(struct core *core, const struct index_draft *draft, struct
 static struct slice make_uuid(tl_ts ts, uint32_t number, struct arena *arena)
 {
     REQUIRE(number != 0);
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     char uuid[22];
     struct rng rng;
 
     rng_init(&rng, ts ^ (uint64_t)number << 53);
     for (size_t i = 0; i < sizeof(uuid); i++)
-        uuid[i] = digits[rng_below(&rng, 64)];
+        uuid[i] = base64_url_digit(rng_below(&rng, 64));
     return arena_copy(arena, slice_make(uuid, sizeof(uuid)));
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Painless's additions to String: Base64, and splitting without a regular expression. */
+#include "base/base64.h"
 #include "script/library/method_args.h"
-#include "script/value/base64.h"
 #include "script/value/text_search.h"
 
 static bool string_encode_base64(struct call *call, struct value *ret)

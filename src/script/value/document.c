@@ -2,9 +2,9 @@
 /* JSON to values and back; see document.h. */
 #include "script/value/document.h"
 
+#include "base/base64.h"
 #include "base/dtoa.h"
 #include "json/each.h"
-#include "script/value/base64.h"
 #include "script/value/builder.h"
 #include "script/value/function.h"
 #include "script/value/iter.h"

@@ -5,7 +5,7 @@
 #include "../../lib/unit.h"
 
 #include "base/buf.h"
-#include "script/value/base64.h"
+#include "base/base64.h"
 
 static void test_base64_encodes_vectors_of_rfc_4648(void **state)
 {
@@ -38,11 +38,28 @@ static void test_base64_value_is_inverse_of_encoding(void **state)
         assert_int_equal(base64_value(others[i]), -1);
 }
 
+static void test_base64_url_digits_differ_from_62_on(void **state)
+{
+    (void)state;
+    for (unsigned value = 0; value < 64; value++) {
+        char digits[4], url[4];
+        uint8_t bytes[3] = {(uint8_t)(value << 2), 0, (uint8_t)value};
+        base64_encode(bytes, 3, digits);
+        base64_url_encode(bytes, url);
+        char expected = value == 62 ? '-' : value == 63 ? '_' : digits[0];
+        assert_int_equal(url[0], expected);
+        assert_int_equal(url[3], expected);
+        assert_int_equal(base64_url_digit(value), expected);
+        assert_int_equal(base64_url_digit(value | ~UINT64_C(63)), expected);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_base64_encodes_vectors_of_rfc_4648),
         cmocka_unit_test(test_base64_value_is_inverse_of_encoding),
+        cmocka_unit_test(test_base64_url_digits_differ_from_62_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
