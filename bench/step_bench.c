@@ -508,7 +508,7 @@ static void commit_single(struct bench *bench, int values, struct slice (*text)(
     for (uint64_t i = 0; i < MOST / 2 && replaces; i++) {
         struct command *command = writes(1);
         command->write.items[0] = item(&command->arena, WRITE_INDEX, first + i * 7919 % 100003,
-                                       text(&command->arena, i * (uint64_t)values, values));
+                                       text(&command->arena, (MOST + i) * (uint64_t)values, values));
         step(bench, command);
     }
     snprintf(id, sizeof id, "large%llu", (unsigned long long)bench->ts);

@@ -69,8 +69,8 @@ enum { WORK_LEVELS_USUAL = 16 };
 /*
  * Limits of the work of indivisible operations: the items of an atomic write in commands before version 12, and
  * the records of a commit. The first allows 100,000 changes of usual documents with ten fields three times over.
- * A commit of so many takes 2 million, since it has one key for all documents of a value; of those that are written
- * alone it has a key for each value, so that 20,000 are possible: a quarter of a second.
+ * A commit of so many takes 2 million, since it has one key for each document. It has a key for each value that it
+ * removes of documents that were written alone before, so that it replaces at most 20,000 of those.
  */
 #define CORE_ATOMIC_WORK UINT64_C(75000000)
 #define CORE_COMMIT_WORK UINT64_C(2500000)
