@@ -57,6 +57,7 @@ class Gate(unittest.TestCase):
             os.makedirs(os.path.dirname(os.path.join(cls.folder, name)), exist_ok=True)
             shutil.copy(os.path.join(ROOT, name), os.path.join(cls.folder, name))
         os.makedirs(os.path.join(cls.folder, "src", "cli"))
+        os.makedirs(os.path.join(cls.folder, "tests", "sim"))
         cls.write("main.c", "#include <limits.h>\nint main(int count, char **arguments)\n{\n    (void)arguments;\n    return count > 1 ? INT_MAX - 1 + count : 0;\n}\n")
         cls.write("meson_options.txt", "option('developer', type: 'feature')\noption('tests', type: 'feature', value: 'enabled')\n")
 
@@ -70,8 +71,9 @@ class Gate(unittest.TestCase):
         tests = {name: test for name, test in {**TESTS, **more}.items() if name not in without}
         shutil.rmtree(os.path.join(self.folder, "runs"), ignore_errors=True)
         os.mkdir(os.path.join(self.folder, "runs"))
-        meson = MESON.replace("executable('tidelock', 'main.c')\n", "subdir('src/cli')\n")
+        meson = MESON.replace("executable('tidelock', 'main.c')\n", "subdir('src/cli')\nsubdir('tests/sim')\n")
         self.write("src/cli/meson.build", "executable('tidelock', '../../main.c')\n")
+        self.write("tests/sim/meson.build", "executable('replicas', '../../main.c')\n")  # of part program
         for name, (suites, does) in tests.items():
             self.write(name + ".py", "import os, signal, sys, time\nmark = %r\nfirst = not os.path.exists(mark)\nopen(mark, 'w').close()\n%s\n" % (
                 os.path.join(self.folder, "runs", name), does))
