@@ -37,7 +37,7 @@ static struct script_limits limits_of_core(const struct request *request, uint64
     return limits;
 }
 
-/* The update of the document as it was read; NULL: it does not exist. Fills run->ready. Returns: as dry_run_script(). */
+/* The update of the document that was read; NULL: there was no such. Fills run->ready. Returns: as dry_run_script(). */
 static int run_update(struct request *request, struct dry_run *run, struct update *update)
 {
     const struct doc *old = update->old;
