@@ -5,10 +5,12 @@
 Method: the server counts commands and steps that took too much (GET /_metrics), so no time is measured. Steps with at most one
 script are not counted.
 """
+import http.client
 import json
 import os
 import re
 import sys
+import threading
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
@@ -75,6 +77,77 @@ class BoundedSteps(unittest.TestCase):
         self.assertEqual(statuses[-1], 400)
         self.assertEqual(told["items"][-1]["update"]["error"]["type"], "illegal_argument_exception")
         self.assertEqual(self.figure("tidelock_steps_over_bound_total"), 0)
+
+    def update(self, key, turns, query="", script=LOOP, **more):
+        body = dict({"script": {"lang": "painless", "source": script, "params": {"n": turns}}}, **more)
+        return self.server.ask("POST", "/u/_update/%s%s" % (key, query), body)
+
+    def test_long_script_runs_outside_of_the_core(self):
+        """The core runs some 50,000 steps of it, and takes over its result."""
+        self.server.must("PUT", "/u/_doc/1", {"n": -1, "m": 0})
+        counting = LOOP + " ctx._source.m += 1; ctx._source.remove('gone')"
+        for times in range(1, 4):
+            status, reply = self.update("1", 40000, "?_source=true", counting)
+            self.assertEqual((status, reply["result"], reply["_version"]), (200, "updated", times + 1))
+            self.assertEqual(reply["get"]["_source"], {"n": 39999, "m": times})
+        status, reply = self.update("2", 40000, upsert={}, scripted_upsert=True)
+        self.assertEqual((status, reply["result"]), (201, "created"))
+        status, reply = self.update("2", 40000, script=LOOP + " ctx.op = 'none'")
+        self.assertEqual((status, reply["result"]), (200, "noop"))
+        status, reply = self.update("2", 40000, "?if_seq_no=0&if_primary_term=1")
+        self.assertEqual((status, reply["error"]["type"]), (409, "version_conflict_engine_exception"))
+        status, reply = self.update("2", 40000, script=LOOP + " ctx.op = 'delete'")
+        self.assertEqual((status, reply["result"]), (200, "deleted"))
+        self.assertLess(self.figure('tidelock_step_work_max{command="write"}'), 20000)
+
+    def test_long_script_runs_outside_of_the_core_in_a_transaction(self):
+        self.server.must("PUT", "/u/_doc/1", {"n": -1, "m": 0})
+        session = self.server.must("POST", "/_session", {"ttl": "1h"})["session"]
+        transaction = self.server.must("POST", "/_transaction?session=" + session)["transaction"]
+        for times in range(1, 4):
+            status, reply = self.update("1", 40000, "?_source=true&transaction=" + transaction, LOOP + " ctx._source.m += 1")
+            self.assertEqual((status, reply["get"]["_source"]), (200, {"n": 39999, "m": times}))
+        self.assertEqual(self.server.must("GET", "/u/_doc/1")["_source"], {"n": -1, "m": 0})
+        self.server.must("POST", "/_transaction/%s/_commit" % transaction)
+        self.assertEqual(self.server.must("GET", "/u/_doc/1")["_source"], {"n": 39999, "m": 3})
+        self.assertLess(self.figure('tidelock_step_work_max{command="write"}'), 20000)
+
+    def test_long_scripts_of_many_clients_lose_nothing(self):
+        """Those that meet are run again: none is lost, and none is a conflict."""
+        self.server.must("PUT", "/u/_doc/1", {"n": -1, "m": 0})
+        found = []
+
+        def client(turns):
+            connection = http.client.HTTPConnection("127.0.0.1", self.server.port)
+            body = json.dumps({"script": {"source": LOOP + " ctx._source.m += 1", "params": {"n": turns}}})
+            for _ in range(5):
+                connection.request("POST", "/u/_update/1", body, {"Content-Type": "application/json"})
+                response = connection.getresponse()
+                response.read()
+                found.append(response.status)
+            connection.close()
+
+        clients = [threading.Thread(target=client, args=(turns,)) for turns in (12000, 12000, 12000, 10)]
+        for one in clients:
+            one.start()
+        for one in clients:
+            one.join()
+        self.assertEqual(found, [200] * 20)
+        self.assertEqual(self.server.must("GET", "/u/_doc/1")["_source"]["m"], 20)
+
+    def test_long_scripts_of_a_bulk_run_outside_of_the_core_in_order(self):
+        lines = [{"index": {"_index": "u", "_id": "1"}}, {"m": 1, "n": 0}]
+        scripts = [("m = m * 2", 20000), ("m += 1", 10), ("m = m * 2", 20000), ("missing.x = 1", 20000), ("m += 1", 20000)]
+        for text, turns in scripts:
+            lines += [{"update": {"_index": "u", "_id": "1"}},
+                      {"script": {"source": LOOP + " ctx._source." + text.replace("= m", "= ctx._source.m"), "params": {"n": turns}}}]
+        lines += [{"index": {"_index": "u", "_id": "2"}}, {"m": 7}]
+        body = "".join(json.dumps(line) + "\n" for line in lines)
+        told = json.loads(self.server.request("POST", "/_bulk", body, {"Content-Type": "application/x-ndjson"}).body)
+        self.assertEqual([list(item.values())[0]["status"] for item in told["items"]], [201, 200, 200, 200, 400, 200, 201], told)
+        self.assertEqual(self.server.must("GET", "/u/_doc/1")["_source"]["m"], 7)
+        self.assertEqual(self.server.must("GET", "/u/_doc/2")["_source"], {"m": 7})
+        self.assertLess(self.figure('tidelock_step_work_max{command="write"}'), 20000)
 
     def test_atomic_bulk_of_scripts_is_refused(self):
         self.fill(200)

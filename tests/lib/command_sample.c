@@ -140,6 +140,39 @@ static void *on_array(struct sample_walk *walk, const char *name, void *items, s
 
 /* --- What commands have ------------------------------------------------------------------------------------------- */
 
+/* One that the core may take over: README.md of core, "Commands as bytes", 5. */
+static void make_ready(struct sample_walk *walk, struct update_ready *ready)
+{
+    static const struct update_ready some[] = {
+        {.op = UPDATE_CREATE, .source = SLICE_LIT("{\"n\":1}"), .version = -1, .seq_no = SEQ_NO_ANY},
+        {.op = UPDATE_NOOP, .version = -1, .seq_no = SEQ_NO_ANY},
+        {.op = UPDATE_INDEX, .source = SLICE_LIT("{\"n\":2}"), .read_ts = 7, .version = 3, .seq_no = 2},
+        {.op = UPDATE_DELETE, .read_ts = 8, .version = 4, .seq_no = 3},
+    };
+    *ready = some[walk->rng == NULL ? 2 : rng_below(walk->rng, sizeof some / sizeof *some)];
+    ready->given = walk->rng == NULL || rng_below(walk->rng, 4) == 0;
+    if (!ready->given)
+        *ready = (struct update_ready){0};
+}
+
+/* Of version 16. */
+static void on_script_outside(struct sample_walk *walk, struct write_update *update)
+{
+    struct update_ready *ready = &update->ready;
+    if (!is_printing(walk))
+        make_ready(walk, ready);
+    if (is_printing(walk) && !ready->given && !update->script_postpones)
+        return;
+    on_bool(walk, "script_postpones", &update->script_postpones);
+    if (!is_printing(walk))
+        return;
+    on_enum(walk, "ready_op", ready->op, 0, UPDATE_OP_COUNT);
+    on_slice(walk, "ready_source", &ready->source);
+    on_number(walk, "ready_read_ts", &ready->read_ts);
+    on_signed(walk, "ready_version", &ready->version);
+    on_signed(walk, "ready_seq_no", &ready->seq_no);
+}
+
 static void on_update(struct sample_walk *walk, struct write_update *update)
 {
     on_slice(walk, "doc", &update->doc);
@@ -155,6 +188,7 @@ static void on_update(struct sample_walk *walk, struct write_update *update)
     on_bool(walk, "detect_noop", &update->detect_noop);
     on_bool(walk, "want_source", &update->want_source);
     on_bool(walk, "lone", &update->single);
+    on_script_outside(walk, update);
 }
 
 /* Returns: whether an item is a plain one, as half of the items are. */

@@ -9,6 +9,7 @@
 
 #include "api/request/api_internal.h"
 #include "api/documents/bulk_parse.h"
+#include "api/documents/dry_run.h"
 #include "api/request/handlers.h"
 #include "api/request/problem_reply.h"
 #include "api/request/request_budget.h"
@@ -47,6 +48,9 @@ struct bulk_request {
     size_t piece_items_max; /* number of items in the next piece */
     uint64_t until_us;      /* boot clock: until then items of the piece may wait for locks */
     uint64_t steps_taken;   /* by scripts so far */
+    struct dry_runs runs;   /* of the item whose script is run outside of the core */
+    size_t run_item;        /* its number */
+    uint64_t run_steps;     /* of its last run; only those of the one that counts are in steps_taken */
     size_t explained;       /* bytes in failed items that describe the holders of their locks */
     struct bulk_returned returned;
 };
@@ -228,16 +232,41 @@ static void refuse_copies(struct request *request, const struct bulk_request *bu
 
 /* --- The request -------------------------------------------------------------------------------------------------- */
 
-/* The scripts of a request share what those of one command do, however many commands it takes. */
+/* Returns: the steps that the next script of the request may take: all share what those of one command do. */
+static uint64_t steps_left(const struct request *request, const struct bulk_request *bulk)
+{
+    uint64_t shared = update_steps_shared(&request->api->options.script);
+    return UPDATE_STEPS_MIN + (bulk->steps_taken < shared ? shared - bulk->steps_taken : 0);
+}
+
+/*
+ * Whether the script of an item runs outside of the core if it takes long. Not where an item cannot be sent again by
+ * itself; and not for a named request, whose repetition must not run a script that has run.
+ */
+static bool runs_outside(const struct request *request, const struct bulk_request *bulk,
+                         const struct write_update *update)
+{
+    return !bulk->atomic && request->transaction.len == 0 && request->named.id.len == 0 &&
+           (update->script_source.data != NULL || update->script_id.data != NULL || update->script_file.data != NULL);
+}
+
+/* Limits the script of an item. */
 static void limit_script(const struct request *request, const struct bulk_request *bulk, struct arena *arena,
                          struct write_item *item)
 {
-    uint64_t shared = update_steps_shared(&request->api->options.script);
-    if (bulk->steps_taken == 0 || item->update == NULL)
+    if (item->update == NULL)
+        return;
+    bool outside = runs_outside(request, bulk, item->update);
+    if (bulk->steps_taken == 0 && !outside)
         return;
     struct write_update *update = arena_alloc(arena, sizeof *update);
     *update = *item->update;
-    update->script_steps = UPDATE_STEPS_MIN + (bulk->steps_taken < shared ? shared - bulk->steps_taken : 0);
+    uint64_t left = steps_left(request, bulk);
+    if (bulk->steps_taken > 0)
+        update->script_steps = left;
+    update->script_postpones = outside && (left > DRY_RUN_STEPS || update->ready.given);
+    if (update->script_postpones)
+        update->script_steps = DRY_RUN_STEPS;
     item->update = update;
 }
 
@@ -348,11 +377,63 @@ static int refuse_rest(struct request *request, struct bulk_request *bulk)
     return bulk_reply(request, bulk, NULL, &refusal, false);
 }
 
+/* Runs the script of an item that the core has postponed for that. Returns: 0, also when it failed; fatal codes. */
+static int run_outside(struct request *request, struct bulk_request *bulk, size_t number, struct write_result *result)
+{
+    struct write_item *item = &bulk->bulk.items[number];
+    struct dry_run run = {.item = item,
+                          .view = {request->api->store, journal_stable(request->api->journal), NULL},
+                          .arena = request->arena};
+    if (bulk->run_item == number && bulk->runs.count > 0)
+        bulk->steps_taken -= bulk->run_steps;
+    else
+        bulk->runs =
+            (struct dry_runs){.count_min = bulk->bulk.actions[number].asked.retries + 1U, .until_us = bulk->until_us};
+    bulk->run_item = number;
+    if (!dry_runs_next(&bulk->runs)) {
+        result->postponed = false; /* it has the problem */
+        return 0;
+    }
+    run.steps_max = steps_left(request, bulk);
+    int r = dry_run_script(request, &run);
+    bulk->run_steps = run.steps;
+    bulk->steps_taken += run.steps;
+    *result = (struct write_result){.outcome = WRITE_FAILED, .postponed = r == 0, .problem = request->problem};
+    request->problem = (struct problem){.type = PROBLEM_NONE};
+    if (r != 0)
+        return r == REQUEST_REFUSED ? 0 : r;
+    struct write_update *update = arena_alloc(request->arena, sizeof *update);
+    *update = *item->update;
+    update->ready = run.ready;
+    item->update = update;
+    return 0;
+}
+
+/* Runs the scripts that the core has left to others. Returns: 0; fatal codes. */
+static int run_scripts_outside(struct request *request, struct bulk_request *bulk)
+{
+    size_t seen = 0;
+    int r = 0;
+    if (bulk->results == NULL)
+        return 0;
+    for (size_t i = bulk->begin; i < bulk->end && r == 0; i++) {
+        if (bulk->bulk.actions[i].refused.type != PROBLEM_NONE)
+            continue;
+        struct write_result *result = &bulk->results[seen++];
+        if (result->postponed && result->script_long)
+            r = run_outside(request, bulk, i, result);
+    }
+    return r;
+}
+
 static int submit_piece(struct request *request)
 {
     static const struct problem none = {.type = PROBLEM_NONE};
     struct bulk_request *bulk = request->context;
-    int r = BULK_CONTINUES;
+    int r = run_scripts_outside(request, bulk);
+    if (r != 0)
+        return r;
+    r = BULK_CONTINUES;
     while (r == BULK_CONTINUES) {
         /*
          * No guard counts what earlier commands have left: mappings, and their part of the reply,
@@ -373,6 +454,7 @@ static int submit_piece(struct request *request)
         if (request_budget_stops(request, (bulk->end - bulk->begin) * COPIES_STEPS))
             return request_budget_refuse(request);
         r = bulk_reply(request, bulk, NULL, &none, bulk->atomic);
+        bulk->results = NULL; /* all that was postponed has failed */
     }
     return r;
 }
@@ -391,6 +473,15 @@ static struct write_result copy_of(struct arena *arena, const struct write_resul
     return copy;
 }
 
+/* Returns: whether the core has stopped a script, whose steps count when it runs outside. */
+static bool stopped_script(const struct write_command *write)
+{
+    for (size_t i = 0; i < write->item_count && write->postponed_count > 0; i++)
+        if (write->results[i].postponed)
+            return write->results[i].script_long && !write->items[i].update->ready.given;
+    return false;
+}
+
 /*
  * Keeps the results of a command that postponed items, or that has processed postponed ones.
  * Returns: whether items of the piece are still to be submitted.
@@ -400,7 +491,8 @@ static bool keep_results(struct request *request, struct bulk_request *bulk, con
     const struct write_command *write = &command->write;
     bool refused = command->problem.type != PROBLEM_NONE;
     size_t next = 0, open = 0;
-    bulk->steps_taken += write->script_steps;
+    bulk->steps_taken +=
+        write->script_steps - (stopped_script(write) && write->script_steps >= DRY_RUN_STEPS ? DRY_RUN_STEPS : 0);
     /* A named request is divided at the same items again: NAMED_BLOCK_ITEMS. */
     bulk->resubmitted_max = request->named.id.len > 0 ? SIZE_MAX : write_resubmitted_max(write);
     if (write->postponed_count > 0 && bulk->results == NULL) /* the rest of a piece says nothing about the next one */
@@ -420,7 +512,7 @@ static bool keep_results(struct request *request, struct bulk_request *bulk, con
         if (refused) {
             *result = (struct write_result){.outcome = WRITE_FAILED};
             problem_copy(&result->problem, &command->problem, request->arena);
-        } else if (next < write->item_count && !write->results[next].postponed) {
+        } else if (next < write->item_count && (!write->results[next].postponed || write->results[next].script_long)) {
             *result = copy_of(request->arena, &write->results[next]);
         }
         next++; /* the command may have had only the first ones */

@@ -12,6 +12,8 @@ struct single_update {
     struct write_options options;
     struct write_item item;
     struct update_body body;
+    struct dry_runs runs;
+    int32_t retries;
 };
 
 /* "fields=a,b" of 5.x; in 7.10 an unknown parameter. */
@@ -30,24 +32,76 @@ static void read_fields_param(struct request *request, struct update_body *body)
     body->fields = fields;
 }
 
-static int update_submit(struct request *request, struct single_update *single);
+static int update_submit(struct request *request, struct single_update *single, const struct update_ready *ready,
+                         struct arena *made);
 
-/* On a worker: a script that takes long goes to the core only when it has been seen to succeed. */
-static int update_again(struct request *request)
+/* Runs the script for the document as it is, and submits the result. */
+static int update_dry_run(struct request *request, struct view view)
 {
     struct single_update *single = request->context;
-    single->body.update.script_steps = 0;
-    int r = dry_run_script(request, &single->item);
-    return r == 0 ? update_submit(request, single) : r;
+    struct arena made = ARENA_INIT; /* each run has its own: there may be many */
+    struct dry_run run = {.item = &single->item, .view = view, .arena = &made};
+    made.guard = request->arena->guard;
+    int r = dry_run_script(request, &run);
+    made.guard = NULL;
+    request_look_away(request);
+    core_overlay_unref(tl_steal(request->overlay)); /* else the write has to copy it */
+    if (r == 0)
+        return update_submit(request, single, &run.ready, &made);
+    arena_deinit(&made);
+    request->remote_action = "indices:data/write/update[s]";
+    return r;
+}
+
+/* On a worker. */
+static int update_run_outside(struct request *request)
+{
+    return update_dry_run(request, (struct view){request->api->store, journal_stable(request->api->journal), NULL});
+}
+
+/* In a transaction, whose lock on the document keeps the result valid. */
+static int update_run_in_transaction(struct request *request)
+{
+    return update_dry_run(request, request->view);
+}
+
+/* By the thread of the completion. */
+static int update_read_locked(struct request *request)
+{
+    return request_work_short(request, update_run_in_transaction);
+}
+
+static int update_read(struct request *request)
+{
+    const struct single_update *single = request->context;
+    struct lock_target *target = arena_zalloc(request->arena, sizeof *target);
+    *target = (struct lock_target){
+        .mode = LOCK_S, .index = single->item.index, .type = single->item.type, .id = single->item.id};
+    return request_read(request, target, 1, update_read_locked);
+}
+
+/* The script takes long, or another write came between a dry run and its result. */
+static int update_again(struct request *request, struct single_update *single, const struct write_result *result)
+{
+    if (single->runs.count == 0)
+        single->runs = (struct dry_runs){
+            .count_min = (single->retries < DRY_RUNS_MAX ? (unsigned)single->retries : DRY_RUNS_MAX) + 1,
+            .until_us = write_wait_end(&single->options)};
+    if (!dry_runs_next(&single->runs)) {
+        problem_copy(&request->problem, &result->problem, request->arena);
+        request->remote_action = "indices:data/write/update[s]";
+        return REQUEST_REFUSED;
+    }
+    return request->transaction.len > 0 ? update_read(request) : request_work_short(request, update_run_outside);
 }
 
 static int update_done(struct request *request, struct command *command)
 {
-    const struct single_update *single = request->context;
+    struct single_update *single = request->context;
     const struct write_item *item = &command->write.items[0];
     struct write_result *result = &command->write.results[0];
     if (result->script_long)
-        return request_work_short(request, update_again);
+        return update_again(request, single, result);
     if (result->outcome == WRITE_FAILED) {
         write_result_problem(request, item, result);
         request->problem = result->problem;
@@ -63,7 +117,9 @@ static int update_done(struct request *request, struct command *command)
     return write_result_write(request, item, result, &reply, &request->exchange->response);
 }
 
-static int update_submit(struct request *request, struct single_update *single)
+/* `ready`: what the script returned, in `made`, which is taken over; NULL: it is for the core to run. */
+static int update_submit(struct request *request, struct single_update *single, const struct update_ready *ready,
+                         struct arena *made)
 {
     struct update_body *body = &single->body;
     body->update.single = true;
@@ -72,6 +128,16 @@ static int update_submit(struct request *request, struct single_update *single)
     single->item.lease = single->options.lease;
     struct command *command = write_command_new(request, &single->options, 1);
     command->write.items[0] = single->item;
+    if (ready != NULL) {
+        struct write_update *update = arena_alloc(&command->arena, sizeof *update);
+        *update = body->update;
+        update->ready = *ready;
+        if (ready->source.data != NULL)
+            update->ready.source = arena_copy(&command->arena, ready->source);
+        command->write.items[0].update = update;
+        command->owner.timeout_us = write_wait_left(single->runs.until_us);
+        arena_deinit(made);
+    }
     write_read_ahead(request, command);
     request->context = single;
     return request_submit(request, command, update_done);
@@ -113,8 +179,8 @@ static int read_parameters(struct request *request, struct single_update *single
 
 int handle_doc_update(struct request *request)
 {
-    struct single_update *single = arena_alloc(request->arena, sizeof *single);
-    struct write_params asked;
+    struct single_update *single = arena_zalloc(request->arena, sizeof *single);
+    struct write_params asked = {0};
     struct validation validation = {.arena = request->arena};
     single->item = WRITE_ITEM_INIT;
     single->item.op = WRITE_UPDATE;
@@ -134,7 +200,7 @@ int handle_doc_update(struct request *request)
     if ((r = validation_end(&validation, request)) != 0 ||
         (r = write_check_copies(request, &single->options, &single->item, 0)) != 0)
         return r;
-    if (request->transaction.len == 0)
-        single->body.update.script_steps = DRY_RUN_STEPS;
-    return update_submit(request, single);
+    single->retries = asked.retries;
+    single->body.update.script_steps = DRY_RUN_STEPS;
+    return update_submit(request, single, NULL, NULL);
 }

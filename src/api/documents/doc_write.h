@@ -70,7 +70,7 @@ struct write_params {
     bool version; /* it named one, be it -1 */
     bool version_type;
     bool typed_path; /* the type is in the path, where 5.6 wants a create to have an id; 6.x, by the item, does not */
-    int32_t retries; /* retry_on_conflict, which has nothing left to do: updates run one after another */
+    int32_t retries; /* retry_on_conflict: of scripts that take long (dry_run.h); other updates run one after another */
 };
 
 /* Checks an item as Elasticsearch's IndexRequest, DeleteRequest and UpdateRequest do. */

@@ -3,69 +3,114 @@
 #include "api/documents/dry_run.h"
 
 #include "api/request/api_internal.h"
+#include "base/clock.h"
 #include "core/catalog/catalog.h"
-#include "core/documents/prefetch.h"
+#include "core/documents/doc.h"
 #include "core/documents/update.h"
 #include "mapping/mapping.h"
+#include "mapping/shard.h"
 
-/* The current document, or NULL; `comparable`: whether the core would find the same one. */
-static const struct doc *find_old(const struct write_item *item, const struct prefetch *seen, bool *ret_comparable)
+bool dry_runs_next(struct dry_runs *runs)
 {
-    const struct doc *old = seen != NULL && seen->found && !seen->doc.deleted ? &seen->doc : NULL;
-    bool routed = item->routing.len > 0 || (old != NULL && old->routing.len > 0);
-    bool conditional = item->if_seq_no != SEQ_NO_ANY || item->version != VERSION_ANY;
-    *ret_comparable = seen != NULL && !routed && !conditional;
-    return old;
+    return ++runs->count <= runs->count_min || clock_boot_us() < runs->until_us;
 }
 
-/* The limits of the core, which runs the script finally. */
-static struct script_limits limits_of_core(const struct request *request)
+/* Whether the core, too, finds the document: a request with the routing of another shard does not. */
+static bool is_routed_to(const struct doc *doc, const struct write_item *item, const struct catalog_index *index,
+                         const struct catalog_alias *alias)
+{
+    struct slice asked = item->routing.len > 0                           ? item->routing
+                         : alias != NULL && alias->index_routing.len > 0 ? alias->index_routing
+                                                                         : item->id;
+    struct slice stored = doc->routing.len > 0 ? doc->routing : item->id;
+    return shard_of(asked, index->shard_count) == shard_of(stored, index->shard_count);
+}
+
+/* The limits of the core. */
+static struct script_limits limits_of_core(const struct request *request, uint64_t steps_max)
 {
     struct script_limits limits = request->api->options.script;
     if (limits.steps_max > SCRIPT_WRITER_STEPS_MAX)
         limits.steps_max = SCRIPT_WRITER_STEPS_MAX;
+    if (steps_max > 0 && limits.steps_max > steps_max)
+        limits.steps_max = steps_max;
     return limits;
 }
 
-static int run_update_script(struct request *request, const struct catalog *catalog, const struct write_item *item,
-                             struct arena *scratch)
+/* The update of the document that was read; NULL: there was no such. Fills run->ready. Returns: as dry_run_script(). */
+static int run_update(struct request *request, struct dry_run *run, struct update *update)
 {
-    struct view view = {request->api->store, journal_stable(request->api->journal), NULL};
+    const struct doc *old = update->old;
+    struct problem problem;
+    int r = update_run(update, &problem);
+    run->steps = update->steps_taken;
+    if (r == UPDATE_REFUSED) {
+        problem_copy(&request->problem, &problem, request->arena);
+        return REQUEST_REFUSED;
+    }
+    if (r != 0)
+        return r < 0 ? tl_trace(r) : 0; /* the core reports the missing document */
+    bool copies = update->op == UPDATE_NOOP || update->op == UPDATE_DELETE;
+    run->ready = (struct update_ready){.given = true,
+                                       .op = update->op,
+                                       .source = update->source,
+                                       .read_ts = old == NULL ? 0 : old->ts,
+                                       .version = old == NULL ? -1 : old->version,
+                                       .seq_no = old == NULL ? SEQ_NO_ANY : old->seq_no};
+    if (copies && !run->item->update->want_source)
+        run->ready.source = SLICE_NONE;
+    else if (copies && update->source.data != NULL) /* the document's own */
+        run->ready.source = arena_copy(run->arena, update->source);
+    return 0;
+}
+
+static int read_and_run(struct request *request, struct dry_run *run, const struct write_item *item,
+                        const struct catalog *catalog, struct arena *scratch)
+{
     struct slice name = item->type.len > 0 ? item->type : SLICE_LIT("_doc");
-    const struct catalog_index *index;
-    const struct catalog_alias *alias;
+    const struct catalog_index *index = NULL;
+    const struct catalog_alias *alias = NULL;
     struct problem ignored;
-    bool comparable;
-    if (catalog_find(catalog, item->index, true, request->dialect, scratch, &index, &alias, &ignored) != 0)
-        return 0;
-    const struct mapping_type *type = mapping_type(index->mapping, name);
-    struct prefetch *seen = type == NULL || (alias != NULL && alias->index_routing.data != NULL)
-                                ? NULL
-                                : prefetch_read(&view, index->number, type->number, item->id, scratch);
-    struct update update = {.dialect = request->dialect,
+    struct doc doc;
+    int r = DOC_NOT_FOUND;
+    if (catalog_find(catalog, item->index, true, item->dialect, scratch, &index, &alias, &ignored) != 0)
+        index = NULL; /* an upsert may create it */
+    const struct mapping_type *type = index == NULL ? NULL : mapping_type(index->mapping, name);
+    if (type != NULL)
+        r = doc_get(&run->view, index->number, type->number, item->id, &doc);
+    if (r < 0)
+        return tl_trace(r);
+    if (r == DOC_TOO_OLD)
+        return 0; /* the next run has a later view */
+    struct update update = {.dialect = item->dialect,
                             .item = item,
-                            .index = index->name,
+                            .index = index == NULL ? item->index : index->name,
                             .type = name,
-                            .old = find_old(item, seen, &comparable),
+                            .old = r == 0 && is_routed_to(&doc, item, index, alias) ? &doc : NULL,
                             .mapped = type,
                             .catalog = catalog,
                             .account = &request->account,
-                            .limits = limits_of_core(request),
-                            .ts = view.ts,
-                            .arena = request->arena,
+                            .limits = limits_of_core(request, run->steps_max),
+                            .zones = catalog_zones(catalog),
+                            .ts = run->view.ts,
+                            .arena = run->arena,
                             .scratch = scratch};
-    int r = comparable ? update_run(&update, &request->problem) : 0;
-    prefetch_release(seen);
-    if (r == UPDATE_REFUSED)
-        request->remote_action = "indices:data/write/update[s]";
-    return r == UPDATE_REFUSED ? REQUEST_REFUSED : r < 0 ? tl_trace(r) : 0;
+    int done = run_update(request, run, &update);
+    if (r == 0)
+        doc_release(&doc);
+    return done;
 }
 
-int dry_run_script(struct request *request, const struct write_item *item)
+int dry_run_script(struct request *request, struct dry_run *run)
 {
     tl_cleanup(catalog_unrefp) struct catalog *catalog = journal_catalog(request->api->journal);
+    struct write_update update = *run->item->update;
+    struct write_item item = *run->item;
     struct arena scratch = ARENA_INIT;
-    int r = run_update_script(request, catalog, item, &scratch);
+    update.script_steps = 0;
+    update.ready.given = run->ready.given = false;
+    item.update = &update;
+    int r = read_and_run(request, run, &item, catalog, &scratch);
     arena_deinit(&scratch);
     return r;
 }

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Dry runs: a script that takes long is tried on a worker before the core runs it.
+ * Dry runs: a script that takes long runs on a worker, and the core takes over its result.
  *
- * The core is one thread, so a script that loops for ever would hold up all writes until its steps
- * are used up. An update therefore grants its script DRY_RUN_STEPS at first. What needs more is
- * run again here, against the current document: if that fails, so does the request, as if it had
- * been made at that timestamp (invariant 4 of src/script: a script that fails changes nothing).
- * Only one that succeeds is submitted with all the steps there are.
+ * The core is one thread, so a script of a tenth of a second would hold up all writes for as long. An
+ * update therefore grants its script DRY_RUN_STEPS there. What needs more is run here, for the document
+ * as it is; if that fails, so does the request, as if it had been made at that timestamp (invariant 4
+ * of src/script: a script that fails changes nothing). Else the update is submitted once more, with the
+ * result (write_update.ready), which the core takes over if the document is still the same. If another
+ * write came between, all this is repeated: that is a conflict of Elasticsearch's updates, which get,
+ * run and index, and a client sees it only when `timeout` and `retry_on_conflict` are exceeded.
  */
 #ifndef TL_API_DRY_RUN_H
 #define TL_API_DRY_RUN_H
@@ -17,11 +19,34 @@
 /* Steps that take the core some milliseconds at most; what people write takes tens. */
 #define DRY_RUN_STEPS ((uint64_t)50000)
 
+/* The repetitions of one update. */
+struct dry_runs {
+    unsigned count;
+    unsigned count_min; /* retry_on_conflict and one: so many in any case */
+    uint64_t until_us;  /* boot clock: none is begun later */
+};
+
+/* What retry_on_conflict asks for at most. */
+enum { DRY_RUNS_MAX = 1000 };
+
+/* Returns: whether there may be one more, which is counted. */
+bool dry_runs_next(struct dry_runs *runs);
+
+/* A dry run of an item's script. */
+struct dry_run {
+    const struct write_item *item;
+    struct view view;          /* the one to read; a transaction's own has its writes */
+    uint64_t steps_max;        /* 0: as many as the core allows */
+    struct arena *arena;       /* holds the result */
+    uint64_t steps;            /* out */
+    struct update_ready ready; /* out */
+};
+
 /*
- * Runs the script of an update of the newest committed document; changes nothing.
- * Requires: no transaction, a worker's thread.
- * Returns: 0 when it succeeded, and when only the core can decide; REQUEST_REFUSED; fatal codes.
+ * Runs it; changes nothing.
+ * Requires: a worker's thread.
+ * Returns: 0; REQUEST_REFUSED: the script failed; fatal codes.
  */
-int dry_run_script(struct request *request, const struct write_item *item) TL_MUST_USE;
+int dry_run_script(struct request *request, struct dry_run *run) TL_MUST_USE;
 
 #endif

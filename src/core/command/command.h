@@ -72,6 +72,20 @@ enum version_type {
 #define VERSION_ANY (-1) /* no version required */
 #define SEQ_NO_ANY (-2)  /* no if_seq_no required */
 
+enum update_op { UPDATE_INDEX, UPDATE_CREATE, UPDATE_DELETE, UPDATE_NOOP, UPDATE_OP_COUNT };
+
+/*
+ * What the script of an update returned outside of the core, which then does not run it: valid for the document that
+ * the script read, and for no other (update.h).
+ */
+struct update_ready {
+    bool given;
+    enum update_op op;
+    struct slice source;     /* as in struct update */
+    tl_ts read_ts;           /* doc.ts of the document; 0: there was none */
+    int64_t version, seq_no; /* of that document, for the text of a conflict; -1, -2: there was none */
+};
+
 /* Arguments of `_update`. Slices with data NULL are absent. */
 struct write_update {
     struct slice doc;           /* JSON object */
@@ -83,6 +97,12 @@ struct write_update {
     struct slice script_params; /* JSON object */
     /* Limit of one run, above which the item fails with script_long; 0: the core's limit */
     uint64_t script_steps;
+    /*
+     * An item that fails with script_long is postponed, and so are those after it: the submitter runs its script and
+     * sends them again, with `ready`. Not in an atomic write.
+     */
+    bool script_postpones;
+    struct update_ready ready;
     bool scripted_upsert;
     bool doc_as_upsert;
     bool detect_noop; /* default in Elasticsearch: true */
@@ -166,7 +186,8 @@ struct write_result {
     int64_t version;       /* new version; on conflict the current one; -1: unknown */
     int64_t seq_no;        /* new sequence number; on conflict the current one; -2: unknown */
     struct slice source;   /* of an update with `want_source` */
-    bool script_long;      /* WRITE_FAILED: the script exceeded write_update.script_steps */
+    /* WRITE_FAILED: the script exceeded write_update.script_steps, or `ready` is of another version of the document */
+    bool script_long;
     /*
      * WRITE_FAILED: the script exceeded the core's limit. Read in the step that sets it, by cleanup
      * actions, whose results are never kept: a checkpoint does not have it.

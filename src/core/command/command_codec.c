@@ -13,6 +13,20 @@
 
 /* --- Documents ---------------------------------------------------------------------------------------------------- */
 
+static void codec_ready(struct codec *codec, struct update_ready *ready)
+{
+    ready->op = (enum update_op)codec_enum(codec, ready->op, UPDATE_OP_COUNT);
+    codec_slice(codec, &ready->source);
+    codec_number(codec, &ready->read_ts);
+    codec_signed(codec, &ready->version);
+    codec_signed(codec, &ready->seq_no);
+    bool changes = ready->op == UPDATE_INDEX || ready->op == UPDATE_DELETE;
+    bool has_source = ready->op == UPDATE_INDEX || ready->op == UPDATE_CREATE;
+    codec_require(codec,
+                  codec->bad || (!(changes && ready->read_ts == 0) && !(has_source && ready->source.data == NULL) &&
+                                 !(ready->op == UPDATE_CREATE && ready->read_ts != 0)));
+}
+
 static void codec_update(struct codec *codec, const struct write_update **ret_update)
 {
     struct write_update *update, copy = {0};
@@ -23,9 +37,11 @@ static void codec_update(struct codec *codec, const struct write_update **ret_up
         copy = **ret_update;
         update = &copy;
     }
-    bool *const flags[] = {&update->scripted_upsert, &update->doc_as_upsert, &update->detect_noop, &update->want_source,
-                           &update->single};
-    codec_flags(codec, flags, 5);
+    bool *const flags[] = {&update->scripted_upsert, &update->doc_as_upsert, &update->detect_noop,
+                           &update->want_source,     &update->single,        &update->script_postpones,
+                           &update->ready.given};
+    REQUIRE(codec_reads(codec) || codec->version >= 16 || (!update->script_postpones && !update->ready.given));
+    codec_flags(codec, flags, codec->version >= 16 ? 7 : 5);
     codec_slice(codec, &update->doc);
     codec_slice(codec, &update->upsert);
     codec_slice(codec, &update->script_source);
@@ -34,6 +50,8 @@ static void codec_update(struct codec *codec, const struct write_update **ret_up
     codec_slice(codec, &update->script_lang);
     codec_slice(codec, &update->script_params);
     codec_number(codec, &update->script_steps);
+    if (update->ready.given)
+        codec_ready(codec, &update->ready);
 }
 
 /* Returns: whether an item has any of the fields that most items lack. */

@@ -22,7 +22,8 @@ struct codec;
  * and how a created index reads dates, 10 and 11 again how steps are bounded (README.md). 11 also
  * added the condition of a SESSION_CLOSE. 12 and 13 changed how atomic writes are bounded,
  * 14 how requests of many locks are, 15 those of deep directories and commits (README.md); 15 also added
- * which waits a CANCEL keeps. 16 changed how commits and locks are bounded.
+ * which waits a CANCEL keeps. 16 changed how commits and locks are bounded, and
+ * added what the script of an update returned outside of the core.
  */
 enum { COMMAND_CODEC_VERSION = 16 };
 

@@ -242,11 +242,26 @@ static int refuse_source_missing(struct update *update, struct problem *ret_prob
     return UPDATE_REFUSED;
 }
 
+/* Takes over what the script returned outside of the core, if it read this version of the document. */
+static int take_ready(struct update *update)
+{
+    const struct update_ready *ready = &update->item->update->ready;
+    REQUIRE(ready->given);
+
+    if (ready->read_ts != (update->old == NULL ? 0 : update->old->ts))
+        return UPDATE_STALE;
+    update->op = ready->op;
+    update->source = ready->source;
+    return 0;
+}
+
 int update_run(struct update *update, struct problem *ret_problem)
 {
     REQUIRE(update->old == NULL || !update->old->deleted);
     REQUIRE(update->arena != NULL && update->scratch != NULL);
     REQUIRE(update->item->op == WRITE_UPDATE && update->item->update != NULL);
+    if (update->item->update->ready.given)
+        return take_ready(update);
     if (update->old == NULL)
         return make_new(update, ret_problem);
     int r = mapping_filter_source(update->mapped, update->old->source, update->dialect, update->arena,

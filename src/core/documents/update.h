@@ -6,8 +6,10 @@
  * Therefore:
  *
  * - The submitter may limit the steps of a script (write_update.script_steps). A script that
- *   exceeds them is stopped with `script_long`. The submitter then tries the update with
- *   update_run() on another thread, and submits it without the limit only after it succeeded there.
+ *   exceeds them is stopped with `script_long`. The submitter then runs the update with
+ *   update_run() on another thread, and submits its result (write_update.ready). That is
+ *   valid for the document that the script read: if another write came between, the item fails
+ *   with `script_long` again, and the submitter repeats this with the new document.
  *   A failed script changes nothing, so the submitter may report that failure itself.
  * - The scripts of one command share the steps allowed for one script. In addition each may use
  *   UPDATE_STEPS_MIN.
@@ -46,8 +48,6 @@ static inline uint64_t update_command_steps_max(const struct script_limits *limi
     return atomic || limits->steps_max < UPDATE_COMMAND_STEPS_MAX ? limits->steps_max : UPDATE_COMMAND_STEPS_MAX;
 }
 
-enum update_op { UPDATE_INDEX, UPDATE_CREATE, UPDATE_DELETE, UPDATE_NOOP };
-
 /* The input and result of an update. Fields are inputs unless marked. */
 struct update {
     enum dialect dialect;
@@ -77,12 +77,13 @@ struct update {
 enum {
     UPDATE_REFUSED = 1, /* *ret_problem is set */
     UPDATE_MISSING = 2, /* no document, and no upsert to create it from */
+    UPDATE_STALE = 3,   /* item->update->ready is of another version of the document */
 };
 
 /*
  * Computes an update and changes nothing. Runs on any thread that may use its inputs.
  *
- * Returns: 0; UPDATE_REFUSED, UPDATE_MISSING; TL_ERR_CORRUPT: the stored source is not valid JSON.
+ * Returns: 0; UPDATE_REFUSED, UPDATE_MISSING, UPDATE_STALE; TL_ERR_CORRUPT: the stored source is not valid JSON.
  */
 int update_run(struct update *update, struct problem *ret_problem) TL_MUST_USE;
 

@@ -208,6 +208,7 @@ static void count_item(struct write_executor *exec, const struct write_item *ite
     write_executor__count_source(exec, item->update->doc, 0);
     write_executor__count_source(exec, item->update->upsert, 0);
     write_executor__count_source(exec, item->update->script_params, 0);
+    write_executor__count_source(exec, item->update->ready.source, 0);
 }
 
 void write_executor__postpone(const struct core *core, struct arena *arena, struct write_result *result)
@@ -228,6 +229,8 @@ static bool limit_reached(const struct write_executor *exec)
 {
     bool whole = exec->run->atomic && !write_executor__may_exceed(exec);
 
+    if (exec->script_postpones)
+        return true;
     return write_executor__work_limit_reached(exec) || write_executor__result_limit_reached(exec) ||
            exec->steps_taken > update_command_steps_max(&exec->core->limits.script, whole) ||
            write_executor__mapping_limit_reached(exec->core, whole, exec->core->mapping_work - exec->mapping_work);
@@ -267,6 +270,14 @@ static bool postpone(struct write_executor *exec, struct write_result *result, b
     return true;
 }
 
+/* Postpones an item whose script the submitter is to run, and with it the items after it. */
+static void postpone_script(struct write_executor *exec, const struct write_item *item, struct write_result *result)
+{
+    if (!result->script_long || !item->update->script_postpones || exec->run->atomic)
+        return;
+    exec->script_postpones = result->postponed = true;
+}
+
 static int run_items(struct write_executor *exec, bool *failed)
 {
     struct write_run *run = exec->run;
@@ -286,6 +297,7 @@ static int run_items(struct write_executor *exec, bool *failed)
         if (r == WRITE_ITEM_FAILED) {
             result->outcome = WRITE_FAILED;
             *failed = true;
+            postpone_script(exec, &run->items[i], result);
         }
         count_result(exec, result, failed);
         if (exec->parsed_bytes > WRITE_FLUSH_BYTES)

@@ -84,6 +84,7 @@ struct write_executor {
     size_t bytes;                  /* of keys and records written */
     uint64_t script_steps;         /* left to all scripts of the command (update.h) */
     uint64_t steps_taken;          /* by scripts in this run */
+    bool script_postpones;         /* an item was postponed for its script, so no further item is started */
     uint64_t mapping_work;         /* core->mapping_work when the run began */
     uint64_t work;                 /* of this run's items; follows from state and command alone */
     size_t result_bytes;           /* of the items that ran */

@@ -845,6 +845,28 @@ static int apply_update(struct write_executor *exec, struct write_item_state *at
     return r;
 }
 
+/* Fails an update whose script read another version of the document, in the words of a conditional write. */
+static int fail_stale(struct write_executor *exec, struct write_item_state *at)
+{
+    const struct update_ready *ready = &at->item->update->ready;
+    struct write_item told = *at->item;
+    const struct write_item *item = at->item;
+    enum conflict_kind conflict = ready->read_ts == 0          ? CONFLICT_EXISTS
+                                  : item->dialect == DIALECT_5 ? CONFLICT_VERSION
+                                  : at->state.live             ? CONFLICT_SEQ_NO
+                                                               : CONFLICT_MISSING;
+
+    REQUIRE(ready->given);
+    told.version = ready->version;
+    told.if_seq_no = ready->seq_no;
+    told.if_primary_term = 1;
+    at->item = &told;
+    int r = fail_conflict(exec, at, conflict);
+    at->item = item;
+    at->result->script_long = true;
+    return r;
+}
+
 static int run_update(struct write_executor *exec, struct write_item_state *at)
 {
     struct update update = write_executor__update(exec, at, exec->run->arena);
@@ -863,6 +885,8 @@ static int run_update(struct write_executor *exec, struct write_item_state *at)
     at->result->script_exhausted = update.script_exhausted;
     if (r == UPDATE_MISSING)
         return fail_missing(exec, at);
+    if (r == UPDATE_STALE)
+        return fail_stale(exec, at);
     if (r != 0)
         return r < 0 ? tl_trace(r) : WRITE_ITEM_FAILED;
     return apply_update(exec, at, &update);

@@ -420,6 +420,49 @@ static void test_update_fails_script_above_its_limit(void **state)
     fixture_close(&box);
 }
 
+/* What a script returned outside of the core counts for the document that it read, and for no other. */
+static void test_update_takes_over_what_a_script_returned(void **state)
+{
+    struct core_fixture box;
+    struct write_update update = {.script_source = SLICE_LIT(ENDLESS), .script_lang = SLICE_LIT("groovy")};
+    struct doc doc;
+    (void)state;
+
+    fixture_open(&box);
+    fixture_index(&box, "u", "1", "{\"n\":1,\"m\":1}");
+    struct view view = {box.store, TL_TS_MAX, NULL};
+    struct catalog *catalog = core_catalog(box.core);
+    const struct catalog_index *index = catalog_index(catalog, SLICE_LIT("u"));
+    const struct mapping_type *type = mapping_type(index->mapping, SLICE_LIT(""));
+    assert_int_equal(doc_get(&view, index->number, type->number, SLICE_LIT("1"), &doc), 0);
+    catalog_unref(catalog);
+    update.ready = (struct update_ready){.given = true,
+                                         .op = UPDATE_INDEX,
+                                         .source = SLICE_LIT("{\"n\":2}"),
+                                         .read_ts = doc.ts,
+                                         .version = doc.version,
+                                         .seq_no = doc.seq_no};
+    doc_release(&doc);
+    assert_int_equal(fixture_update(&box, "u", "1", update)->outcome, WRITE_UPDATED);
+    assert_string_equal(fixture_source(&box, "u", "1"), "{\"n\":2}");
+    struct write_result *result = fixture_update(&box, "u", "1", update);
+    assert_int_equal(result->outcome, WRITE_FAILED);
+    assert_true(result->script_long);
+    assert_int_equal(result->conflict, CONFLICT_SEQ_NO);
+    assert_slice_equal(result->problem.reason, "[1]: version conflict, required seqNo [0], primary term [1]. current "
+                                               "document has seqNo [1] and primary term [1]");
+    assert_string_equal(fixture_source(&box, "u", "1"), "{\"n\":2}");
+
+    update.ready = (struct update_ready){
+        .given = true, .op = UPDATE_CREATE, .source = SLICE_LIT("{\"n\":3}"), .version = -1, .seq_no = SEQ_NO_ANY};
+    result = fixture_update(&box, "u", "1", update);
+    assert_int_equal(result->conflict, CONFLICT_EXISTS);
+    assert_true(result->script_long);
+    assert_int_equal(fixture_update(&box, "u", "2", update)->outcome, WRITE_CREATED);
+    assert_string_equal(fixture_source(&box, "u", "2"), "{\"n\":3}");
+    fixture_close(&box);
+}
+
 /*
  * Items after an endless script are not started in the same command, but when they are submitted
  * again.
@@ -448,6 +491,39 @@ static void test_bulk_postpones_items_after_endless_script(void **state)
         assert_true(results[i].outcome == WRITE_FAILED && results[i].postponed);
     assert_int_equal(fixture_update(&box, "u", "1", modest)->outcome, WRITE_UPDATED);
     fixture_close(&box);
+}
+
+/* A script that its submitter is to run is postponed, with the items after it; then the result is taken over. */
+static void test_bulk_postpones_a_script_for_its_submitter(void **state)
+{
+    struct core_fixture box;
+    struct write_update modest = {.script_source = SLICE_LIT("ctx._source.n++")};
+    struct write_update looping = {.script_source = SLICE_LIT("for (int i = 0; i < 900; i++) { ctx._source.n = i }"),
+                                   .script_steps = 1000,
+                                   .script_postpones = true};
+    struct write_update *const updates[] = {&modest, &looping, &modest};
+    (void)state;
+
+    for (int tree = 0; tree < 2; tree++) {
+        fixture_open(&box);
+        if (tree)
+            fixture_index_command(&box, COMMAND_INDEX_CREATE, "u",
+                                  "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
+        fixture_index(&box, "u", "1", "{\"n\":1}");
+        struct command *command = fixture_write_command(&box, 3);
+        for (int i = 0; i < 3; i++) {
+            command->write.items[i] = fixture_item(WRITE_UPDATE, "u", NULL, "1", NULL);
+            command->write.items[i].update = updates[i];
+        }
+        fixture_run(&box, command, TL_MS);
+        const struct write_result *results = box.last->write.results;
+        assert_int_equal(results[0].outcome, WRITE_UPDATED);
+        assert_true(results[1].outcome == WRITE_FAILED && results[1].postponed && results[1].script_long);
+        assert_true(results[2].outcome == WRITE_FAILED && results[2].postponed && !results[2].script_long);
+        assert_int_equal(box.last->write.postponed_count, 2);
+        assert_string_equal(fixture_source(&box, "u", "1"), "{\"n\":2}");
+        fixture_close(&box);
+    }
 }
 
 enum { LOOPING = 150 };
@@ -1716,6 +1792,8 @@ int main(void)
         cmocka_unit_test(test_update_merges_and_detects_noops),
         cmocka_unit_test(test_update_runs_scripts),
         cmocka_unit_test(test_update_fails_script_above_its_limit),
+        cmocka_unit_test(test_update_takes_over_what_a_script_returned),
+        cmocka_unit_test(test_bulk_postpones_a_script_for_its_submitter),
         cmocka_unit_test(test_bulk_postpones_items_after_endless_script),
         cmocka_unit_test(test_bulk_postpones_scripts_above_command_limit),
         cmocka_unit_test(test_bulk_postpones_indices_above_command_limit),
