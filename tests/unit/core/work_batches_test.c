@@ -405,7 +405,7 @@ static void test_actions_that_replace_large_documents_run_in_bounded_steps(void 
 
 /* --- Transactions ------------------------------------------------------------------------------------------------- */
 
-/* Transactions that time out together count what they have written, which is freed. */
+/* Transactions that time out together count what they have written, which is freed: entries of single writes, none of which is put before the commit. */
 static void test_rollbacks_count_entries_of_transactions(void **state)
 {
     enum { TXNS = 6, STEP_COST = NUMBERS / TXN_RECORDS_PER_COST };
@@ -416,6 +416,7 @@ static void test_rollbacks_count_entries_of_transactions(void **state)
     fixture_open(&box);
     box.limits.ephemeral_batch = STEP_COST;
     fixture_reopen(&box);
+    box.core->ahead_work = UINT64_MAX;
     for (int i = 0; i < TXNS; i++) {
         fixture_txn(&box, COMMAND_TXN_BEGIN, id_of(i));
         struct command *command = fixture_write_command(&box, 1);
