@@ -387,8 +387,7 @@ static int run_outside(struct request *request, struct bulk_request *bulk, size_
     if (bulk->run_item == number && bulk->runs.count > 0)
         bulk->steps_taken -= bulk->run_steps;
     else
-        bulk->runs =
-            (struct dry_runs){.count_min = bulk->bulk.actions[number].asked.retries + 1U, .until_us = bulk->until_us};
+        bulk->runs = dry_runs_of(bulk->bulk.actions[number].asked.retries, bulk->until_us);
     bulk->run_item = number;
     if (!dry_runs_next(&bulk->runs)) {
         result->postponed = false; /* it has the problem */

@@ -84,9 +84,7 @@ static int update_read(struct request *request)
 static int update_again(struct request *request, struct single_update *single, const struct write_result *result)
 {
     if (single->runs.count == 0)
-        single->runs = (struct dry_runs){
-            .count_min = (single->retries < DRY_RUNS_MAX ? (unsigned)single->retries : DRY_RUNS_MAX) + 1,
-            .until_us = write_wait_end(&single->options)};
+        single->runs = dry_runs_of(single->retries, write_wait_end(&single->options));
     if (!dry_runs_next(&single->runs)) {
         problem_copy(&request->problem, &result->problem, request->arena);
         request->remote_action = "indices:data/write/update[s]";
