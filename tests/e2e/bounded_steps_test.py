@@ -161,6 +161,28 @@ class BoundedSteps(unittest.TestCase):
             told = json.loads(self.server.request("POST", "/_bulk?timeout=0s", body, {"Content-Type": "application/x-ndjson"}).body)
             self.assertEqual(told["items"][0]["update"]["status"], 200, told)
 
+    def test_failed_long_script_of_a_bulk_names_the_index(self):
+        """Not the alias that the request names, as if the core had run it."""
+        self.server.must("PUT", "/u/_doc/1", {"n": -1})
+        self.server.must("POST", "/_aliases", {"actions": [{"add": {"index": "u", "alias": "other"}}]})
+        for turns in (10, 20000):
+            lines = [{"update": {"_index": "other", "_id": "1"}},
+                     {"script": {"source": LOOP + " ctx._source.missing.x = 1", "params": {"n": turns}}}]
+            body = "".join(json.dumps(line) + "\n" for line in lines)
+            told = json.loads(self.server.request("POST", "/_bulk", body, {"Content-Type": "application/x-ndjson"}).body)
+            item = told["items"][0]["update"]
+            self.assertEqual((item["status"], item["_index"], item["_type"]), (400, "u", "_doc"), told)
+
+    def test_timestamp_of_5_is_none_of_a_read(self):
+        """In a transaction a long script reads; the parameter is one of the write."""
+        self.server.must("PUT", "/typed/t/1", {"n": 1})
+        session = self.server.must("POST", "/_session", {"ttl": "1h"})["session"]
+        transaction = self.server.must("POST", "/_transaction?session=" + session)["transaction"]
+        for turns in (10, 20000):
+            script = {"inline": "for (int i = 0; i < n; i++) { ctx._source.n = i }", "lang": "groovy", "params": {"n": turns}}
+            status, reply = self.server.ask("POST", "/typed/t/1/_update?timestamp=2020-01-01&transaction=" + transaction, {"script": script})
+            self.assertEqual((status, reply.get("result")), (200, "updated"), reply)
+
     def test_item_that_waits_does_not_overtake_a_long_script(self):
         """The second item moves the document of the first to a directory that is locked."""
         self.server.must("PUT", "/d", {"mappings": {"properties": {"path": {"type": "path"}, "m": {"type": "long"}}}})

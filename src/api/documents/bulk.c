@@ -397,7 +397,13 @@ static int run_outside(struct request *request, struct bulk_request *bulk, size_
     int r = dry_run_script(request, &run);
     bulk->run_steps = run.steps;
     bulk->steps_taken += run.steps;
-    *result = (struct write_result){.outcome = WRITE_FAILED, .postponed = r == 0, .problem = request->problem};
+    *result = (struct write_result){.outcome = WRITE_FAILED,
+                                    .index = result->index,
+                                    .index_uuid = result->index_uuid,
+                                    .shard_count = result->shard_count,
+                                    .type = result->type,
+                                    .postponed = r == 0,
+                                    .problem = request->problem};
     request->problem = (struct problem){.type = PROBLEM_NONE};
     if (r != 0)
         return r == REQUEST_REFUSED ? 0 : r;
