@@ -15,7 +15,7 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from server import Server  # noqa: E402
-from waiting import until  # noqa: E402
+from waiting import Waiting, until  # noqa: E402
 
 LOOP = "for (int i = 0; i < params.n; i++) { ctx._source.n = i }"
 
@@ -148,6 +148,56 @@ class BoundedSteps(unittest.TestCase):
         self.assertEqual(self.server.must("GET", "/u/_doc/1")["_source"]["m"], 7)
         self.assertEqual(self.server.must("GET", "/u/_doc/2")["_source"], {"m": 7})
         self.assertLess(self.figure('tidelock_step_work_max{command="write"}'), 20000)
+
+    def test_negative_retries_of_a_long_script_are_none(self):
+        """As in Elasticsearch. Its first run is no retry, even if the timeout has passed."""
+        self.server.must("PUT", "/u/_doc/1", {"n": -1})
+        for retries in ("-1", "-2", "-2147483648"):
+            status, reply = self.update("1", 20000, "?timeout=0s&retry_on_conflict=" + retries)
+            self.assertEqual((status, reply.get("result")), (200, "updated"), reply)
+            lines = [{"update": {"_index": "u", "_id": "1", "retry_on_conflict": int(retries)}},
+                     {"script": {"source": LOOP, "params": {"n": 20000}}}]
+            body = "".join(json.dumps(line) + "\n" for line in lines)
+            told = json.loads(self.server.request("POST", "/_bulk?timeout=0s", body, {"Content-Type": "application/x-ndjson"}).body)
+            self.assertEqual(told["items"][0]["update"]["status"], 200, told)
+
+    def test_failed_long_script_of_a_bulk_names_the_index(self):
+        """Not the alias that the request names, as if the core had run it."""
+        self.server.must("PUT", "/u/_doc/1", {"n": -1})
+        self.server.must("POST", "/_aliases", {"actions": [{"add": {"index": "u", "alias": "other"}}]})
+        for turns in (10, 20000):
+            lines = [{"update": {"_index": "other", "_id": "1"}},
+                     {"script": {"source": LOOP + " ctx._source.missing.x = 1", "params": {"n": turns}}}]
+            body = "".join(json.dumps(line) + "\n" for line in lines)
+            told = json.loads(self.server.request("POST", "/_bulk", body, {"Content-Type": "application/x-ndjson"}).body)
+            item = told["items"][0]["update"]
+            self.assertEqual((item["status"], item["_index"], item["_type"]), (400, "u", "_doc"), told)
+
+    def test_timestamp_of_5_is_none_of_a_read(self):
+        """In a transaction a long script reads; the parameter is one of the write."""
+        self.server.must("PUT", "/typed/t/1", {"n": 1})
+        session = self.server.must("POST", "/_session", {"ttl": "1h"})["session"]
+        transaction = self.server.must("POST", "/_transaction?session=" + session)["transaction"]
+        for turns in (10, 20000):
+            script = {"inline": "for (int i = 0; i < n; i++) { ctx._source.n = i }", "lang": "groovy", "params": {"n": turns}}
+            status, reply = self.server.ask("POST", "/typed/t/1/_update?timestamp=2020-01-01&transaction=" + transaction, {"script": script})
+            self.assertEqual((status, reply.get("result")), (200, "updated"), reply)
+
+    def test_item_that_waits_does_not_overtake_a_long_script(self):
+        """The second item moves the document of the first to a directory that is locked."""
+        self.server.must("PUT", "/d", {"mappings": {"properties": {"path": {"type": "path"}, "m": {"type": "long"}}}})
+        self.server.must("PUT", "/d/_doc/1", {"path": "/a/x", "m": 0})
+        holder = self.server.must("POST", "/_session", {"ttl": "1h"})["session"]
+        self.server.must("POST", "/_lock", {"session": holder, "locks": [{"mode": "exclusive", "index": "d", "path": "/b"}]})
+        lines = [{"update": {"_index": "d", "_id": "1"}},
+                 {"script": {"source": LOOP + " ctx._source.m += 1", "params": {"n": 20000}}},
+                 {"index": {"_index": "d", "_id": "1"}}, {"path": "/b/x", "m": 5}]
+        work = Waiting(self.server, "POST", "/_bulk?timeout=10m", "".join(json.dumps(line) + "\n" for line in lines))
+        until(lambda: any(lock["waiters"] for lock in self.server.must("GET", "/_lock")["locks"]), "the second item waits")
+        self.server.must("DELETE", "/_session/" + holder)
+        work.join()
+        self.assertEqual([list(item.values())[0]["_version"] for item in work.reply["items"]], [2, 3], work.reply)
+        self.assertEqual(self.server.must("GET", "/d/_doc/1")["_source"], {"path": "/b/x", "m": 5})
 
     def test_atomic_bulk_of_scripts_is_refused(self):
         self.fill(200)

@@ -387,8 +387,7 @@ static int run_outside(struct request *request, struct bulk_request *bulk, size_
     if (bulk->run_item == number && bulk->runs.count > 0)
         bulk->steps_taken -= bulk->run_steps;
     else
-        bulk->runs =
-            (struct dry_runs){.count_min = bulk->bulk.actions[number].asked.retries + 1U, .until_us = bulk->until_us};
+        bulk->runs = dry_runs_of(bulk->bulk.actions[number].asked.retries, bulk->until_us);
     bulk->run_item = number;
     if (!dry_runs_next(&bulk->runs)) {
         result->postponed = false; /* it has the problem */
@@ -398,7 +397,13 @@ static int run_outside(struct request *request, struct bulk_request *bulk, size_
     int r = dry_run_script(request, &run);
     bulk->run_steps = run.steps;
     bulk->steps_taken += run.steps;
-    *result = (struct write_result){.outcome = WRITE_FAILED, .postponed = r == 0, .problem = request->problem};
+    *result = (struct write_result){.outcome = WRITE_FAILED,
+                                    .index = result->index,
+                                    .index_uuid = result->index_uuid,
+                                    .shard_count = result->shard_count,
+                                    .type = result->type,
+                                    .postponed = r == 0,
+                                    .problem = request->problem};
     request->problem = (struct problem){.type = PROBLEM_NONE};
     if (r != 0)
         return r == REQUEST_REFUSED ? 0 : r;

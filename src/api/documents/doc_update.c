@@ -74,19 +74,19 @@ static int update_read_locked(struct request *request)
 static int update_read(struct request *request)
 {
     const struct single_update *single = request->context;
+    uint64_t left = write_wait_left(single->runs.until_us);
     struct lock_target *target = arena_zalloc(request->arena, sizeof *target);
     *target = (struct lock_target){
         .mode = LOCK_S, .index = single->item.index, .type = single->item.type, .id = single->item.id};
-    return request_read(request, target, 1, update_read_locked);
+    return request_read_in_transaction(request, target, 1, left < INT64_MAX ? (int64_t)left : INT64_MAX,
+                                       update_read_locked);
 }
 
 /* The script takes long, or another write came between a dry run and its result. */
 static int update_again(struct request *request, struct single_update *single, const struct write_result *result)
 {
     if (single->runs.count == 0)
-        single->runs = (struct dry_runs){
-            .count_min = (single->retries < DRY_RUNS_MAX ? (unsigned)single->retries : DRY_RUNS_MAX) + 1,
-            .until_us = write_wait_end(&single->options)};
+        single->runs = dry_runs_of(single->retries, write_wait_end(&single->options));
     if (!dry_runs_next(&single->runs)) {
         problem_copy(&request->problem, &result->problem, request->arena);
         request->remote_action = "indices:data/write/update[s]";

@@ -10,6 +10,12 @@
 #include "mapping/mapping.h"
 #include "mapping/shard.h"
 
+struct dry_runs dry_runs_of(int32_t retries, uint64_t until_us)
+{
+    unsigned asked = retries < 0 ? 0 : retries < DRY_RUNS_MAX ? (unsigned)retries : DRY_RUNS_MAX;
+    return (struct dry_runs){.count_min = asked + 1, .until_us = until_us};
+}
+
 bool dry_runs_next(struct dry_runs *runs)
 {
     return ++runs->count <= runs->count_min || clock_boot_us() < runs->until_us;

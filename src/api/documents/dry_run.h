@@ -29,6 +29,9 @@ struct dry_runs {
 /* What retry_on_conflict asks for at most. */
 enum { DRY_RUNS_MAX = 1000 };
 
+/* Returns: those of an update with that retry_on_conflict; as in Elasticsearch, a negative one asks for none. */
+struct dry_runs dry_runs_of(int32_t retries, uint64_t until_us);
+
 /* Returns: whether there may be one more, which is counted. */
 bool dry_runs_next(struct dry_runs *runs);
 

@@ -321,8 +321,8 @@ static int read_locked(struct request *request, struct command *command)
     return request->next(request);
 }
 
-static int read_in_transaction(struct request *request, struct lock_target *targets, size_t target_count,
-                               int64_t timeout, request_handler *then)
+int request_read_in_transaction(struct request *request, struct lock_target *targets, size_t target_count,
+                                int64_t timeout, request_handler *then)
 {
     struct command *command = command_new(COMMAND_TXN_LOCK, request->dialect);
     command->owner = request_terms(request, timeout);
@@ -379,7 +379,7 @@ int request_read(struct request *request, struct lock_target *targets, size_t ta
     if (request->query != NULL)
         return read_query(request, then);
     if (request->transaction.len > 0)
-        return read_in_transaction(request, targets, target_count, timeout, then);
+        return request_read_in_transaction(request, targets, target_count, timeout, then);
     if (ts != 0)
         return read_past(request, ts, then);
     if (!request_must_catch_up(request))

@@ -353,7 +353,8 @@ static int acquire(struct acquisition *at, uint64_t deadline, const bool *blocke
 
 /*
  * Postpones the blocked items if other items were postponed, so that they do not run before those.
- * The write must have begun an item, else it would be resubmitted without progress.
+ * The write must have begun an item, else it would be resubmitted without progress; or have left a script to its
+ * submitter, which resubmits it with what that returned.
  * Returns: whether it has postponed them, so that the write is done.
  */
 static bool postpone_blocked(struct acquisition *at, const bool *chosen, const bool *blocked)
@@ -361,7 +362,7 @@ static bool postpone_blocked(struct acquisition *at, const bool *chosen, const b
     struct write_command *write = acquisition__write(at);
     bool begun = false;
     for (size_t i = 0; i < write->item_count && !begun; i++)
-        begun = chosen[i] && !write->results[i].postponed;
+        begun = chosen[i] && (!write->results[i].postponed || write->results[i].script_long);
     if (write->postponed_count == 0 || !begun)
         return false;
     for (size_t i = 0; i < at->targets.count; i++)

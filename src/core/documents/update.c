@@ -250,6 +250,9 @@ static int take_ready(struct update *update)
 
     if (ready->read_ts != (update->old == NULL ? 0 : update->old->ts))
         return UPDATE_STALE;
+    /* An open transaction has renamed it: that raises the version only, and has a timestamp at the commit. */
+    if (update->old != NULL && ready->version != update->old->version)
+        return UPDATE_STALE;
     update->op = ready->op;
     update->source = ready->source;
     return 0;

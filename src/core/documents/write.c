@@ -270,10 +270,15 @@ static bool postpone(struct write_executor *exec, struct write_result *result, b
     return true;
 }
 
-/* Postpones an item whose script the submitter is to run, and with it the items after it. */
+/*
+ * Postpones an item whose script the submitter is to run, and with it the items after it. Not in an atomic write, nor
+ * in a piece of one, which begins at least one item.
+ */
 static void postpone_script(struct write_executor *exec, const struct write_item *item, struct write_result *result)
 {
-    if (!result->script_long || !item->update->script_postpones || exec->run->atomic)
+    const struct write_run *run = exec->run;
+
+    if (!result->script_long || !item->update->script_postpones || run->atomic || run->in_pieces)
         return;
     exec->script_postpones = result->postponed = true;
 }

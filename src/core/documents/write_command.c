@@ -105,6 +105,7 @@ int write_command__run(struct core *core, struct command *command, struct write_
         .items = write->items + range.begin,
         .count = range.end - range.begin,
         .atomic = write->atomic && !how->in_pieces,
+        .in_pieces = how->in_pieces,
         .cleanup = write->cleanup,
         .last = chosen == NULL,
         .overlay = overlay,

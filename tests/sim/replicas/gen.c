@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "gen.h"
 
+#include "base/check.h"
 #include "core/catalog/catalog.h"
+#include "core/documents/doc.h"
 #include "core/session/owners.h"
 #include "core/unit/unit.h"
+#include "mapping/mapping.h"
 
 static const char *const hosts[] = {"a", "b", "c", "d"};
 static const char *const indices[] = {"fs", "ix", "nx", "ny"};
@@ -139,6 +142,70 @@ static const struct write_update *some_update(struct gen *gen, struct arena *are
     return update;
 }
 
+/* Fills what a script has read: the committed document, or none. */
+static void read_document(struct gen *gen, const struct write_item *item, struct update_ready *ready)
+{
+    const struct core *core = gen->core;
+    const struct view view = core__view(core, NULL);
+    const struct catalog_index *index = catalog_index(core->catalog, item->index);
+    const struct mapping_type *type =
+        index == NULL ? NULL : mapping_type(index->mapping, item->type.len > 0 ? item->type : SLICE_LIT("_doc"));
+    struct doc doc;
+    int r = type == NULL ? DOC_NOT_FOUND : doc_get(&view, index->number, type->number, item->id, &doc);
+
+    ENSURE(r >= 0);
+    ready->version = -1;
+    ready->seq_no = SEQ_NO_ANY;
+    if (r != 0)
+        return;
+    ready->read_ts = doc.ts;
+    ready->version = doc.version;
+    ready->seq_no = doc.seq_no;
+    doc_release(&doc);
+}
+
+/*
+ * What the script of an update has returned outside of the core: mostly for the document as it is, but commands of
+ * the same entry, transactions and waits come between; else for one that never was.
+ */
+static struct update_ready some_ready(struct gen *gen, struct arena *arena, const struct write_item *item)
+{
+    static const enum update_op ops[] = {UPDATE_INDEX, UPDATE_INDEX, UPDATE_DELETE, UPDATE_NOOP};
+    struct rng *rng = gen->script_rng;
+    struct update_ready ready = {.given = true};
+
+    read_document(gen, item, &ready);
+    if (rng_below(rng, 4) == 0)
+        ready = (struct update_ready){.given = true,
+                                      .read_ts = 1 + rng_below(rng, gen->ts + 1),
+                                      .version = 1,
+                                      .seq_no = (int64_t)rng_below(rng, 9)};
+    ready.op = ready.read_ts == 0 ? UPDATE_CREATE : ops[rng_below(rng, sizeof ops / sizeof *ops)];
+    if (ready.op == UPDATE_INDEX || ready.op == UPDATE_CREATE || rng_below(rng, 2) == 0)
+        ready.source = arena_printf(arena, "{\"v\":%u,\"path\":\"%s\"}", (unsigned)rng_below(rng, 8),
+                                    dirs[rng_below(rng, sizeof dirs / sizeof *dirs)]);
+    return ready;
+}
+
+/* Lets scripts run outside of the core, before which the core may have tried them. */
+static void run_outside(struct gen *gen, struct arena *arena, struct write_item *item)
+{
+    struct rng *rng = gen->script_rng;
+    const struct write_update *update = item->update;
+    struct write_update *outside;
+
+    if ((update->script_source.data == NULL && update->script_id.data == NULL && update->script_file.data == NULL) ||
+        rng_below(rng, 2) == 0)
+        return;
+    outside = arena_alloc(arena, sizeof *outside);
+    *outside = *update;
+    outside->script_steps = 1 + rng_below(rng, 12);
+    outside->script_postpones = rng_below(rng, 4) != 0;
+    if (rng_below(rng, 2) == 0)
+        outside->ready = some_ready(gen, arena, item);
+    item->update = outside;
+}
+
 static void fill_item(struct gen *gen, struct arena *arena, struct write_item *item)
 {
     static const enum write_op ops[] = {WRITE_INDEX,  WRITE_INDEX,  WRITE_INDEX,  WRITE_CREATE,
@@ -169,10 +236,12 @@ static void fill_item(struct gen *gen, struct arena *arena, struct write_item *i
         item->version_type = VERSION_EXTERNAL_GTE;
         item->version = below(gen, 20);
     }
-    if (item->op == WRITE_UPDATE)
+    if (item->op == WRITE_UPDATE) {
         item->update = some_update(gen, arena);
-    else if (item->op != WRITE_DELETE)
+        run_outside(gen, arena, item);
+    } else if (item->op != WRITE_DELETE) {
         item->source = some_source(gen, arena);
+    }
     if (item->op != WRITE_DELETE && one_in(gen, 5))
         item->lease = some_session(gen, arena);
 }

@@ -113,6 +113,7 @@ struct world {
     struct rng save_rng; /* when and how states are saved in pieces */
     struct rng find_rng; /* which findings renames have */
     struct rng rich_rng; /* what the mode `rich` adds */
+    struct rng script_rng; /* gen.h */
     int added_at;        /* step at which a host is added; 0: none */
     struct gen gen;
     tl_ts history_low; /* history limit */
@@ -978,9 +979,14 @@ static void live(uint64_t seed, const struct mode *mode, struct totals *totals)
     rng_init(&world.save_rng, ~seed);
     rng_init(&world.find_rng, seed ^ 0x66696e64);
     rng_init(&world.rich_rng, seed ^ 0x72696368);
+    rng_init(&world.script_rng, seed ^ 0x7363726970);
     siphash_set_key(&(struct siphash_key){seed, 1});
-    world.gen = (struct gen){
-        .rng = &world.rng, .clock = 10 * TL_SECOND, .ts = 1000 * TL_SECOND, .waits = mode->waits, .rich = mode->rich};
+    world.gen = (struct gen){.script_rng = &world.script_rng,
+                             .rng = &world.rng,
+                             .clock = 10 * TL_SECOND,
+                             .ts = 1000 * TL_SECOND,
+                             .waits = mode->waits,
+                             .rich = mode->rich};
     world.added_at = choose_added_at(&world, steps);
     world.outcome = calloc(entries, sizeof(*world.outcome));
     world.sides[FIRST] = (struct side){.name = "first", .prefetches = true};

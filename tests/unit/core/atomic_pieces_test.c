@@ -235,6 +235,32 @@ static void test_piece_sees_pieces_before(void **state)
     end(&box);
 }
 
+/* The core leaves no script of an atomic write to its submitter: one that takes more steps than granted fails. */
+static void test_script_in_pieces_is_not_postponed(void **state)
+{
+    struct write_update update = {.script_source = SLICE_LIT("for (int i = 0; i < 900; i++) { ctx._source.v = i }"),
+                                  .script_steps = 1000,
+                                  .script_postpones = true};
+    (void)state;
+
+    for (size_t failing = 0; failing < ITEMS; failing += ITEMS - 1) {
+        struct core_fixture box;
+        begin(&box);
+        struct command *command = atomic_write(&box, ITEMS, 1, false);
+        command->write.items[failing] = fixture_item(WRITE_UPDATE, "fs", "", "there", NULL);
+        command->write.items[failing].update = &update;
+        command = finish(&box, give_atomic(&box, command));
+        assert_true(command->write.rolled_back);
+        assert_int_equal(command->write.results[failing].outcome, WRITE_FAILED);
+        assert_true(command->write.results[failing].script_long);
+        assert_int_equal(command->write.postponed_count, 0);
+        command_free(command);
+        assert_int_equal(fixture_count(&box, "fs"), 1);
+        assert_value(&box, "there", 0);
+        end(&box);
+    }
+}
+
 /* An item that fails in any piece undoes all, and each failed one is reported. */
 static void test_failed_item_rolls_back_all_pieces(void **state)
 {
@@ -809,6 +835,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_atomic_write_runs_in_pieces),
         cmocka_unit_test(test_piece_sees_pieces_before),
+        cmocka_unit_test(test_script_in_pieces_is_not_postponed),
         cmocka_unit_test(test_failed_item_rolls_back_all_pieces),
         cmocka_unit_test(test_end_between_pieces_rolls_back),
         cmocka_unit_test(test_blocked_piece_waits_without_locks),

@@ -452,6 +452,9 @@ static void test_update_takes_over_what_a_script_returned(void **state)
     assert_slice_equal(result->problem.reason, "[1]: version conflict, required seqNo [0], primary term [1]. current "
                                                "document has seqNo [1] and primary term [1]");
     assert_string_equal(fixture_source(&box, "u", "1"), "{\"n\":2}");
+    update.ready.version = 2; /* another document may have the version again: of a new index, or as the client says */
+    assert_true(fixture_update(&box, "u", "1", update)->script_long);
+    assert_string_equal(fixture_source(&box, "u", "1"), "{\"n\":2}");
 
     update.ready = (struct update_ready){
         .given = true, .op = UPDATE_CREATE, .source = SLICE_LIT("{\"n\":3}"), .version = -1, .seq_no = SEQ_NO_ANY};
@@ -1392,6 +1395,45 @@ static void open_tree(struct core_fixture *box)
                           "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
 }
 
+/* What a script returned before its own transaction renamed the document would move it back. */
+static void test_rename_in_a_transaction_outdates_what_a_script_returned(void **state)
+{
+    struct core_fixture box;
+    struct doc doc;
+    (void)state;
+
+    open_tree(&box);
+    fixture_index(&box, "tree", "1", "{\"path\":\"/a/x\"}");
+    struct view view = {box.store, TL_TS_MAX, NULL};
+    struct catalog *catalog = core_catalog(box.core);
+    const struct catalog_index *index = catalog_index(catalog, SLICE_LIT("tree"));
+    const struct mapping_type *type = mapping_type(index->mapping, SLICE_LIT(""));
+    assert_int_equal(doc_get(&view, index->number, type->number, SLICE_LIT("1"), &doc), 0);
+    catalog_unref(catalog);
+    const struct write_update update = {.script_source = SLICE_LIT("ctx._source.n = 1"),
+                                        .ready = {.given = true,
+                                                  .op = UPDATE_INDEX,
+                                                  .source = SLICE_LIT("{\"path\":\"/a/x\",\"n\":1}"),
+                                                  .read_ts = doc.ts,
+                                                  .version = doc.version,
+                                                  .seq_no = doc.seq_no}};
+    doc_release(&doc);
+    fixture_txn(&box, COMMAND_TXN_BEGIN, "t");
+    struct command *command = rename_command("/a", "/b", NULL);
+    command->owner.transaction = SLICE_LIT("t");
+    assert_int_equal(fixture_run(&box, command, TL_MS)->problem.type, PROBLEM_NONE);
+    command = fixture_write_command(&box, 1);
+    command->write.items[0] = fixture_item(WRITE_UPDATE, "tree", NULL, "1", NULL);
+    command->write.items[0].update = &update;
+    command->owner.transaction = SLICE_LIT("t");
+    const struct write_result *result = &fixture_run(&box, command, TL_MS)->write.results[0];
+    assert_int_equal(result->outcome, WRITE_FAILED);
+    assert_true(result->script_long);
+    fixture_txn(&box, COMMAND_TXN_COMMIT, "t");
+    assert_string_equal(fixture_source(&box, "tree", "1"), "{\"path\":\"/b/x\"}");
+    fixture_close(&box);
+}
+
 /*
  * A submitter's finding that nothing is at a path is used while the path is watched, so that the
  * step need not search; and no longer.
@@ -1794,6 +1836,7 @@ int main(void)
         cmocka_unit_test(test_update_fails_script_above_its_limit),
         cmocka_unit_test(test_update_takes_over_what_a_script_returned),
         cmocka_unit_test(test_bulk_postpones_a_script_for_its_submitter),
+        cmocka_unit_test(test_rename_in_a_transaction_outdates_what_a_script_returned),
         cmocka_unit_test(test_bulk_postpones_items_after_endless_script),
         cmocka_unit_test(test_bulk_postpones_scripts_above_command_limit),
         cmocka_unit_test(test_bulk_postpones_indices_above_command_limit),
