@@ -53,6 +53,7 @@ struct counter {
     uint64_t indexed, deleted; /* documents, in the open unit */
     /* Documents written to posting lists since the last sweep or start, including failed writes */
     uint64_t posting_list_documents;
+    tl_ts swept_to; /* where the next sweep of the index begins, since the one before had too many batches; else 0 */
     struct counter_type *types; /* by type number */
     size_t type_count;
     struct catalog_counters *shared;

@@ -2,6 +2,8 @@
 /* Sweeps of stale posting lists; see sweep.h. */
 #include "core/maintenance/sweep.h"
 
+#include <stdlib.h>
+
 #include "base/check.h"
 #include "core/catalog/catalog.h"
 #include "core/catalog/counter.h"
@@ -11,11 +13,6 @@
 #include "core/unit/unit.h"
 #include "mapping/entry.h"
 
-/*
- * Limit of batches remembered. With more, bulks are so small that sweeping is not worth it, and the
- * sweep ends.
- */
-#define SWEEP_BATCHES_MAX 200000
 /*
  * In a batch number: the timestamp of the command that wrote it; the upper bits count its batches
  * (write.c).
@@ -59,6 +56,62 @@ static struct slice batch_key(const uint64_t *batch)
     return slice_make(batch, sizeof(*batch));
 }
 
+/* Whether this sweep removes the posting lists of a batch if no document has it. */
+static bool is_in_range(const struct sweep *sweep, uint64_t batch)
+{
+    tl_ts ts = batch & BATCH_TS_MASK;
+    return ts >= sweep->low && ts < sweep->horizon;
+}
+
+static int compare_ts(const void *a, const void *b)
+{
+    const tl_ts *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+/* Returns: about the middle of the timestamps of the batches remembered, from a sample of them. */
+static tl_ts middle_of(const struct map *batches)
+{
+    enum { SAMPLES_MAX = 1000 };
+    tl_ts samples[SAMPLES_MAX];
+    size_t count = 0, position = 0, each = batches->count / SAMPLES_MAX + 1;
+    struct slice key;
+    void *value;
+
+    REQUIRE(batches->count > 0);
+    for (size_t i = 0; map_next(batches, &position, &key, &value); i++) {
+        uint64_t batch;
+        memcpy(&batch, key.data, sizeof(batch));
+        if (i % each == 0)
+            samples[count++] = batch & BATCH_TS_MASK;
+    }
+    ENSURE(count > 0 && count <= SAMPLES_MAX);
+    qsort(samples, count, sizeof(*samples), compare_ts);
+    return samples[count / 2];
+}
+
+/* Lowers the horizon, so that about half of the batches are still remembered. It puts those into a new map. */
+static void narrow(struct sweep *sweep)
+{
+    REQUIRE(sweep->low < sweep->horizon);
+    struct map batches = sweep->batches;
+    tl_ts middle = middle_of(&batches);
+    size_t position = 0;
+    struct slice key;
+    void *value;
+
+    sweep->narrowed = true;
+    sweep->horizon = middle > sweep->low ? middle : sweep->low + 1;
+    sweep->batches = MAP_INIT;
+    while (map_next(&batches, &position, &key, &value)) {
+        uint64_t batch;
+        memcpy(&batch, key.data, sizeof(batch));
+        if (is_in_range(sweep, batch))
+            map_put(&sweep->batches, key, sweep);
+    }
+    map_deinit(&batches);
+}
+
 /* Remembers the batch of a document. Returns: 0; TL_ERR_CORRUPT. */
 static int scan_document(struct sweep_scan *scan, struct slice key, struct slice record)
 {
@@ -68,10 +121,12 @@ static int scan_document(struct sweep_scan *scan, struct slice key, struct slice
     (void)key;
     if (doc_decode(record, &doc) < 0)
         return tl_trace(TL_ERR_CORRUPT);
-    if (doc.deleted || doc.batch == 0 || doc.batch == sweep->last_batch)
+    if (doc.deleted || doc.batch == 0 || doc.batch == sweep->last_batch || !is_in_range(sweep, doc.batch))
         return 0;
     sweep->last_batch = doc.batch;
     map_put(&sweep->batches, batch_key(&doc.batch), sweep);
+    if (sweep->batches.count > scan->core->sweep_batches_max)
+        narrow(sweep);
     return 0;
 }
 
@@ -83,7 +138,7 @@ static int scan_entry(struct sweep_scan *scan, struct slice key, struct slice va
     uint64_t batch;
 
     (void)value;
-    if (!entry_is_posting_list(key, &batch) || (batch & BATCH_TS_MASK) >= sweep->horizon ||
+    if (!entry_is_posting_list(key, &batch) || !is_in_range(sweep, batch) ||
         map_get(&sweep->batches, batch_key(&batch)) != NULL)
         return 0;
     maintain->stale = arena_grow(&scan->command->arena, maintain->stale, maintain->stale_count, &scan->stale_capacity,
@@ -136,8 +191,6 @@ static int scan_documents(struct core *core, size_t *left)
 
     *left = scan.left;
     sweep->batches_known = r == 1;
-    if (r >= 0 && sweep->batches.count > SWEEP_BATCHES_MAX)
-        end_sweep(sweep);
     return r < 0 ? tl_trace(r) : 0;
 }
 
@@ -157,8 +210,10 @@ static int scan_entries(struct core *core, struct command *command, size_t *left
     int r = run_scan(&scan);
 
     *left = scan.left;
-    if (r == 1)
+    if (r == 1) {
+        counters__of(&core->counters, core->sweep.index)->swept_to = core->sweep.narrowed ? core->sweep.horizon : 0;
         end_sweep(&core->sweep);
+    }
     return r < 0 ? tl_trace(r) : 0;
 }
 
@@ -184,6 +239,7 @@ static void begin_sweep(struct core *core)
         counter->posting_list_documents = 0;
         core->sweep.index = number;
         core->sweep.horizon = oldest <= core->last_ts ? oldest : core->last_ts + 1;
+        core->sweep.low = counter->swept_to < core->sweep.horizon ? counter->swept_to : 0;
     }
 }
 

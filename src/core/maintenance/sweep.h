@@ -12,6 +12,10 @@
  * 2. Scan its entries and propose to remove the posting lists of other batches, unless the batch is
  *    at or above the horizon.
  *
+ * At most SWEEP_BATCHES_MAX batches are remembered. If the documents have more, as after single writes of large
+ * transactions, the horizon is lowered, and the next sweep of the index begins where this one ended. So its stale
+ * posting lists are removed by several sweeps, each of which later writes pay for.
+ *
  * Each maintenance run continues the scans. The horizon is the timestamp at which the sweep began,
  * or that of the oldest update transaction open at that time. No open transaction can commit a
  * batch below the horizon. A document that changes during the sweep keeps its batch or gets one
@@ -36,9 +40,11 @@ struct command;
 
 struct sweep {
     uint32_t index;      /* number of the index; 0: no sweep is running */
+    tl_ts low;           /* posting lists of batches below it are left to another sweep */
     tl_ts horizon;       /* posting lists of batches at or above it are kept */
+    bool narrowed;       /* the horizon was lowered */
     bool batches_known;  /* all documents have been scanned */
-    struct map batches;  /* set of the documents' batches, as bytes of uint64_t */
+    struct map batches;  /* set of the documents' batches from `low` to `horizon`, as bytes of uint64_t */
     uint64_t last_batch; /* the last batch added, to skip repeated lookups */
     struct buf position; /* key at which the current scan continues; empty: at its beginning */
 };
@@ -53,6 +59,8 @@ void sweep_deinit(struct sweep *sweep);
  * Returns: 0; fatal codes.
  */
 #define SWEEP_SCANS_PER_KEY 4
+/* Limit of batches remembered, some 15 MB */
+#define SWEEP_BATCHES_MAX 200000
 /* Bytes of records that are passed, not parsed, for a unit of core/unit/work.h: a gigabyte a second */
 #define SWEEP_BYTES_PER_WORK 100
 /* Bytes of records that take as long as one scan */

@@ -137,6 +137,7 @@ int core__open_bare(struct store *store, const struct core_limits *limits, struc
     core->arena = core->scratch = ARENA_INIT;
     core->batch = store_batch_new(store);
     sweep_init(&core->sweep);
+    core->sweep_batches_max = SWEEP_BATCHES_MAX;
     r = core__open_limits(core, limits);
     if (r == 0)
         r = open_state(core);

@@ -147,6 +147,7 @@ struct core {
     /* Paths known to be empty, or watched; saved (core/tree/empty_paths.h) */
     struct empty_paths empty_paths;
     struct sweep sweep; /* of stale posting lists; continued by maintenance */
+    size_t sweep_batches_max; /* SWEEP_BATCHES_MAX; tests set less */
     struct script_cache *scripts;
     struct owners *owners;
     const struct document_owners *document_owners; /* functions of `owners` for core/documents */

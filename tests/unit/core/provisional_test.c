@@ -260,6 +260,116 @@ static void test_single_writes_again(void **state)
     fixture_close(&box);
 }
 
+/* --- Any order of writes ------------------------------------------------------------------------------------------ */
+
+enum { IDS = 4, FIELDS = 12, NUMBERS = 3 };
+
+/* What the documents have: a number for each field, -1: none. */
+struct model {
+    int numbers[IDS][FIELDS];
+};
+
+static uint32_t draw(uint32_t *state, uint32_t below)
+{
+    *state = *state * 1664525 + 1013904223;
+    return (*state >> 8) % below;
+}
+
+/* An item that writes or deletes a document, with an effect in the model. */
+static struct write_item any_item(struct command *command, struct model *model, uint32_t *random)
+{
+    uint32_t id = draw(random, IDS), fields = draw(random, 3) == 0 ? FIELDS : draw(random, 4);
+    int *numbers = model->numbers[id];
+    struct slice name = arena_printf(&command->arena, "%u", id);
+    bool keeps = draw(random, 2) == 0; /* most fields have the number of before */
+
+    if (draw(random, 5) == 0) {
+        for (int i = 0; i < FIELDS; i++)
+            numbers[i] = -1;
+        return fixture_item(WRITE_DELETE, "fs", "", name.data, NULL);
+    }
+    struct buf source = BUF_INIT(BUF_UNLIMITED);
+    for (uint32_t i = 0; i < FIELDS; i++) {
+        numbers[i] = i >= fields ? -1 : keeps && numbers[i] >= 0 ? numbers[i] : (int)draw(random, NUMBERS);
+        if (numbers[i] >= 0)
+            buf_printf(&source, "%c\"f%u\":%d", source.len == 0 ? '{' : ',', i, numbers[i]);
+    }
+    buf_printf(&source, source.len == 0 ? "{}" : "}");
+    struct slice text = arena_copy(&command->arena, buf_as_slice(&source));
+    buf_deinit(&source);
+    struct write_item item = fixture_item(WRITE_INDEX, "fs", "", name.data, "");
+    item.source = text;
+    return item;
+}
+
+static void assert_as_model(struct core_fixture *box, const struct model *model, tl_ts ts)
+{
+    for (int field = 0; field < FIELDS; field++)
+        for (int number = 0; number < NUMBERS; number++) {
+            size_t expected = 0;
+            char name[10];
+            snprintf(name, sizeof(name), "f%d", field);
+            for (int id = 0; id < IDS; id++)
+                expected += model->numbers[id][field] == number;
+            assert_int_equal(fixture_find_at(box, "fs", name, number, ts), expected);
+        }
+}
+
+/*
+ * Documents that are written, deleted and written again in requests of one to four items, in transactions and outside,
+ * with entries in the commit and ahead of it in any order, have the entries of their last version, at any timestamp.
+ */
+static void test_any_order_of_writes(void **state)
+{
+    enum { ROUNDS = 400 };
+    static const char every[] = "{\"f0\":0,\"f1\":0,\"f2\":0,\"f3\":0,\"f4\":0,\"f5\":0,\"f6\":0,\"f7\":0,\"f8\":0,"
+                                "\"f9\":0,\"f10\":0,\"f11\":0}";
+    struct core_fixture box;
+    struct model committed, before;
+    uint32_t random = 1;
+    (void)state;
+
+    fixture_open(&box);
+    fixture_index(&box, "fs", "0", every); /* the fields */
+    fixture_delete(&box, "fs", "0");
+    memset(&committed, 0xff, sizeof(committed));
+    for (int round = 0; round < ROUNDS; round++) {
+        char name[20];
+        struct model own = committed;
+        tl_ts ts = box.now;
+        uint32_t requests = draw(&random, 8);
+        snprintf(name, sizeof(name), "t%d", round);
+        before = committed;
+        fixture_txn(&box, COMMAND_TXN_BEGIN, name);
+        for (uint32_t i = 0; i < requests; i++) {
+            struct command *command = fixture_write_command(&box, 1 + draw(&random, 4));
+            box.core->ahead_work = WORK_ENTRY * draw(&random, 30);
+            for (size_t item = 0; item < command->write.item_count; item++)
+                command->write.items[item] = any_item(command, &own, &random);
+            command->owner.transaction = slice_from(name);
+            fixture_run(&box, command, 1);
+            if (draw(&random, 20) == 0)
+                fixture_reopen(&box);
+            assert_as_model(&box, &committed, TL_TS_MAX);
+        }
+        bool commits = draw(&random, 3) > 0;
+        fixture_txn(&box, commits ? COMMAND_TXN_COMMIT : COMMAND_TXN_ROLLBACK, name);
+        committed = commits ? own : committed;
+        if (draw(&random, 3) == 0) {
+            struct command *command = fixture_write_command(&box, 1);
+            command->write.items[0] = any_item(command, &committed, &random);
+            fixture_run(&box, command, 1);
+        }
+        if (draw(&random, 3) == 0)
+            maintain(&box);
+        assert_as_model(&box, &committed, TL_TS_MAX);
+        assert_as_model(&box, &before, ts);
+    }
+    maintain(&box);
+    assert_int_equal(count_undo_records(&box), 0);
+    fixture_close(&box);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -270,6 +380,7 @@ int main(void)
         cmocka_unit_test(test_single_writes_put_entries_ahead),
         cmocka_unit_test(test_rollback_of_single_writes_leaves_nothing),
         cmocka_unit_test(test_single_writes_again),
+        cmocka_unit_test(test_any_order_of_writes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

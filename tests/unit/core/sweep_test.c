@@ -9,6 +9,8 @@
 #include "../../lib/unit.h"
 #include "../../lib/maintenance.h"
 
+#include "core/unit/unit.h"
+
 enum { DOCUMENTS = 200, STALE_MIN = 50 };
 
 static void open_box(struct core_fixture *box)
@@ -203,6 +205,40 @@ static void test_sweep_ends_when_index_is_deleted(void **state)
     fixture_close(&box);
 }
 
+/* Each document has a batch of its own, so that no sweep can remember all of them. */
+static void test_sweeps_in_turn_where_batches_are_many(void **state)
+{
+    enum { ROUNDS = 60, BATCHES_MAX = 64, TURNS = 2 * DOCUMENTS / BATCHES_MAX + 1 };
+    struct core_fixture box;
+    (void)state;
+
+    open_box(&box);
+    box.core->ahead_work = 0;
+    box.core->sweep_batches_max = BATCHES_MAX;
+    size_t most = 0, once = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        char id[20];
+        snprintf(id, sizeof(id), "t%d", round);
+        fixture_txn(&box, COMMAND_TXN_BEGIN, id);
+        for (int i = 0; i < DOCUMENTS; i++) {
+            struct command *command = bulk(&box, i, i + 1, round);
+            command->owner.transaction = slice_from(id);
+            fixture_run(&box, command, 1);
+        }
+        while (maintain(&box, 20))
+            ;
+        fixture_txn(&box, COMMAND_TXN_COMMIT, id);
+        maintain_all(&box);
+        once = round == 0 ? entries(&box) : once;
+        most = entries(&box) > most ? entries(&box) : most;
+        assert_int_equal(fixture_find(&box, "fs", "shared", round), DOCUMENTS);
+        assert_all_found(&box);
+    }
+    assert_int_equal(once, 2 * DOCUMENTS);
+    assert_true(most <= (TURNS + 3) * once);
+    fixture_close(&box);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -212,6 +248,7 @@ int main(void)
         cmocka_unit_test(test_sweep_keeps_entries_of_open_transactions),
         cmocka_unit_test(test_sweep_continues_during_changes),
         cmocka_unit_test(test_sweep_ends_when_index_is_deleted),
+        cmocka_unit_test(test_sweeps_in_turn_where_batches_are_many),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
