@@ -173,7 +173,7 @@ class BoundedSteps(unittest.TestCase):
             item = told["items"][0]["update"]
             self.assertEqual((item["status"], item["_index"], item["_type"]), (400, "u", "_doc"), told)
 
-    def test_timestamp_of_5_is_none_of_a_read(self):
+    def test_timestamp_of_5_is_ignored_by_a_long_script(self):
         """In a transaction a long script reads; the parameter is one of the write."""
         self.server.must("PUT", "/typed/t/1", {"n": 1})
         session = self.server.must("POST", "/_session", {"ttl": "1h"})["session"]

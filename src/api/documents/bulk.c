@@ -53,7 +53,7 @@ struct bulk_request {
     uint64_t run_steps;     /* of its last run; only those of the one that counts are in steps_taken */
     struct write_update *run_update; /* its update, with what the script returned; NULL: none was run */
     struct arena run_made;           /* of which this has the source */
-    bool owned;                      /* the request frees what is not in its arena */
+    bool owned;                      /* free_made() is registered with the request */
     size_t explained;       /* bytes in failed items that describe the holders of their locks */
     struct bulk_returned returned;
 };
