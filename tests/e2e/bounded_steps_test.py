@@ -173,7 +173,7 @@ class BoundedSteps(unittest.TestCase):
             item = told["items"][0]["update"]
             self.assertEqual((item["status"], item["_index"], item["_type"]), (400, "u", "_doc"), told)
 
-    def test_timestamp_of_5_is_none_of_a_read(self):
+    def test_timestamp_of_5_is_ignored_by_a_long_script(self):
         """In a transaction a long script reads; the parameter is one of the write."""
         self.server.must("PUT", "/typed/t/1", {"n": 1})
         session = self.server.must("POST", "/_session", {"ttl": "1h"})["session"]
@@ -182,6 +182,23 @@ class BoundedSteps(unittest.TestCase):
             script = {"inline": "for (int i = 0; i < n; i++) { ctx._source.n = i }", "lang": "groovy", "params": {"n": turns}}
             status, reply = self.server.ask("POST", "/typed/t/1/_update?timestamp=2020-01-01&transaction=" + transaction, {"script": script})
             self.assertEqual((status, reply.get("result")), (200, "updated"), reply)
+
+    def test_runs_of_a_long_script_leave_no_memory(self):
+        """Each makes 24 MB, and is repeated since another client writes the document all the time."""
+        self.server.must("PUT", "/u/_doc/1", {"m": 0})
+        script = "String s = ''; for (int i = 0; i < 12000; i++) { s = params.pad + i } ctx._source.m += 1"
+        lines = [{"update": {"_index": "u", "_id": "1"}}, {"script": {"source": script, "params": {"pad": "x" * 2000}}}]
+        work = Waiting(self.server, "POST", "/_bulk?timeout=10m", "".join(json.dumps(line) + "\n" for line in lines))
+        puts, before, connection = 0, self.figure('tidelock_commands_total{command="write"}'), self.server.connect()
+        while puts % 100 or self.figure('tidelock_commands_total{command="write"}') - before - puts < 40:
+            self.server.request("PUT", "/u/_doc/1", {"m": 1}, connection=connection)
+            puts += 1
+        connection.close()
+        work.join()
+        self.assertFalse(work.reply["errors"], work.reply)
+        with open("/proc/%d/status" % self.server.process.pid, encoding="ascii") as status:
+            peak = next(int(line.split()[1]) for line in status if line.startswith("VmHWM:"))
+        self.assertLess(peak, 600 << 10, "kB, of which a sanitizer keeps 256 MB of freed memory")
 
     def test_item_that_waits_does_not_overtake_a_long_script(self):
         """The second item moves the document of the first to a directory that is locked."""

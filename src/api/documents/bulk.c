@@ -51,6 +51,9 @@ struct bulk_request {
     struct dry_runs runs;   /* of the item whose script is run outside of the core */
     size_t run_item;        /* its number */
     uint64_t run_steps;     /* of its last run; only those of the one that counts are in steps_taken */
+    struct write_update *run_update; /* its update, with what the script returned; NULL: none was run */
+    struct arena run_made;           /* of which this has the source */
+    bool owned;                      /* free_made() is registered with the request */
     size_t explained;       /* bytes in failed items that describe the holders of their locks */
     struct bulk_returned returned;
 };
@@ -377,13 +380,50 @@ static int refuse_rest(struct request *request, struct bulk_request *bulk)
     return bulk_reply(request, bulk, NULL, &refusal, false);
 }
 
+static void free_made(struct request *request, void *made)
+{
+    struct bulk_request *bulk = made;
+    (void)request;
+    arena_deinit(&bulk->run_made);
+    arena_deinit(&bulk->returned.arena);
+}
+
+static void own_made(struct request *request, struct bulk_request *bulk)
+{
+    if (!bulk->owned)
+        request_own(request, free_made, bulk);
+    bulk->owned = true;
+}
+
+/*
+ * Keeps what the script of an item returned, and nothing of earlier ones: scripts of one request may make much. An item
+ * that has not been done with it, since it waits for a lock, is postponed for its script again.
+ */
+static void keep_ready(struct request *request, struct bulk_request *bulk, struct write_item *item,
+                       const struct update_ready *ready)
+{
+    struct write_update *update = bulk->run_update;
+    own_made(request, bulk);
+    if (update != NULL)
+        update->ready = (struct update_ready){.given = false};
+    arena_deinit(&bulk->run_made);
+    if (update == NULL || item->update != update) {
+        bulk->run_update = update = arena_alloc(request->arena, sizeof *update);
+        *update = *item->update;
+        item->update = update;
+    }
+    update->ready = *ready;
+    if (ready->source.data != NULL)
+        update->ready.source = arena_copy(&bulk->run_made, ready->source);
+}
+
 /* Runs the script of an item that the core has postponed for that. Returns: 0, also when it failed; fatal codes. */
 static int run_outside(struct request *request, struct bulk_request *bulk, size_t number, struct write_result *result)
 {
     struct write_item *item = &bulk->bulk.items[number];
-    struct dry_run run = {.item = item,
-                          .view = {request->api->store, journal_stable(request->api->journal), NULL},
-                          .arena = request->arena};
+    struct arena made = ARENA_INIT;
+    struct dry_run run = {
+        .item = item, .view = {request->api->store, journal_stable(request->api->journal), NULL}, .arena = &made};
     if (bulk->run_item == number && bulk->runs.count > 0)
         bulk->steps_taken -= bulk->run_steps;
     else
@@ -405,13 +445,10 @@ static int run_outside(struct request *request, struct bulk_request *bulk, size_
                                     .postponed = r == 0,
                                     .problem = request->problem};
     request->problem = (struct problem){.type = PROBLEM_NONE};
-    if (r != 0)
-        return r == REQUEST_REFUSED ? 0 : r;
-    struct write_update *update = arena_alloc(request->arena, sizeof *update);
-    *update = *item->update;
-    update->ready = run.ready;
-    item->update = update;
-    return 0;
+    if (r == 0)
+        keep_ready(request, bulk, item, &run.ready);
+    arena_deinit(&made);
+    return r == REQUEST_REFUSED ? 0 : r;
 }
 
 /* Runs the scripts that the core has left to others. Returns: 0; fatal codes. */
@@ -536,20 +573,12 @@ static bool was_rolled_back(const struct request *request, const struct command 
            (command->problem.type == PROBLEM_DEADLOCK_DETECTED || command->problem.type == PROBLEM_TRANSACTION_ABORTED);
 }
 
-static void free_returned(struct request *request, void *made)
-{
-    struct bulk_returned *returned = made;
-    (void)request;
-    arena_deinit(&returned->arena);
-}
-
 static int reply_returned(struct request *request)
 {
     struct bulk_request *bulk = request->context;
     struct bulk_returned *returned = &bulk->returned;
     int r = bulk_reply(request, bulk, returned->results, &returned->problem, returned->rolled_back);
     bulk->results = NULL;
-    request_pass_on(request);
     arena_deinit(&returned->arena);
     return r == BULK_CONTINUES ? submit_piece(request) : r;
 }
@@ -563,7 +592,7 @@ static int reply_later(struct request *request, struct bulk_request *bulk, struc
     bulk->returned =
         (struct bulk_returned){command->arena, command->write.results, command->problem, command->write.rolled_back};
     command->arena = ARENA_INIT;
-    request_own(request, free_returned, &bulk->returned);
+    own_made(request, bulk);
     return request_work_short(request, reply_returned);
 }
 

@@ -213,7 +213,7 @@ int request_first_json(struct request *request, struct json_doc *ret_doc) TL_MUS
 struct lock_target;
 int request_read(struct request *request, struct lock_target *targets, size_t target_count,
                  request_handler *then) TL_MUST_USE;
-/* The same for a write in a transaction, whose parameters are none of a read. Waits `timeout` microseconds at most. */
+/* The same for a write in a transaction, without the parameters of a read. Waits `timeout` microseconds at most. */
 int request_read_in_transaction(struct request *request, struct lock_target *targets, size_t target_count,
                                 int64_t timeout, request_handler *then) TL_MUST_USE;
 
