@@ -114,7 +114,7 @@ struct world {
     struct rng find_rng; /* which findings renames have */
     struct rng rich_rng; /* what the mode `rich` adds */
     struct rng script_rng; /* gen.h */
-    int added_at;        /* step at which a host is added; 0: none */
+    int added_at;          /* step at which a host is added; 0: none */
     struct gen gen;
     tl_ts history_low; /* history limit */
     struct cmdlog_medium *medium;
