@@ -885,6 +885,24 @@ static void do_state(struct driver *driver, struct actor *actor, const char *sta
     step(driver, command);
 }
 
+/* rename INDEX:FROM TO: a directory, or the document at a path. */
+static void do_rename(struct driver *driver, struct actor *actor, const char *statement)
+{
+    struct command *command = new_command(COMMAND_RENAME, actor);
+    struct words words = words_in(command, statement);
+    next_word(&words);
+    struct lock_target from = target_of(next_word(&words));
+    command->rename.index = from.index;
+    command->rename.from = from.path;
+    command->rename.to = next_word(&words);
+    command->rename.if_seq_no = SEQ_NO_ANY;
+    struct options options = take_options(&words);
+    command->owner.transaction = options.transaction;
+    command->owner.session = options.session;
+    command->owner.timeout_us = options.timeout_us;
+    step(driver, command);
+}
+
 static void do_template(struct driver *driver, struct actor *actor, const char *statement)
 {
     struct command *command = new_command(COMMAND_TEMPLATE_PUT, actor);
@@ -974,6 +992,8 @@ void driver_do(struct driver *driver, size_t number, const char *statement)
     else if (slice_is(verb, "shut") || slice_is(verb, "reopen") || slice_is(verb, "script") ||
              slice_is(verb, "unscript"))
         do_state(driver, actor, statement);
+    else if (slice_is(verb, "rename"))
+        do_rename(driver, actor, statement);
     else if (slice_is(verb, "template"))
         do_template(driver, actor, statement);
     else if (slice_is(verb, "index") || slice_is(verb, "drop") || slice_is(verb, "map") || slice_is(verb, "set"))
