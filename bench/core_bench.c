@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the core alone can do: puts, changes, updates, scripts and bulks through core_step() on RocksDB, with no journal and
- * no sync, on one thread.
+ * What the core alone can do: puts, changes, updates, scripts and bulks through core_step() on RocksDB, with no journal
+ * and no sync, on one thread.
  *
  * usage: core_bench [--docs N] [--bulk N] [--dir DIR]
  *
  * Documents of about 400 bytes shaped like the files of a file system; the mapping makes all seven fields and the
- * directories of the path searchable, as that of loads.py, and leaves the filling out. DIR must not exist; it is left there.
+ * directories of the path searchable, as that of loads.py, and leaves the filling out. DIR must not exist; it is left
+ * there.
  */
 #include "../tests/lib/settle.h"
 #include "base/alloc.h"

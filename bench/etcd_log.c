@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What an append to the log in etcd costs: processor time of etcd and of us, and how long it takes. `ninja bench/etcd_log`.
+ * What an append to the log in etcd costs: processor time of etcd and of us, and how long it takes.
+ * `ninja bench/etcd_log`.
  *
  *     etcd_log [MEMBERS [SECONDS]]     1 or 3 members, started for this; seconds for each length
  */

@@ -143,9 +143,10 @@ void load_http(struct load_connection *c, const char *method, const char *body, 
     if (body == NULL)
         n = snprintf(c->request, sizeof c->request, "%s %s HTTP/1.1\r\nHost: localhost\r\n\r\n", method, path);
     else
-        n = snprintf(c->request, sizeof c->request,
-                     "%s %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
-                     method, path, strlen(body), body);
+        n = snprintf(
+            c->request, sizeof c->request,
+            "%s %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
+            method, path, strlen(body), body);
     c->request_len = (size_t)n;
 }
 

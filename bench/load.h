@@ -2,8 +2,8 @@
 /*
  * What the files of the load client share: connections, the scenarios they run, and helpers to write requests.
  *
- * A scenario is a number of steps; each is one request that waits for its reply. The first steps run once a connection, the
- * others again and again.
+ * A scenario is a number of steps; each is one request that waits for its reply. The first steps run once a connection,
+ * the others again and again.
  */
 #ifndef TL_BENCH_LOAD_H
 #define TL_BENCH_LOAD_H

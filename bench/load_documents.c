@@ -42,7 +42,10 @@ static void term_write(struct load_connection *c, unsigned step)
     load_http(c, "POST", body, "/%s/_search", c->load->index);
 }
 
-/* A directory of one file for each connection, made first; it goes there and back. The first capture says whether it is there. */
+/*
+ * A directory of one file for each connection, made first; it goes there and back. The first capture says whether it is
+ * there.
+ */
 static void rename_write(struct load_connection *c, unsigned step)
 {
     char body[512], names[2][80];

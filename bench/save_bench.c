@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "core/command/command.h"
 #include "core/step/save.h"
+#include "index.h"
 #include "store/store.h"
 
 #include <stdio.h>
@@ -66,15 +67,6 @@ static void step(struct bench *bench, struct command *command)
     }
     if (core_next_deadline(bench->core) == 0)
         step(bench, command_new(COMMAND_TICK, DIALECT_7));
-}
-
-static void make_index(struct bench *bench)
-{
-    struct command *command = command_new(COMMAND_INDEX_CREATE, DIALECT_7);
-    command->index.name = SLICE_LIT("fs");
-    command->index.uuid = SLICE_LIT("0123456789abcdefghijkl");
-    command->index.body = SLICE_LIT("{\"mappings\":{\"properties\":{\"v\":{\"type\":\"long\"}}}}");
-    step(bench, command);
 }
 
 static void open_session(struct bench *bench, const char *id)
@@ -276,7 +268,7 @@ int main(int argc, char **argv)
         die(reason);
     if (core_open(bench.store, &limits, &bench.core) != 0)
         die("the core does not open");
-    make_index(&bench);
+    step(&bench, bench_index("fs", BENCH_INDEX_UUID, "{\"mappings\":{\"properties\":{\"v\":{\"type\":\"long\"}}}}"));
     save(&bench, "nothing");
     for (size_t i = 0; i < overlays; i++)
         write_overlay(&bench, i);

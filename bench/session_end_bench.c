@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "core/command/command.h"
+#include "index.h"
 #include "store/store.h"
 
 #include <stdio.h>
@@ -81,16 +82,6 @@ static void tell(const struct bench *bench, const char *what)
 {
     printf("%-58s %7zu steps, the longest %7.2f ms, all %8.0f ms\n", what, bench->steps, bench->longest_ms,
            bench->all_ms);
-}
-
-static void make_index(struct bench *bench)
-{
-    struct command *command = command_new(COMMAND_INDEX_CREATE, DIALECT_7);
-    command->index.name = SLICE_LIT("fs");
-    command->index.uuid = SLICE_LIT("0123456789abcdefghijkl");
-    command->index.body =
-        SLICE_LIT("{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"},\"v\":{\"type\":\"long\"}}}}");
-    step(bench, command);
 }
 
 static void open_session(struct bench *bench, const char *id)
@@ -191,7 +182,9 @@ int main(int argc, char **argv)
         die(reason);
     if (core_open(store, &limits, &bench.core) != 0)
         die("the core does not open");
-    make_index(&bench);
+    step(&bench,
+         bench_index("fs", BENCH_INDEX_UUID,
+                     "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"},\"v\":{\"type\":\"long\"}}}}"));
     leave(&bench, "no locks held", NULL);
     leave(&bench, "another session holds a directory with none of them", "/elsewhere");
     leave(&bench, "another session holds one with a hundredth of them", "/7");

@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "core/command/command.h"
+#include "index.h"
 #include "store/store.h"
 
 #include <stdio.h>
@@ -93,16 +94,6 @@ static void tell(struct bench *bench, const char *what)
     printf("%-58s %9.2f ms %10llu units %7.1f ns\n", what, bench->longest_ms, (unsigned long long)bench->work,
            bench->longest_ms * 1e6 / (double)bench->work);
     forget(bench);
-}
-
-static void make_index(struct bench *bench)
-{
-    struct command *command = command_new(COMMAND_INDEX_CREATE, DIALECT_7);
-    command->index.name = SLICE_LIT("fs");
-    command->index.uuid = SLICE_LIT("0123456789abcdefghijkl");
-    command->index.body = SLICE_LIT("{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"},\"v\":{\"type\":"
-                                    "\"long\"},\"t\":{\"type\":\"text\"}}}}");
-    step(bench, command);
 }
 
 static void session(struct bench *bench, enum command_type type, const char *id)
@@ -405,11 +396,10 @@ static void dropped(struct bench *bench)
     struct command *command;
     session(bench, COMMAND_SESSION_OPEN, "leased");
     for (int i = 0; i < 200; i++) {
-        command = command_new(COMMAND_INDEX_CREATE, DIALECT_7);
-        command->index.name = arena_printf(&command->arena, "drop%d", i);
-        command->index.uuid = arena_printf(&command->arena, "0123456789abcdefghij%02x", i);
-        command->index.body = SLICE_LIT("{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
-        step(bench, command);
+        char name[16], uuid[32];
+        snprintf(name, sizeof name, "drop%d", i);
+        snprintf(uuid, sizeof uuid, "0123456789abcdefghij%02x", (unsigned)i);
+        step(bench, bench_index(name, uuid, "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}"));
         command = writes(50);
         for (uint64_t j = 0; j < 50; j++) {
             command->write.items[j] = item(&command->arena, WRITE_INDEX, j, source(&command->arena, j));
@@ -550,7 +540,9 @@ static struct slice deep_path(struct arena *arena, uint64_t number, size_t level
     return copy;
 }
 
-/* A LOCK of as many documents as it may name, in directories of their own; the release of them by name, and by the end. */
+/*
+ * A LOCK of as many documents as it may name, in directories of their own; the release of them by name, and by the end.
+ */
 static void lock_deep(struct bench *bench, size_t levels, uint64_t directories)
 {
     enum { MOST = 2000 };
@@ -671,11 +663,8 @@ static void lock_many(struct bench *bench, enum lock_what what, const char *name
 
 static void many_locks(struct bench *bench)
 {
-    struct command *command = command_new(COMMAND_INDEX_CREATE, DIALECT_7);
-    command->index.name = SLICE_LIT("plain");
-    command->index.uuid = SLICE_LIT("0123456789abcdefghijkm");
-    command->index.body = SLICE_LIT("{}");
-    step(bench, command);
+    struct command *command;
+    step(bench, bench_index("plain", "0123456789abcdefghijkm", "{}"));
     for (uint64_t first = 0; first < 100000; first += 2000) {
         command = writes(2000);
         for (uint64_t i = first; i < first + 2000; i++)
@@ -778,7 +767,9 @@ int main(int argc, char **argv)
         die(reason);
     if (core_open(store, &limits, &bench.core) != 0)
         die("the core does not open");
-    make_index(&bench);
+    step(&bench, bench_index("fs", BENCH_INDEX_UUID,
+                             "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"},\"v\":{\"type\":\"long\"},"
+                             "\"t\":{\"type\":\"text\"}}}}"));
     forget(&bench);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (only == NULL || strcmp(only, parts[i].name) == 0)

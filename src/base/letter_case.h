@@ -6,6 +6,9 @@
  * that changes case runs again in each replay of a log. So each use has its own set of the rows,
  * and a set never changes: a letter that a use lacks has no case for it. A new use, or a new
  * version of an old one, gets a set of its own.
+ *
+ * The pairs are those of Unicode, which never change once they are assigned: tools/check-letter-case
+ * compares each row with the Unicode data, and lists the three code points that differ.
  */
 #ifndef TL_BASE_LETTER_CASE_H
 #define TL_BASE_LETTER_CASE_H

@@ -20,6 +20,7 @@
 
 #include "base/alloc.h"
 #include "base/calendar.h"
+#include "base/check.h"
 
 #define DAY 86400
 #define MAGIC "TLZ1"
@@ -677,6 +678,7 @@ static size_t find_copy(const struct zone_file *files, size_t count, struct slic
 
 void zones_write(struct buf *buf, struct slice version, struct zone_file *files, size_t count)
 {
+    REQUIRE(count <= ZONES_MAX);
     uint32_t *starts = mem_alloc((count + 1) * sizeof *starts), *lengths = mem_alloc((count + 1) * sizeof *lengths);
     struct buf zones = BUF_INIT(BUF_UNLIMITED);
     struct tzif file;

@@ -286,6 +286,11 @@ yyjson_val *client_json(const struct client *client)
     return yyjson_doc_get_root(client->json);
 }
 
+bool client_has_error(const struct client *client, const char *type)
+{
+    return slice_is(json_slice(yyjson_obj_get(yyjson_obj_get(client_json(client), "error"), "type")), type);
+}
+
 const char *client_error(const struct client *client, long status)
 {
     if (status == 0)

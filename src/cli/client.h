@@ -86,6 +86,9 @@ bool client_is_too_large(const struct client *client);
 /* Returns: the JSON of the last reply; NULL: none. */
 yyjson_val *client_json(const struct client *client);
 
+/* Returns: whether the last reply is an error of a type, as "lock_wait_timeout_exception". */
+bool client_has_error(const struct client *client, const char *type);
+
 /* Appends `text` as one part of a path. */
 void client_escape(struct buf *to, struct slice text);
 

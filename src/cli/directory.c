@@ -77,13 +77,6 @@ static void write_path(struct buf *to, const struct directory_ask *ask, struct s
     buf_byte(to, '\0');
 }
 
-/* Returns: the type of the last reply's error. */
-static const char *error_type(const struct client *client)
-{
-    const char *type = yyjson_get_str(yyjson_obj_get(yyjson_obj_get(client_json(client), "error"), "type"));
-    return type != NULL ? type : "";
-}
-
 /* Keeps a page as long as its entries. Returns: where the next one begins; empty: it was the last. */
 static struct slice take_page(struct directory_ask *ask, struct client *client, struct directory *directory)
 {
@@ -108,7 +101,7 @@ long directory_read(struct client *client, struct directory_ask *ask, struct sli
     do {
         write_path(&url, ask, path, after);
         long status = client_request(client, "GET", url.data, SLICE_NONE, 60 * TL_SECOND);
-        if (status == 404 && strcmp(error_type(client), "path_missing_exception") == 0)
+        if (status == 404 && client_has_error(client, "path_missing_exception"))
             return 200;
         if (status != 200)
             return status;

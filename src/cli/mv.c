@@ -93,8 +93,7 @@ int command_mv(int argc, char **argv)
     long status = client_request(&client, "POST", path.data, buf_as_slice(&body), 0);
     if (status != 200)
         fprintf(stderr, "tidelock mv: %s\n", client_error(&client, status));
-    const char *type = yyjson_get_str(yyjson_obj_get(yyjson_obj_get(client_json(&client), "error"), "type"));
-    bool locked = type != NULL && strcmp(type, "lock_wait_timeout_exception") == 0;
+    bool locked = client_has_error(&client, "lock_wait_timeout_exception");
     client_deinit(&client);
     return status == 200 ? 0 : locked ? EXIT_LOCKED : client_exit(status);
 }

@@ -406,10 +406,8 @@ static long send_some(struct lane *lane, size_t count)
  */
 static bool is_for_some(const struct lane *lane, long status)
 {
-    const char *type = yyjson_get_str(yyjson_obj_get(yyjson_obj_get(client_json(&lane->client), "error"), "type"));
-    return status == 413 || (status == 400 && type != NULL &&
-                             (strcmp(type, "action_request_validation_exception") == 0 ||
-                              strcmp(type, "illegal_argument_exception") == 0));
+    return status == 413 || (status == 400 && (client_has_error(&lane->client, "action_request_validation_exception") ||
+                                               client_has_error(&lane->client, "illegal_argument_exception")));
 }
 
 /* Records the first remaining item as permanently refused. */

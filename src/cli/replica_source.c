@@ -72,9 +72,8 @@ int source_complain(struct client *client, const char *what, const char *name, l
 
 bool source_lost_snapshot(const struct replica *replica, const struct client *client)
 {
-    const char *type = yyjson_get_str(yyjson_obj_get(yyjson_obj_get(client_json(client), "error"), "type"));
-    return replica->snapshot != NULL && type != NULL &&
-           (strcmp(type, "transaction_missing_exception") == 0 || strcmp(type, "transaction_aborted_exception") == 0);
+    return replica->snapshot != NULL && (client_has_error(client, "transaction_missing_exception") ||
+                                         client_has_error(client, "transaction_aborted_exception"));
 }
 
 static struct slice text_of(yyjson_val *object, const char *name)

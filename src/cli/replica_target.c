@@ -560,8 +560,7 @@ static void index_path(const char *name, const char *more, struct buf *to)
 /* Whether the target's last answer refuses an alias, since an index has its name. */
 static bool is_name_taken(const struct target *target, long status)
 {
-    const char *type = yyjson_get_str(yyjson_obj_get(yyjson_obj_get(client_json(&target->client), "error"), "type"));
-    return status == 400 && type != NULL && strcmp(type, "invalid_alias_name_exception") == 0;
+    return status == 400 && client_has_error(&target->client, "invalid_alias_name_exception");
 }
 
 void target_begin_round(struct target *target)
@@ -782,8 +781,7 @@ static int add_aliases(struct target *target, const struct portion *portion, yyj
  */
 static bool may_refuse_alias(const struct target *target, long status)
 {
-    const char *type = yyjson_get_str(yyjson_obj_get(yyjson_obj_get(client_json(&target->client), "error"), "type"));
-    return status == 400 || (status == 500 && type != NULL && strcmp(type, "illegal_state_exception") == 0);
+    return status == 400 || (status == 500 && client_has_error(&target->client, "illegal_state_exception"));
 }
 
 static int make_index(struct target *target, const struct portion *portion)

@@ -3,6 +3,7 @@
 #include "mapping/date.h"
 
 #include "base/calendar.h"
+#include "base/digits.h"
 #include "mapping/date_internal.h"
 
 #include <stdlib.h>
@@ -35,21 +36,6 @@ int date_weekday(int64_t millis)
     return calendar_weekday(floor_div(millis, DAY_MS)) + 1;
 }
 
-bool date__take_digits(struct slice *text, int min, int max, int64_t *ret_number)
-{
-    int64_t number = 0;
-    int count = 0;
-    while (count < max && (size_t)count < text->len && text->data[count] >= '0' && text->data[count] <= '9') {
-        int digit = text->data[count++] - '0';
-        number = number > (DATE_NUMBER_MAX - digit) / 10 ? DATE_NUMBER_MAX : number * 10 + digit;
-    }
-    if (count < min)
-        return false;
-    *text = slice_from_offset(*text, (size_t)count);
-    *ret_number = number;
-    return true;
-}
-
 bool date__take_zone(struct slice *text, int *ret_seconds)
 {
     if (slice_take_byte(text, 'Z')) {
@@ -59,10 +45,10 @@ bool date__take_zone(struct slice *text, int *ret_seconds)
     struct slice rest = *text;
     int sign = slice_take_byte(&rest, '+') ? 1 : slice_take_byte(&rest, '-') ? -1 : 0;
     int64_t hours = 0, minutes = 0;
-    if (sign == 0 || !date__take_digits(&rest, 2, 2, &hours))
+    if (sign == 0 || !digits_take(&rest, 2, 2, &hours))
         return false;
     bool colon = slice_take_byte(&rest, ':');
-    if (!date__take_digits(&rest, 2, 2, &minutes) && colon)
+    if (!digits_take(&rest, 2, 2, &minutes) && colon)
         return false;
     if (hours > 18 || minutes > 59)
         return false;
@@ -188,7 +174,7 @@ enum { FRACTION_MAX = 9 };
 static bool take_part(struct slice *text, bool strict, int *ret_part)
 {
     int64_t number;
-    if (!date__take_digits(text, strict ? 2 : 1, 2, &number))
+    if (!digits_take(text, strict ? 2 : 1, 2, &number))
         return false;
     *ret_part = (int)number;
     return true;
@@ -199,24 +185,18 @@ static bool take_year(struct slice *text, bool strict, int64_t *ret_year)
     int sign = slice_take_byte(text, '-') ? -1 : 1;
     if (sign == 1)
         (void)slice_take_byte(text, '+');
-    if (!date__take_digits(text, strict ? 4 : 1, 9, ret_year))
+    if (!digits_take(text, strict ? 4 : 1, 9, ret_year))
         return false;
     *ret_year *= sign;
     return true;
 }
 
-/* Digits beyond milliseconds are ignored. */
 bool date__take_fraction(struct slice *text, int max, int *ret_millis)
 {
-    static const int scale[] = {0, 100, 10, 1};
-    struct slice rest = *text;
-    int64_t number, ignored;
-    if (!date__take_digits(&rest, 1, max < 3 ? max : 3, &number))
+    int64_t millis;
+    if (!digits_take_fraction(text, max, 3, &millis))
         return false;
-    size_t digits = text->len - rest.len;
-    date__take_digits(&rest, 0, max - (int)digits, &ignored);
-    *ret_millis = (int)number * scale[digits];
-    *text = rest;
+    *ret_millis = (int)millis;
     return true;
 }
 
@@ -232,7 +212,7 @@ static bool take_offset_seconds(struct slice *text, int *offset)
     int64_t seconds;
     if (!slice_take_byte(text, ':'))
         return true;
-    if (!date__take_digits(text, 2, 2, &seconds) || seconds > 59)
+    if (!digits_take(text, 2, 2, &seconds) || seconds > 59)
         return false;
     *offset += *offset < 0 ? -(int)seconds : (int)seconds;
     return *offset >= -DATE_ZONE_SECONDS_MAX && *offset <= DATE_ZONE_SECONDS_MAX;
@@ -315,7 +295,7 @@ static int parse_epoch(struct slice text, bool seconds, bool round_up, int64_t *
     bool negative = slice_take_byte(&text, '-');
     int64_t number;
     int last = negative ? -999 : 999, fraction = seconds && round_up ? last : 0;
-    if (!date__take_digits(&text, 1, 18, &number))
+    if (!digits_take(&text, 1, 18, &number))
         return DATE_INVALID;
     if (slice_take_byte(&text, '.') && !date__take_fraction(&text, FRACTION_MAX, &fraction))
         return DATE_INVALID;
@@ -375,7 +355,7 @@ bool date__take_strict_year(struct slice *text, bool strict)
     bool minus = slice_take_byte(text, '-'), plus = !minus && slice_take_byte(text, '+');
     int64_t year;
     size_t digits = text->len;
-    if (!date__take_digits(text, 1, 9, &year))
+    if (!digits_take(text, 1, 9, &year))
         return false;
     digits -= text->len;
     if (minus && year == 0)
@@ -408,7 +388,7 @@ static bool has_zone_after_hour(struct slice text)
     if (time == text.len)
         return false;
     text = slice_from_offset(text, time + 1);
-    return date__take_digits(&text, 1, 2, &hour) && text.len > 0 && text.data[0] != ':';
+    return digits_take(&text, 1, 2, &hour) && text.len > 0 && text.data[0] != ':';
 }
 
 static bool is_strict_iso(struct slice text, bool strict)

@@ -13,7 +13,7 @@
  * stored documents have, and date_is_strict() says which of them 7.10 takes too. It only refuses, so
  * that the entries of a document are found, whether it was written before or after that check.
  *
- * Other readers of dates: api/request/instant.h.
+ * Other readers of dates: base/digits.h.
  */
 #ifndef TL_MAPPING_DATE_H
 #define TL_MAPPING_DATE_H

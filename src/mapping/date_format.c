@@ -3,6 +3,7 @@
 #include "mapping/date.h"
 
 #include "base/calendar.h"
+#include "base/digits.h"
 #include "base/check.h"
 #include "mapping/date_internal.h"
 
@@ -168,7 +169,7 @@ static bool take_month(struct slice *text, int count, struct date_fields *fields
 static bool take_pattern_year(struct slice *text, int count, struct date_fields *fields)
 {
     int64_t year;
-    if (!date__take_digits(text, count == 2 ? 2 : count, count == 2 ? 2 : count < 4 ? 9 : count, &year))
+    if (!digits_take(text, count == 2 ? 2 : count, count == 2 ? 2 : count < 4 ? 9 : count, &year))
         return false;
     fields->year = count == 2 ? 2000 + year : year;
     return true;
@@ -177,13 +178,10 @@ static bool take_pattern_year(struct slice *text, int count, struct date_fields 
 /* Parses a fraction of `count` digits; those beyond milliseconds are ignored. */
 static bool take_millis(struct slice *text, int count, int *ret_millis)
 {
-    int64_t number, finer;
-    int digits = count < 3 ? count : 3;
-    if (!date__take_digits(text, digits, digits, &number) ||
-        !date__take_digits(text, count - digits, count - digits, &finer))
+    int64_t number;
+    struct slice digits = *text;
+    if (!digits_take(&digits, count, count, &number) || !digits_take_fraction(text, count, 3, &number))
         return false;
-    for (; digits < 3; digits++)
-        number *= 10;
     *ret_millis = (int)number;
     return true;
 }
@@ -239,7 +237,7 @@ static bool take_element(struct slice *text, const struct date_element *element,
     }
     int64_t value;
     int digits = element->letter == 'D' ? 3 : 2;
-    if (!date__take_digits(text, element->count < digits ? element->count : digits, digits, &value))
+    if (!digits_take(text, element->count < digits ? element->count : digits, digits, &value))
         return false;
     *number = (int)value;
     return true;

@@ -73,15 +73,6 @@ struct date_format {
 #define DAY_MS INT64_C(86400000)
 #define DATE_ZONE_SECONDS_MAX (18 * 3600)
 
-/* The number to which digits beyond the range of any date are clamped. */
-#define DATE_NUMBER_MAX INT64_C(999999999999999999)
-
-/*
- * Parses and removes `min` to `max` digits at the front of `text`. The number is clamped to
- * DATE_NUMBER_MAX, which is outside of all valid ranges.
- * Returns: false, with `text` unchanged, if there are fewer than `min` digits.
- */
-bool date__take_digits(struct slice *text, int min, int max, int64_t *ret_number);
 /* Parses and removes "Z", "+01:00", "+0100" or "+01". Returns: false if there is no such offset. */
 bool date__take_zone(struct slice *text, int *ret_seconds);
 /*
@@ -90,7 +81,7 @@ bool date__take_zone(struct slice *text, int *ret_seconds);
  * with no zone.
  */
 bool date__take_iso_zone(struct slice *text, int *ret_seconds, bool *ret_full);
-/* Parses and removes 1 to `max` (at most 9) digits of a fraction of a second. */
+/* Parses and removes 1 to `max` (at most 9) digits of a fraction of a second; those beyond milliseconds are ignored. */
 bool date__take_fraction(struct slice *text, int max, int *ret_millis);
 /* Returns: whether an offset that date__take_zone() took is at most 18 hours; true for "Z" and names. */
 bool date__is_valid_offset(struct slice offset);

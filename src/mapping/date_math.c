@@ -4,6 +4,7 @@
  * add calendar units, `/` rounds to one. See date_parse_math() in date.h.
  */
 #include "base/calendar.h"
+#include "base/digits.h"
 #include "mapping/date_internal.h"
 
 /* The limit of milliseconds after each operation. One more operation beyond it still fits in 64 bits. */
@@ -93,7 +94,7 @@ static int apply_math(struct slice math, bool round_up, const struct zone *zone,
         if (operation != '/' && operation != '+' && operation != '-')
             return DATE_INVALID;
         int64_t count = 1;
-        bool counted = date__take_digits(&math, 1, 6, &count);
+        bool counted = digits_take(&math, 1, 6, &count);
         if (math.len == 0)
             return DATE_INVALID;
         char unit = math.data[0];

@@ -21,6 +21,7 @@
  */
 #include "mapping/date.h"
 
+#include "base/digits.h"
 #include "mapping/date_internal.h"
 
 #define YMD "Y1-5[-M1-2[-d1-2]]"
@@ -204,7 +205,7 @@ static bool take_year(struct reading *reading, bool padded, int min, int max, in
     int digits = count_digits(*text);
     digits = digits < max + reserved ? digits : max + reserved;
     digits = digits - reserved > min ? digits - reserved : min;
-    if (!date__take_digits(text, digits, digits, ret_year) || (minus && *ret_year == 0))
+    if (!digits_take(text, digits, digits, ret_year) || (minus && *ret_year == 0))
         return false;
     if (minus)
         *ret_year = -*ret_year;
@@ -244,7 +245,7 @@ static bool take_field(struct reading *reading, char letter)
         return take_year(reading, padded, min, max, week ? &reading->fields->week_year : &reading->fields->year) &&
                (letter != 'E' || reading->fields->year > 0);
     }
-    if (!date__take_digits(&reading->text, min, max, &number))
+    if (!digits_take(&reading->text, min, max, &number))
         return false;
     *field_of(reading->fields, letter) = number > NUMBER_MAX ? NUMBER_MAX : (int)number;
     return true;

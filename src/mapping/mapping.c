@@ -627,6 +627,7 @@ size_t mapping_path_count(const struct mapping *mapping)
 
 const struct mapping_type *mapping_type_at(const struct mapping *mapping, size_t position)
 {
+    REQUIRE(position < mapping->type_count);
     return &mapping->types[position]->type;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* UTF-8 encoding and decoding; see analysis_internal.h. */
+#include "base/check.h"
 #include "mapping/analysis_internal.h"
 
 /* Returns: the length of the sequence that a first byte begins; 1 for a continuation byte. */
@@ -10,6 +11,7 @@ static size_t sequence_len(unsigned char first)
 
 uint32_t utf8__take(struct slice *text)
 {
+    REQUIRE(text->len > 0);
     const unsigned char *p = (const unsigned char *)text->data;
     size_t len = sequence_len(p[0]);
     if (len > text->len)

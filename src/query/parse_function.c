@@ -8,12 +8,6 @@
 
 #include <math.h>
 
-static int refuse_option(struct query_parser *parser, struct slice option, yyjson_val *at)
-{
-    return query__refuse(parser, at, false, PROBLEM_PARSING, "[function_score] query does not support [%.*s]",
-                         SLICE_ARG(option));
-}
-
 static int take_combine(struct query_parser *parser, yyjson_val *value, int *ret_mode)
 {
     static const char *const modes[] = {"multiply", "sum", "avg", "first", "max", "min", "replace"};
@@ -78,7 +72,8 @@ static int take_function(struct query_parser *parser, struct slice option, yyjso
 static int take_functions(struct query_parser *parser, yyjson_val *value, struct query *query)
 {
     if (!yyjson_is_arr(value))
-        return refuse_option(parser, SLICE_LIT("functions"), value);
+        return query__refuse(parser, value, false, PROBLEM_PARSING,
+                             "[function_score] query does not support [functions]");
     query->function.functions =
         arena_zalloc(parser->arena, unsafe_yyjson_get_len(value) * sizeof(struct score_function));
     size_t index, count;

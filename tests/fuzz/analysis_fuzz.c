@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Analyzers: the input's first line is the settings of an index's analysis, or nothing; the second names an analyzer; the rest is
- * a text.
+ * Analyzers: the input's first line is the settings of an index's analysis, or nothing; the second names an analyzer;
+ * the rest is a text.
  *
- * Tokens lie in the text, in order, and a second run gives the same ones. They are no more than its bytes, and all together not
- * longer than what each may be.
+ * Tokens lie in the text, in order, and a second run gives the same ones. They are no more than its bytes, and all
+ * together not longer than what each may be.
  */
 #include "fuzz.h"
 

@@ -2,8 +2,9 @@
 /*
  * Encoded commands, from a log or another host.
  *
- * The input is commands, each preceded by its length in two bytes, low one first. A command that decodes and has the current version encodes to the same bytes,
- * and a core executes it, whatever it is: no contents of a log end the process.
+ * The input is commands, each preceded by its length in two bytes, low one first. A command that decodes and has the
+ * current version encodes to the same bytes, and a core executes it, whatever it is: no contents of a log end the
+ * process.
  */
 #include "fuzz.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Data directories with damage: the input is changes of eight bytes each, to a small directory as the program left it: which file
- * (two bytes), what (one: a byte is put, a bit is flipped, the file is cut, bytes are appended, the file goes, zeros), where
- * (four bytes, modulo the length), and a byte.
+ * Data directories with damage: the input is changes of eight bytes each, to a small directory as the program left it:
+ * which file (two bytes), what (one: a byte is put, a bit is flipped, the file is cut, bytes are appended, the file
+ * goes, zeros), where (four bytes, modulo the length), and a byte.
  *
- * It opens and every read says something, or it is refused with a reason; whether it is the core that reads, or one that only
- * looks. Nothing ends the process.
+ * It opens and every read says something, or it is refused with a reason; whether it is the core that reads, or one
+ * that only looks. Nothing ends the process.
  */
 #include "../lib/settle.h"
 #include "fuzz.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Answers of a member of etcd, and entries of its log. The first byte chooses the kind of answer. Every slice taken from an answer is within it; an
- * envelope that is decoded encodes to the same bytes. And the input's bytes as fields of a message are decoded as they were encoded.
+ * Answers of a member of etcd, and entries of its log. The first byte chooses the kind of answer. Every slice taken
+ * from an answer is within it; an envelope that is decoded encodes to the same bytes. And the input's bytes as fields
+ * of a message are decoded as they were encoded.
  */
 #include "fuzz.h"
 

@@ -2,8 +2,8 @@
 /*
  * Filter paths: the input's first line is patterns, commas between them, the second other patterns, the rest JSON.
  *
- * The filtered text is JSON, no longer than the input, and the same filter does not change it; members that a list excludes are
- * absent, and an empty list changes nothing.
+ * The filtered text is JSON, no longer than the input, and the same filter does not change it; members that a list
+ * excludes are absent, and an empty list changes nothing.
  */
 #include "fuzz.h"
 

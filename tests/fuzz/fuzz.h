@@ -22,8 +22,9 @@ static inline double cpu_seconds(void)
 }
 
 /*
- * Ends the process when this thread has used more than `seconds_max` since cpu_seconds() was `begin`. A replay of the corpus measures time only with
- * TIDELOCK_TEST_LONG=1: on a loaded virtual machine processor time is no measure of work.
+ * Ends the process when this thread has used more than `seconds_max` since cpu_seconds() was `begin`. A replay of the
+ * corpus measures time only with TIDELOCK_TEST_LONG=1: on a loaded virtual machine processor time is no measure of
+ * work.
  */
 static inline void check_cpu(double begin, double seconds_max)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bytes on a connection: the input's first byte says where they are cut in two, the rest is sent to the real server over loopback,
- * once whole and once in two pieces; the handler answers at once.
+ * Bytes on a connection: the input's first byte says where they are cut in two, the rest is sent to the real server
+ * over loopback, once whole and once in two pieces; the handler answers at once.
  *
- * What gets to the handler is fit to be seen (no control characters, bodies of the size that was said, one Host), and the same
- * however the bytes were cut, since what a proxy in front sees is one stream. The server closes when the client has ended, and
- * answers the next one.
+ * What gets to the handler is fit to be seen (no control characters, bodies of the size that was said, one Host), and
+ * the same however the bytes were cut, since what a proxy in front sees is one stream. The server closes when the
+ * client has ended, and answers the next one.
  */
 #include "fuzz.h"
 

@@ -2,9 +2,9 @@
 /*
  * Patterns of both kinds: the input's first line is the pattern, the rest a text.
  *
- * Lucene's, as queries have them (regexp, wildcard, prefix, fuzzy): a text without anything special fits itself, asking twice is
- * answered alike, and the work is charged: an account with few steps ends it. Java's, as scripts have them: found, replaced, split
- * within the bounds of a run, twice alike.
+ * Lucene's, as queries have them (regexp, wildcard, prefix, fuzzy): a text without anything special fits itself, asking
+ * twice is answered alike, and the work is charged: an account with few steps ends it. Java's, as scripts have them:
+ * found, replaced, split within the bounds of a run, twice alike.
  */
 #include "fuzz.h"
 

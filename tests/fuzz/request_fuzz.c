@@ -2,9 +2,9 @@
 /*
  * Any request, through the whole api: paths, escapes, parameters, headers, bulk bodies, bodies of every call.
  *
- * The input is a request as text: "METHOD target", header lines "Name: value", an empty line, and the body. The server lives on
- * from input to input, so that a request may find what an earlier one left, and is made anew now and then. What must hold:
- * every request is answered, or, when its client leaves, settled; with a status that exists.
+ * The input is a request as text: "METHOD target", header lines "Name: value", an empty line, and the body. The server
+ * lives on from input to input, so that a request may find what an earlier one left, and is made anew now and then.
+ * What must hold: every request is answered, or, when its client leaves, settled; with a status that exists.
  */
 #include "fuzz.h"
 

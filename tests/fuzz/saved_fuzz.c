@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The saved state of a core: the input is sections, each a byte for its kind, its length in two bytes, low one first, and its bytes.
- * They get valid checksums, so that the decoders are tested. A loaded state can be saved, and that is loaded and saved to the same
- * bytes; all requests that wait in it can be ended.
+ * The saved state of a core: the input is sections, each a byte for its kind, its length in two bytes, low one first,
+ * and its bytes. They get valid checksums, so that the decoders are tested. A loaded state can be saved, and that is
+ * loaded and saved to the same bytes; all requests that wait in it can be ended.
  */
 #include "fuzz.h"
 

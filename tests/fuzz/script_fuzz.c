@@ -2,9 +2,9 @@
 /*
  * The script language: compiling, then running for a value and as an update, within small bounds.
  *
- * The input's first byte chooses the language; the rest is the source. Whatever happens, it must happen again: a second run has
- * the same outcome (invariant 1), a refusal has its shape, and what an update leaves is JSON. Whatever is run, it ends within its
- * steps, which are short, within its memory, and within a small stack.
+ * The input's first byte chooses the language; the rest is the source. Whatever happens, it must happen again: a second
+ * run has the same outcome (invariant 1), a refusal has its shape, and what an update leaves is JSON. Whatever is run,
+ * it ends within its steps, which are short, within its memory, and within a small stack.
  */
 #include "fuzz.h"
 

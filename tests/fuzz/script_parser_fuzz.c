@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The parsers of the script language, in each language and for three uses: what does not compile is refused in its shape, and
- * the same way every time.
+ * The parsers of the script language, in each language and for three uses: what does not compile is refused in its
+ * shape, and the same way every time.
  */
 #include "fuzz.h"
 

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sequences of requests over several connections, on a server of their own with the store in memory, whose threads have a small
- * stack.
+ * Sequences of requests over several connections, on a server of their own with the store in memory, whose threads have
+ * a small stack.
  *
- * The input is requests, each after a line "=N", N the connection: "METHOD target", a body after the line's end up to the next
- * "=". A connection whose last request is not answered yet waits for it briefly, then closes; "=N!" closes at once. `S` in a
- * request is the last session that an answer named, `T` the transaction, `C` the scroll, `P` the point in time, `F` the fencing
- * token: what clients know and bytes that are turned at random do not.
+ * The input is requests, each after a line "=N", N the connection: "METHOD target", a body after the line's end up to
+ * the next "=". A connection whose last request is not answered yet waits for it briefly, then closes; "=N!" closes at
+ * once. `S` in a request is the last session that an answer named, `T` the transaction, `C` the scroll, `P` the point
+ * in time, `F` the fencing token: what clients know and bytes that are turned at random do not.
  *
- * Every request gets a valid status, an answer whose type is JSON is JSON, requests of an owner that has ended are refused, and in
- * the end the server still answers: the locks that it lists belong to sessions and transactions that it lists.
+ * Every request gets a valid status, an answer whose type is JSON is JSON, requests of an owner that has ended are
+ * refused, and in the end the server still answers: the locks that it lists belong to sessions and transactions that it
+ * lists.
  */
 #include "fuzz.h"
 

@@ -13,9 +13,10 @@
  *     begin T [query] [for S] [again T] [60s]                   commit T, rollback T
  *     get RES, scan INDEX, find INDEX:/PATH                     cancel ACTOR, leave JSON
  *
- * Among the resources of a lock another mode may stand. Options of reads, writes and changes of indices: `in T` (a transaction), `as S` (a session), `timeout 5s`, `lease S`, `token` (of the
- * actor's last lock). A session is called as its actor. `put` with @ in its JSON writes the number that the actor read
- * last; `add` reads and writes it in one script-like update of its own: here, a put of @ plus N.
+ * Among the resources of a lock another mode may stand. Options of reads, writes and changes of indices: `in T` (a
+ * transaction), `as S` (a session), `timeout 5s`, `lease S`, `token` (of the actor's last lock). A session is called as
+ * its actor. `put` with @ in its JSON writes the number that the actor read last; `add` reads and writes it in one
+ * script-like update of its own: here, a put of @ plus N.
  */
 #include "driver.h"
 
@@ -39,7 +40,7 @@
 #define DRIVER_START ((tl_ts)1000 * TL_SECOND)
 #define DRIVER_STEP (10 * TL_MS)
 
-/* --- The driver ---------------------------------------------------------------------------------------------------- */
+/* --- The driver --------------------------------------------------------------------------------------------------- */
 
 static void step(struct driver *driver, struct command *command);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The driver of a spec: a core over an in-memory store, simulated time, and actors that execute statements. The trace has a line for each event,
- * with the time in milliseconds since the beginning.
+ * The driver of a spec: a core over an in-memory store, simulated time, and actors that execute statements. The trace
+ * has a line for each event, with the time in milliseconds since the beginning.
  */
 #ifndef TL_TESTS_ISOLATION_DRIVER_H
 #define TL_TESTS_ISOLATION_DRIVER_H

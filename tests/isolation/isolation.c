@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Goal: the effects of several owners on each other are those of docs/locking.md and README-locks.md, in every order of their
- * steps.
+ * Goal: the effects of several owners on each other are those of docs/locking.md and README-locks.md, in every order of
+ * their steps.
  * Method: each spec is run in every interleaving of its actors, each on a fresh core with simulated time, and its trace
- * is compared with the recorded one. Of few interleavings all are printed; of many, one for each outcome, with the number of
- * interleavings that had it.
+ * is compared with the recorded one. Of few interleavings all are printed; of many, one for each outcome, with the
+ * number of interleavings that had it.
  *
  * usage: isolation SPEC OUT            compare
  *        isolation --write SPEC OUT    write the trace

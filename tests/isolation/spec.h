@@ -10,8 +10,8 @@
  *     end: get fs/1
  *     run: s1 s2 s1
  *
- * `setup` lines run first, in order. Every other name is an actor whose lines run in order, each when the one before it is
- * done. Without a `run` line every interleaving of the actors is run, with them only those. `end` lines run when all
+ * `setup` lines run first, in order. Every other name is an actor whose lines run in order, each when the one before it
+ * is done. Without a `run` line every interleaving of the actors is run, with them only those. `end` lines run when all
  * actors are done. The statements are those of driver.c.
  */
 #ifndef TL_TESTS_ISOLATION_SPEC_H

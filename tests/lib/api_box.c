@@ -205,7 +205,10 @@ void box_exchange_wait_lines(struct box_exchange *sent, size_t lines)
 
 void box_exchange_break(struct box_exchange *sent)
 {
-    /* The owner of the exchange may set it concurrently; GCC would read a plain function pointer without an atomic load. */
+    /*
+     * The owner of the exchange may set it concurrently; GCC would read a plain function pointer without an atomic
+     * load.
+     */
     void (*on_disconnect)(struct exchange *exchange) = atomic_load(&sent->exchange.on_disconnect);
     if (on_disconnect != NULL)
         on_disconnect(&sent->exchange);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An api over a journal, a core and an in-memory store, called through exchanges of the test's own: the fixture of tests of
- * requests. No sockets.
+ * An api over a journal, a core and an in-memory store, called through exchanges of the test's own: the fixture of
+ * tests of requests. No sockets.
  */
 #ifndef TL_TESTS_LIB_API_BOX_H
 #define TL_TESTS_LIB_API_BOX_H

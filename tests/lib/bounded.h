@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One step is bounded (src/core/README.md, invariant 9): every harness that steps a core looks after each step, or group of steps, whether one
- * took more than that, and stops.
+ * One step is bounded (src/core/README.md, invariant 9): every harness that steps a core looks after each step, or
+ * group of steps, whether one took more than that, and stops.
  */
 #ifndef TL_TESTS_LIB_BOUNDED_H
 #define TL_TESTS_LIB_BOUNDED_H

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Clocks that tests set, for a whole program: preloaded (LD_PRELOAD), it replaces the settable clock (CLOCK_REALTIME) and
- * the one by which Tidelock measures durations (CLOCK_BOOTTIME). Each is the machine's clock times a rate, plus an offset, which are read
- * from the file that TIDELOCK_TEST_CLOCK names, first of CLOCK_REALTIME, then of CLOCK_BOOTTIME:
+ * Clocks that tests set, for a whole program: preloaded (LD_PRELOAD), it replaces the settable clock (CLOCK_REALTIME)
+ * and the one by which Tidelock measures durations (CLOCK_BOOTTIME). Each is the machine's clock times a rate, plus an
+ * offset, which are read from the file that TIDELOCK_TEST_CLOCK names, first of CLOCK_REALTIME, then of CLOCK_BOOTTIME:
  *
  *     int64_t offset_us; double rate; int64_t base_us;      result = base + (now - base) * rate + offset
  *
- * Waits are the kernel's and not changed: a program notices that time has passed when it wakes up and reads the clock. The file is mapped, so a test that writes to it sets the clock of a running program. Nothing is linked here but the C library, and
- * the kernel is called by system call, so the interceptors of sanitizers are bypassed.
+ * Waits are the kernel's and not changed: a program notices that time has passed when it wakes up and reads the clock.
+ * The file is mapped, so a test that writes to it sets the clock of a running program. Nothing is linked here but the C
+ * library, and the kernel is called by system call, so the interceptors of sanitizers are bypassed.
  */
 #include <fcntl.h>
 #include <stdint.h>

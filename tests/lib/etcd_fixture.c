@@ -83,7 +83,7 @@ static const char *scheme_of(const struct etcd_fixture *fixture)
     return "http";
 }
 
-/* --- Members -------------------------------------------------------------------------------------------------------- */
+/* --- Members ------------------------------------------------------------------------------------------------------ */
 
 static void run_member(struct etcd_fixture *fixture, int member, int log_fd)
 {
@@ -242,7 +242,7 @@ uint64_t etcd_fixture_cpu_us(const struct etcd_fixture *fixture)
     return ticks * 1000000 / (uint64_t)sysconf(_SC_CLK_TCK);
 }
 
-/* --- Relays --------------------------------------------------------------------------------------------------------- */
+/* --- Relays ------------------------------------------------------------------------------------------------------- */
 
 enum { PAIRS_MAX = 64, CHUNK = 64 * 1024 };
 

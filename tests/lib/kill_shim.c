@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ends a program at a chosen change of files: preloaded (LD_PRELOAD), it counts the calls that change files of the folder TIDELOCK_TEST_KILL_FOLDER, and ends the
- * process as kill -9 does before the one with the number TIDELOCK_TEST_KILL_AT, counted from 1. Bytes written before stay, as the kernel keeps them.
+ * Ends a program at a chosen change of files: preloaded (LD_PRELOAD), it counts the calls that change files of the
+ * folder TIDELOCK_TEST_KILL_FOLDER, and ends the process as kill -9 does before the one with the number
+ * TIDELOCK_TEST_KILL_AT, counted from 1. Bytes written before stay, as the kernel keeps them.
  *
  * At an end in good order it writes the number of calls into the file TIDELOCK_TEST_KILL_COUNT.
  *
- * Counted are: a file created, cut, extended, written, synced, renamed, linked or removed, and a folder made. RocksDB's log of messages is left out, since it is
- * never read. The kernel is asked by system call, so that the interceptors of sanitizers are bypassed.
+ * Counted are: a file created, cut, extended, written, synced, renamed, linked or removed, and a folder made. RocksDB's
+ * log of messages is left out, since it is never read. The kernel is asked by system call, so that the interceptors of
+ * sanitizers are bypassed.
  */
 #undef _FILE_OFFSET_BITS /* else `open' in this file were open64(); both are replaced */
 #include <errno.h>

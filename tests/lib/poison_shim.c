@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes that end the program: preloaded (LD_PRELOAD), it looks through the values that the program under test gives to RocksDB in a batch, which it does while it
- * applies an entry of its log. One that has the bytes "poison" ends the process as the file says that TIDELOCK_TEST_POISON names: "abort", "fault" or "kill" (as the
- * kernel does for want of memory); while there is no such file nothing is looked for.
+ * Writes that end the program: preloaded (LD_PRELOAD), it looks through the values that the program under test gives to
+ * RocksDB in a batch, which it does while it applies an entry of its log. One that has the bytes "poison" ends the
+ * process as the file says that TIDELOCK_TEST_POISON names: "abort", "fault" or "kill" (as the kernel does for want of
+ * memory); while there is no such file nothing is looked for.
  *
  * Only for a program that has RocksDB as a shared library.
  */

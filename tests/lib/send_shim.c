@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A client that is gone at a chosen offset of its answer, for a program under test: preloaded (LD_PRELOAD), it limits the number of writes and
- * of bytes to a connection; then the connection breaks, and writes to it fail with ECONNRESET. The connection, by its port on the client's
- * side, and the limits are read from the file that TIDELOCK_TEST_SENDS names, mapped:
+ * A client that is gone at a chosen offset of its answer, for a program under test: preloaded (LD_PRELOAD), it limits
+ * the number of writes and of bytes to a connection; then the connection breaks, and writes to it fail with ECONNRESET.
+ * The connection, by its port on the client's side, and the limits are read from the file that TIDELOCK_TEST_SENDS
+ * names, mapped:
  *
- *     uint64_t port; int64_t calls, bytes;       as many writes as succeed, as many bytes as go out; each counted down here
+ *     uint64_t port; int64_t calls, bytes;       as many writes as succeed, as many bytes as go out; counted down here
  *
- * Others are written to as always. A write that reaches the last byte is cut short there, as the kernel cuts one that finds the socket's buffer full.
- * The kernel is asked by system call, so that the interceptors of sanitizers are bypassed.
+ * Others are written to as always. A write that reaches the last byte is cut short there, as the kernel cuts one that
+ * finds the socket's buffer full. The kernel is asked by system call, so that the interceptors of sanitizers are
+ * bypassed.
  */
 #include <arpa/inet.h>
 #include <errno.h>

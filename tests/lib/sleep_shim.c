@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Shorter rests for a program under test: preloaded (LD_PRELOAD), it sleeps for 20 ms where the program asks for half a second or more with usleep(). Shorter
- * sleeps are not changed, so that a loop that retries does not spin.
+ * Shorter rests for a program under test: preloaded (LD_PRELOAD), it sleeps for 20 ms where the program asks for half a
+ * second or more with usleep(). Shorter sleeps are not changed, so that a loop that retries does not spin.
  *
  * The kernel is asked by system call, so that the interceptors of sanitizers are bypassed.
  */

@@ -25,9 +25,12 @@ static inline void zone_sample_head(struct buf *buf, uint32_t times, uint32_t ty
     zone_sample_u32(buf, 1);
 }
 
-/* Appends a TZif file: transitions to offsets, and the rule that follows them. `types` are the offsets; the first is that of before. */
-static inline void zone_sample_file(struct buf *buf, const int64_t *times, const uint8_t *to, uint32_t count, const int32_t *types,
-                                    uint32_t type_count, const char *rule)
+/*
+ * Appends a TZif file: transitions to offsets, and the rule that follows them. `types` are the offsets; the first is
+ * that of before.
+ */
+static inline void zone_sample_file(struct buf *buf, const int64_t *times, const uint8_t *to, uint32_t count,
+                                    const int32_t *types, uint32_t type_count, const char *rule)
 {
     zone_sample_head(buf, 0, 1);
     buf_append(buf, "\0\0\0\0\0\0", 6); /* of 32 bits: one type and nothing else */
@@ -46,7 +49,10 @@ static inline void zone_sample_file(struct buf *buf, const int64_t *times, const
 
 #define ZONE_SAMPLE_RULE "CET-1CEST,M3.5.0,M10.5.0/3"
 
-/* Appends a database with "Europe/Berlin", whose clocks went by local time until 1893 and have known summer time since 1980. */
+/*
+ * Appends a database with "Europe/Berlin", whose clocks went by local time until 1893 and have known summer time since
+ * 1980.
+ */
 static inline void zone_sample(struct buf *buf, const char *version)
 {
     static const int64_t times[] = {-2422054408, 323830800, 338950800, 354675600, 370400400};

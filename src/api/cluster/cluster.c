@@ -82,12 +82,6 @@ static bool shards_are_reached(const struct cluster_health *health, struct slice
     return !read_int(wanted, &value) || value <= health->active;
 }
 
-static bool status_and_shards_are_reached(const struct health_wait *wait, const struct cluster_health *health)
-{
-    return status_is_reached(cluster_health_status(health), wait->status) &&
-           shards_are_reached(health, wait->active_shards);
-}
-
 static void write_numbers(struct json_writer *writer, const struct cluster_health *health)
 {
     json_key(writer, "active_primary_shards");
@@ -285,7 +279,8 @@ static int answer_or_wait(struct request *request)
     for (size_t i = 0; i < set.count; i++)
         cluster_health_add(&health, set.targets[i].index);
     bool missing = names_missing_index(request);
-    bool met = enough_nodes && !missing && status_and_shards_are_reached(wait, &health);
+    bool met = enough_nodes && !missing && status_is_reached(cluster_health_status(&health), wait->status) &&
+               shards_are_reached(&health, wait->active_shards);
     if (!met && clock_boot_us() < wait->follower.until_us && !atomic_load(&request->abandoned)) {
         arena_rewind(request->arena, mark); /* it may look any number of times */
         return wait_for_change(request, wait);

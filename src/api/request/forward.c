@@ -247,18 +247,14 @@ static void question_answered(struct host_call *call)
     INSIST(pending == REQUEST_PENDING);
 }
 
-static int ask_none(struct request *request, struct host_ask *asks, size_t count, request_handler *then)
-{
-    for (size_t i = 0; i < count; i++)
-        asks[i].text = SLICE_LIT("this server sends nothing to other hosts");
-    return then(request);
-}
-
 int request_ask_hosts(struct request *request, struct host_ask *asks, size_t count, request_handler *then)
 {
     const struct host_sender *sender = request->api->options.hosts;
-    if (count == 0 || sender == NULL)
-        return ask_none(request, asks, count, then);
+    if (count == 0 || sender == NULL) {
+        for (size_t i = 0; i < count; i++)
+            asks[i].text = SLICE_LIT("this server sends nothing to other hosts");
+        return then(request);
+    }
     struct asking *asking = arena_alloc(request->arena, sizeof *asking);
     struct question *questions = arena_zalloc(request->arena, count * sizeof *questions);
     *asking = (struct asking){request, then, count};

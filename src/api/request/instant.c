@@ -6,33 +6,16 @@
 
 #include <inttypes.h>
 
-#include "base/clock.h"
 #include "base/calendar.h"
 #include "base/check.h"
+#include "base/clock.h"
+#include "base/digits.h"
 
-/* Takes exactly `digits` digits. */
-static bool take_number(struct slice *text, size_t digits, int64_t *ret_value)
-{
-    uint64_t value;
-    if (text->len < digits || !slice_to_u64(slice_make(text->data, digits), &value))
-        return false;
-    *ret_value = (int64_t)value;
-    *text = slice_from_offset(*text, digits);
-    return true;
-}
+enum { FRACTION_MAX = 9, MICROS = 6 /* digits */ };
 
-static bool take_fraction(struct slice *text, int64_t *ret_micros)
+static bool take_number(struct slice *text, int digits, int64_t *ret_value)
 {
-    int64_t micros = 0;
-    size_t digits = 0;
-    for (; digits < text->len && text->data[digits] >= '0' && text->data[digits] <= '9'; digits++)
-        if (digits < 6)
-            micros = micros * 10 + (text->data[digits] - '0');
-    for (size_t i = digits; i < 6; i++)
-        micros *= 10;
-    *ret_micros = micros;
-    *text = slice_from_offset(*text, digits);
-    return digits >= 1 && digits <= 9;
+    return digits_take(text, digits, digits, ret_value);
 }
 
 static bool take_zone(struct slice *text, int64_t *ret_minutes)
@@ -62,7 +45,7 @@ static bool take_time(struct slice *text, int64_t *ret_micros)
         return false;
     if (slice_take_byte(text, ':') && (!take_number(text, 2, &second) || second > 59))
         return false;
-    if (slice_take_byte(text, '.') && !take_fraction(text, &micros))
+    if (slice_take_byte(text, '.') && !digits_take_fraction(text, FRACTION_MAX, MICROS, &micros))
         return false;
     if (!take_zone(text, &zone))
         return false;

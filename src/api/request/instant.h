@@ -2,9 +2,8 @@
 /*
  * Timestamps as text: ISO 8601 in UTC with microseconds.
  *
- * There are three readers of dates, each with its rules: this one of the server's own parameters; that
- * of documents and queries, mapping/date.h, as Elasticsearch's formats, in milliseconds; that of scripts,
- * script/library/method_time.h, as java.time, in nanoseconds. They share base/calendar.h.
+ * Elasticsearch has no such parameter, so the forms are this server's own; other readers of dates:
+ * base/digits.h.
  */
 #ifndef TL_API_INSTANT_H
 #define TL_API_INSTANT_H

@@ -67,6 +67,7 @@ void codec_signed(struct codec *codec, int64_t *value)
 
 unsigned codec_enum(struct codec *codec, unsigned value, unsigned count)
 {
+    REQUIRE(count > 0 && count <= UINT8_MAX + 1u);
     uint8_t byte = (uint8_t)value;
 
     codec_byte(codec, &byte);
@@ -94,6 +95,7 @@ void codec_bool(struct codec *codec, bool *value)
 
 void codec_slice(struct codec *codec, struct slice *value)
 {
+    REQUIRE(codec_reads(codec) || value->data != NULL || value->len == 0); /* else bytes would be lost */
     uint64_t length = value->data == NULL ? 0 : (uint64_t)value->len + 1;
 
     codec_number(codec, &length);
@@ -130,5 +132,8 @@ void *codec_array(struct codec *codec, void *items, size_t *count, size_t size, 
         return items;
     codec_require(codec, number <= codec->in.len / element_min);
     *count = codec->bad ? 0 : (size_t)number;
-    return *count == 0 ? NULL : arena_zalloc(codec->arena, *count * size);
+    if (*count == 0)
+        return NULL;
+    REQUIRE(codec->arena != NULL);
+    return arena_zalloc(codec->arena, *count * size);
 }

@@ -59,12 +59,13 @@ void codec_size(struct codec *codec, size_t *value);
 void codec_signed(struct codec *codec, int64_t *value);
 /*
  * Codes an enum constant below `count`. Returns: `value`, or the constant that was read. To be used
- * as `x = (enum e)codec_enum(codec, x, E_COUNT)`.
+ * as `x = (enum e)codec_enum(codec, x, E_COUNT)`. Requires: 0 < `count` <= 256.
  */
 unsigned codec_enum(struct codec *codec, unsigned value, unsigned count);
 /* Codes up to eight flags. */
 void codec_flags(struct codec *codec, bool *const *flags, size_t count);
 void codec_bool(struct codec *codec, bool *value);
+/* Requires: when writing, a slice with data NULL is empty. */
 void codec_slice(struct codec *codec, struct slice *value);
 /*
  * Codes a slice with data other than NULL, as codec_slice(). When reading, data is not NULL even if
@@ -75,7 +76,7 @@ void codec_bytes(struct codec *codec, struct slice *value);
  * Codes the count of an array whose elements take at least `element_min` bytes; the caller codes
  * the elements.
  * Returns: `items`, or when reading a new zeroed array in the arena; NULL: no elements.
- * Requires: `element_min` > 0.
+ * Requires: `element_min` > 0; when reading elements, the codec has an arena.
  */
 void *codec_array(struct codec *codec, void *items, size_t *count, size_t size, size_t element_min);
 

@@ -530,6 +530,7 @@ void codec_command(struct codec *codec, struct command **command)
         codec_require(codec, codec->bad || command_decode(slice, command) == 0);
         return;
     }
+    REQUIRE(*command != NULL);
     command_encode(*command, &bytes);
     slice = buf_as_slice(&bytes);
     codec_bytes(codec, &slice);

@@ -52,6 +52,7 @@ int command_decode(struct slice bytes, struct command **ret_command) TL_MUST_USE
 
 /*
  * Codes a command, in its own byte form, as a part of other state.
+ * Requires: when writing, there is one.
  * Owns: the caller owns a decoded one; NULL: the codec has failed.
  */
 void codec_command(struct codec *codec, struct command **command);

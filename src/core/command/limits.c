@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "core/command/codec.h"
 
 #define COUNT_MAX ((size_t)1 << 40) /* limit of each limit, so that sums cannot overflow */
@@ -13,7 +14,7 @@ enum { NUMBERS = 13, DEPTH_MAX = 1000 };
 
 struct core_limits core_limits_default(void)
 {
-    return (struct core_limits){
+    struct core_limits limits = {
         .sessions_max = 10000,
         .locks_per_session_max = 100000,
         .ephemeral_max = 10000,
@@ -28,6 +29,8 @@ struct core_limits core_limits_default(void)
         .script = SCRIPT_LIMITS_DEFAULT,
         .stale_documents_min = 10000,
     };
+    ENSURE(core_limits_sound(&limits));
+    return limits;
 }
 
 /* Lists the limits of type size_t in the order of their byte form. */
@@ -106,7 +109,9 @@ uint64_t core_limits_value(const struct core_limits *limits, const char *name)
     for (size_t i = 0; i < NUMBERS; i++)
         if (strcmp(name, size_names[i]) == 0)
             return *sizes[i];
-    return strcmp(name, "script-steps") == 0 ? limits->script.steps_max : limits->script.depth_max;
+    bool steps = strcmp(name, "script-steps") == 0;
+    REQUIRE(steps || strcmp(name, "script-depth") == 0);
+    return steps ? limits->script.steps_max : limits->script.depth_max;
 }
 
 bool core_limits_equal(const struct core_limits *a, const struct core_limits *b)

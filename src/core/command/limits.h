@@ -37,6 +37,7 @@ struct core_limits {
     size_t stale_documents_min;
 };
 
+/* Ensures: they are sound. */
 struct core_limits core_limits_default(void);
 
 /* Returns: whether the limits are valid, or equal. */
@@ -45,7 +46,7 @@ bool core_limits_equal(const struct core_limits *a, const struct core_limits *b)
 /* Returns: the name of the first limit that differs; NULL: none. */
 const char *core_limits_differ(const struct core_limits *a, const struct core_limits *b);
 
-/* Returns: a limit of a name that core_limits_differ() has returned. */
+/* Returns: a limit by its name. Requires: core_limits_differ() may return the name. */
 uint64_t core_limits_value(const struct core_limits *limits, const char *name);
 
 /* Codes the limits as numbers in a fixed order, in commands and in the store. */

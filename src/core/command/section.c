@@ -30,6 +30,7 @@ static uint64_t get_number(const char *bytes, size_t len)
 
 struct sections sections_to(struct buf *out)
 {
+    REQUIRE(out != NULL && !out->overflow);
     struct sections sections = {.out = out, .version = SECTIONS_VERSION, .at = out->len};
 
     buf_append(out, magic, sizeof(magic));
@@ -42,6 +43,7 @@ struct sections sections_to(struct buf *out)
 
 struct sections sections_from(struct slice in, struct arena *arena)
 {
+    REQUIRE(arena != NULL);
     struct sections sections = {.in = in, .all = in, .arena = arena};
     struct slice head = SLICE_NONE;
 
@@ -96,6 +98,7 @@ struct codec section_begin(struct sections *sections, enum section_kind kind)
 
 void section_end(struct sections *sections, struct codec *codec)
 {
+    REQUIRE(codec->out == sections->out);
     if (sections_are_read(sections)) {
         sections_require(sections, codec_done(codec));
         return;

@@ -63,7 +63,7 @@ struct sections {
     bool unsound; /* with `bad`: the checksums are valid */
 };
 
-/* Begins writing: appends the header to `out`. */
+/* Begins writing: appends the header to `out`. Requires: `out` has not overflowed. */
 struct sections sections_to(struct buf *out);
 /* Begins reading: checks the header. */
 struct sections sections_from(struct slice in, struct arena *arena);
@@ -72,7 +72,7 @@ struct sections sections_from(struct slice in, struct arena *arena);
  * Begins the next section, of the given kind. Returns: the codec of its content, for section_end().
  */
 struct codec section_begin(struct sections *sections, enum section_kind kind);
-/* Ends a section: writes or checks length and checksum. */
+/* Ends a section: writes or checks length and checksum. Requires: section_begin() returned the codec. */
 void section_end(struct sections *sections, struct codec *codec);
 
 /* Sets `bad` if state that was read violates a condition, between sections. */

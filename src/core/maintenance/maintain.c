@@ -210,6 +210,7 @@ static void advance_horizon(struct core *core, tl_ts *horizon, tl_ts until)
 
 int purge_horizons__open(struct core *core)
 {
+    REQUIRE(!core->open);
     struct store_value value;
     int r = store_get(core->store, SPACE_SYSTEM, TL_TS_MAX, slice_from(purge_horizons_key), &value);
 
@@ -291,7 +292,7 @@ static void remove_stale(struct core *core, struct maintain_command *maintain)
 
 int core__do_maintain(struct core *core, struct command *command)
 {
-    REQUIRE(command->type == COMMAND_MAINTAIN);
+    REQUIRE(command->type == COMMAND_MAINTAIN && core->open);
     struct maintain_command *maintain = &command->maintain;
     struct purge_run work = {core, maintain->keys_max, 0};
     size_t count = 0;
@@ -329,9 +330,10 @@ int core__do_maintain(struct core *core, struct command *command)
 int core_propose_maintenance(struct core *core, const struct core_horizons *horizons, size_t keys_max,
                              struct command **ret_command)
 {
+    REQUIRE(!core->open);
+    REQUIRE(keys_max > 0 && keys_max <= SIZE_MAX / SWEEP_SCANS_PER_KEY);
     struct command *command = command_new(COMMAND_MAINTAIN, DIALECT_7);
 
-    REQUIRE(!core->open);
     command->maintain = (struct maintain_command){.history_low = horizons->history_low,
                                                   .tombstones = horizons->tombstones,
                                                   .outcomes = horizons->outcomes,
@@ -341,6 +343,7 @@ int core_propose_maintenance(struct core *core, const struct core_horizons *hori
         command_free(command);
         return tl_trace(r);
     }
+    ENSURE(command->maintain.stale_count <= keys_max);
     *ret_command = command;
     return 0;
 }

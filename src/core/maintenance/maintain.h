@@ -7,7 +7,7 @@
 
 struct core;
 
-/* Loads core->purge_horizons from the store. Returns: 0; fatal codes. */
+/* Loads core->purge_horizons from the store. Requires: no unit is open. Returns: 0; fatal codes. */
 int purge_horizons__open(struct core *core) TL_MUST_USE;
 
 #endif

@@ -32,6 +32,7 @@ void sweep_deinit(struct sweep *sweep)
 
 static void end_sweep(struct sweep *sweep)
 {
+    REQUIRE(sweep->index != 0);
     sweep_deinit(sweep);
     sweep_init(sweep);
 }

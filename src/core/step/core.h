@@ -151,7 +151,7 @@ struct core_horizons {
  * Makes a command MAINTAIN that purges up to `keys_max` keys that no reader can see any more:
  * tombstones, outcomes of transactions, documents of deleted indices, and stale posting lists,
  * which this function looks for. If maintain.removed or maintain.scanned reaches `keys_max`, there
- * is more to do. Called between steps; changes no state.
+ * is more to do. Called between steps; changes no state. Requires: 0 < `keys_max`.
  * Returns: 0; fatal codes as core_step(). Owns: the caller, to submit it as any
  *   command.
  */

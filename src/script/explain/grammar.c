@@ -156,19 +156,15 @@ static bool take_words(struct grammar_builder *builder, struct grammar_set *ret_
     return false;
 }
 
-static struct grammar_fragment build_words(struct grammar *grammar, const struct grammar_set *set)
-{
-    uint16_t match = state_new(grammar, GRAMMAR_MATCH);
-    grammar->states[match].set = *set;
-    return (struct grammar_fragment){match, match};
-}
-
 static struct grammar_fragment build_alternatives(struct grammar_builder *builder)
 {
     struct grammar *grammar = builder->grammar;
     struct grammar_set set;
-    if (take_words(builder, &set))
-        return build_words(grammar, &set);
+    if (take_words(builder, &set)) {
+        uint16_t match = state_new(grammar, GRAMMAR_MATCH);
+        grammar->states[match].set = set;
+        return (struct grammar_fragment){match, match};
+    }
     struct grammar_fragment first = build_sequence(builder);
     if (!accept_byte(builder, '|'))
         return first;

@@ -72,8 +72,8 @@ struct scan {
 bool scan_char(struct scan *scan, char c);
 /* As scan_char; sets `failed` if the next character differs. Does nothing after a failure. */
 void scan_expect(struct scan *scan, char c);
-/* Reads at most `max` digits. Returns: their value. Sets `failed`, and reads nothing, if there are
-   fewer than `min`. */
+/* Reads at most `max` digits. Returns: their value, which wraps beyond 64 bits. Sets `failed`, and reads
+   nothing, if there are fewer than `min`. */
 int64_t scan_digits(struct scan *scan, unsigned min, unsigned max);
 /* Reads "Z", "+01", "+01:30" and the like, in seconds. Returns: false if it is malformed, which also
    sets `failed`, or beyond 18 hours. */

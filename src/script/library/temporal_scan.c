@@ -17,7 +17,7 @@ int64_t scan_digits(struct scan *scan, unsigned min, unsigned max)
     unsigned count = 0;
     while (count < max && scan->at < scan->text.len && scan->text.data[scan->at] >= '0' &&
            scan->text.data[scan->at] <= '9') {
-        value = value * 10 + (scan->text.data[scan->at++] - '0');
+        value = (int64_t)((uint64_t)value * 10 + (uint64_t)(scan->text.data[scan->at++] - '0'));
         count++;
     }
     if (count < min) {

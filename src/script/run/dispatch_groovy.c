@@ -206,12 +206,6 @@ static bool text_element(struct run *run, struct text *text, struct value index,
     return ret->kind != VALUE_NULL;
 }
 
-static bool call_element(struct run *run, struct value self, struct value index, struct value *ret)
-{
-    struct value arguments[2] = {self, index};
-    return groovy_call(run, arguments, SLICE_LIT("getAt"), 1, ret);
-}
-
 static bool array_element(struct run *run, struct array *array, struct value index, struct value *ret)
 {
     int64_t at;
@@ -243,7 +237,7 @@ bool groovy_get_at(struct run *run, struct value self, struct value index, struc
         return text_element(run, (struct text *)self.object, index, ret);
     if (value_is(index, CLASS_STRING))
         return groovy_get(run, self, index, ret);
-    return call_element(run, self, index, ret);
+    return groovy_call(run, (struct value[]){self, index}, SLICE_LIT("getAt"), 1, ret);
 }
 
 /* Assigning beyond the end fills the list with nulls. */

@@ -175,16 +175,8 @@ static bool list_binary(struct run *run, enum operator op, struct value a, struc
     return throw_missing_operator(run, op, a, b);
 }
 
-static bool map_copy(struct run *run, struct value a, struct dict **ret)
-{
-    struct dict *from = (struct dict *)a.object;
-    *ret = dict_new(run, CLASS_LINKED_HASH_MAP);
-    return dict_put_all(run, *ret, from);
-}
-
 static bool map_binary(struct run *run, enum operator op, struct value a, struct value b, struct value *ret)
 {
-    struct dict *sum;
     struct map_entry *gone;
     if (op == OP_SHL && value_is_map(b)) {
         *ret = a;
@@ -197,7 +189,8 @@ static bool map_binary(struct run *run, enum operator op, struct value a, struct
     }
     if ((op != OP_ADD && op != OP_SUB) || !value_is_map(b))
         return throw_missing_operator(run, op, a, b);
-    if (!map_copy(run, a, &sum))
+    struct dict *sum = dict_new(run, CLASS_LINKED_HASH_MAP);
+    if (!dict_put_all(run, sum, (struct dict *)a.object))
         return false;
     *ret = value_of(sum);
     struct dict *other = (struct dict *)b.object;

@@ -135,13 +135,6 @@ static bool append_escape(struct groovy_lexer *lexer, struct buf *out)
     return true;
 }
 
-static void append_one(struct groovy_lexer *lexer, struct buf *out)
-{
-    const char *from = lexer->place.at;
-    lex__skip(lexer);
-    buf_append(out, from, (size_t)(lexer->place.at - from));
-}
-
 /* Reads one character or escape. */
 static bool append_next(struct groovy_lexer *lexer, enum lex_quote quote, struct buf *out)
 {
@@ -157,7 +150,9 @@ static bool append_next(struct groovy_lexer *lexer, enum lex_quote quote, struct
         lex__skip(lexer);
         return true;
     }
-    append_one(lexer, out);
+    const char *from = lexer->place.at;
+    lex__skip(lexer);
+    buf_append(out, from, (size_t)(lexer->place.at - from));
     return true;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every call of the api with bodies of any size: the route table, and of each handler the cases of complexity_cases.def, asked of a
- * server that holds a little of everything. What tests of all calls share.
+ * Every call of the api with bodies of any size: the route table, and of each handler the cases of
+ * complexity_cases.def, asked of a server that holds a little of everything. What tests of all calls share.
  */
 #ifndef TL_TESTS_UNIT_API_CALLS_H
 #define TL_TESTS_UNIT_API_CALLS_H
@@ -18,7 +18,9 @@ extern const size_t call_row_count;
 struct call_names;
 
 size_t calls_part_count(const struct call_row *row);
-/* Returns: the row's path with part number `filled` filled; all of them plain for SIZE_MAX. Owns: the caller; mem_free. */
+/*
+ * Returns: the row's path with part number `filled` filled; all of them plain for SIZE_MAX. Owns: the caller; mem_free.
+ */
 char *calls_path(const struct call_row *row, size_t filled, const char *filling, const struct call_names *names);
 /* The first method that the row has. */
 void calls_method(const struct call_row *row, char *ret_method, size_t room);
@@ -37,9 +39,9 @@ extern const struct call_case call_cases[];
 extern const size_t call_case_count;
 
 /*
- * In a text, '@…@' is repeated n times with commas between, '^…^' without, and '~…~' n/8 times with commas; '$' is the number of
- * the repetition, n outside of one. A capital between backticks is what an earlier answer named: S a session, T a transaction,
- * C a scroll, P a point in time.
+ * In a text, '@…@' is repeated n times with commas between, '^…^' without, and '~…~' n/8 times with commas; '$' is the
+ * number of the repetition, n outside of one. A capital between backticks is what an earlier answer named: S a session,
+ * T a transaction, C a scroll, P a point in time.
  */
 struct call_names {
     char *of[26];
@@ -61,8 +63,8 @@ struct call_header {
 };
 
 /*
- * Asks, and notes the names that the answer has. `told` prints the answer, as does a status of 500 that should not be. Streams are
- * broken as soon as they are open. Returns: the status; 0: it was still waiting, and the client left.
+ * Asks, and notes the names that the answer has. `told` prints the answer, as does a status of 500 that should not be.
+ * Streams are broken as soon as they are open. Returns: the status; 0: it was still waiting, and the client left.
  */
 int calls_ask(struct api_box *box, const char *method, const char *target, const char *body, struct call_header header,
               struct call_names *names, bool told);

@@ -2,16 +2,19 @@
 /*
  * Every route, called with n and with 2n of everything that a client can send more of: the work grows in proportion.
  *
- * Generated from routes.def. The program is compiled once more with the compiler's coverage hook, which counts each basic block
- * that runs; bytes that are copied, compared or searched by the C library count as work too, and allocations are added up,
- * freed or not. Nothing is measured in time. Compared are
+ * Generated from routes.def. The program is compiled once more with the compiler's coverage hook, which counts each
+ * basic block that runs; bytes that are copied, compared or searched by the C library count as work too, and
+ * allocations are added up, freed or not. Nothing is measured in time. Compared are
  *
- *  1. parts: the parts of each row's path, its parameters and headers, filled with n and 2n letters, names, patterns, escapes, …;
- *  2. bodies: of each handler the cases of complexity_cases.def, in which lists, keys, texts and depths are n and 2n long, and
- *     bodies that fit nothing. A handler without a line there fails the test: each new call must define how its body grows;
+ *  1. parts: the parts of each row's path, its parameters and headers, filled with n and 2n letters, names, patterns,
+ *     escapes, …;
+ *  2. bodies: of each handler the cases of complexity_cases.def, in which lists, keys, texts and depths are n and 2n
+ *     long, and bodies that fit nothing. A handler without a line there fails the test: each new call must define how
+ *     its body grows;
  *  3. holdings: servers that hold n and 2n documents, indices, aliases, locks, …, and the same small request.
  *
- * Work and bytes grow by GROWTH at most. Cases that multiply two things of the request by their nature are marked with the reason.
+ * Work and bytes grow by GROWTH at most. Cases that multiply two things of the request by their nature are marked with
+ * the reason.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -373,8 +376,8 @@ static void try_part(struct asking asking, size_t part, const char *filling)
 }
 
 /*
- * Many calls have the same parameters, which one place of the program reads: those of a name are filled where it comes up first,
- * and in two more calls.
+ * Many calls have the same parameters, which one place of the program reads: those of a name are filled where it comes
+ * up first, and in two more calls.
  */
 enum { PARAM_CALLS = 3 };
 

@@ -38,7 +38,9 @@ static void expect_reported(const char *expected)
     api_box_expect(&box, "GET", "/_changes/_consumers/old?filter_path=consumers.reported_at", NULL, 200, expected);
 }
 
-/* They name the time "told". In a cluster that is being updated the later report counts, whichever version logged it. */
+/*
+ * They name the time "told". In a cluster that is being updated the later report counts, whichever version logged it.
+ */
 static void test_time_of_earlier_reports(void **state)
 {
     (void)state;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rows of the stream GET /_events: a viewer that applies each frame's changes in order has the current rows, under numbers that never mean another row.
+ * Rows of the stream GET /_events: a viewer that applies each frame's changes in order has the current rows, under
+ * numbers that never mean another row.
  *
  * A model, a plain table, applies the frames; sections with random keys and texts follow each other.
  */

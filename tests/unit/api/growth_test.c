@@ -151,8 +151,9 @@ static void judge(const struct trial *trial, struct api_box *box, int status, ui
 }
 
 /*
- * Asks question by question until nothing fails any more. A call that is answered as usual although something failed has done its work: the
- * next one is asked of a new server. Returns: the question with which to continue there; 0: the call asks no more.
+ * Asks question by question until nothing fails any more. A call that is answered as usual although something failed
+ * has done its work: the next one is asked of a new server. Returns: the question with which to continue there; 0: the
+ * call asks no more.
  */
 static uint64_t try_questions(const struct trial *trial, struct api_box *box, struct call_names *names,
                               uint64_t question)

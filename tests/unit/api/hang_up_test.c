@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Connections that break while another thread has their request (api/request/request.h, "Ownership"). Races are found by the thread
- * sanitizer.
+ * Connections that break while another thread has their request (api/request/request.h, "Ownership"). Races are found
+ * by the thread sanitizer.
  */
 #include <stdio.h>
 #include <string.h>
@@ -101,7 +101,8 @@ static void break_while_it_waits(const char *body, unsigned delay)
 static void test_while_items_are_read(void **state)
 {
     (void)state;
-    static const char body[] = "{\"docs\":[{\"_index\":\"typed\",\"_type\":\"t\",\"_id\":\"1\"},{\"_index\":\"typed\",\"_id\":\"1\"}]}";
+    static const char body[] =
+        "{\"docs\":[{\"_index\":\"typed\",\"_type\":\"t\",\"_id\":\"1\"},{\"_index\":\"typed\",\"_id\":\"1\"}]}";
     for (unsigned round = 0; round < ROUNDS; round++)
         break_while_it_waits(body, round * DELAY_STEP);
 }
@@ -122,7 +123,10 @@ static void test_while_a_worker_submits(void **state)
 
 /* --- A hang-up at a given point: no request waits for a lock afterwards ------------------------------------------- */
 
-/* Where the connection of `sent` breaks: on the thread that submits its n-th command of the type, before that or in the middle of it. */
+/*
+ * Where the connection of `sent` breaks: on the thread that submits its n-th command of the type, before that or in the
+ * middle of it.
+ */
 static struct {
     struct box_exchange *sent;
     enum command_type type;
@@ -144,7 +148,10 @@ void __wrap_budget_guard_end(struct budget_guard *guard);
 void __real_journal_submit(struct journal *journal, struct command *command, bool lone);
 void __wrap_journal_submit(struct journal *journal, struct command *command, bool lone);
 
-/* A submitted command is no longer part of the request's own work, which a hang-up ends: the last check of that is over. */
+/*
+ * A submitted command is no longer part of the request's own work, which a hang-up ends: the last check of that is
+ * over.
+ */
 void __wrap_budget_guard_end(struct budget_guard *guard)
 {
     come_by(break_at.type, BREAK_AS_WORK_ENDS);
@@ -178,7 +185,8 @@ static void expect_no_waiters(void)
     mem_free(text);
 }
 
-static void break_and_expect(const char *method, const char *target, const char *body, enum command_type type, int where, unsigned nth)
+static void break_and_expect(const char *method, const char *target, const char *body, enum command_type type,
+                             int where, unsigned nth)
 {
     char holder[64];
     hold(holder);

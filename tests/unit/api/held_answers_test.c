@@ -3,7 +3,8 @@
  * Answers that are held back, in the orders in which they end.
  *
  * Goal: those that end are taken, and no others; taking some of many looks at few of the rest.
- * Method: answers of empty requests; the order of timestamps differs from that of arrival. A node that the heap looks at is moved.
+ * Method: answers of empty requests; the order of timestamps differs from that of arrival. A node that the heap looks
+ * at is moved.
  */
 #include "../../lib/unit.h"
 

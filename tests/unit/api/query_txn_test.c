@@ -2,8 +2,8 @@
 /*
  * Query transactions read by many threads, and ended concurrently.
  *
- * A read in one returns the state at its timestamp, or the reason of its end, and never the state of another timestamp; the history
- * keeps that timestamp while a read uses it. Made for the thread sanitizer, too.
+ * A read in one returns the state at its timestamp, or the reason of its end, and never the state of another timestamp;
+ * the history keeps that timestamp while a read uses it. Made for the thread sanitizer, too.
  */
 #include <sched.h>
 #include <unistd.h>

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests through the whole api, in-process: dialects, errors in one shape, forms of replies, owners, streams, and that every
- * request is answered exactly once. Complete replies of documents are in the recordings
- * (tests/golden).
+ * Requests through the whole api, in-process: dialects, errors in one shape, forms of replies, owners, streams, and
+ * that every request is answered exactly once. Complete replies of documents are in the recordings (tests/golden).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,7 +74,8 @@ static void test_first_document(void **state)
     api_box_expect(&box, "PUT", "/plain2", NULL, 200, "*");
     api_box_expect(&box, "PUT", "/plain2/_doc/1", "{\"n\":1}", 201, "*");
     api_box_expect(&box, "PUT", "/plain2/t/global", "{\"n\":1}", 400,
-                   "{\"error\":{\"root_cause\":[{\"type\":\"illegal_argument_exception\",\"reason\":\"Rejecting mapping update to [plain2] as "
+                   "{\"error\":{\"root_cause\":[{\"type\":\"illegal_argument_exception\",\"reason\":\"Rejecting "
+                   "mapping update to [plain2] as "
                    "the final mapping would have more than 1 type: [_doc, t]*");
     api_box_expect(&box, "GET", "/plain2/_search?size=0&filter_path=hits.total", NULL, 200,
                    "{\"hits\":{\"total\":{\"value\":1,\"relation\":\"eq\"}}}");
@@ -140,7 +140,10 @@ static void test_typed_in_seven(void **state)
         "update to [named] as the final mapping would have more than 1 type: [t, u]\"}]*");
 }
 
-/* A mapping that names its type in the path alone is a client's of 5.x, and so is then the index: types stand side by side. */
+/*
+ * A mapping that names its type in the path alone is a client's of 5.x, and so is then the index: types stand side by
+ * side.
+ */
 static void test_typed_mapping(void **state)
 {
     static const char mapping[] = "{\"properties\":{\"path\":{\"type\":\"keyword\"}}}";
@@ -366,7 +369,10 @@ static uint64_t written_at(const char *path)
 
 enum { LARGE_COUNT = 5001, LARGE_REFUSED = 2500 };
 
-/* 5,001 actions of 500 bytes: every thousandth creates an existing document, and one is refused before it reaches the core. */
+/*
+ * 5,001 actions of 500 bytes: every thousandth creates an existing document, and one is refused before it reaches the
+ * core.
+ */
 static void large_body(struct buf *body)
 {
     for (int i = 0; i < LARGE_COUNT; i++) {
@@ -440,8 +446,8 @@ static void test_bulk_without_room(void **state)
     (void)state;
     static const size_t room[] = {600, 512, 511, 300, 256, 200, 20, 1, 0};
     for (size_t i = 0; i < sizeof room / sizeof *room; i++) {
-        struct box_exchange *sent =
-            box_exchange_new("POST", "/room/_bulk", "{\"index\":{\"_id\":\"1\"}}\n{}\n{\"index\":{\"_id\":\"2\"}}\n{}\n");
+        struct box_exchange *sent = box_exchange_new(
+            "POST", "/room/_bulk", "{\"index\":{\"_id\":\"1\"}}\n{}\n{\"index\":{\"_id\":\"2\"}}\n{}\n");
         sent->exchange.response = BUF_INIT(room[i]);
         box_exchange_start(&box, sent);
         box_exchange_wait(sent);
@@ -510,7 +516,8 @@ static void test_refused_request_frees_created_objects(void **state)
         {"POST", "/_msearch", "{\"index\":\"made\"}\n{}\n"},
         {"GET", "/_changes?feed=continuous", NULL},
     };
-    static const char *const wrong[] = {"session=gone", "transaction=gone", "timestamp=1", "as_of=never", "timeout=soon", "nonsense=1"};
+    static const char *const wrong[] = {"session=gone", "transaction=gone", "timestamp=1",
+                                        "as_of=never",  "timeout=soon",     "nonsense=1"};
     enum { TIMES = 40, FILLER = 20000 };
     (void)state;
     assert_int_equal(api_box_ask(&box, "PUT", "/made/_doc/1", "{\"n\":1}", NULL), 201);
@@ -533,7 +540,8 @@ static void test_refused_request_frees_created_objects(void **state)
                 ask_refused(calls[i].method, calls[i].call, wrong[w], text);
             size_t after = mem_used();
             if (after > before + TIMES * (size_t)FILLER / 8 + 4 * (size_t)MEM_UNCOUNTED_MAX)
-                fail_msg("%s %s with %s: %zu bytes are left of %d", calls[i].method, calls[i].call, wrong[w], after - before, TIMES);
+                fail_msg("%s %s with %s: %zu bytes are left of %d", calls[i].method, calls[i].call, wrong[w],
+                         after - before, TIMES);
             buf_deinit(&body);
         }
     }

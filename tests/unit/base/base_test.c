@@ -154,7 +154,8 @@ static void test_slice_parses_numbers(void **state)
     assert_true(slice_to_double(SLICE_LIT("3."), &d) && d == 3);
     assert_true(slice_to_double(SLICE_LIT(".5"), &d) && d == 0.5);
     assert_true(slice_to_double(SLICE_LIT("+00012"), &d) && d == 12);
-    static const char *const none[] = {"", "-", ".", "e1", "1e", "1e+", "NaN", "nan", "inf", "Infinity", "0x10", "1e999", " 1", "1 ", "1x", "1..2"};
+    static const char *const none[] = {"",    "-",        ".",    "e1",    "1e", "1e+", "NaN", "nan",
+                                       "inf", "Infinity", "0x10", "1e999", " 1", "1 ",  "1x",  "1..2"};
     for (size_t k = 0; k < sizeof none / sizeof *none; k++)
         if (slice_to_double(slice_from(none[k]), &d))
             fail_msg("'%s' was read as a number", none[k]);

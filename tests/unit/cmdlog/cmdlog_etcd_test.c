@@ -103,7 +103,7 @@ static uint64_t join(struct cmdlog *log)
     return life;
 }
 
-/* --- Entries ---------------------------------------------------------------------------------------------------------- */
+/* --- Entries ------------------------------------------------------------------------------------------------------ */
 
 /*
  * Returns: the n-th entry of a writer, `len` bytes that follow from the arguments. Owns: the
@@ -188,7 +188,7 @@ static cmdlog_position begin(struct cmdlog *log)
     return position + 1;
 }
 
-/* --- One member --------------------------------------------------------------------------------------------------------- */
+/* --- One member --------------------------------------------------------------------------------------------------- */
 
 static struct etcd_fixture *one;
 
@@ -446,7 +446,7 @@ static void test_interrupt_ends_await(void **state)
     cmdlog_close(log);
 }
 
-/* --- Lives ------------------------------------------------------------------------------------------------------------- */
+/* --- Lives -------------------------------------------------------------------------------------------------------- */
 
 /* Waits until there are `count` members. Returns: the first one's life, or 0. */
 static uint64_t expect_hosts(struct cmdlog *log, size_t count)
@@ -603,7 +603,7 @@ static void test_lease_expires_without_etcd(void **state)
     relay_stop(relay);
 }
 
-/* --- Checkpoints and trimming --------------------------------------------------------------------------------------------- */
+/* --- Checkpoints and trimming ------------------------------------------------------------------------------------- */
 
 static void put_checkpoint(struct cmdlog *log, cmdlog_position position, uint64_t log_bytes, const char *place)
 {
@@ -970,7 +970,7 @@ static void test_trim_retains_parts_of_incomplete_entry(void **state)
     cmdlog_close(b);
 }
 
-/* --- Faults ----------------------------------------------------------------------------------------------------------------- */
+/* --- Faults ------------------------------------------------------------------------------------------------------- */
 
 /* Replies are lost during appends. Each entry is in the log once, and its append succeeds. */
 static void test_append_is_exactly_once_when_replies_are_lost(void **state)
@@ -1267,7 +1267,7 @@ static void test_status_reports_alarm(void **state)
     buf_deinit(&reply);
 }
 
-/* --- Three members ------------------------------------------------------------------------------------------------------------- */
+/* --- Three members ------------------------------------------------------------------------------------------------ */
 
 /*
  * Each member, and so the leader too, is killed and restarted, or stopped and continued. No entry

@@ -26,7 +26,7 @@ static char own_ca[PATH_BYTES], own_ca_key[PATH_BYTES], member[PATH_BYTES], memb
     foreign_host_key[PATH_BYTES];
 static struct etcd_fixture *etcd;
 
-/* --- Certificates -------------------------------------------------------------------------------------------------- */
+/* --- Certificates ------------------------------------------------------------------------------------------------- */
 
 /* Makes a certificate for 127.0.0.1 that `ca` signs; NULL: a CA that signs itself. */
 static void make(const char *name, const char *ca, const char *ca_key, char *ret_cert, char *ret_key)
@@ -72,7 +72,7 @@ static int tear_down(void **state)
     return system(command); // NOLINT(cert-env33-c): fixed arguments
 }
 
-/* --- Logs ---------------------------------------------------------------------------------------------------------- */
+/* --- Logs --------------------------------------------------------------------------------------------------------- */
 
 static struct cmdlog *open_log(const char *url, const char *ca, const char *cert, const char *key)
 {
@@ -137,7 +137,7 @@ static void join(struct cmdlog *log)
         fail_msg("join: %d, %s", r, cmdlog_etcd_last_error(log));
 }
 
-/* --- Cases --------------------------------------------------------------------------------------------------------- */
+/* --- Cases -------------------------------------------------------------------------------------------------------- */
 
 static void test_tls_appends_and_follows_any_size(void **state)
 {

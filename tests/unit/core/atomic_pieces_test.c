@@ -417,9 +417,8 @@ static void run_until_blocked(struct core_fixture *box)
 
 /*
  * Begins an atomic write while another session has the last document. Whenever the write waits, another session locks
- * the document at the other end of it, and the one that blocks it lets go, so that its attempt ends, until it keeps its locks.
- * It may do so `rounds_max` times.
- * Returns: its request; *ret_blocker: the session for which it waits then.
+ * the document at the other end of it, and the one that blocks it lets go, so that its attempt ends, until it keeps its
+ * locks. It may do so `rounds_max` times. Returns: its request; *ret_blocker: the session for which it waits then.
  */
 static uint64_t make_attempts(struct core_fixture *box, struct command *write, int rounds_max, bool reopens,
                               const char **ret_blocker)
@@ -451,7 +450,10 @@ static uint64_t begin_last_attempt(struct core_fixture *box, struct command *wri
     return request;
 }
 
-/* A client that locks and unlocks documents makes it attempt again a few times only: then it keeps its locks while it waits. */
+/*
+ * A client that locks and unlocks documents makes it attempt again a few times only: then it keeps its locks while it
+ * waits.
+ */
 static void test_attempts_are_bounded(void **state)
 {
     (void)state;

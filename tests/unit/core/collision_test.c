@@ -43,7 +43,8 @@ static char *colliding_names(size_t count)
         memcpy(names + i * NAME_BYTES, &first, sizeof first);
         memcpy(names + i * NAME_BYTES + sizeof first, &second, sizeof second);
         if (i > 0)
-            assert_true(slice_hash(slice_make(names, NAME_BYTES)) == slice_hash(slice_make(names + i * NAME_BYTES, NAME_BYTES)));
+            assert_true(slice_hash(slice_make(names, NAME_BYTES)) ==
+                        slice_hash(slice_make(names + i * NAME_BYTES, NAME_BYTES)));
     }
     return names;
 }

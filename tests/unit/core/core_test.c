@@ -851,7 +851,10 @@ static void test_work_of_a_whole_is_limited(void **state)
         }
 }
 
-/* Values that a transaction's commit would write alone are limited: a quarter of a second; before version 15 a whole one. */
+/*
+ * Values that a transaction's commit would write alone are limited: a quarter of a second; before version 15 a whole
+ * one.
+ */
 static void test_work_of_a_commit_is_limited(void **state)
 {
     enum { VALUES = 20000, DOCUMENTS = 13 };
@@ -1704,7 +1707,7 @@ static void test_consumer_reports_persist(void **state)
     fixture_close(&box);
 }
 
-/* --- Users, roles, keys --------------------------------------------------------------------------------------------- */
+/* --- Users, roles, keys ------------------------------------------------------------------------------------------- */
 
 static void secure(struct core_fixture *box, enum command_type type, const char *kind, const char *body,
                    enum problem_type problem)

@@ -2,8 +2,8 @@
 /*
  * Goal: a request for locks that waited at a restart keeps its place for its session, which asks again;
  * no session keeps a lock that its client was not notified of (README-locks.md, "Kept places").
- * Method: a CANCEL of all requests, as a host submits it when it ends in good order, and when it has started again. Each case runs twice,
- * the second time with the core saved and loaded before each command.
+ * Method: a CANCEL of all requests, as a host submits it when it ends in good order, and when it has started again.
+ * Each case runs twice, the second time with the core saved and loaded before each command.
  */
 #include "../../lib/core_fixture.h"
 #include "../../lib/unit.h"

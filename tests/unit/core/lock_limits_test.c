@@ -278,7 +278,10 @@ static void test_estimates_of_memory_are_high(void **state)
     }
 }
 
-/* Names of few letters may mean deep documents: their levels count, if they are not shared, as the directories that they are. */
+/*
+ * Names of few letters may mean deep documents: their levels count, if they are not shared, as the directories that
+ * they are.
+ */
 static void test_levels_count_as_work(void **state)
 {
     enum { DEEP = 60, LEVELS = 4000 };
@@ -484,7 +487,9 @@ static uint64_t work_of_pairs(size_t pairs)
     return work;
 }
 
-/* Each path that an item gets only while it runs is looked up among those of the write at once, however many there are. */
+/*
+ * Each path that an item gets only while it runs is looked up among those of the write at once, however many there are.
+ */
 static void test_paths_of_a_write_are_linear(void **state)
 {
     (void)state;

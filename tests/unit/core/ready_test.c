@@ -333,7 +333,10 @@ static void test_cancelled_waits_end_in_bounded_steps(void **state)
     end(&box);
 }
 
-/* The end of a cancelled request frees the lock of another one, which ends in the same unit: its session must not keep it. */
+/*
+ * The end of a cancelled request frees the lock of another one, which ends in the same unit: its session must not keep
+ * it.
+ */
 static void test_cancelled_request_granted_by_another_ones_end_keeps_no_lock(void **state)
 {
     struct core_fixture box;
@@ -1097,7 +1100,7 @@ static void test_ready_write_counts_against_waiters_max(void **state)
     end(&box);
 }
 
-/* --- Bulks of transactions ----------------------------------------------------------------------------------------- */
+/* --- Bulks of transactions ---------------------------------------------------------------------------------------- */
 
 /* Gives a bulk of a transaction that indexes documents from `first` on. Returns: its number. */
 static uint64_t bulk(struct core_fixture *box, size_t first, size_t count, const char *transaction, uint64_t timeout_us)

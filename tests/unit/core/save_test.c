@@ -647,7 +647,10 @@ static void lock_typed(struct core_fixture *box, const char *session, const char
     assert_int_equal(command->problem.type, PROBLEM_NONE);
 }
 
-/* Locks a document of three types, then `most` others, so that the lock table grows, and releases all of those but `left`. */
+/*
+ * Locks a document of three types, then `most` others, so that the lock table grows, and releases all of those but
+ * `left`.
+ */
 static void fill_types(struct core_fixture *box, int most, int left)
 {
     char id[16];

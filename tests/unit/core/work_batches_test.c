@@ -405,7 +405,10 @@ static void test_actions_that_replace_large_documents_run_in_bounded_steps(void 
 
 /* --- Transactions ------------------------------------------------------------------------------------------------- */
 
-/* Transactions that time out together count what they have written, which is freed: entries of single writes, none of which is put before the commit. */
+/*
+ * Transactions that time out together count what they have written, which is freed: entries of single writes, none of
+ * which is put before the commit.
+ */
 static void test_rollbacks_count_entries_of_transactions(void **state)
 {
     enum { TXNS = 6, STEP_COST = NUMBERS / TXN_RECORDS_PER_COST };

@@ -743,7 +743,8 @@ static void write_pair(char path[static 32])
     assert_true(fd >= 0);
     assert_int_equal(gnutls_x509_privkey_init(&key), 0);
     assert_int_equal(gnutls_x509_crt_init(&cert), 0);
-    assert_int_equal(gnutls_x509_privkey_generate(key, GNUTLS_PK_ECDSA, GNUTLS_CURVE_TO_BITS(GNUTLS_ECC_CURVE_SECP256R1), 0), 0);
+    assert_int_equal(
+        gnutls_x509_privkey_generate(key, GNUTLS_PK_ECDSA, GNUTLS_CURVE_TO_BITS(GNUTLS_ECC_CURVE_SECP256R1), 0), 0);
     assert_int_equal(gnutls_x509_crt_set_version(cert, 3), 0);
     assert_int_equal(gnutls_x509_crt_set_serial(cert, "\1", 1), 0);
     assert_int_equal(gnutls_x509_crt_set_key(cert, key), 0);

@@ -1704,7 +1704,10 @@ static void test_end_of_wait_that_log_refuses_later_is_repeated(void **state)
     double_medium_free(medium);
 }
 
-/* A log that cannot be reached for longer than the limit of commands, while the life continues, does not lose it either. */
+/*
+ * A log that cannot be reached for longer than the limit of commands, while the life continues, does not lose it
+ * either.
+ */
 static void test_end_of_wait_outlasts_timeout(void **state)
 {
     struct double_medium *medium = double_medium_new();

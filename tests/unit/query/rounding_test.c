@@ -33,8 +33,8 @@ static void expect(const struct rounding *rounding, const char *timestamp, const
 static void test_floor_to_calendar_units(void **state)
 {
     (void)state;
-    struct rounding year = calendar("1y"), quarter = calendar("quarter"), month = calendar("1M"), week = calendar("week"),
-                    day = calendar("day"), minute = calendar("1m");
+    struct rounding year = calendar("1y"), quarter = calendar("quarter"), month = calendar("1M"),
+                    week = calendar("week"), day = calendar("day"), minute = calendar("1m");
     expect(&year, "2020-12-31T23:59:59.999Z", "2020-01-01");
     expect(&year, "1969-12-31T23:59:59.999Z", "1969-01-01");
     expect(&quarter, "2020-06-30T22:15:00Z", "2020-04-01");
@@ -101,7 +101,8 @@ static void test_intervals_across_transitions(void **state)
     (void)state;
     struct zone zone = zone_berlin();
     struct rounding day = calendar("day"), month = calendar("month"), hour = calendar("hour"),
-                    half = {.unit = ROUND_FIXED, .millis = HOUR_MS / 2}, half_day = {.unit = ROUND_FIXED, .millis = 12 * HOUR_MS};
+                    half = {.unit = ROUND_FIXED, .millis = HOUR_MS / 2},
+                    half_day = {.unit = ROUND_FIXED, .millis = 12 * HOUR_MS};
     struct rounding *all[] = {&day, &month, &hour, &half, &half_day};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         all[i]->zone = &zone;

@@ -875,7 +875,7 @@ static void test_steps_are_linear_in_words(void **state)
     }
 }
 
-/* --- Bounds of aggregations ---------------------------------------------------------------------------------------- */
+/* --- Bounds of aggregations --------------------------------------------------------------------------------------- */
 
 /* Appends an aggregation `a` of `width` filters, with `depth` levels of the same below. */
 static void append_filters(struct buf *text, size_t width, unsigned depth)

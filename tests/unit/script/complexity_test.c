@@ -2,9 +2,9 @@
 /*
  * Calls every method of the script library with n and with 2n: all work must be charged.
  *
- * Generated from the library's own tables. The library is compiled once more with the compiler's coverage hook, which counts
- * each basic block that runs: the real work. The test compares, for receivers and arguments of n and 2n units, elements or
- * digits, of several fillings (all alike, all different, alike but for the end):
+ * Generated from the library's own tables. The library is compiled once more with the compiler's coverage hook, which
+ * counts each basic block that runs: the real work. The test compares, for receivers and arguments of n and 2n units,
+ * elements or digits, of several fillings (all alike, all different, alike but for the end):
  *
  *  1. additional work is charged: blocks grow by at most BLOCKS_PER_STEP per step of the run;
  *  2. steps and bytes grow by at most GROWTH; exceptions are in `more`, each with its reason.

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Painless is described twice: by the parser, and by the grammar that words errors. Sentences are generated from the grammar;
- * most are then corrupted by a few words deleted, inserted, replaced or swapped. Each must be accepted by both or by neither.
- * In SCRIPT_DEFAULT the parser also accepts an empty statement, so there it must accept all that the grammar accepts.
- * (Words are shown for SCRIPT_PAINLESS only.)
+ * Painless is described twice: by the parser, and by the grammar that words errors. Sentences are generated from the
+ * grammar; most are then corrupted by a few words deleted, inserted, replaced or swapped. Each must be accepted by both
+ * or by neither. In SCRIPT_DEFAULT the parser also accepts an empty statement, so there it must accept all that the
+ * grammar accepts. (Words are shown for SCRIPT_PAINLESS only.)
  *
  *     GRAMMAR_SENTENCES=1000000 GRAMMAR_SEED=7 script_grammar_test
  */

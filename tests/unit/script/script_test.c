@@ -161,6 +161,10 @@ static const struct evaluated numbers[] = {
     {"SimpleDateFormat f = new SimpleDateFormat('yyyy-MM-dd HH:mm'); f.setTimeZone(TimeZone.getTimeZone('UTC')); "
      "return f.format(new Date(1584267630000L))",
      "\"2020-03-15 10:20\""},
+    /* more digits than a number has */
+    {"return LocalDate.parse('99999999999999999999', DateTimeFormatter.ofPattern('yyyyyyyyyyyyyyyyyyyy'))",
+     "date_time_parse_exception: Text '99999999999999999999' could not be parsed: Invalid value for Year (valid values "
+     "-999999999 - 999999999): 7766279631452241919"},
     {"def a = 71.5; return (int)(a * 10) / 10.0", "71.5"},
     {"def a = 71.5; int b = a * 10; return b",
      "class_cast_exception: Cannot cast java.lang.Double to java.lang.Integer"},

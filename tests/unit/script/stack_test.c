@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Native stack use of scripts that build recursive structures: composed functions, nested lists, sub lists of sub lists,
- * nested sources.
+ * Native stack use of scripts that build recursive structures: composed functions, nested lists, sub lists of sub
+ * lists, nested sources.
  *
- * Each runs in a thread of the server's size, where the counts of script/run.h must end it, and in one of 256 KiB, where the
- * address of the stack does. A test that fails here dies of SIGSEGV. The result in the large thread is compared with the
- * expected one: there the counts decide, not the stack.
+ * Each runs in a thread of the server's size, where the counts of script/run.h must end it, and in one of 256 KiB,
+ * where the address of the stack does. A test that fails here dies of SIGSEGV. The result in the large thread is
+ * compared with the expected one: there the counts decide, not the stack.
  */
 #include "evaluate.h"
 
