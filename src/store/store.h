@@ -79,6 +79,12 @@ void store_mem_sync(struct store *store);
 size_t store_mem_crash(struct store *store, size_t kept);
 
 /*
+ * Copies the store as of its last checkpoint or later store_mem_sync(), as store_copy() does on RocksDB. Writes to the
+ * original wait. Owns: the caller; store_close(). Requires: an in-memory store with a checkpoint.
+ */
+struct store *store_mem_copy(struct store *store);
+
+/*
  * Closes and frees the store. NULL: no effect. Requires: no batch, iterator or value of it exists.
  */
 void store_close(struct store *store);

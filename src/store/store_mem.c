@@ -397,7 +397,7 @@ static int mem_count_pieces(struct store *store, size_t *ret_count)
     return 0;
 }
 
-static void copy_pieces(struct omap *into, const struct omap *from)
+static void copy_map(struct omap *into, const struct omap *from)
 {
     omap_clear(into);
     for (const struct omap_entry *entry = omap_first(from); entry != NULL; entry = omap_next(entry))
@@ -412,7 +412,7 @@ static int mem_checkpoint(struct store *store, struct slice record)
     buf_slice(&mem->record, record);
     mem->checkpointed = true;
     if (mem->pieces_changed)
-        copy_pieces(&mem->durable_pieces, &mem->pieces);
+        copy_map(&mem->durable_pieces, &mem->pieces);
     mem->pieces_changed = false;
     atomic_store_explicit(&mem->uncheckpointed_bytes, 0, memory_order_relaxed);
     store_mem_sync(store);
@@ -472,10 +472,31 @@ size_t store_mem_crash(struct store *store, size_t kept)
         atomic_store(&mem->base.history_low, mem->durable_ts);
     mem->unsynced_count = 0;
     if (mem->pieces_changed)
-        copy_pieces(&mem->pieces, &mem->durable_pieces);
+        copy_map(&mem->pieces, &mem->durable_pieces);
     mem->pieces_changed = false;
     pthread_rwlock_unlock(&mem->lock);
     return count;
+}
+
+struct store *store_mem_copy(struct store *store)
+{
+    REQUIRE(MAGIC_VALID(store, STORE_MAGIC) && store->ops->close == mem_close);
+    struct mem_store *from = mem_of(store), *copy = mem_of(store_open_mem());
+    REQUIRE(from->checkpointed);
+    pthread_rwlock_rdlock(&from->lock);
+    for (int space = 0; space < SPACE_COUNT; space++)
+        copy_map(&copy->spaces[space], &from->spaces[space]);
+    copy_map(&copy->pieces, &from->durable_pieces);
+    copy_map(&copy->durable_pieces, &from->durable_pieces);
+    buf_slice(&copy->record, buf_as_slice(&from->record));
+    copy->checkpointed = true;
+    copy->batch_number = copy->durable_number = from->durable_number;
+    copy->newest_ts = copy->durable_ts = from->durable_ts;
+    copy->bytes = from->bytes;
+    atomic_store(&copy->base.history_low, atomic_load(&from->base.history_low));
+    pthread_rwlock_unlock(&from->lock);
+    (void)store_mem_crash(&copy->base, 0); /* removes versions above the checkpoint */
+    return &copy->base;
 }
 
 /* Reading */

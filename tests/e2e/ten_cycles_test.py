@@ -4,8 +4,13 @@
 
 Under `fast` a read has one of two outcomes: it finds the document, or its immediate retry does. Under `strict` and `cluster` each read finds it, also while another host is killed
 and started again. Skipped without etcd.
+
+    ten_cycles_test.py [--runs N] [--at-once N] [--between-kills SECONDS]
+
+A cycle takes as long as the write waits for the second host, some 30 ms, and needs the processor for a tenth of that. So `--at-once` programs share the hosts: their waits overlap.
 """
 import argparse
+import concurrent.futures
 import json
 import os
 import queue
@@ -90,6 +95,8 @@ class Relay:
 @unittest.skipUnless(shutil.which("etcd"), "there is no etcd")
 class TenCycles(unittest.TestCase):
     runs = 2  # of ten cycles, in each mode
+    at_once = 1  # programs, which have an equal part of the runs each
+    between_kills = 30  # seconds, at most
 
     @classmethod
     def setUpClass(cls):
@@ -103,43 +110,49 @@ class TenCycles(unittest.TestCase):
             cls.addClassCleanup(host.close)
             cls.hosts.append(host.start())
 
-    def run_cycles(self, mode, cycles):
-        """Returns: its output. Fails if a retry found nothing."""
+    def run_program(self, cycles):
+        """Returns: the output of one program. Fails if a retry found nothing."""
         a, b, _ = self.hosts
-        for host in a, b:
-            host.hang_up()  # the cycles before may have taken longer than --idle-timeout
-        until(lambda: b.must("GET", "/_cluster/health")["status"] == "green", "all hosts are live")
-        a.must("PUT", "/_cluster/settings", {"persistent": {"tidelock.distribute_timestamps": mode}})
         run = subprocess.run([os.path.join(ROOT, "tools", "ten-cycles"), a.url, b.url, "--cycles", str(cycles)], capture_output=True, text=True, check=False)
         self.assertEqual((run.returncode, run.stderr), (0, ""), run.stdout[-1000:])
         self.assertEqual(run.stdout.count("END OF"), cycles)
         return run.stdout
 
+    def run_cycles(self, mode, meanwhile=lambda running: None):
+        """Runs all programs in a mode, and `meanwhile`, with a function that waits for them and returns whether some still run. Returns: their output."""
+        a, b, _ = self.hosts
+        for host in self.hosts:
+            host.hang_up()  # the cycles before may have taken longer than --idle-timeout
+        until(lambda: b.must("GET", "/_cluster/health")["status"] == "green", "all hosts are live")
+        a.must("PUT", "/_cluster/settings", {"persistent": {"tidelock.distribute_timestamps": mode}})
+        with concurrent.futures.ThreadPoolExecutor(self.at_once) as pool:
+            programs = [pool.submit(self.run_program, 10 * self.runs // self.at_once) for _ in range(self.at_once)]
+            meanwhile(lambda timeout: bool(concurrent.futures.wait(programs, timeout).not_done))
+            return "".join(program.result() for program in programs)
+
     def test_fast_has_two_outcomes(self):
         """The delay makes each of them happen."""
-        output = self.run_cycles("fast", 10 * self.runs)
+        output = self.run_cycles("fast")
         retries = output.count("WARNING: Immediate read failed")
         self.assertGreater(retries, 0)
         self.assertEqual(output.count('{"ok": true}'), retries)
 
     def test_strict_and_cluster_have_one_outcome(self):
         for mode in ("strict", "cluster"):
-            self.assertNotIn("WARNING", self.run_cycles(mode, 10 * self.runs))
+            self.assertNotIn("WARNING", self.run_cycles(mode))
 
-    def test_strict_has_one_outcome_while_a_host_is_killed(self):
+    def kill_again_and_again(self, running):
+        """Each death delays writes for a lease."""
         c = self.hosts[2]
-        outputs = []
-        runs = threading.Thread(target=lambda: outputs.append(self.run_cycles("strict", 10 * self.runs)))
-        until(lambda: c.must("GET", "/_cluster/health")["status"] == "green", "all hosts are live")
-        runs.start()
-        c.kill()
-        c.start()
-        while runs.is_alive():  # each death delays writes for a lease
-            runs.join(timeout=30)
-            if runs.is_alive():
-                c.kill()
-                c.start()
-        self.assertEqual([output.count("WARNING") for output in outputs], [0])
+        while True:
+            c.kill()
+            c.start()
+            if not running(self.between_kills):
+                return
+
+    def test_one_outcome_while_a_host_is_killed(self):
+        for mode in ("strict", "cluster"):
+            self.assertNotIn("WARNING", self.run_cycles(mode, self.kill_again_and_again))
 
 
 @unittest.skipUnless(shutil.which("etcd"), "there is no etcd")
@@ -191,5 +204,8 @@ class Misses(unittest.TestCase):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--runs", type=int, default=TenCycles.runs)
-    TenCycles.runs = parser.parse_args().runs
-    skips.main(argv=sys.argv[:1], verbosity=2)
+    parser.add_argument("--at-once", type=int, default=TenCycles.at_once)
+    parser.add_argument("--between-kills", type=float, default=TenCycles.between_kills)
+    options, names = parser.parse_known_args()
+    TenCycles.runs, TenCycles.at_once, TenCycles.between_kills = options.runs, options.at_once, options.between_kills
+    skips.main(argv=sys.argv[:1] + names, verbosity=2)

@@ -435,24 +435,6 @@ static uint64_t run_appender(struct etcd_client_task *task, uint64_t now)
 
 /* --- Submitting --------------------------------------------------------------------------------------------------- */
 
-/* Selects `len` bytes of `parts` from offset `at` on, as `slices`. Returns: how many slices. */
-static size_t slice_part(const struct slice *parts, size_t count, size_t at, size_t len, struct slice *slices)
-{
-    size_t made = 0;
-    for (size_t i = 0; i < count && len > 0; i++) {
-        if (at >= parts[i].len) {
-            at -= parts[i].len;
-            continue;
-        }
-        size_t here = parts[i].len - at < len ? parts[i].len - at : len;
-        slices[made++] = slice_make(parts[i].data + at, here);
-        len -= here;
-        at = 0;
-    }
-    ENSURE(len == 0);
-    return made;
-}
-
 static void write_request(struct cmdlog_etcd *log, const struct envelope *envelope, const struct slice *slices,
                           size_t count, size_t len, struct buf *request)
 {
@@ -519,7 +501,7 @@ static int begin_submission(struct cmdlog_etcd *log, const struct slice *parts, 
     size_t len = 0;
     for (size_t i = 0; i < count; i++)
         len += parts[i].len;
-    uint64_t submitted = clock_wall_us(), puts = (len + ENVELOPE_PART_BYTES - 1) / ENVELOPE_PART_BYTES;
+    uint64_t submitted = clock_wall_us(), puts = envelope_count_parts(len, ENVELOPE_PART_BYTES);
     REQUIRE(puts > 0 && puts <= ENVELOPE_PARTS_MAX); /* readers take more as damage */
     int r = wait_for_slot(log, len, until);
     if (r != 0)
@@ -535,10 +517,9 @@ static int begin_submission(struct cmdlog_etcd *log, const struct slice *parts, 
     log->next_number = entry->last + 1;
     log->submitted_bytes += len;
     for (uint64_t i = 0; i < puts; i++) {
-        size_t at = i * ENVELOPE_PART_BYTES, part_len = len - at < ENVELOPE_PART_BYTES ? len - at : ENVELOPE_PART_BYTES;
         struct put *put = new_put(log, entry, entry->first + i);
         struct envelope envelope = {log->life, put->number, submitted, (uint32_t)(i + 1), (uint32_t)puts};
-        size_t made = slice_part(parts, count, at, part_len, slices);
+        size_t part_len, made = envelope_cut(parts, count, envelope.part, ENVELOPE_PART_BYTES, slices, &part_len);
         write_request(log, &envelope, slices, made, part_len, &put->request);
         put->call.request = buf_as_slice(&put->request);
         INSIST(list_empty(&log->puts) || put_at(log->puts.prev)->number + 1 == put->number); /* guarantee 9 */

@@ -21,6 +21,26 @@ static uint64_t get_number(const char *bytes, size_t len)
     return value;
 }
 
+size_t envelope_cut(const struct slice *entry, size_t count, uint32_t part, size_t part_bytes, struct slice *ret_slices,
+                    size_t *ret_len)
+{
+    REQUIRE(part > 0 && part_bytes > 0);
+    size_t at = (part - 1) * part_bytes, left = part_bytes, made = 0;
+    for (size_t i = 0; i < count && left > 0; i++) {
+        if (at >= entry[i].len) {
+            at -= entry[i].len;
+            continue;
+        }
+        size_t here = entry[i].len - at < left ? entry[i].len - at : left;
+        ret_slices[made++] = slice_make(entry[i].data + at, here);
+        left -= here;
+        at = 0;
+    }
+    *ret_len = part_bytes - left;
+    ENSURE(*ret_len > 0);
+    return made;
+}
+
 void envelope_write(const struct envelope *envelope, struct slice host, const struct slice *slices, size_t count,
                     char ret_bytes[ENVELOPE_BYTES])
 {

@@ -19,6 +19,18 @@ struct envelope {
     uint32_t parts;
 };
 
+/* Returns: how many parts of at most so many bytes an entry of `len` bytes has. */
+static inline uint64_t envelope_count_parts(size_t len, size_t part_bytes)
+{
+    return (len + part_bytes - 1) / part_bytes;
+}
+/*
+ * Selects a part, from 1, of an entry, which is the concatenation of `entry`.
+ * Returns: the number of its slices, at most `count`, and the part's length.
+ */
+size_t envelope_cut(const struct slice *entry, size_t count, uint32_t part, size_t part_bytes, struct slice *ret_slices,
+                    size_t *ret_len);
+
 /*
  * Encodes the header of a part, whose bytes are the concatenation of `slices`.
  * Requires: what envelope_read() demands of a header.

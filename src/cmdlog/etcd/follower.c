@@ -3,12 +3,13 @@
  * Cursors of the log in etcd; README.md, "Following".
  *
  * The client's thread passes the messages of a watch to the cursor, undecoded. The reading thread
- * decodes and checks them, assembles parts, and restarts the watch after the last processed event
+ * decodes them, has entries assembled and checked (assembly.h), and restarts the watch after the last processed event
  * when it has ended.
  */
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "cmdlog/etcd/assembly.h"
 #include "cmdlog/etcd/cmdlog_etcd_internal.h"
 #include "cmdlog/etcd/messages.h"
 
@@ -23,16 +24,6 @@ struct watch_message {
     struct list link;
     char *bytes; /* NULL: the watch has ended */
     size_t len;
-};
-
-/* The state of one host's entries. */
-struct host_stream {
-    struct list link;
-    struct slice name; /* allocated by mem_alloc */
-    uint64_t version;  /* of its newest put; 0: none yet */
-    uint64_t life;     /* of the entry being assembled, as all below */
-    uint32_t parts, received;
-    struct buf bytes;
 };
 
 struct etcd_cursor {
@@ -58,10 +49,9 @@ struct etcd_cursor {
     /* The reading thread's. */
     struct watch_message *current;
     struct slice events; /* the rest of current's events */
-    struct list streams;
-    struct host_stream *returned; /* whose bytes are lent to the caller until the next call */
-    struct etcd_kv deferred;      /* waits for earlier parts to be read; version 0: none */
-    cmdlog_position position;
+    struct assembly assembly;
+    uint64_t fetch_until;    /* boot clock: limit of the reading of earlier parts */
+    struct etcd_kv deferred; /* waits for earlier parts to be read; version 0: none */
     bool trimmed;
     bool damaged;
 };
@@ -194,7 +184,7 @@ static struct watch_message *dequeue(struct etcd_cursor *cursor, bool *ret_empti
 static void restart_watch(struct etcd_cursor *cursor)
 {
     pthread_mutex_lock(&cursor->lock);
-    cursor->from = cursor->position + 1;
+    cursor->from = cursor->assembly.position + 1;
     cursor->watch_wanted = true;
     pthread_mutex_unlock(&cursor->lock);
     etcd_client_wake(cursor->log->client);
@@ -235,28 +225,6 @@ static int open_message(struct etcd_cursor *cursor)
 
 /* --- On the reading thread: entries ------------------------------------------------------------------------------- */
 
-static struct host_stream *stream_of(struct etcd_cursor *cursor, struct slice name)
-{
-    list_for_each(link, &cursor->streams)
-    {
-        struct host_stream *stream = list_entry(link, struct host_stream, link);
-        if (slice_equal(stream->name, name))
-            return stream;
-    }
-    struct host_stream *stream = mem_zalloc(sizeof *stream);
-    stream->name = mem_dup_slice(name);
-    stream->bytes = BUF_INIT(BUF_UNLIMITED);
-    list_append(&cursor->streams, &stream->link);
-    return stream;
-}
-
-static void discard_parts(struct host_stream *stream)
-{
-    stream->parts = stream->received = 0;
-    buf_deinit(&stream->bytes);
-    stream->bytes = BUF_INIT(BUF_UNLIMITED);
-}
-
 /* Also logged, since a host that follows the log ends. */
 static int report_damage(struct etcd_cursor *cursor, const struct etcd_kv *kv, const char *how)
 {
@@ -287,40 +255,17 @@ int follower__put_before(struct cmdlog_etcd *log, struct slice key, uint64_t rev
     return r == 1 ? 0 : tl_trace(TL_ERR_CORRUPT);
 }
 
-/*
- * Reads the parts before an event that precede the cursor's start. Returns: as
- * follower__put_before().
- */
-static int fetch_parts(struct etcd_cursor *cursor, struct host_stream *stream, const struct etcd_kv *kv,
-                       const struct envelope *envelope)
+static int read_before(void *context, struct slice host, cmdlog_position before, struct buf *reply,
+                       struct assembly_put *ret_put)
 {
-    REQUIRE(envelope->part > 1 && stream->version == 0);
-    uint64_t until = clock_boot_us() + FETCH_US, revision = kv->modified;
-    struct buf *replies = mem_zalloc(envelope->part * sizeof *replies);
-    struct slice *bytes = mem_zalloc(envelope->part * sizeof *bytes);
-    int r = 0;
-    for (uint32_t part = envelope->part - 1; r == 0 && part > 0; part--) {
-        struct etcd_kv before = {0};
-        struct envelope other = {0};
-        replies[part] = BUF_INIT(BUF_UNLIMITED);
-        r = follower__put_before(cursor->log, kv->key, revision, until, &replies[part], &before);
-        if (r == 0)
-            r = envelope_read(before.value, stream->name, &other, &bytes[part]);
-        if (r == 0 && (other.life != envelope->life || other.part != part || other.parts != envelope->parts))
-            r = tl_trace(TL_ERR_CORRUPT);
-        revision = before.modified;
-    }
-    discard_parts(stream);
-    for (uint32_t part = 1; r == 0 && part < envelope->part; part++) {
-        buf_slice(&stream->bytes, bytes[part]);
-        stream->received = part;
-        stream->parts = envelope->parts;
-        stream->life = envelope->life;
-    }
-    for (uint32_t part = 1; part < envelope->part; part++)
-        buf_deinit(&replies[part]);
-    mem_free(replies);
-    mem_free(bytes);
+    struct etcd_cursor *cursor = context;
+    struct buf key = BUF_INIT(BUF_UNLIMITED);
+    struct etcd_kv kv;
+    cmdlog_etcd__key(&key, cursor->log, "log", host);
+    int r = follower__put_before(cursor->log, buf_as_slice(&key), before, cursor->fetch_until, reply, &kv);
+    if (r == 0)
+        *ret_put = (struct assembly_put){host, kv.modified, kv.version, kv.value};
+    buf_deinit(&key);
     return r;
 }
 
@@ -331,58 +276,23 @@ static int fetch_parts(struct etcd_cursor *cursor, struct host_stream *stream, c
  */
 static int process_put(struct etcd_cursor *cursor, const struct etcd_kv *kv, struct cmdlog_entry *ret_entry)
 {
-    struct envelope envelope;
-    struct slice bytes;
-    if (kv->modified <= cursor->position)
+    const char *how = NULL;
+    if (kv->modified <= cursor->assembly.position)
         return CMDLOG_END;
     if (kv->deleted || !slice_starts_with(kv->key, cursor->log->logs))
         return report_damage(cursor, kv, "was deleted");
-    struct host_stream *stream = stream_of(cursor, slice_from_offset(kv->key, cursor->log->logs.len));
-    int r = envelope_read(kv->value, stream->name, &envelope, &bytes);
-    if (r < 0)
-        return report_damage(cursor, kv, r == TL_ERR_VERSION ? "is of a newer form" : "is not what was written");
-    if (envelope.number != kv->version || (stream->version != 0 && kv->version != stream->version + 1))
-        return report_damage(cursor, kv,
-                             kv->version > stream->version + 1 ? "comes behind one that is missing" : "comes twice");
-    bool continues =
-        stream->parts == envelope.parts && stream->life == envelope.life && stream->received + 1 == envelope.part;
-    if (envelope.part > 1 && !continues) {
-        if (stream->version != 0)
-            return report_damage(cursor, kv, "is a part whose beginning is missing");
-        r = fetch_parts(cursor, stream, kv, &envelope);
-        if (r < 0)
-            return report_damage(cursor, kv, "is a part whose beginning is damaged");
-        if (r != 0)
-            return r;
-    }
-    stream->version = kv->version;
-    cursor->position = kv->modified;
-    if (envelope.part == 1)
-        discard_parts(stream);
-    if (envelope.part < envelope.parts || envelope.parts > 1) {
-        buf_slice(&stream->bytes, bytes);
-        stream->parts = envelope.parts;
-        stream->received = envelope.part;
-        stream->life = envelope.life;
-        if (envelope.part < envelope.parts)
-            return CMDLOG_END;
-        bytes = buf_as_slice(&stream->bytes);
-        cursor->returned = stream;
-        stream->parts = stream->received = 0;
-    }
-    *ret_entry =
-        (struct cmdlog_entry){kv->modified, bytes, stream->name, envelope.life, envelope.number, envelope.submitted};
-    return 0;
+    cursor->fetch_until = clock_boot_us() + FETCH_US;
+    struct assembly_put put = {slice_from_offset(kv->key, cursor->log->logs.len), kv->modified, kv->version, kv->value};
+    int r = assembly_take(&cursor->assembly, &put, ret_entry, &how);
+    return r < 0 ? report_damage(cursor, kv, how) : r;
 }
 
 int follower__next(struct cmdlog_cursor *base, struct cmdlog_entry *ret_entry)
 {
     struct etcd_cursor *cursor = cursor_of(base);
-    cmdlog_position before = cursor->position;
+    cmdlog_position before = cursor->assembly.position;
     int r = 0;
-    if (cursor->returned != NULL)
-        discard_parts(cursor->returned);
-    cursor->returned = NULL;
+    assembly_release(&cursor->assembly);
     if (cursor->damaged)
         return tl_trace(TL_ERR_CORRUPT);
     while (r == 0 && !cursor->trimmed) {
@@ -402,9 +312,9 @@ int follower__next(struct cmdlog_cursor *base, struct cmdlog_entry *ret_entry)
             break;
         r = r == CMDLOG_END ? 0 : r;
     }
-    if (cursor->position > before) {
+    if (cursor->assembly.position > before) {
         pthread_mutex_lock(&cursor->log->lock);
-        cmdlog_etcd__observe(cursor->log, cursor->position);
+        cmdlog_etcd__observe(cursor->log, cursor->assembly.position);
         pthread_mutex_unlock(&cursor->log->lock);
     }
     ENSURE(r != 0 || cursor->trimmed || ret_entry->position > before); /* guarantee 1 */
@@ -439,7 +349,7 @@ void follower__interrupt(struct cmdlog_cursor *base)
 
 cmdlog_position follower__position(const struct cmdlog_cursor *base)
 {
-    return container_of(base, const struct etcd_cursor, cursor)->position;
+    return container_of(base, const struct etcd_cursor, cursor)->assembly.position;
 }
 
 /* --- Life cycle --------------------------------------------------------------------------------------------------- */
@@ -451,7 +361,7 @@ int follower__follow(struct cmdlog *base, cmdlog_position from, struct cmdlog_cu
     struct etcd_cursor *cursor = mem_zalloc(sizeof *cursor);
     cursor->cursor = (struct cmdlog_cursor){base->functions, base->shared};
     cursor->log = log;
-    cursor->position = from - 1;
+    assembly_init(&cursor->assembly, from - 1, read_before, cursor);
     cursor->request = BUF_INIT(BUF_UNLIMITED);
     cursor->call = (struct grpc_call){.path = ETCD_WATCH,
                                       .is_stream = true,
@@ -463,7 +373,6 @@ int follower__follow(struct cmdlog *base, cmdlog_position from, struct cmdlog_cu
     pthread_mutex_init(&cursor->lock, NULL);
     pthread_cond_init(&cursor->arrived, NULL);
     list_init(&cursor->messages);
-    list_init(&cursor->streams);
     cursor->from = from;
     cursor->watch_wanted = true;
     pthread_mutex_lock(&log->lock);
@@ -491,13 +400,7 @@ void follower__unfollow(struct cmdlog_cursor *base)
         list_remove(&message->link);
         free_message(message);
     }
-    while (!list_empty(&cursor->streams)) {
-        struct host_stream *stream = list_entry(cursor->streams.next, struct host_stream, link);
-        list_remove(&stream->link);
-        mem_free((char *)(uintptr_t)stream->name.data);
-        buf_deinit(&stream->bytes);
-        mem_free(stream);
-    }
+    assembly_deinit(&cursor->assembly);
     free_message(cursor->current);
     buf_deinit(&cursor->request);
     pthread_mutex_destroy(&cursor->lock);

@@ -25,11 +25,14 @@
  *
  * With --rich, of which the gate applies a million commands, there are types, more documents and aliases, and
  *
+ * - the log is as three senders of a cluster write it (wire.h): entries are cut into parts, of which the last ones may be
+ *   late or missing, those of several senders interleave, and some are delivered twice;
  * - an entry is sometimes in the log twice, as after a lost answer: its repetition has no effect;
  * - the first is killed and loaded from its checkpoint, too;
  * - the third cuts most entries into groups of one command and others anywhere, has prefetched and parsed some, and is
  *   never saved and loaded: it is the single core with which the others are compared;
- * - in some seeds a host is *added*: it applies the log from its beginning;
+ * - in some seeds a host is *added*: it applies the log from its beginning, or copies the last checkpoint of another
+ *   one, which may be old, and follows from there;
  * - after each group that wrote, the change feed of the third is followed with a plain list, which must be equal to
  *   the documents; from earlier timestamps every few steps.
  *
@@ -55,16 +58,16 @@
 #include "core/command/command_codec.h"
 #include "core/step/command_group.h"
 #include "../../lib/bounded.h"
-#include "../../lib/settle.h"
 #include "core/session/owners.h"
 #include "core/step/save.h"
 #include "core/unit/unit.h"
 #include "core/wait/wait.h"
 #include "gen.h"
 #include "json/json.h"
-#include "cmdlog/cmdlog_memory.h"
+#include "journal/recover.h"
 #include "mapping/mapping.h"
 #include "reply.h"
+#include "wire.h"
 
 enum { FIRST, SECOND, THIRD, ADDED, SIDES };
 /* CHUNK_HOLDS: few, so that owners have several chunks */
@@ -80,17 +83,18 @@ struct side {
     struct store *store;
     struct core *core;
     struct effects effects;
-    struct cmdlog *log;
-    cmdlog_position applied;
-    cmdlog_position saved_at; /* position of the last checkpoint */
-    struct buf saved;         /* the state at the last checkpoint, whole */
-    struct buf record;        /* the record of that checkpoint */
+    struct wire_reader reader;
+    size_t applied;           /* entries */
+    cmdlog_position position; /* of the newest one */
+    uint64_t log_bytes;       /* of all of them */
+    size_t saved_at;          /* entries at the last checkpoint */
+    struct buf saved;         /* the state at that checkpoint, whole */
     struct buf replies; /* to the current entry */
 };
 
 /* Of all seeds. */
 struct totals {
-    uint64_t seeds, commands, entries, saves, kills, repeats, added, followed;
+    uint64_t seeds, commands, entries, saves, kills, repeats, added, copied, followed, cut, interrupted;
     uint64_t last_attempts; /* seeds that reached one */
 };
 
@@ -99,7 +103,6 @@ struct outcome {
     uint64_t chain;
     tl_ts last_ts;
     char *replies;
-    bool again; /* the entry repeats the one before it: it must not count */
 };
 
 struct world {
@@ -117,9 +120,10 @@ struct world {
     int added_at;          /* step at which a host is added; 0: none */
     struct gen gen;
     tl_ts history_low; /* history limit */
-    struct cmdlog_medium *medium;
+    struct wire wire;  /* the log */
     struct side sides[SIDES];
-    struct outcome *outcome; /* by position */
+    struct outcome *outcome; /* of each entry, from 1 */
+    size_t outcome_count;
     struct core_limits limits;
     struct totals totals;
 };
@@ -191,6 +195,7 @@ static void kill_core(struct world *world, struct side *side)
     take_completed(world, side, false);
     core_close(side->core);
     side->core = NULL;
+    wire_end(&side->reader);
 }
 
 static uint64_t state_of(struct world *world, const struct side *side)
@@ -280,9 +285,9 @@ static void save_ahead(struct world *world, struct side *side)
 
 /*
  * Saves the state in two forms: whole, and as a record with pieces in the store. If all pieces have
- * been written ahead, none is written with the record.
+ * been written ahead, none is written with the record. `checkpoint`: the record is that of a checkpoint of a host.
  */
-static void save_both(struct world *world, struct side *side, struct buf *saved, struct buf *record)
+static void save_both(struct world *world, struct side *side, bool checkpoint, struct buf *saved, struct buf *record)
 {
     bool more = true;
 
@@ -291,7 +296,8 @@ static void save_both(struct world *world, struct side *side, struct buf *saved,
             fail(world, "%s: nothing can be written ahead", side->name);
     uint64_t before = metric_read(&side->core->metrics.piece_bytes);
     buf_clear(record);
-    if (core_save_rest(side->core, record) != 0)
+    if ((checkpoint ? recover_write_record(side->core, side->position, NULL, side->log_bytes, record)
+                    : core_save_rest(side->core, record)) != 0)
         fail(world, "%s: the rest cannot be saved", side->name);
     if (!more && metric_read(&side->core->metrics.piece_bytes) != before)
         fail(world, "%s: pieces that were written ahead are written again", side->name);
@@ -313,12 +319,13 @@ static void reload(struct world *world, struct side *side)
 {
     struct buf saved = BUF_INIT(BUF_UNLIMITED), record = BUF_INIT(BUF_UNLIMITED);
 
-    save_both(world, side, &saved, &record);
+    save_both(world, side, false, &saved, &record);
     struct slice form = buf_as_slice(rng_below(&world->save_rng, 2) == 0 ? &saved : &record);
     kill_core(world, side);
     if (one_in(world, 4))
         load_damaged(world, side, form);
     load(world, side, form);
+    wire_begin(&side->reader, &world->wire, side->position);
     check_loaded(world, side, buf_as_slice(&saved));
     buf_deinit(&saved);
     buf_deinit(&record);
@@ -326,16 +333,62 @@ static void reload(struct world *world, struct side *side)
 
 static void checkpoint(struct world *world, struct side *side)
 {
-    save_both(world, side, &side->saved, &side->record);
-    settle(side->store);
+    struct buf record = BUF_INIT(BUF_UNLIMITED);
+
+    save_both(world, side, true, &side->saved, &record);
+    if (store_checkpoint(side->store, buf_as_slice(&record)) != 0)
+        fail(world, "%s: no checkpoint", side->name);
+    buf_deinit(&record);
     side->saved_at = side->applied;
+}
+
+/* Returns: the number of entries up to one at a position, and their bytes. */
+static size_t entries_until(const struct world *world, cmdlog_position position, uint64_t *ret_bytes)
+{
+    size_t count = 0;
+
+    *ret_bytes = 0;
+    for (; count < world->wire.count && world->wire.entries[count]->position <= position; count++)
+        *ret_bytes += world->wire.entries[count]->bytes.len;
+    return count;
+}
+
+/* Starts the process of a host over its store, as of its last checkpoint, from where it follows the log. */
+static void recover(struct world *world, struct side *side)
+{
+    char *reason = NULL;
+    uint64_t log_bytes;
+
+    if (recover_begin(side->store, &world->limits, &side->core, &side->position, &side->log_bytes, &reason) != 0)
+        fail(world, "%s: a checkpoint cannot be loaded: %s", side->name, reason == NULL ? "" : reason);
+    make_parts_small(world, side->core);
+    wire_begin(&side->reader, &world->wire, side->position);
+    side->applied = entries_until(world, side->position, &log_bytes);
+    if (side->log_bytes != log_bytes)
+        fail(world, "%s: a checkpoint has %" PRIu64 " bytes of log and not %" PRIu64, side->name, side->log_bytes,
+             log_bytes);
+    world->totals.saves++;
+}
+
+/* A new host copies the newest checkpoint of another one. */
+static void copy_side(struct world *world, struct side *side, const struct side *donor)
+{
+    side->store = store_mem_copy(donor->store);
+    side->saved = side->replies = BUF_INIT(BUF_UNLIMITED);
+    effects_init(&side->effects);
+    recover(world, side);
+    if (side->applied != donor->saved_at)
+        fail(world, "%s: a copied checkpoint has %zu entries and not %zu", side->name, side->applied, donor->saved_at);
+    check_loaded(world, side, buf_as_slice(&donor->saved));
+    side->used = true;
+    world->totals.copied++;
 }
 
 static void open_side(struct world *world, struct side *side)
 {
     side->store = store_open_mem();
-    side->log = cmdlog_memory_open(world->medium);
-    side->saved = side->record = side->replies = BUF_INIT(BUF_UNLIMITED);
+    side->saved = side->replies = BUF_INIT(BUF_UNLIMITED);
+    wire_begin(&side->reader, &world->wire, 0);
     effects_init(&side->effects);
     if (core_open(side->store, &world->limits, &side->core) != 0)
         fail(world, "%s: the core does not open", side->name);
@@ -355,9 +408,7 @@ static void close_side(struct world *world, struct side *side)
         feed_follower_free(side->follower);
     }
     store_close(side->store);
-    cmdlog_close(side->log);
     buf_deinit(&side->saved);
-    buf_deinit(&side->record);
     buf_deinit(&side->replies);
 }
 
@@ -415,8 +466,8 @@ static void check_followed(struct world *world, struct side *side)
     side->followed_chain = core_chain(side->core);
     struct catalog *catalog = core_catalog(side->core);
     if (!feed_follower_check(side->follower, catalog, core_last_ts(side->core), &wrong))
-        fail(world, "the %s, entry %" PRIu64 ", whose feed is followed after each group: %.*s", side->name,
-             side->applied + 1, SLICE_ARG(buf_as_slice(&wrong)));
+        fail(world, "the %s, entry %zu, whose feed is followed after each group: %.*s", side->name, side->applied + 1,
+             SLICE_ARG(buf_as_slice(&wrong)));
     catalog_unref(catalog);
 }
 
@@ -436,10 +487,13 @@ static bool apply_whole(struct world *world, struct side *side, const struct com
         fail(world, "%s: the entry cannot be applied", side->name);
     check_bounded(world, side);
     check_followed(world, side);
+    struct sent *sent = world->wire.entries[side->applied];
     if (r == COMMAND_GROUP_IGNORED)
         free_all(commands);
-    else if (head->life != 0 && world->outcome[side->applied + 1].again)
-        fail(world, "%s: entry %" PRIu64 " takes effect twice", side->name, side->applied + 1);
+    else if (head->life != 0 && sent->repeats != NULL && sent->repeats->counts)
+        fail(world, "%s: entry %zu takes effect twice", side->name, side->applied + 1);
+    else
+        sent->counts = true;
     return r != COMMAND_GROUP_IGNORED;
 }
 
@@ -490,7 +544,7 @@ static _Noreturn void fail_replies(struct world *world, const struct side *side,
 {
     size_t at = first_difference(got, wanted);
 
-    fail(world, "%s: entry %" PRIu64 " has other replies:\n%.*s\nand not\n%.*s", side->name, side->applied,
+    fail(world, "%s: entry %zu has other replies:\n%.*s\nand not\n%.*s", side->name, side->applied,
          SLICE_ARG(line_at(got, at)), SLICE_ARG(line_at(wanted, at)));
 }
 
@@ -500,26 +554,27 @@ static void compare(struct world *world, const struct side *side)
     const struct outcome *outcome = &world->outcome[side->applied];
 
     if (core_last_ts(side->core) != outcome->last_ts)
-        fail(world, "%s: after entry %" PRIu64 " it is at another timestamp", side->name, side->applied);
+        fail(world, "%s: after entry %zu it is at another timestamp", side->name, side->applied);
     if (!slice_is(buf_as_slice(&side->replies), outcome->replies))
         fail_replies(world, side, buf_as_slice(&side->replies), slice_from(outcome->replies));
     if (core_chain(side->core) != outcome->chain)
-        fail(world, "%s: entry %" PRIu64 " wrote something else; replies\n%s", side->name, side->applied,
-             outcome->replies);
+        fail(world, "%s: entry %zu wrote something else; replies\n%s", side->name, side->applied, outcome->replies);
 }
 
 static void remember(struct world *world, struct side *side)
 {
-    struct outcome *outcome = &world->outcome[side->applied];
     size_t len;
 
+    REQUIRE(side->applied == world->outcome_count + 1);
+    world->outcome = realloc(world->outcome, (side->applied + 1) * sizeof *world->outcome);
+    struct outcome *outcome = &world->outcome[++world->outcome_count];
     buf_byte(&side->replies, '\0');
     outcome->chain = core_chain(side->core);
     outcome->last_ts = core_last_ts(side->core);
     outcome->replies = buf_detach(&side->replies, &len);
     side->replies = BUF_INIT(BUF_UNLIMITED);
     if (world->trace)
-        printf("[%d] entry %" PRIu64 "\n%s", world->step, side->applied, outcome->replies);
+        printf("[%d] entry %zu\n%s", world->step, side->applied, outcome->replies);
 }
 
 static void apply(struct world *world, struct side *side, const struct cmdlog_entry *entry)
@@ -527,8 +582,13 @@ static void apply(struct world *world, struct side *side, const struct cmdlog_en
     struct list commands = LIST_INIT(commands);
     struct command_group_header head;
 
-    if (command_group_decode(entry->bytes, &head, &commands) != 0 || entry->position != side->applied + 1)
-        fail(world, "%s: the log has no such entry", side->name);
+    if (side->applied >= world->wire.count)
+        fail(world, "%s: the log has no further entry", side->name);
+    const struct sent *sent = world->wire.entries[side->applied];
+    if (entry->position != sent->position || !slice_equal(entry->bytes, sent->bytes) ||
+        command_group_decode(entry->bytes, &head, &commands) != 0)
+        fail(world, "%s: the entry at %" PRIu64 " is not the one that was sent, at %" PRIu64, side->name,
+             entry->position, sent->position);
     if (side->splits)
         apply_split(world, side, &head, &commands);
     else
@@ -536,26 +596,40 @@ static void apply(struct world *world, struct side *side, const struct cmdlog_en
     buf_clear(&side->replies);
     take_completed(world, side, true);
     side->applied++;
-    if (world->outcome[side->applied].replies == NULL)
+    side->position = entry->position;
+    side->log_bytes += entry->bytes.len;
+    if (side->applied > world->outcome_count)
         remember(world, side);
     else
         compare(world, side);
 }
 
-/* Applies entries of the log, at most so many. */
+/* Applies entries of the log, at most so many; in the mode `rich` it may have read parts of the next ones then. */
 static void follow(struct world *world, struct side *side, size_t most)
 {
-    struct cmdlog_cursor *cursor;
     struct cmdlog_entry entry;
+    size_t puts = most < SIZE_MAX && rich_one_in(world, 3) ? 1 + rng_below(&world->rich_rng, 2 * most) : SIZE_MAX;
 
-    if (cmdlog_follow(side->log, side->applied + 1, &cursor) != 0)
-        fail(world, "%s: the log cannot be followed", side->name);
-    for (size_t i = 0; i < most && cmdlog_next(cursor, &entry) == 0; i++) {
+    if (rich_one_in(world, 20))
+        wire_go_back(&side->reader);
+    for (size_t i = 0; i < most; i++) {
+        int r = wire_read(&side->reader, &puts, &entry);
+        if (r == CMDLOG_END)
+            break;
+        if (r != 0)
+            fail(world, "%s: behind %" PRIu64 " an entry %s", side->name, side->position, side->reader.damage);
         apply(world, side, &entry);
         if (side == &world->sides[SECOND] && rarely(world, 12))
             reload(world, side);
     }
-    cmdlog_unfollow(cursor);
+}
+
+/* Applies all entries that are in the log. */
+static void catch_up(struct world *world, struct side *side)
+{
+    follow(world, side, SIZE_MAX);
+    if (side->applied != world->wire.count)
+        fail(world, "%s: it has %zu of %zu entries", side->name, side->applied, world->wire.count);
 }
 
 /*
@@ -563,14 +637,16 @@ static void follow(struct world *world, struct side *side, size_t most)
  */
 static void replay(struct world *world, struct side *side)
 {
-    cmdlog_position until = side->applied;
+    size_t until = side->applied;
 
     kill_core(world, side);
     (void)store_mem_crash(side->store, 0);
-    side->applied = side->saved_at;
-    load(world, side, buf_as_slice(&side->record));
+    recover(world, side);
+    if (side->applied != side->saved_at)
+        fail(world, "%s: its checkpoint has %zu entries and not %zu", side->name, side->applied, side->saved_at);
     check_loaded(world, side, buf_as_slice(&side->saved));
-    follow(world, side, until - side->applied);
+    while (side->applied < until)
+        follow(world, side, until - side->applied);
     world->totals.kills++;
 }
 
@@ -769,12 +845,33 @@ static void add_blocking(struct world *world, struct buf *bytes)
 
 /* --- A life ------------------------------------------------------------------------------------------------------- */
 
+/*
+ * Sends an entry to the log. In the mode `rich` it is sometimes cut into parts; sometimes its answer is lost, and it is
+ * sent again. Then puts of all senders get into the log, not all of them yet.
+ */
+static void send_entry(struct world *world, struct slice bytes, bool stage)
+{
+    struct wire *wire = &world->wire;
+    unsigned sender = world->rich && !stage ? (unsigned)rng_below(&world->rich_rng, WIRE_SENDERS) : 0;
+    unsigned parts = stage || !rich_one_in(world, 4) ? 1 : 2 + (unsigned)rng_below(&world->rich_rng, 5);
+    struct sent *sent = wire_send(wire, sender, bytes, parts, NULL);
+
+    if (!stage && rich_one_in(world, 20)) {
+        wire_send(wire, sender, bytes, parts, sent);
+        world->totals.repeats++;
+    }
+    if (rich_one_in(world, 40))
+        wire_interrupt(wire, (unsigned)rng_below(&world->rich_rng, WIRE_SENDERS), rich_one_in(world, 2));
+    if (!stage && rich_one_in(world, 4))
+        return;
+    while (wire_flow(wire) && (stage || !rich_one_in(world, 8)))
+        continue;
+}
+
 static void append(struct world *world)
 {
     struct gen *gen = &world->gen;
     struct buf bytes = BUF_INIT(BUF_UNLIMITED);
-    struct cmdlog *log = world->sides[FIRST].log;
-    cmdlog_position position;
     unsigned count = one_in(world, 2) ? 1 : 1 + below(world, COMMANDS_MAX);
     bool stage = world->step == 1;
     unsigned stages = world->rich ? 4 : 2;
@@ -799,15 +896,7 @@ static void append(struct world *world)
         command_free(command);
         world->totals.commands++;
     }
-    struct slice part = buf_as_slice(&bytes);
-    if (cmdlog_append(log, &part, 1, &position) != 0 || cmdlog_sync(log, position) != 0)
-        fail(world, "the log cannot be appended to");
-    if (!stage && rich_one_in(world, 20)) { /* the answer was lost: the proposer appends it again */
-        if (cmdlog_append(log, &part, 1, &position) != 0 || cmdlog_sync(log, position) != 0)
-            fail(world, "the log cannot be appended to");
-        world->outcome[position].again = true;
-        world->totals.repeats++;
-    }
+    send_entry(world, buf_as_slice(&bytes), stage);
     buf_deinit(&bytes);
 }
 
@@ -869,13 +958,16 @@ static void step_rich(struct world *world)
     if (rich_one_in(world, 50 * SPARSE))
         replay(world, first);
     if (rich_one_in(world, 20 * SPARSE)) {
-        follow(world, third, SIZE_MAX);
+        catch_up(world, third);
         compare_saved(world, third);
     }
     if (rich_one_in(world, 200))
         check_feed(world, third);
     if (world->step == world->added_at) {
-        open_side(world, added);
+        if (rich_one_in(world, 3))
+            open_side(world, added);
+        else
+            copy_side(world, added, rich_one_in(world, 2) ? first : &world->sides[SECOND]);
         world->totals.added++;
     }
     if (added->used && rich_one_in(world, 4))
@@ -889,11 +981,11 @@ static void step(struct world *world)
     advance_time(world);
     world->gen.core = first->core;
     append(world);
-    follow(world, first, SIZE_MAX);
+    catch_up(world, first);
     if (one_in(world, 3) || first->applied - second->applied > BEHIND_MAX)
         follow(world, second, 1 + below(world, BEHIND_MAX + 4));
     if (one_in(world, 10))
-        follow(world, third, SIZE_MAX);
+        catch_up(world, third);
     if (rarely(world, 20))
         reload(world, first);
     if (rng_below(&world->save_rng, 4) == 0)
@@ -903,7 +995,7 @@ static void step(struct world *world)
     if (rarely(world, 25))
         replay(world, second);
     if (rarely(world, 10)) {
-        follow(world, second, SIZE_MAX);
+        catch_up(world, second);
         compare_saved(world, second);
     }
     if (one_in(world, 100) && second->applied == first->applied)
@@ -953,6 +1045,9 @@ static void add_totals(struct totals *totals, const struct world *world)
     totals->kills += world->totals.kills;
     totals->repeats += world->totals.repeats;
     totals->added += world->totals.added;
+    totals->copied += world->totals.copied;
+    totals->cut += world->wire.cut;
+    totals->interrupted += world->wire.interrupted;
     totals->followed += world->totals.followed;
     totals->last_attempts += world->last_attempts > 0;
 }
@@ -966,15 +1061,14 @@ static int choose_added_at(struct world *world, int steps)
 static void live(uint64_t seed, const struct mode *mode, struct totals *totals)
 {
     int steps = mode->steps;
-    size_t entries = 2 * (size_t)steps + 2; /* with repeated ones */
     struct world world = {.seed = seed,
                           .trace = mode->trace,
                           .waits = mode->waits,
                           .attempts = mode->attempts,
                           .rich = mode->rich,
-                          .limits = small_limits(mode),
-                          .medium = cmdlog_medium_new()};
+                          .limits = small_limits(mode)};
 
+    wire_init(&world.wire, seed ^ 0x77697265);
     rng_init(&world.rng, seed);
     rng_init(&world.save_rng, ~seed);
     rng_init(&world.find_rng, seed ^ 0x66696e64);
@@ -988,7 +1082,6 @@ static void live(uint64_t seed, const struct mode *mode, struct totals *totals)
                              .waits = mode->waits,
                              .rich = mode->rich};
     world.added_at = choose_added_at(&world, steps);
-    world.outcome = calloc(entries, sizeof(*world.outcome));
     world.sides[FIRST] = (struct side){.name = "first", .prefetches = true};
     world.sides[SECOND] = (struct side){.name = "second"};
     world.sides[THIRD] = (struct side){.name = "third", .splits = true};
@@ -999,9 +1092,11 @@ static void live(uint64_t seed, const struct mode *mode, struct totals *totals)
         world.sides[THIRD].follower = feed_follower_new(world.sides[THIRD].store);
     for (world.step = 1; world.step <= steps; world.step++)
         step(&world);
+    while (wire_flow(&world.wire))
+        continue;
     for (int i = 0; i < SIDES; i++)
         if (world.sides[i].used)
-            follow(&world, &world.sides[i], SIZE_MAX);
+            catch_up(&world, &world.sides[i]);
     for (int i = SECOND; i < SIDES; i++)
         if (world.sides[i].used && (i == SECOND || world.rich))
             compare_saved(&world, &world.sides[i]);
@@ -1009,11 +1104,11 @@ static void live(uint64_t seed, const struct mode *mode, struct totals *totals)
     world.totals.entries = world.sides[FIRST].applied;
     for (int i = 0; i < SIDES; i++)
         close_side(&world, &world.sides[i]);
-    for (size_t i = 0; i < entries; i++)
+    for (size_t i = 1; i <= world.outcome_count; i++)
         free(world.outcome[i].replies);
     free(world.outcome);
-    cmdlog_medium_free(world.medium);
     add_totals(totals, &world);
+    wire_deinit(&world.wire);
 }
 
 static bool take_number(const char *name, int argc, char **argv, int *i, uint64_t *ret_number)
@@ -1032,9 +1127,11 @@ static void print_totals(const struct totals *totals, bool rich)
 {
     printf("replicas: %" PRIu64 " seeds, %" PRIu64 " commands, no difference\n", totals->seeds, totals->commands);
     if (rich)
-        printf("replicas: %" PRIu64 " entries, of which %" PRIu64 " twice, %" PRIu64 " kills, %" PRIu64
-               " saves, %" PRIu64 " hosts added, %" PRIu64 " units of the feed\n",
-               totals->entries, totals->repeats, totals->kills, totals->saves, totals->added, totals->followed);
+        printf("replicas: %" PRIu64 " entries, of which %" PRIu64 " twice, %" PRIu64 " in parts, %" PRIu64
+               " incomplete, %" PRIu64 " kills, %" PRIu64 " saves, %" PRIu64 " hosts added, of which %" PRIu64
+               " by a copied checkpoint, %" PRIu64 " units of the feed\n",
+               totals->entries, totals->repeats, totals->cut, totals->interrupted, totals->kills, totals->saves,
+               totals->added, totals->copied, totals->followed);
 }
 
 int main(int argc, char **argv)
