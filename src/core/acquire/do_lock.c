@@ -55,7 +55,7 @@ static bool is_within_count(struct core *core, struct command *command, const st
 
 /* Checks the memory limit with all directories above the locks, before the request is made. */
 static bool is_within_bytes(struct core *core, struct command *command, const struct lock_owner *owner,
-                            const struct overlay *overlay, const struct lock_spec_list *specs)
+                            const struct overlay *overlay, struct lock_spec_list *specs)
 {
     size_t max = core->limits.transaction_held_max;
     size_t held = owner__lock_bytes(core, owner) + (overlay == NULL ? 0 : overlay_memory_bytes(overlay));
@@ -73,7 +73,7 @@ static bool is_within_bytes(struct core *core, struct command *command, const st
 }
 
 /* Whether a LOCK may ask for its locks. By commands before version 14 the memory has no limit. */
-static bool may_ask(struct core *core, struct wait *wait, const struct lock_spec_list *specs)
+static bool may_ask(struct core *core, struct wait *wait, struct lock_spec_list *specs)
 {
     const struct overlay *overlay = wait->txn == NULL ? NULL : wait->txn->overlay;
     return is_within_count(core, wait->command, wait->owner, specs) &&
@@ -414,6 +414,7 @@ static void drop_granted(const struct core *core, const struct lock_owner *owner
         if (!lock_table_holds(&core->owners->locks, owner, &specs->items[i]))
             specs->items[kept++] = specs->items[i];
     specs->count = kept;
+    specs->distinct_known = false;
 }
 
 /*

@@ -740,7 +740,9 @@ enum {
     /* An item that names a public number as its session says so, also where its outcome is kept. */
     COMMAND_SINCE_NUMBER_NAMED = 15,
     /* Entries of single writes of a large transaction are in the store before its commit: ENTRIES_AHEAD_WORK. */
-    COMMAND_SINCE_ENTRIES_AHEAD = 16
+    COMMAND_SINCE_ENTRIES_AHEAD = 16,
+    /* The directories above locks are counted by a set: paths that differ in empty segments alone count once. */
+    COMMAND_SINCE_LEVELS_SET = 17
 };
 
 struct command {
