@@ -71,8 +71,8 @@ static void step(struct bench *bench, struct command *command)
     drain(bench);
 }
 
-/* Returns: whether the command was refused. */
-static bool step_until_refused(struct bench *bench, struct command *command)
+/* Returns: whether the command was refused; *ret_done (NULL is allowed): what an UNLOCK has done. */
+static bool step_until_refused(struct bench *bench, struct command *command, size_t *ret_done)
 {
     command->ts = bench->ts = core_last_ts(bench->core) + 1;
     command->clock = bench->ts + bench->clock;
@@ -80,6 +80,8 @@ static bool step_until_refused(struct bench *bench, struct command *command)
         die("a step failed");
     bool refused = command->problem.type != PROBLEM_NONE;
     command->problem.type = PROBLEM_NONE;
+    if (ret_done != NULL)
+        *ret_done = command->lock.done;
     drain(bench);
     return refused;
 }
@@ -509,7 +511,7 @@ static void commit_single(struct bench *bench, int values, struct slice (*text)(
         command->write.items[0] = item(&command->arena, WRITE_INDEX, first + count * 7919 % 100003,
                                        text(&command->arena, count * (uint64_t)values, values));
         command->owner.transaction = slice_from(id);
-        refused = step_until_refused(bench, command);
+        refused = step_until_refused(bench, command, NULL);
     }
     transaction(bench, COMMAND_TXN_COMMIT, id);
     snprintf(what, sizeof what, "a commit that %s %llu documents, each with %d %s values",
@@ -566,7 +568,7 @@ static void lock_deep(struct bench *bench, size_t levels, uint64_t directories)
         command->lock.targets = targets;
         command->lock.target_count = count;
         double begun = busy_ms();
-        bool refused = step_until_refused(bench, command);
+        bool refused = step_until_refused(bench, command, NULL);
         bench->longest_ms = busy_ms() - begun;
         bench->work = core_step_work(bench->core);
         if (refused && count == MOST) {
@@ -627,34 +629,48 @@ static void name_lock(struct arena *arena, enum lock_what what, size_t i, struct
         target->id = arena_printf(arena, "%zu", 5000000 + i);
 }
 
-/* The largest LOCK that is not refused, the release of its locks by name, and a refused one. */
+static struct command *many_command(enum command_type type, enum lock_what what, size_t first, size_t count)
+{
+    struct command *command = command_new(type, DIALECT_7);
+    struct lock_target *targets = arena_zalloc(&command->arena, count * sizeof *targets);
+    for (size_t i = 0; i < count; i++)
+        name_lock(&command->arena, what, first + i, &targets[i]);
+    command->owner.session = SLICE_LIT("many");
+    command->lock.targets = targets;
+    command->lock.target_count = count;
+    return command;
+}
+
+/* Runs one of those. Returns: whether it was refused; *ret_done: how many names an UNLOCK has done. */
+static bool step_many(struct bench *bench, struct command *command, size_t *ret_done)
+{
+    double begun = busy_ms();
+    bool refused = step_until_refused(bench, command, ret_done);
+    bench->longest_ms = busy_ms() - begun;
+    bench->work = core_step_work(bench->core);
+    return refused;
+}
+
+/* The largest LOCK that is not refused, a refused one, and the first step of the release of its locks by name. */
 static void lock_many(struct bench *bench, enum lock_what what, const char *name)
 {
     enum { MOST = 100000 };
     char text[80];
+    bool refused = true;
+    size_t count = MOST, done;
     session(bench, COMMAND_SESSION_OPEN, "many");
     forget(bench);
-    for (size_t count = MOST;; count = count * 9 / 10) {
-        bool refused = false;
-        for (int release = 0; release < 2 && !refused; release++) {
-            struct command *command = command_new(release ? COMMAND_UNLOCK : COMMAND_LOCK, DIALECT_7);
-            struct lock_target *targets = arena_zalloc(&command->arena, count * sizeof *targets);
-            for (size_t i = 0; i < count; i++)
-                name_lock(&command->arena, what, i, &targets[i]);
-            command->owner.session = SLICE_LIT("many");
-            command->lock.targets = targets;
-            command->lock.target_count = count;
-            double begun = busy_ms();
-            refused = step_until_refused(bench, command);
-            bench->longest_ms = busy_ms() - begun;
-            bench->work = core_step_work(bench->core);
-            snprintf(text, sizeof text, "%s %s of %zu %s", refused ? "a refused" : "a", release ? "UNLOCK" : "LOCK",
-                     count, name);
-            if (!refused || count == MOST)
-                tell(bench, text);
-        }
-        if (!refused)
-            break;
+    for (; refused; count = refused ? count * 9 / 10 : count) {
+        refused = step_many(bench, many_command(COMMAND_LOCK, what, 0, count), &done);
+        snprintf(text, sizeof text, "%s LOCK of %zu %s", refused ? "a refused" : "a", count, name);
+        if (!refused || count == MOST)
+            tell(bench, text);
+    }
+    for (size_t first = 0; first < count; first += done) {
+        step_many(bench, many_command(COMMAND_UNLOCK, what, first, count - first), &done);
+        snprintf(text, sizeof text, "an UNLOCK of %zu %s: %zu of them", count, name, done);
+        if (first == 0)
+            tell(bench, text);
     }
     session(bench, COMMAND_SESSION_CLOSE, "many");
     pieces(bench);

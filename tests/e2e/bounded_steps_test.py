@@ -55,6 +55,20 @@ class BoundedSteps(unittest.TestCase):
         self.assertGreater(self.figure('tidelock_commands_total{command="write"}') - before, 2)
         self.assertEqual(self.figure("tidelock_steps_over_bound_total"), 0)
 
+    def test_unlock_of_many_names_is_divided(self):
+        """Several commands release them, which the reply adds up; a wrong name releases none of them."""
+        session = self.server.must("POST", "/_session")["session"]
+        locks = [{"mode": "shared", "index": "fs", "id": str(n)} for n in range(25000)]
+        self.server.must("POST", "/_lock", {"session": session, "locks": locks})
+        wrong = [{"mode": "shared", "index": "*", "id": "1"}]
+        status, reply = self.server.ask("POST", "/_unlock", {"session": session, "locks": locks + wrong})
+        self.assertEqual((status, reply["error"]["type"]), (400, "invalid_index_name_exception"))
+        others = [{"mode": "shared", "index": "fs", "id": "not-%d" % n} for n in range(1000)]
+        before, over = self.figure('tidelock_commands_total{command="unlock"}'), self.figure("tidelock_steps_over_bound_total")
+        self.assertEqual(self.server.must("POST", "/_unlock", {"session": session, "locks": locks + others}), {"released": 25000})
+        self.assertIn(self.figure('tidelock_commands_total{command="unlock"}') - before, range(2, 9))
+        self.assertEqual(self.figure("tidelock_steps_over_bound_total"), over)
+
     def test_log_of_a_divided_bulk_is_in_proportion_to_it(self):
         """100 items of 8 kB, each of which makes an index of 900 fields, which takes as long as one command may."""
         fields = {"f%d" % i: {"type": "keyword"} for i in range(900)}

@@ -165,13 +165,38 @@ int handle_lock(struct request *request)
 
 /* --- POST /_unlock ------------------------------------------------------------------------------------------------ */
 
+/* An UNLOCK, which takes several commands if it names many locks: each does the first ones of those that are left. */
+struct unlock_request {
+    struct lock_command lock; /* targets that no command has done yet */
+    struct command_owner terms;
+    uint64_t released; /* so far */
+};
+
+static int unlock_done(struct request *request, struct command *command);
+
+static int unlock_next(struct request *request)
+{
+    const struct unlock_request *unlock = request->context;
+    struct command *command = command_new(COMMAND_UNLOCK, DIALECT_7);
+    command->lock = unlock->lock;
+    command->owner = unlock->terms;
+    return request_submit(request, command, unlock_done);
+}
+
 static int unlock_done(struct request *request, struct command *command)
 {
+    struct unlock_request *unlock = request->context;
     struct json_writer writer;
+    unlock->released += command->lock.released;
+    if (command->lock.done < unlock->lock.target_count && command->lock.done > 0) {
+        unlock->lock.targets += command->lock.done;
+        unlock->lock.target_count -= command->lock.done;
+        return unlock_next(request);
+    }
     reply_begin(request, 200, &writer);
     json_begin(&writer, '{');
     json_key(&writer, "released");
-    json_u64(&writer, command->lock.released);
+    json_u64(&writer, unlock->released);
     json_end(&writer, '}');
     return REQUEST_DONE;
 }
@@ -195,17 +220,15 @@ static int check_unlocked(struct native_body *body)
 int handle_unlock(struct request *request)
 {
     struct native_body body;
-    struct lock_command lock = {0};
-    struct command_owner terms;
+    struct unlock_request *unlock = arena_zalloc(request->arena, sizeof *unlock);
+    struct lock_command *lock = &unlock->lock;
     int r = native_body_parse(request, &unlock_form, &body);
-    if (r != 0 || (r = read_owner(&body, &terms)) != 0 || (r = check_unlocked(&body)) != 0 ||
-        (r = native_body_targets(&body, LOCK_X, &lock.targets, &lock.target_count)) != 0 ||
-        (r = request_accept(request)) != 0 || (r = request_forward_query_txn(request, terms.transaction)) != 0)
+    if (r != 0 || (r = read_owner(&body, &unlock->terms)) != 0 || (r = check_unlocked(&body)) != 0 ||
+        (r = native_body_targets(&body, LOCK_X, &lock->targets, &lock->target_count)) != 0 ||
+        (r = request_accept(request)) != 0 || (r = request_forward_query_txn(request, unlock->terms.transaction)) != 0)
         return r;
-    struct command *command = command_new(COMMAND_UNLOCK, DIALECT_7);
-    command->lock = lock;
-    command->owner = terms;
-    return request_submit(request, command, unlock_done);
+    request->context = unlock;
+    return unlock_next(request);
 }
 
 /* --- Looking ------------------------------------------------------------------------------------------------------ */

@@ -72,7 +72,7 @@ static bool runs_in_one_unit(const struct acquisition *at)
  * Whether the locks would exceed the memory limit of a transaction or a write; checked before the
  * request is made.
  */
-static bool specs_too_large(const struct acquisition *at)
+static bool specs_too_large(struct acquisition *at)
 {
     REQUIRE(at->core->open);
     size_t most = at->core->limits.transaction_held_max;

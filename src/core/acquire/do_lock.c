@@ -8,6 +8,7 @@
 #include "core/command/command.h"
 #include "core/locks/lock.h"
 #include "core/locks/resource.h"
+#include "core/session/cost.h"
 #include "core/session/deadline.h"
 #include "core/session/owner.h"
 #include "core/session/owners.h"
@@ -55,7 +56,7 @@ static bool is_within_count(struct core *core, struct command *command, const st
 
 /* Checks the memory limit with all directories above the locks, before the request is made. */
 static bool is_within_bytes(struct core *core, struct command *command, const struct lock_owner *owner,
-                            const struct overlay *overlay, const struct lock_spec_list *specs)
+                            const struct overlay *overlay, struct lock_spec_list *specs)
 {
     size_t max = core->limits.transaction_held_max;
     size_t held = owner__lock_bytes(core, owner) + (overlay == NULL ? 0 : overlay_memory_bytes(overlay));
@@ -73,7 +74,7 @@ static bool is_within_bytes(struct core *core, struct command *command, const st
 }
 
 /* Whether a LOCK may ask for its locks. By commands before version 14 the memory has no limit. */
-static bool may_ask(struct core *core, struct wait *wait, const struct lock_spec_list *specs)
+static bool may_ask(struct core *core, struct wait *wait, struct lock_spec_list *specs)
 {
     const struct overlay *overlay = wait->txn == NULL ? NULL : wait->txn->overlay;
     return is_within_count(core, wait->command, wait->owner, specs) &&
@@ -239,6 +240,7 @@ static int complete_or_ask(struct core *core, struct wait *wait, bool in_force)
         return r;
     if (!current || !in_force) {
         lock_request_undo(wait->request, wait->granted_ts);
+        wait__resolve_again(core, wait->session);
         wait->granted_ts = 0;
         uint64_t left_us = wait->until > core->clock ? wait->until - core->clock : 0;
         r = resolve_and_acquire(core, wait, left_us, &granted);
@@ -356,27 +358,80 @@ const struct wait_ops lock__wait_ops = {on_grant, resume_lock, on_timeout, grant
 /* --- UNLOCK ------------------------------------------------------------------------------------------------------- */
 
 /*
- * Releases the locks that one target names.
+ * Releases the locks that one target names. Adds their work to *work.
  * Returns: 0, with whether any lock was held; 1, with the command's problem; fatal codes.
  */
 static int release_target(struct core *core, struct command *command, struct session *session,
-                          const struct lock_target *target, bool *ret_released)
+                          const struct lock_target *target, uint64_t *work, bool *ret_released)
 {
     struct lock_spec_list specs;
     int r = lock_resolve__locks(core, target, 1, LOCK_RESOLVE_TO_UNLOCK, &command->arena, &specs, &command->problem);
     *ret_released = false;
+    *work += specs.work;
     for (size_t i = 0; r == 0 && i < specs.count; i++)
         if (specs.items[i].on.space == RESOURCE_SPACE_TREE)
             *ret_released |= lock_release(&core->owners->locks, &session->owner.locks, &specs.items[i].on);
     return r < 0 ? tl_trace(r) : r;
 }
 
+/* Releases what targets name, from lock->done on, until that has taken `work_max`. Returns: as release_target(). */
+static int release_targets(struct core *core, struct command *command, struct session *session, uint64_t work_max)
+{
+    struct lock_command *lock = &command->lock;
+    uint64_t work = 0;
+    bool released;
+    int r = 0;
+    while (r == 0 && lock->done < lock->target_count && work < work_max) {
+        r = release_target(core, command, session, &lock->targets[lock->done], &work, &released);
+        lock->released += released;
+        lock->done++;
+    }
+    return r;
+}
+
+/* By commands before version 17: all of them, which are within CORE_LOCK_WORK, one after the other. */
+static int unlock_all_named(struct core *core, struct command *command, struct session *session)
+{
+    struct lock_command *lock = &command->lock;
+    struct lock_spec_list all;
+    uint64_t before = core_step_work(core);
+    int r = lock_resolve__locks(core, lock->targets, lock->target_count, LOCK_RESOLVE_TO_UNLOCK, &command->arena, &all,
+                                &command->problem);
+    if (r == 0)
+        r = release_targets(core, command, session, UINT64_MAX);
+    if (r == 0)
+        lock_resolve__release_unused_aliases(core, &session->owner.locks);
+    note_work(core, before);
+    return r;
+}
+
+/*
+ * Releases some of the named locks together: those that wait for them are granted, and cycles are looked for, once.
+ * At least one name is done.
+ */
+static int unlock_some_named(struct core *core, struct command *command, struct session *session)
+{
+    const struct lock_command *lock = &command->lock;
+    uint64_t work_max = UNLOCK_WORK_PER_COST * (uint64_t)core->limits.ephemeral_batch;
+    int r = lock_resolve__check_unlocked(core, lock->targets, lock->target_count, &command->arena, &command->problem);
+    if (r != 0)
+        return r;
+    lock_table_suspend_grants(&core->owners->locks);
+    r = release_targets(core, command, session, work_max);
+    if (r >= 0) {
+        uint64_t before = core_step_work(core);
+        lock_resolve__release_unused_aliases(core, &session->owner.locks);
+        core__note_indivisible(core, core_step_work(core) - before); /* transaction_held_max bounds the visits */
+    }
+    lock_table_resume_grants(&core->owners->locks);
+    return r;
+}
+
 int core__do_unlock(struct core *core, struct command *command)
 {
     REQUIRE(command->type == COMMAND_UNLOCK);
     struct lock_command *lock = &command->lock;
-    bool released;
-    int r = 0;
+    lock->done = lock->released = 0;
     if (command->owner.transaction.len > 0) {
         problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT,
                     "a transaction keeps its locks until it ends");
@@ -385,22 +440,18 @@ int core__do_unlock(struct core *core, struct command *command)
     struct session *session = session__find(core, command->owner.session, &command->arena, &command->problem);
     if (session == NULL)
         return 0;
+    size_t auxiliary = session->owner.locks.auxiliary_count;
     if (lock->target_count == 0) {
         lock->released = owner__release_locks(core, &session->owner);
+        if (auxiliary > 0)
+            wait__resolve_again(core, session);
         return 0;
     }
     /* A target that is invalid, or one too many, fails the command before it releases a lock. */
-    struct lock_spec_list all;
-    uint64_t before = core_step_work(core);
-    r = lock_resolve__locks(core, lock->targets, lock->target_count, LOCK_RESOLVE_TO_UNLOCK, &command->arena, &all,
-                            &command->problem);
-    for (size_t i = 0; r == 0 && i < lock->target_count; i++) {
-        r = release_target(core, command, session, &lock->targets[i], &released);
-        lock->released += released;
-    }
-    if (r == 0)
-        lock_resolve__release_unused_aliases(core, &session->owner.locks);
-    note_work(core, before);
+    int r = core->command_version >= COMMAND_SINCE_UNLOCK_PIECES ? unlock_some_named(core, command, session)
+                                                                 : unlock_all_named(core, command, session);
+    if (session->owner.locks.auxiliary_count < auxiliary)
+        wait__resolve_again(core, session);
     return r < 0 ? tl_trace(r) : 0;
 }
 
@@ -414,6 +465,7 @@ static void drop_granted(const struct core *core, const struct lock_owner *owner
         if (!lock_table_holds(&core->owners->locks, owner, &specs->items[i]))
             specs->items[kept++] = specs->items[i];
     specs->count = kept;
+    specs->distinct_known = false;
 }
 
 /*

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/check.h"
+#include "core/acquire/lock_levels.h"
 #include "core/catalog/catalog.h"
 #include "core/catalog/catalog_internal.h"
 #include "core/catalog/index.h"
@@ -50,96 +51,30 @@ size_t owner__lock_bytes(const struct core *core, const struct lock_owner *owner
     return locks * bytes.lock + (owner->hold_count - locks) * bytes.level;
 }
 
-static size_t level_count(struct slice path)
-{
-    struct resource_path walk = resource_path(path);
-    struct slice segment;
-    size_t count = 0;
-    while (path.data != NULL && resource_path_next(&walk, &segment))
-        count++;
-    return count;
-}
-
 /*
- * Compares two paths level by level. Returns: as slice_compare(), with the number of shared levels.
+ * Returns: the directories above all specs, each once; `most` + 1, if there are more. They are counted once for a
+ * request.
  */
-static int compare_levels(struct slice a, struct slice b, size_t *ret_common)
+static size_t distinct_levels(struct core *core, struct lock_spec_list *specs, size_t most)
 {
-    struct resource_path x = resource_path(a), y = resource_path(b);
-    struct slice left, right;
-    *ret_common = 0;
-    for (;;) {
-        bool has_a = resource_path_next(&x, &left), has_b = resource_path_next(&y, &right);
-        if (!has_a || !has_b)
-            return has_a - has_b;
-        int order = slice_compare(left, right);
-        if (order != 0)
-            return order;
-        (*ret_common)++;
+    if (!specs->distinct_known || (specs->distinct > specs->distinct_most && most > specs->distinct_most)) {
+        specs->distinct = lock_levels__distinct(core, specs->items, specs->count, most);
+        specs->distinct_most = most;
+        specs->distinct_known = true;
     }
+    return specs->distinct;
 }
 
-/* The order of bytes, with '/' first, so that the paths in one directory are together. Returns: as slice_compare(). */
-static int compare_bytes(struct slice a, struct slice b)
-{
-    size_t at = 0, least = a.len < b.len ? a.len : b.len;
-    while (at < least && a.data[at] == b.data[at])
-        at++;
-    if (at == least)
-        return (a.len > b.len) - (a.len < b.len);
-    if (a.data[at] == '/' || b.data[at] == '/')
-        return a.data[at] == '/' ? -1 : 1;
-    return (unsigned char)a.data[at] < (unsigned char)b.data[at] ? -1 : 1;
-}
-
-static int compare_directories(const void *a, const void *b)
-{
-    const struct resource_name *x = &(*(const struct lock_spec *const *)a)->on;
-    const struct resource_name *y = &(*(const struct lock_spec *const *)b)->on;
-    int order = slice_compare(x->index, y->index);
-    return order != 0 ? order : compare_bytes(x->path, y->path);
-}
-
-static int compare_paths(const void *a, const void *b)
-{
-    const struct resource_name *x = &(*(const struct lock_spec *const *)a)->on;
-    const struct resource_name *y = &(*(const struct lock_spec *const *)b)->on;
-    size_t common;
-    int order = slice_compare(x->index, y->index);
-    return order != 0 ? order : compare_levels(x->path, y->path, &common);
-}
-
-/* Returns: the number of directories above all specs; shared ones count once. */
-static size_t distinct_levels(struct core *core, const struct lock_spec_list *specs)
-{
-    const struct lock_spec **sorted = arena_alloc(&core->arena, (specs->count + 1) * sizeof *sorted);
-    size_t count = 0, levels = 0, common;
-    for (size_t i = 0; i < specs->count; i++)
-        if (specs->items[i].on.path.data != NULL)
-            sorted[count++] = &specs->items[i];
-    bool by_bytes = core->command_version >= COMMAND_SINCE_LEVELS_WORK;
-    if (count > 1)
-        qsort(sorted, count, sizeof *sorted, by_bytes ? compare_directories : compare_paths);
-    for (size_t i = 0; i < count; i++) {
-        const struct resource_name *name = &sorted[i]->on;
-        levels += level_count(name->path);
-        if (i == 0 || !slice_equal(sorted[i - 1]->on.index, name->index))
-            continue;
-        (void)compare_levels(sorted[i - 1]->on.path, name->path, &common);
-        levels -= common;
-    }
-    return levels;
-}
-
-size_t lock_specs__bytes(struct core *core, const struct lock_spec_list *specs, size_t most)
+size_t lock_specs__bytes(struct core *core, struct lock_spec_list *specs, size_t most)
 {
     struct lock_bytes bytes = lock_bytes(core);
     size_t locks = specs->count * bytes.lock, levels = 0;
     for (size_t i = 0; i < specs->count; i++)
-        levels += level_count(specs->items[i].on.path);
-    if (locks + levels * bytes.level <= most)
+        levels += lock_levels__of(specs->items[i].on.path);
+    core__work(core, WORK_LOCK * ((uint64_t)specs->count + levels) / 4);
+    if (locks + levels * bytes.level <= most || locks > most)
         return locks + levels * bytes.level;
-    return locks + distinct_levels(core, specs) * bytes.level;
+    return locks + distinct_levels(core, specs, (most - locks) / bytes.level) * bytes.level;
 }
 
 /* --- Counts and work ---------------------------------------------------------------------------------------------- */
@@ -190,11 +125,14 @@ static void count_levels_above(const struct core *core, struct lock_spec_list *s
     count_levels(core, specs, levels);
 }
 
-bool lock_specs__exceed_levels(struct core *core, const struct lock_spec_list *specs)
+bool lock_specs__exceed_levels(struct core *core, struct lock_spec_list *specs)
 {
     if (specs->levels == 0 || specs->work + WORK_LEVEL_LOCKED * (uint64_t)specs->levels <= CORE_LOCK_WORK)
         return false;
-    return specs->work + WORK_LEVEL_LOCKED * (uint64_t)distinct_levels(core, specs) > CORE_LOCK_WORK;
+    if (specs->work > CORE_LOCK_WORK)
+        return true;
+    size_t most = (size_t)((CORE_LOCK_WORK - specs->work) / WORK_LEVEL_LOCKED);
+    return distinct_levels(core, specs, most) > most;
 }
 
 bool lock_specs__exceed(const struct core *core, const struct lock_spec_list *specs)
@@ -209,12 +147,13 @@ void lock_specs__add(struct core *core, struct lock_spec_list *specs, const stru
     REQUIRE(core->open && spec->mode > LOCK_NONE && spec->mode < LOCK_MODE_COUNT);
     specs->work += WORK_LOCK_ASKED;
     if (spec->on.path.data != NULL && core->command_version >= COMMAND_SINCE_LEVELS_WORK) {
-        size_t levels = level_count(spec->on.path);
+        size_t levels = lock_levels__of(spec->on.path);
         specs->levels += levels;
         count_levels(core, specs, levels);
     }
     specs->items = arena_grow(&core->arena, specs->items, specs->count, &specs->capacity, sizeof *specs->items);
     specs->items[specs->count++] = *spec;
+    specs->distinct_known = false;
 }
 
 /* Adds an auxiliary lock on the name of an index, an alias or a stored script. */
@@ -466,15 +405,25 @@ bool lock_resolve__is_missing(const struct core *core, struct slice name)
 
 /* --- Lock requests ------------------------------------------------------------------------------------------------ */
 
+/* Checks the form of a target, and finds its index: NULL: none. Returns: as check_target(). */
+static int find_target(struct core *core, const struct lock_target *target, enum lock_resolve_purpose purpose,
+                       struct arena *arena, const struct catalog_index **ret_index, struct problem *ret_problem)
+{
+    *ret_index = NULL;
+    if (check_target(target, purpose, arena, ret_problem) != 0)
+        return 1;
+    if (target->index.len > 0 && find_index(core, target->index, arena, ret_index, ret_problem) != 0)
+        return 1;
+    if (purpose == LOCK_RESOLVE_TO_LOCK && check_directory(target, *ret_index, arena, ret_problem) != 0)
+        return 1;
+    return 0;
+}
+
 static int resolve_target(struct core *core, const struct lock_target *target, enum lock_resolve_purpose purpose,
                           struct arena *arena, struct lock_spec_list *specs, struct problem *ret_problem)
 {
-    const struct catalog_index *index = NULL;
-    if (check_target(target, purpose, arena, ret_problem) != 0)
-        return 1;
-    if (target->index.len > 0 && find_index(core, target->index, arena, &index, ret_problem) != 0)
-        return 1;
-    if (purpose == LOCK_RESOLVE_TO_LOCK && check_directory(target, index, arena, ret_problem) != 0)
+    const struct catalog_index *index;
+    if (find_target(core, target, purpose, arena, &index, ret_problem) != 0)
         return 1;
     struct slice name = index != NULL ? arena_copy(&core->arena, index->name) : target->index;
     if (index != NULL && !slice_equal(index->name, target->index))
@@ -488,18 +437,35 @@ static int resolve_target(struct core *core, const struct lock_target *target, e
     return 0;
 }
 
+/* Returns: as check_target(). */
+static int check_count(size_t count, struct arena *arena, struct problem *ret_problem)
+{
+    if (count <= LOCK_TARGETS_MAX)
+        return 0;
+    problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "a request names at most [%d] locks", LOCK_TARGETS_MAX);
+    return 1;
+}
+
+int lock_resolve__check_unlocked(struct core *core, const struct lock_target *targets, size_t count,
+                                 struct arena *arena, struct problem *ret_problem)
+{
+    REQUIRE(core->open && (count == 0 || targets != NULL));
+    const struct catalog_index *index;
+    int r = check_count(count, arena, ret_problem);
+    for (size_t i = 0; r == 0 && i < count; i++) {
+        core__work(core, WORK_LOCK);
+        r = find_target(core, &targets[i], LOCK_RESOLVE_TO_UNLOCK, arena, &index, ret_problem);
+    }
+    return r;
+}
+
 int lock_resolve__locks(struct core *core, const struct lock_target *targets, size_t count,
                         enum lock_resolve_purpose purpose, struct arena *arena, struct lock_spec_list *ret_specs,
                         struct problem *ret_problem)
 {
     REQUIRE(arena != NULL && ret_problem != NULL);
     struct lock_spec_list specs = {0};
-    int r = 0;
-    if (count > LOCK_TARGETS_MAX) {
-        problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "a request names at most [%d] locks",
-                    LOCK_TARGETS_MAX);
-        return 1;
-    }
+    int r = check_count(count, arena, ret_problem);
     for (size_t i = 0; r == 0 && i < count; i++) {
         r = resolve_target(core, &targets[i], purpose, arena, &specs, ret_problem);
         if (r == 0 && lock_specs__exceed(core, &specs)) {

@@ -22,6 +22,10 @@ struct lock_spec_list {
     size_t count;
     size_t capacity;
     size_t levels; /* of all paths, by commands from version 15 on */
+    /* Directories above all of them, each once; a function that removes a lock with a path forgets their number. */
+    bool distinct_known;
+    size_t distinct;
+    size_t distinct_most; /* counted so far: more than that is one more */
     uint64_t work; /* of finding and requesting them, as far as it follows from the state; ended early above a limit */
 };
 /*
@@ -31,11 +35,11 @@ struct lock_spec_list {
 void lock_specs__add(struct core *core, struct lock_spec_list *specs, const struct lock_spec *spec);
 /*
  * Returns: an estimate of the bytes that these locks take, with each directory above them. Shared
- *          directories are counted once only if the sum would exceed `most` otherwise.
+ *          directories are counted once only if the sum would exceed `most` otherwise. It is exact up to `most`.
  *          api/request/request_budget.c estimates the paths in a request body, many of which are shared; paths of
  *          scripts and stored documents are in no body.
  */
-size_t lock_specs__bytes(struct core *core, const struct lock_spec_list *specs, size_t most);
+size_t lock_specs__bytes(struct core *core, struct lock_spec_list *specs, size_t most);
 /* Returns: an estimate of the bytes that an owner's locks take, with each resource above them. */
 size_t owner__lock_bytes(const struct core *core, const struct lock_owner *owner);
 
@@ -50,7 +54,7 @@ size_t lock_specs__count_after(const struct lock_owner *owner, const struct lock
 /* Returns: whether their work exceeds what one request may take. They may be incomplete then. */
 bool lock_specs__exceed(const struct core *core, const struct lock_spec_list *specs);
 /* Returns: whether it does so together with the directories above all of them, each counted once. */
-bool lock_specs__exceed_levels(struct core *core, const struct lock_spec_list *specs);
+bool lock_specs__exceed_levels(struct core *core, struct lock_spec_list *specs);
 /* Refuses a request, because the locks that its first `count` names mean exceed that. */
 void lock_specs__refuse(size_t count, struct arena *arena, struct problem *ret_problem);
 
@@ -70,6 +74,12 @@ enum lock_resolve_purpose {
 int lock_resolve__locks(struct core *core, const struct lock_target *targets, size_t count,
                         enum lock_resolve_purpose purpose, struct arena *arena, struct lock_spec_list *ret_specs,
                         struct problem *ret_problem) TL_MUST_USE;
+/*
+ * Checks the names of an UNLOCK as lock_resolve__locks() does, without what they mean.
+ * Returns: 0; 1, refused with *ret_problem in `arena`.
+ */
+int lock_resolve__check_unlocked(struct core *core, const struct lock_target *targets, size_t count,
+                                 struct arena *arena, struct problem *ret_problem) TL_MUST_USE;
 /*
  * Resolves the locks that a read of a transaction needs. Leaves out locks on names that the
  * transaction holds already. The read itself reports names that match nothing.

@@ -346,7 +346,12 @@ struct lock_command {
     size_t queue_position;
     /* Out, LOCK: for each target, whether no index has that name; NULL: every index exists */
     bool *index_missing;
-    size_t released; /* out, UNLOCK */
+    size_t released; /* out, UNLOCK: by this command */
+    /*
+     * Out, UNLOCK of targets that is not refused: how many of them it has done, the first ones, at least one. The
+     * submitter submits another for those that are left.
+     */
+    size_t done;
 };
 
 /* TXN_QUERY is only in logs and outcomes of older versions: README.md, "Commands as bytes". */
@@ -740,7 +745,13 @@ enum {
     /* An item that names a public number as its session says so, also where its outcome is kept. */
     COMMAND_SINCE_NUMBER_NAMED = 15,
     /* Entries of single writes of a large transaction are in the store before its commit: ENTRIES_AHEAD_WORK. */
-    COMMAND_SINCE_ENTRIES_AHEAD = 16
+    COMMAND_SINCE_ENTRIES_AHEAD = 16,
+    /* The directories above locks are counted by a set: paths that differ in empty segments alone count once. */
+    COMMAND_SINCE_LEVELS_SET = 17,
+    /* An UNLOCK that names many locks releases some, and says how many: lock_command.done. */
+    COMMAND_SINCE_UNLOCK_PIECES = 17,
+    /* An UNLOCK has the waiting LOCKs of its session resolve their names again. */
+    COMMAND_SINCE_NAMES_AGAIN = 17
 };
 
 struct command {

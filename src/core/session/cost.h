@@ -25,6 +25,7 @@ enum {
     MAPPING_WORK_PER_COST = 200,  /* work of making mappings (core__work_mapping()) per point */
     MAPPING_WORK_FREE = 4000,     /* of each operation, without cost: 0.4 ms, some ten fields under locks */
     ACTION_BYTES_PER_COST = 2000, /* bytes of a deferred action, when it requests its locks again */
+    UNLOCK_WORK_PER_COST = 200,   /* work of the locks that one UNLOCK releases by name, per point of its batch */
     GRANTS_PER_COST = 3,          /* grants of waiting requests in one step, per point of its batch */
     CANCELS_PER_COST = 5,         /* cancelled waits that end in one step, per point of its batch */
     DDL_COST = 20,                /* points of a rename or of DDL on an index */

@@ -186,6 +186,21 @@ static void leave_kept(struct core *core, struct wait *wait)
     core->owners->kept_count--;
 }
 
+void wait__resolve_again(struct core *core, struct session *session)
+{
+    if (session == NULL || core->command_version < COMMAND_SINCE_NAMES_AGAIN)
+        return;
+    list_for_each(link, &session->waits)
+    {
+        struct wait *wait = list_entry(link, struct wait, of_session);
+        core__work(core, WORK_LOCK);
+        if (wait->command == NULL || wait->command->type != COMMAND_LOCK || wait->names_epoch == WAIT_NAMES_AGAIN)
+            continue;
+        touch_wait(core, wait);
+        wait->names_epoch = WAIT_NAMES_AGAIN;
+    }
+}
+
 /* Gives a wait another command. The caller completes the one of before. */
 static void replace_command(struct core *core, struct wait *wait, struct command *command)
 {
@@ -424,8 +439,10 @@ static void end_wait(struct core *core, struct wait *wait, bool now)
     if (command->owner.transaction.len > 0 && txn == NULL)
         wait->pending_items = NULL;
     /* The client gets no reply with these locks, so the session must not keep them. */
-    if (wait->granted_ts != 0 && wait->command->type == COMMAND_LOCK)
+    if (wait->granted_ts != 0 && wait->command->type == COMMAND_LOCK) {
         lock_request_undo(wait->request, wait->granted_ts);
+        wait__resolve_again(core, wait->session);
+    }
     if (now && !has_results(wait)) {
         wait__answer(core, wait);
         core__complete(core, command);

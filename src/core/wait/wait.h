@@ -79,6 +79,9 @@ enum wait_state {
     WAIT_STATE_COUNT
 };
 
+/* Of no catalog: the names are resolved again. */
+#define WAIT_NAMES_AGAIN UINT64_MAX
+
 #define WAIT_MAGIC MAGIC('W', 'a', 'i', 't')
 
 struct wait {
@@ -101,7 +104,7 @@ struct wait {
     bool ready;               /* it is in owners->ready */
     bool ended;               /* in owners->ready only to be answered with its cause */
     uint64_t ready_number;    /* orders owners->ready; 0: it was never ready */
-    uint64_t names_epoch;     /* LOCK: core->names_epoch when its names were resolved */
+    uint64_t names_epoch;     /* LOCK: core->names_epoch when its names were resolved, or WAIT_NAMES_AGAIN */
     tl_ts granted_ts;         /* LOCK: of a grant that did not complete it; 0: none */
     bool reported;            /* reported as a slow wait (report.c) */
     /*
@@ -235,6 +238,11 @@ void wait__explain_briefly(struct arena *arena, enum problem_type type, struct p
 bool wait__limit_reached(const struct core *core);
 /* Reports that limits.waiters_max is reached. Requires: wait__limit_reached(). */
 void wait__explain_limit(const struct core *core, struct arena *arena, struct problem *ret_problem);
+/*
+ * Has the parked LOCKs of a session (NULL: none) resolve their names again when they are granted, after the session
+ * has lost locks on names. One that was asked for while the session had such a lock did not request it.
+ */
+void wait__resolve_again(struct core *core, struct session *session);
 /* Enqueues a wait to resume in a unit of its own. */
 void wait__enqueue_ready(struct core *core, struct wait *wait);
 /*

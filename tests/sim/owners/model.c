@@ -455,6 +455,16 @@ static void lock_command(struct om *model, struct om_step *step, const struct om
         om_txn_abort(model, step, txn, false);
 }
 
+/* Locks that are named are released together. */
+static void release_named(struct om *model, struct om_step *step, int slot, const struct om_op *op,
+                          struct om_done *done)
+{
+    om_suspend_grants(model);
+    for (int i = 0; i < op->count; i++)
+        done->released += om_release(model, step, om_session_owner(slot), op->specs[i].on);
+    om_resume_grants(model, step);
+}
+
 static void unlock_command(struct om *model, struct om_step *step, const struct om_op *op, struct om_done *done)
 {
     int slot = om_session_slot(model, op->session);
@@ -466,8 +476,7 @@ static void unlock_command(struct om *model, struct om_step *step, const struct 
     else if (op->count == 0)
         done->released = (uint64_t)om_release_all(model, step, om_session_owner(slot));
     else
-        for (int i = 0; i < op->count; i++)
-            done->released += om_release(model, step, om_session_owner(slot), op->specs[i].on);
+        release_named(model, step, slot, op, done);
 }
 
 /* Returns: the slot of the oldest parked wait of a request that was parked after `last`; -1: none. */

@@ -1814,9 +1814,135 @@ static void test_upgrade_of_older_version_is_undone_as_then(void **state)
     }
 }
 
+/* An UNLOCK of the documents `first` to `end` - 1 by name. */
+static struct command *unlock_named(const char *session, const char *index, size_t first, size_t end)
+{
+    struct command *command = command_new(COMMAND_UNLOCK, DIALECT_7);
+
+    command->owner.session = slice_from(session);
+    command->lock.target_count = end - first;
+    command->lock.targets = arena_zalloc(&command->arena, (end - first) * sizeof(struct lock_target));
+    for (size_t i = first; i < end; i++)
+        command->lock.targets[i - first] = (struct lock_target){
+            .mode = LOCK_X, .index = slice_from(index), .id = arena_printf(&command->arena, "%zu", i)};
+    return command;
+}
+
+/* Runs a command. Returns: it, without what completed before. */
+static struct command *run(struct core_fixture *box, struct command *command)
+{
+    free_completed(box);
+    give(box, command);
+    return completed_as(box, last_request);
+}
+
+static size_t lock_count(struct core_fixture *box, const char *session)
+{
+    return owners_session(box->core->owners, slice_from(session))->owner.locks.lock_count;
+}
+
+/*
+ * An UNLOCK of many names does the first ones, which are free for others then, and says how many those are. A wrong name
+ * fails it before it releases one. One of a version before 17 does all.
+ */
+static void test_unlock_releases_in_pieces(void **state)
+{
+    enum { MANY = 200 };
+    struct core_fixture box;
+    (void)state;
+
+    begin(&box, 4);
+    session(&box, COMMAND_SESSION_OPEN, "s");
+    session(&box, COMMAND_SESSION_OPEN, "first");
+    session(&box, COMMAND_SESSION_OPEN, "last");
+    struct command *command = unlock_named("s", "fs", 0, MANY);
+    command->type = COMMAND_LOCK;
+    give(&box, command);
+    assert_int_equal(lock_count(&box, "s"), MANY);
+    lock(&box, "first", "0");
+    lock(&box, "last", "199");
+
+    struct command *wrong = unlock_named("s", "fs", 0, MANY);
+    wrong->lock.targets[MANY - 1].index = SLICE_LIT("*");
+    wrong = run(&box, wrong);
+    assert_int_equal(wrong->problem.type, PROBLEM_INVALID_INDEX_NAME);
+    assert_int_equal(lock_count(&box, "s"), MANY);
+    command_free(wrong);
+
+    command = run(&box, unlock_named("s", "fs", 0, MANY));
+    size_t done = command->lock.done;
+    assert_in_range(done, 1, MANY / 2);
+    assert_int_equal(command->lock.released, done);
+    assert_int_equal(lock_count(&box, "s"), MANY - done);
+    command_free(command);
+    assert_int_equal(lock_count(&box, "first"), 1);
+    assert_int_equal(lock_count(&box, "last"), 0);
+
+    struct command *older = unlock_named("s", "fs", done, MANY);
+    older->version = COMMAND_SINCE_UNLOCK_PIECES - 1;
+    older = run(&box, older);
+    assert_int_equal(older->lock.released, MANY - done);
+    command_free(older);
+    assert_int_equal(lock_count(&box, "last"), 1);
+    end(&box);
+}
+
+static void lock_by(struct core_fixture *box, const char *session, const char *index, const char *id)
+{
+    struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
+
+    command->owner.session = slice_from(session);
+    command->owner.timeout_us = 60 * TL_SECOND;
+    command->lock.targets = arena_zalloc(&command->arena, sizeof(struct lock_target));
+    command->lock.targets[0] = (struct lock_target){.mode = LOCK_X, .index = slice_from(index), .id = slice_from(id)};
+    command->lock.target_count = 1;
+    give(box, command);
+}
+
+/*
+ * A LOCK by an alias whose name the session has already does not ask for that. If the session loses it while the LOCK
+ * waits, by an UNLOCK of all or of the lock by the alias, the LOCK gets it with its lock.
+ */
+static void test_lock_gets_name_that_was_released_meanwhile(void **state)
+{
+    (void)state;
+
+    for (int named = 0; named < 2; named++) {
+        for (int older = 0; older < 2; older++) {
+            struct core_fixture box;
+            begin(&box, 100);
+            struct command *command = command_new(COMMAND_INDEX_CREATE, DIALECT_7);
+            command->index.name = SLICE_LIT("x");
+            command->index.uuid = SLICE_LIT("0123456789abcdefghijkm");
+            command->index.body = SLICE_LIT("{\"aliases\":{\"a\":{}}}");
+            give(&box, command);
+            session(&box, COMMAND_SESSION_OPEN, "s");
+            session(&box, COMMAND_SESSION_OPEN, "other");
+            lock_by(&box, "other", "x", "2");
+            lock_by(&box, "s", "a", "1");
+            const struct lock_owner *owner = &owners_session(box.core->owners, SLICE_LIT("s"))->owner.locks;
+            assert_int_equal(owner->auxiliary_count, 1);
+            lock_by(&box, "s", "a", "2");
+            command = unlock_named("s", "a", 1, 2);
+            if (!named)
+                command->lock.target_count = 0;
+            command->version = COMMAND_SINCE_NAMES_AGAIN - older;
+            give(&box, command);
+            assert_int_equal(owner->auxiliary_count, 0);
+            unlock_all(&box, "other");
+            assert_int_equal(owner->lock_count, 1);
+            assert_int_equal(owner->auxiliary_count, older ? 0 : 1);
+            lock_table_check(&box.core->owners->locks);
+            end(&box);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_unlock_releases_in_pieces),
+        cmocka_unit_test(test_lock_gets_name_that_was_released_meanwhile),
         cmocka_unit_test(test_ready_writes_resume_in_bounded_steps),
         cmocka_unit_test(test_ended_waits_are_answered_in_bounded_steps),
         cmocka_unit_test(test_cancelled_waits_end_in_bounded_steps),

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Counting the directories above locks; see lock_levels.h.
+ *
+ * A set has each directory seen so far, by a hash of its path. A path is walked down once, for the hashes of its
+ * directories, and then up to the first that is in the set: all above that are, too. So a path takes time in
+ * proportion to its length, and the usual one two lookups.
+ *
+ * 1. With a directory, the set has all above it.
+ * 2. Hashes are keyed, and the paths of equal ones are compared: the count does not depend on the key of the process.
+ */
+#include "core/acquire/lock_levels.h"
+
+#include <stdlib.h>
+
+#include "base/check.h"
+#include "base/siphash.h"
+#include "core/command/command.h"
+#include "core/locks/lock.h"
+#include "core/locks/resource.h"
+#include "core/unit/unit.h"
+#include "core/unit/work.h"
+
+size_t lock_levels__of(struct slice path)
+{
+    struct resource_path walk = resource_path(path);
+    struct slice segment;
+    size_t count = 0;
+    while (path.data != NULL && resource_path_next(&walk, &segment))
+        count++;
+    return count;
+}
+
+/* --- Commands before version 17 ----------------------------------------------------------------------------------- */
+
+/*
+ * Compares two paths level by level. Returns: as slice_compare(), with the number of shared levels.
+ */
+static int compare_levels(struct slice a, struct slice b, size_t *ret_common)
+{
+    struct resource_path x = resource_path(a), y = resource_path(b);
+    struct slice left, right;
+    *ret_common = 0;
+    for (;;) {
+        bool has_a = resource_path_next(&x, &left), has_b = resource_path_next(&y, &right);
+        if (!has_a || !has_b)
+            return has_a - has_b;
+        int order = slice_compare(left, right);
+        if (order != 0)
+            return order;
+        (*ret_common)++;
+    }
+}
+
+/* The order of bytes, with '/' first, so that the paths in one directory are together. Returns: as slice_compare(). */
+static int compare_bytes(struct slice a, struct slice b)
+{
+    size_t at = 0, least = a.len < b.len ? a.len : b.len;
+    while (at < least && a.data[at] == b.data[at])
+        at++;
+    if (at == least)
+        return (a.len > b.len) - (a.len < b.len);
+    if (a.data[at] == '/' || b.data[at] == '/')
+        return a.data[at] == '/' ? -1 : 1;
+    return (unsigned char)a.data[at] < (unsigned char)b.data[at] ? -1 : 1;
+}
+
+static int compare_directories(const void *a, const void *b)
+{
+    const struct resource_name *x = &(*(const struct lock_spec *const *)a)->on;
+    const struct resource_name *y = &(*(const struct lock_spec *const *)b)->on;
+    int order = slice_compare(x->index, y->index);
+    return order != 0 ? order : compare_bytes(x->path, y->path);
+}
+
+static int compare_paths(const void *a, const void *b)
+{
+    const struct resource_name *x = &(*(const struct lock_spec *const *)a)->on;
+    const struct resource_name *y = &(*(const struct lock_spec *const *)b)->on;
+    size_t common;
+    int order = slice_compare(x->index, y->index);
+    return order != 0 ? order : compare_levels(x->path, y->path, &common);
+}
+
+/* Returns: about how often sorting so many compares two. */
+static uint64_t sort_work(size_t count)
+{
+    uint64_t rounds = 1;
+    while (count >> rounds > 0)
+        rounds++;
+    return (uint64_t)count * rounds;
+}
+
+/* Paths that differ in empty segments alone may count twice. */
+static size_t count_sorted(struct core *core, const struct lock_spec *specs, size_t spec_count)
+{
+    const struct lock_spec **sorted = arena_alloc(&core->arena, (spec_count + 1) * sizeof *sorted);
+    size_t count = 0, levels = 0, common;
+    for (size_t i = 0; i < spec_count; i++)
+        if (specs[i].on.path.data != NULL)
+            sorted[count++] = &specs[i];
+    bool by_bytes = core->command_version >= COMMAND_SINCE_LEVELS_WORK;
+    if (count > 1)
+        qsort(sorted, count, sizeof *sorted, by_bytes ? compare_directories : compare_paths);
+    core__work(core, WORK_LOCK * sort_work(count));
+    for (size_t i = 0; i < count; i++) {
+        const struct resource_name *name = &sorted[i]->on;
+        size_t own = lock_levels__of(name->path);
+        levels += own;
+        core__work(core, WORK_LOCK * (uint64_t)own);
+        if (i == 0 || !slice_equal(sorted[i - 1]->on.index, name->index))
+            continue;
+        (void)compare_levels(sorted[i - 1]->on.path, name->path, &common);
+        levels -= common;
+    }
+    return levels;
+}
+
+/* --- The set of directories --------------------------------------------------------------------------------------- */
+
+/* The first `level` directories of a spec's path. */
+struct level {
+    uint64_t hash;
+    const struct resource_name *of; /* NULL: an empty slot */
+    size_t level;
+};
+
+struct level_set {
+    struct level *slots;
+    size_t capacity; /* a power of two */
+    size_t count;
+    uint64_t hashes[RESOURCE_LEVELS_MAX + 1]; /* of the path that is added, by level */
+};
+
+enum { SLOTS_MIN = 1024 };
+
+static bool is_same(const struct level *found, const struct resource_name *name, size_t level)
+{
+    struct resource_path x = resource_path(found->of->path), y = resource_path(name->path);
+    struct slice left, right;
+    if (found->level != level || !slice_equal(found->of->index, name->index))
+        return false;
+    for (size_t i = 0; i < level; i++)
+        if (!resource_path_next(&x, &left) || !resource_path_next(&y, &right) || !slice_equal(left, right))
+            return false;
+    return true;
+}
+
+/* Returns: the slot of a directory, or the one that it gets. */
+static struct level *find_slot(const struct level_set *set, uint64_t hash, const struct resource_name *name,
+                               size_t level)
+{
+    for (uint64_t at = hash;; at++) {
+        struct level *slot = &set->slots[at & (set->capacity - 1)];
+        if (slot->of == NULL || (slot->hash == hash && is_same(slot, name, level)))
+            return slot;
+    }
+}
+
+static void grow(struct level_set *set)
+{
+    struct level *old = set->slots;
+    size_t old_capacity = set->capacity;
+    set->capacity *= 2;
+    set->slots = mem_zalloc(set->capacity * sizeof *set->slots);
+    for (size_t i = 0; i < old_capacity; i++) {
+        uint64_t at = old[i].hash;
+        if (old[i].of == NULL)
+            continue;
+        while (set->slots[at & (set->capacity - 1)].of != NULL)
+            at++;
+        set->slots[at & (set->capacity - 1)] = old[i];
+    }
+    mem_free(old);
+}
+
+static uint64_t mix(uint64_t above, uint64_t name)
+{
+    uint64_t hash = (above ^ name) * 0x9e3779b97f4a7c15u;
+    return hash ^ (hash >> 29);
+}
+
+/* Adds the directories of a path. Counts its work. */
+static void add_path(struct core *core, struct level_set *set, const struct resource_name *name, uint64_t index_hash)
+{
+    struct resource_path walk = resource_path(name->path);
+    struct slice segment;
+    size_t levels = 0;
+    uint64_t hash = index_hash;
+    while (resource_path_next(&walk, &segment)) {
+        INSIST(levels < sizeof set->hashes / sizeof *set->hashes);
+        set->hashes[levels++] = hash = mix(hash, siphash_keyed(segment));
+    }
+    for (size_t level = levels; level > 0; level--) {
+        if (2 * (set->count + 1) > set->capacity)
+            grow(set);
+        struct level *slot = find_slot(set, set->hashes[level - 1], name, level);
+        core__work(core, WORK_LOCK);
+        if (slot->of != NULL)
+            break; /* invariant 1 */
+        *slot = (struct level){set->hashes[level - 1], name, level};
+        set->count++;
+    }
+    core__work(core, WORK_LOCK * (uint64_t)levels / 4);
+}
+
+size_t lock_levels__distinct(struct core *core, const struct lock_spec *specs, size_t count, size_t most)
+{
+    REQUIRE(count == 0 || specs != NULL);
+    struct slice index = SLICE_NONE;
+    uint64_t index_hash = 0;
+    if (core->command_version < COMMAND_SINCE_LEVELS_SET)
+        return count_sorted(core, specs, count);
+    struct level_set *set = mem_alloc(sizeof *set);
+    set->slots = mem_zalloc(SLOTS_MIN * sizeof *set->slots);
+    set->capacity = SLOTS_MIN;
+    set->count = 0;
+    for (size_t i = 0; i < count && set->count <= most; i++) {
+        const struct resource_name *name = &specs[i].on;
+        if (name->path.data == NULL)
+            continue;
+        if (i == 0 || !slice_equal(index, name->index)) {
+            index = name->index;
+            index_hash = siphash_keyed(index);
+        }
+        add_path(core, set, name, index_hash);
+    }
+    size_t levels = set->count <= most ? set->count : most + 1;
+    mem_free(set->slots);
+    mem_free(set);
+    return levels;
+}
