@@ -43,10 +43,11 @@ enum section_kind {
  * pieces. 10: commands of version 8; holds as lists of pieces; unconfirmed grants; known paths.
  * 11: commands of version 9; sessions and waits as lists of pieces. 12: commands of version 10. 13: of
  * version 11. 14: of version 12; atomic writes in pieces. 15: of version 13; the attempts of those.
- * 16: of version 14; which transactions are of such a write. 17: of version 15. 18: of version 16. Pieces
- * have the form of their record's version; that of an overlay's is the same since 9, and that of holds since 10.
+ * 16: of version 14; which transactions are of such a write. 17: of version 15. 18: of version 16. 19: of version
+ * 17. Pieces have the form of their record's version; that of an overlay's is the same since 9, and that of holds
+ * since 10.
  */
-enum { SECTIONS_VERSION = 18 };
+enum { SECTIONS_VERSION = 19 };
 
 struct sections {
     struct buf *out;     /* output, when writing; NULL: reading */
