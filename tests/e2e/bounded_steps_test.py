@@ -386,6 +386,30 @@ class BoundedSteps(unittest.TestCase):
         self.assertGreater(self.figure('tidelock_commands_total{command="write"}') - before, 3)
         self.assertEqual(self.figure("tidelock_steps_over_bound_total"), 0)
 
+    def test_long_action_of_a_session_is_put_aside(self):
+        """Others of the session run; the limit of one script holds when it is tried again, too."""
+        self.fill(2)
+        session = self.server.must("POST", "/_session", {"ttl": "5m", "on_expire": [
+            line for key, turns in (("0", 400000), ("1", 1000))
+            for line in ({"update": {"_index": "u", "_id": key}}, {"script": {"id": "loop", "params": {"n": turns}}})]})["session"]
+        self.server.must("DELETE", "/_session/%s?force=true" % self.server.must("GET", "/_session/" + session)["number"])
+        until(lambda: self.server.must("GET", "/u/_doc/1")["_source"] == {"n": 999}, "the short action is done")
+        kept = self.server.must("GET", "/_session")["deferred"]
+        self.assertEqual([one["aside"] for one in kept], [True])
+        self.assertIn("more script steps than it may take: [1000000]", self.server.request("GET", "/_lock/_events").body.decode())
+        self.server.must("POST", "/_session/_deferred/%d/_retry" % kept[0]["number"])
+        until(lambda: self.server.request("GET", "/_lock/_events").body.decode().count("[1000000]") == 2, "it is put aside again")
+        self.assertEqual(self.server.must("GET", "/u/_doc/0")["_source"], {"n": -1})
+        self.assertLess(self.figure('tidelock_step_work_max{command="write"}'), 100000)
+        self.assertEqual(self.figure("tidelock_steps_over_bound_total"), 0)
+
+    def test_retries_that_are_no_int_are_refused(self):
+        """Elasticsearch 7.10 does so with status 500."""
+        for value, reason in ((5000000000, "Numeric value (5000000000) out of range of int (-2147483648 - 2147483647)"),
+                              ("-5000000000", "Value [-5000000000] is out of range for an integer")):
+            status, told = self.bulk_of({"update": {"_index": "u", "_id": "1", "retry_on_conflict": value}}, {"doc": {}})
+            self.assertEqual((status, told["error"]["type"], told["error"]["reason"]), (400, "illegal_argument_exception", reason))
+
     def test_session_end_with_long_actions_is_divided(self):
         """100 actions of 400,000 steps each: a dozen is executed, the others are set aside and reported, and can be retried."""
         self.fill(1)

@@ -24,8 +24,8 @@
 struct script_run {
     struct script_run *next;
     struct dry_runs runs;
-    uint64_t steps; /* of the last run; only those of the one that counts are in steps_taken */
-    bool in_core;   /* atomic: an earlier item writes its document */
+    uint64_t steps;            /* of the last run; only those of the one that counts are in steps_taken */
+    bool in_core;              /* atomic: an earlier item writes its document */
     struct update_ready ready; /* what the script returned; given false: nothing, or not yet */
     struct arena made;         /* its source; atomic: also the texts of the item's last result */
 };

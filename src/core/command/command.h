@@ -740,7 +740,9 @@ enum {
     /* An item that names a public number as its session says so, also where its outcome is kept. */
     COMMAND_SINCE_NUMBER_NAMED = 15,
     /* Entries of single writes of a large transaction are in the store before its commit: ENTRIES_AHEAD_WORK. */
-    COMMAND_SINCE_ENTRIES_AHEAD = 16
+    COMMAND_SINCE_ENTRIES_AHEAD = 16,
+    /* A script in the core, and those of an atomic write in a transaction, take UPDATE_COMMAND_STEPS_MAX. */
+    COMMAND_SINCE_SCRIPT_LIMIT = 17
 };
 
 struct command {
