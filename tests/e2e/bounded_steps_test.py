@@ -163,6 +163,104 @@ class BoundedSteps(unittest.TestCase):
         self.assertEqual(self.server.must("GET", "/u/_doc/2")["_source"], {"m": 7})
         self.assertLess(self.figure('tidelock_step_work_max{command="write"}'), 20000)
 
+    def bulk_of(self, *lines, query=""):
+        body = "".join(json.dumps(line) + "\n" for line in lines)
+        answer = self.server.request("POST", "/_bulk" + query, body, {"Content-Type": "application/x-ndjson"})
+        return answer.status, json.loads(answer.body)
+
+    @staticmethod
+    def long_update(key, text="ctx._source.m += 1", turns=100000, index="u"):
+        """Lines of an item whose script takes four steps a turn."""
+        return {"update": {"_index": index, "_id": key}}, {"script": {"source": LOOP + " " + text, "params": {"n": turns}}}
+
+    def test_long_scripts_of_an_atomic_bulk_run_outside_of_the_core(self):
+        for key in "12":
+            self.server.must("PUT", "/u/_doc/" + key, {"n": -1, "m": 0})
+        status, told = self.bulk_of(*self.long_update("1"), {"index": {"_index": "u", "_id": "3"}}, {"m": 3}, *self.long_update("2"),
+                                    {"update": {"_index": "u", "_id": "2"}}, {"doc": {"after": True}}, query="?atomic=true&_source=true")
+        self.assertEqual((status, told["errors"]), (200, False), told)
+        self.assertEqual([list(item.values())[0]["_version"] for item in told["items"]], [2, 1, 2, 3])
+        self.assertEqual(told["items"][0]["update"]["get"]["_source"], {"n": 99999, "m": 1})
+        self.assertEqual(self.server.must("GET", "/u/_doc/2")["_source"], {"n": 99999, "m": 1, "after": True})
+        self.assertLess(self.figure('tidelock_step_work_max{command="write"}'), 60000)
+
+    def test_failed_long_script_rolls_an_atomic_bulk_back(self):
+        """The reply has what failed, and nothing of a script whose end is not known."""
+        self.server.must("PUT", "/u/_doc/1", {"n": -1, "m": 0})
+        lines = [{"index": {"_index": "u", "_id": "3"}}, {"m": 3}, *self.long_update("1"), *self.long_update("1", "missing.x = 1", index="u")]
+        lines[4] = {"update": {"_index": "u", "_id": "2"}}
+        self.server.must("PUT", "/u/_doc/2", {"n": -1})
+        status, told = self.bulk_of(*lines, query="?atomic=true")
+        self.assertEqual((status, told["rolled_back"], [item["update"]["_id"] for item in told["items"]]), (409, True, ["2"]), told)
+        self.assertEqual(told["items"][0]["update"]["error"]["caused_by"]["type"], "script_exception", told)
+        status, told = self.bulk_of(*self.long_update("1"), {"create": {"_index": "u", "_id": "2"}}, {}, query="?atomic=true")
+        self.assertEqual((status, [list(item)[0] for item in told["items"]]), (409, ["create"]), told)
+        self.assertEqual(self.server.must("GET", "/u/_doc/1")["_source"], {"n": -1, "m": 0})
+        self.assertEqual(self.server.ask("GET", "/u/_doc/3")[0], 404)
+
+    def test_long_script_of_an_atomic_bulk_sees_an_earlier_item(self):
+        """By an alias, too. Only the core knows that document, and runs a million steps at most."""
+        self.server.must("PUT", "/u/_doc/1", {"m": 0})
+        self.server.must("POST", "/_aliases", {"actions": [{"add": {"index": "u", "alias": "other"}}]})
+        put = {"index": {"_index": "u", "_id": "1"}}, {"m": 5}
+        status, told = self.bulk_of(*put, *self.long_update("1", index="other"), query="?atomic=true")
+        self.assertEqual((status, told["errors"]), (200, False), told)
+        self.assertEqual(self.server.must("GET", "/u/_doc/1")["_source"], {"m": 6, "n": 99999})
+        status, told = self.bulk_of(*put, *self.long_update("1", turns=400000), query="?atomic=true")
+        self.assertEqual((status, len(told["items"]), told["items"][0]["update"]["status"]), (409, 1, 400), told)
+        self.assertIn("an earlier item of this atomic request writes its document", told["items"][0]["update"]["error"]["reason"])
+        self.assertEqual(self.server.must("GET", "/u/_doc/1")["_source"], {"m": 6, "n": 99999})
+        self.assertEqual(self.figure("tidelock_steps_over_bound_total"), 0)
+
+    def test_long_scripts_of_a_bulk_in_a_transaction_run_outside_of_the_core(self):
+        """Each sees what the transaction has written before, also in the same bulk."""
+        self.server.must("PUT", "/u/_doc/1", {"n": -1, "m": 0})
+        transaction = self.server.must("POST", "/_transaction", {})["transaction"]
+        for query, m in (("", 13), ("&atomic=true", 26)):
+            status, told = self.bulk_of(*self.long_update("1"), {"index": {"_index": "u", "_id": "2"}}, {"m": m},
+                                        query="?transaction=" + transaction + query)
+            self.assertEqual((status, told["errors"]), (200, False), told)
+            if not query:
+                status, told = self.bulk_of(*self.long_update("2"), *self.long_update("2", "ctx._source.m += 2"), query="?transaction=" + transaction)
+                self.assertEqual((status, [item["update"]["_version"] for item in told["items"]]), (200, [2, 3]), told)
+                self.assertEqual(self.server.must("GET", "/u/_doc/2?transaction=" + transaction)["_source"], {"m": 16, "n": 99999})
+        self.assertEqual(self.server.must("GET", "/u/_doc/1")["_source"], {"n": -1, "m": 0})
+        self.server.must("POST", "/_transaction/%s/_commit" % transaction)
+        self.assertEqual(self.server.must("GET", "/u/_doc/1")["_source"], {"n": 99999, "m": 2})
+        self.assertEqual(self.server.must("GET", "/u/_doc/2")["_source"], {"m": 26})
+        self.assertLess(self.figure('tidelock_step_work_max{command="write"}'), 60000)
+
+    def test_long_scripts_of_atomic_bulks_of_many_clients_lose_nothing(self):
+        for key in "12":
+            self.server.must("PUT", "/u/_doc/" + key, {"n": -1, "m": 0})
+        found = []
+
+        def client(keys):
+            connection = http.client.HTTPConnection("127.0.0.1", self.server.port)
+            body = "".join(json.dumps(line) + "\n" for key in keys for line in self.long_update(key, turns=20000))
+            for _ in range(4):
+                connection.request("POST", "/_bulk?atomic=true", body, {"Content-Type": "application/x-ndjson"})
+                response = connection.getresponse()
+                response.read()
+                found.append(response.status)
+            connection.close()
+
+        clients = [threading.Thread(target=client, args=(keys,)) for keys in ("12", "21", "1")]
+        for one in clients:
+            one.start()
+        for one in clients:
+            one.join()
+        self.assertEqual(found, [200] * 12)
+        self.assertEqual([self.server.must("GET", "/u/_doc/" + key)["_source"]["m"] for key in "12"], [12, 8])
+
+    def test_bulk_continues_in_large_pieces_after_a_long_script(self):
+        """The script is the first item, so that the core has not run any when it stops."""
+        self.server.must("PUT", "/u/_doc/1", {"n": -1, "m": 0})
+        before = self.figure('tidelock_commands_total{command="write"}')
+        status, told = self.bulk_of(*self.long_update("1"), *(line for i in range(5000) for line in ({"index": {"_index": "v", "_id": str(i)}}, {})))
+        self.assertEqual((status, told["errors"], len(told["items"])), (200, False, 5001))
+        self.assertLess(self.figure('tidelock_commands_total{command="write"}') - before, 20)
+
     def test_negative_retries_of_a_long_script_are_none(self):
         """As in Elasticsearch. Its first run is no retry, even if the timeout has passed."""
         self.server.must("PUT", "/u/_doc/1", {"n": -1})
@@ -301,6 +399,30 @@ class BoundedSteps(unittest.TestCase):
         self.assertEqual((answer["deleted"], answer["failures"]), (40, []))
         self.assertGreater(self.figure('tidelock_commands_total{command="write"}') - before, 3)
         self.assertEqual(self.figure("tidelock_steps_over_bound_total"), 0)
+
+    def test_long_action_of_a_session_is_put_aside(self):
+        """Others of the session run; the limit of one script holds when it is tried again, too."""
+        self.fill(2)
+        session = self.server.must("POST", "/_session", {"ttl": "5m", "on_expire": [
+            line for key, turns in (("0", 400000), ("1", 1000))
+            for line in ({"update": {"_index": "u", "_id": key}}, {"script": {"id": "loop", "params": {"n": turns}}})]})["session"]
+        self.server.must("DELETE", "/_session/%s?force=true" % self.server.must("GET", "/_session/" + session)["number"])
+        until(lambda: self.server.must("GET", "/u/_doc/1")["_source"] == {"n": 999}, "the short action is done")
+        kept = self.server.must("GET", "/_session")["deferred"]
+        self.assertEqual([one["aside"] for one in kept], [True])
+        self.assertIn("more script steps than it may take: [1000000]", self.server.request("GET", "/_lock/_events").body.decode())
+        self.server.must("POST", "/_session/_deferred/%d/_retry" % kept[0]["number"])
+        until(lambda: self.server.request("GET", "/_lock/_events").body.decode().count("[1000000]") == 2, "it is put aside again")
+        self.assertEqual(self.server.must("GET", "/u/_doc/0")["_source"], {"n": -1})
+        self.assertLess(self.figure('tidelock_step_work_max{command="write"}'), 100000)
+        self.assertEqual(self.figure("tidelock_steps_over_bound_total"), 0)
+
+    def test_retries_that_are_no_int_are_refused(self):
+        """Elasticsearch 7.10 does so with status 500."""
+        for value, reason in ((5000000000, "Numeric value (5000000000) out of range of int (-2147483648 - 2147483647)"),
+                              ("-5000000000", "Value [-5000000000] is out of range for an integer")):
+            status, told = self.bulk_of({"update": {"_index": "u", "_id": "1", "retry_on_conflict": value}}, {"doc": {}})
+            self.assertEqual((status, told["error"]["type"], told["error"]["reason"]), (400, "illegal_argument_exception", reason))
 
     def test_session_end_with_long_actions_is_divided(self):
         """100 actions of 400,000 steps each: a dozen is executed, the others are set aside and reported, and can be retried."""

@@ -85,6 +85,23 @@ class OneHost(Case):
         self.assertEqual(self.send(self.server, "divided", "POST", "/_bulk", body), first)
         self.assertEqual(self.server.must("GET", "/w/_doc/2")["_source"], {"n": 1})
 
+    def test_bulk_with_long_scripts(self):
+        """More than 50,000 steps, which run elsewhere in other requests, and a million, which is the limit for an item of a named one."""
+        script = "for (int i = 0; i < params.n; i++) { ctx._source.i = i } if (ctx._source.n > 0) { ctx._source.missing.x = 1 } ctx._source.n += 1"
+        for path, turns, expected in (("/_bulk", 50000, (200, 200, 200)), ("/_bulk", 300000, (200, 400, 200)), ("/_bulk?atomic=true", 300000, (200, 200, 200))):
+            for i in range(3):
+                self.server.must("PUT", "/w/_doc/%d" % i, {"n": 0})
+            body = lines(*(line for i, n in enumerate((1, turns, 1)) for line in (
+                {"update": {"_index": "w", "_id": str(i)}}, {"script": {"source": script, "params": {"n": n}}})))
+            name = "long-%s-%d" % (path, turns)
+            first = self.send(self.server, name, "POST", path, body)
+            self.assertEqual(tuple(item["update"]["status"] for item in first[1]["items"]), expected, first)
+            if 400 in expected:
+                self.assertIn("[atomic=true]", first[1]["items"][1]["update"]["error"]["reason"])
+            self.server.must("PUT", "/w/_doc/1", {"n": 1})
+            self.assertEqual(self.send(self.server, name, "POST", path, body), first)
+            self.assertEqual(self.server.must("GET", "/w/_doc/0")["_source"], {"n": 1, "i": 0})
+
     def send_until_killed(self, name, body, condition):
         """Sends a named bulk, and kills the server as soon as the condition holds. The reply is lost, unless the bulk was done before."""
         def send():

@@ -9,13 +9,12 @@
 
 #include "api/request/api_internal.h"
 #include "api/documents/bulk_parse.h"
-#include "api/documents/dry_run.h"
+#include "api/documents/bulk_scripts.h"
 #include "api/request/handlers.h"
 #include "api/request/problem_reply.h"
 #include "api/request/request_budget.h"
 #include "base/clock.h"
 #include "base/map.h"
-#include "core/documents/update.h"
 
 /* The result of a piece that is not the last. Distinct from those of enum request_result. */
 enum { BULK_CONTINUES = 100 };
@@ -47,13 +46,8 @@ struct bulk_request {
     size_t resubmitted_max; /* number of postponed items in the next command */
     size_t piece_items_max; /* number of items in the next piece */
     uint64_t until_us;      /* boot clock: until then items of the piece may wait for locks */
-    uint64_t steps_taken;   /* by scripts so far */
-    struct dry_runs runs;   /* of the item whose script is run outside of the core */
-    size_t run_item;        /* its number */
-    uint64_t run_steps;     /* of its last run; only those of the one that counts are in steps_taken */
-    struct write_update *run_update; /* its update, with what the script returned; NULL: none was run */
-    struct arena run_made;           /* of which this has the source */
-    bool owned;                      /* free_made() is registered with the request */
+    struct bulk_scripts scripts;
+    bool owned;             /* free_made() is registered with the request */
     size_t explained;       /* bytes in failed items that describe the holders of their locks */
     struct bulk_returned returned;
 };
@@ -170,8 +164,8 @@ static int reply_piece(struct request *request, struct bulk_request *bulk, struc
     for (size_t i = bulk->begin; i < bulk->end; i++) {
         struct write_result *result = &results[i - bulk->begin];
         bulk->failed = bulk->failed || result->outcome == WRITE_FAILED;
-        if (rolled_back && result->outcome != WRITE_FAILED)
-            continue;
+        if (rolled_back && (result->outcome != WRITE_FAILED || result->postponed))
+            continue; /* postponed: what would have become of it is not known */
         if (result->outcome == WRITE_FAILED)
             bound_explanation(bulk, &result->problem);
         if (buf->len > 0)
@@ -235,44 +229,6 @@ static void refuse_copies(struct request *request, const struct bulk_request *bu
 
 /* --- The request -------------------------------------------------------------------------------------------------- */
 
-/* Returns: the steps that the next script of the request may take: all share what those of one command do. */
-static uint64_t steps_left(const struct request *request, const struct bulk_request *bulk)
-{
-    uint64_t shared = update_steps_shared(&request->api->options.script);
-    return UPDATE_STEPS_MIN + (bulk->steps_taken < shared ? shared - bulk->steps_taken : 0);
-}
-
-/*
- * Whether the script of an item runs outside of the core if it takes long. Not where an item cannot be sent again by
- * itself; and not for a named request, whose repetition must not run a script that has run.
- */
-static bool runs_outside(const struct request *request, const struct bulk_request *bulk,
-                         const struct write_update *update)
-{
-    return !bulk->atomic && request->transaction.len == 0 && request->named.id.len == 0 &&
-           (update->script_source.data != NULL || update->script_id.data != NULL || update->script_file.data != NULL);
-}
-
-/* Limits the script of an item. */
-static void limit_script(const struct request *request, const struct bulk_request *bulk, struct arena *arena,
-                         struct write_item *item)
-{
-    if (item->update == NULL)
-        return;
-    bool outside = runs_outside(request, bulk, item->update);
-    if (bulk->steps_taken == 0 && !outside)
-        return;
-    struct write_update *update = arena_alloc(arena, sizeof *update);
-    *update = *item->update;
-    uint64_t left = steps_left(request, bulk);
-    if (bulk->steps_taken > 0)
-        update->script_steps = left;
-    update->script_postpones = outside && (left > DRY_RUN_STEPS || update->ready.given);
-    if (update->script_postpones)
-        update->script_steps = DRY_RUN_STEPS;
-    item->update = update;
-}
-
 /*
  * Adds an item to the name of a command: its hash depends on the positions of all. So a repetition
  * that submits other items of the piece, since other ones are refused, runs nothing again.
@@ -300,6 +256,15 @@ static bool ends_before(const struct request *request, size_t first, size_t posi
     return request->named.id.len > 0 && position / NAMED_BLOCK_ITEMS != first / NAMED_BLOCK_ITEMS;
 }
 
+/* Whether a command with postponed items, of which the first of `count` is at `first`, ends before the item. */
+static bool ends_at(const struct request *request, const struct bulk_request *bulk, size_t count, size_t first,
+                    size_t number)
+{
+    if (bulk->results == NULL || bulk->atomic || count == 0)
+        return false;
+    return count == bulk->resubmitted_max || ends_before(request, first, number);
+}
+
 /* The items of the piece that the core gets to see, in the command's arena. Returns: how many. */
 static size_t items_for_core(struct request *request, struct command *command, const struct bulk_request *bulk,
                              bool parse)
@@ -313,14 +278,14 @@ static size_t items_for_core(struct request *request, struct command *command, c
         if (bulk->results != NULL && !bulk->results[seen++].postponed)
             continue;
         first = count == 0 ? i : first;
-        if (bulk->results != NULL && (count == bulk->resubmitted_max || ends_before(request, first, i)))
+        if (ends_at(request, bulk, count, first, i))
             break;
         items[count] = bulk->bulk.items[i];
-        limit_script(request, bulk, &command->arena, &items[count]);
+        bulk_scripts_limit(request, &bulk->scripts, bulk->bulk.actions[i].run, &command->arena, &items[count]);
         if (parse && items[count].source.data != NULL)
             write_item_parse(&items[count], &command->arena);
         if (count == 0) /* a piece has one name, whichever of its items are refused */
-            command->write.request.part = bulk->results == NULL ? bulk->begin : i;
+            command->write.request.part = bulk->results == NULL || bulk->atomic ? bulk->begin : i;
         name_item(&command->write.request, i);
         count++;
     }
@@ -384,7 +349,7 @@ static void free_made(struct request *request, void *made)
 {
     struct bulk_request *bulk = made;
     (void)request;
-    arena_deinit(&bulk->run_made);
+    bulk_scripts_deinit(&bulk->scripts);
     arena_deinit(&bulk->returned.arena);
 }
 
@@ -395,76 +360,46 @@ static void own_made(struct request *request, struct bulk_request *bulk)
     bulk->owned = true;
 }
 
+/* Returns: the view that a script outside of the core reads. */
+static struct view view_for_scripts(const struct request *request)
+{
+    if (request->transaction.len > 0)
+        return request->view;
+    return (struct view){request->api->store, journal_stable(request->api->journal), NULL};
+}
+
 /*
- * Keeps what the script of an item returned, and nothing of earlier ones: scripts of one request may make much. An item
- * that has not been done with it, since it waits for a lock, is postponed for its script again.
+ * Runs the scripts that the core has left to others. Returns: 0; REQUEST_REFUSED: the request has ended; fatal codes.
  */
-static void keep_ready(struct request *request, struct bulk_request *bulk, struct write_item *item,
-                       const struct update_ready *ready)
-{
-    struct write_update *update = bulk->run_update;
-    own_made(request, bulk);
-    if (update != NULL)
-        update->ready = (struct update_ready){.given = false};
-    arena_deinit(&bulk->run_made);
-    if (update == NULL || item->update != update) {
-        bulk->run_update = update = arena_alloc(request->arena, sizeof *update);
-        *update = *item->update;
-        item->update = update;
-    }
-    update->ready = *ready;
-    if (ready->source.data != NULL)
-        update->ready.source = arena_copy(&bulk->run_made, ready->source);
-}
-
-/* Runs the script of an item that the core has postponed for that. Returns: 0, also when it failed; fatal codes. */
-static int run_outside(struct request *request, struct bulk_request *bulk, size_t number, struct write_result *result)
-{
-    struct write_item *item = &bulk->bulk.items[number];
-    struct arena made = ARENA_INIT;
-    struct dry_run run = {
-        .item = item, .view = {request->api->store, journal_stable(request->api->journal), NULL}, .arena = &made};
-    if (bulk->run_item == number && bulk->runs.count > 0)
-        bulk->steps_taken -= bulk->run_steps;
-    else
-        bulk->runs = dry_runs_of(bulk->bulk.actions[number].asked.retries, bulk->until_us);
-    bulk->run_item = number;
-    if (!dry_runs_next(&bulk->runs)) {
-        result->postponed = false; /* it has the problem */
-        return 0;
-    }
-    run.steps_max = steps_left(request, bulk);
-    int r = dry_run_script(request, &run);
-    bulk->run_steps = run.steps;
-    bulk->steps_taken += run.steps;
-    *result = (struct write_result){.outcome = WRITE_FAILED,
-                                    .index = result->index,
-                                    .index_uuid = result->index_uuid,
-                                    .shard_count = result->shard_count,
-                                    .type = result->type,
-                                    .postponed = r == 0,
-                                    .problem = request->problem};
-    request->problem = (struct problem){.type = PROBLEM_NONE};
-    if (r == 0)
-        keep_ready(request, bulk, item, &run.ready);
-    arena_deinit(&made);
-    return r == REQUEST_REFUSED ? 0 : r;
-}
-
-/* Runs the scripts that the core has left to others. Returns: 0; fatal codes. */
-static int run_scripts_outside(struct request *request, struct bulk_request *bulk)
+static int run_scripts(struct request *request, struct bulk_request *bulk)
 {
     size_t seen = 0;
     int r = 0;
     if (bulk->results == NULL)
         return 0;
     for (size_t i = bulk->begin; i < bulk->end && r == 0; i++) {
-        if (bulk->bulk.actions[i].refused.type != PROBLEM_NONE)
+        struct bulk_action *action = &bulk->bulk.actions[i];
+        if (action->refused.type != PROBLEM_NONE)
             continue;
         struct write_result *result = &bulk->results[seen++];
-        if (result->postponed && result->script_long)
-            r = run_outside(request, bulk, i, result);
+        if (!result->postponed || !result->script_long || (action->run != NULL && action->run->in_core))
+            continue;
+        own_made(request, bulk);
+        struct script_run *run =
+            bulk_scripts_run_of(request, &bulk->scripts, &action->run, action->asked.retries, bulk->until_us);
+        r = bulk_scripts_run(request, &bulk->scripts, run, &bulk->bulk.items[i], view_for_scripts(request), result);
     }
+    return r;
+}
+
+/* As run_scripts(); drops what the request has read in its transaction, which the write would have to copy else. */
+static int run_scripts_outside(struct request *request, struct bulk_request *bulk)
+{
+    int r = run_scripts(request, bulk);
+    if (request->overlay == NULL && request->view.ts == 0)
+        return r;
+    request_look_away(request);
+    core_overlay_unref(tl_steal(request->overlay));
     return r;
 }
 
@@ -474,7 +409,7 @@ static int submit_piece(struct request *request)
     struct bulk_request *bulk = request->context;
     int r = run_scripts_outside(request, bulk);
     if (r != 0)
-        return r;
+        return r == REQUEST_REFUSED && !bulk->atomic ? refuse_rest(request, bulk) : r;
     r = BULK_CONTINUES;
     while (r == BULK_CONTINUES) {
         /*
@@ -515,14 +450,90 @@ static struct write_result copy_of(struct arena *arena, const struct write_resul
     return copy;
 }
 
-/* Returns: whether the core has stopped a script, whose steps count when it runs outside. */
-static bool stopped_script(const struct write_command *write)
+/* Returns: the first postponed item, if its script takes long or its result is of another document; else NULL. */
+static const struct write_item *stopped_item(const struct write_command *write)
 {
     for (size_t i = 0; i < write->item_count && write->postponed_count > 0; i++)
         if (write->results[i].postponed)
-            return write->results[i].script_long && !write->items[i].update->ready.given;
-    return false;
+            return write->results[i].script_long ? &write->items[i] : NULL;
+    return NULL;
 }
+
+/* Counts the steps of a command's scripts; those of one that was stopped count when it runs outside. */
+static void count_steps(struct bulk_request *bulk, const struct write_command *write)
+{
+    const struct write_item *item = stopped_item(write);
+    bool stopped = item != NULL && !item->update->ready.given && write->script_steps >= DRY_RUN_STEPS;
+    bulk->scripts.steps_taken += write->script_steps - (stopped ? DRY_RUN_STEPS : 0);
+}
+
+/* --- Attempts of an atomic request -------------------------------------------------------------------------------- */
+
+/* Returns: the key of the document of an item. */
+static struct slice document_key(const struct write_item *item, const struct write_result *result, struct buf *buf)
+{
+    buf_clear(buf);
+    buf_varint(buf, result->index.len);
+    buf_slice(buf, result->index);
+    buf_varint(buf, result->type.len);
+    buf_slice(buf, result->type);
+    buf_slice(buf, item->id);
+    return buf_as_slice(buf);
+}
+
+/*
+ * Finds the items that failed only since their scripts take long, and postpones them. Those whose documents an earlier
+ * item writes have to run in the core. Returns: how many items have failed otherwise.
+ */
+static size_t postpone_long(struct request *request, struct bulk_request *bulk, struct write_command *write)
+{
+    struct buf buf = BUF_INIT(BUF_UNLIMITED);
+    struct map written = MAP_INIT;
+    size_t failed = 0;
+    own_made(request, bulk);
+    for (size_t i = 0; i < write->item_count; i++) {
+        struct write_result *result = &write->results[i];
+        struct bulk_action *action = &bulk->bulk.actions[bulk->begin + i];
+        struct slice key = document_key(&write->items[i], result, &buf);
+        result->postponed = bulk_scripts_takes_long(&write->items[i], result);
+        if (result->postponed)
+            bulk_scripts_run_of(request, &bulk->scripts, &action->run, action->asked.retries, bulk->until_us)->in_core =
+                map_get(&written, key) != NULL;
+        failed += result->outcome == WRITE_FAILED && !result->postponed;
+        map_put(&written, key, bulk);
+    }
+    map_deinit(&written);
+    buf_deinit(&buf);
+    return failed;
+}
+
+/*
+ * Keeps which items of an attempt take long, in place of what an attempt before has left. If others have failed, that
+ * is the reply: what would become of those that take long is not known.
+ * Returns: whether there is to be another attempt.
+ */
+static bool keep_attempt(struct request *request, struct bulk_request *bulk, struct write_command *write)
+{
+    struct write_result *kept = bulk->results;
+    bool any = false;
+    bulk->results = NULL;
+    for (size_t i = 0; write->rolled_back && i < write->item_count && !any; i++)
+        any = write->results[i].script_long;
+    if (!any || postpone_long(request, bulk, write) > 0)
+        return false;
+    bulk->results = kept != NULL ? kept : arena_alloc(request->arena, (write->item_count + 1) * sizeof *kept);
+    bulk->result_count = write->item_count;
+    for (size_t i = 0; i < write->item_count; i++) {
+        bulk->results[i] = (struct write_result){.postponed = true};
+        if (!write->results[i].postponed)
+            continue;
+        bulk->results[i] = write->results[i];
+        bulk_scripts_stop(bulk->bulk.actions[bulk->begin + i].run, &bulk->results[i]);
+    }
+    return true;
+}
+
+/* --- Pieces of others --------------------------------------------------------------------------------------------- */
 
 /*
  * Keeps the results of a command that postponed items, or that has processed postponed ones.
@@ -533,11 +544,11 @@ static bool keep_results(struct request *request, struct bulk_request *bulk, con
     const struct write_command *write = &command->write;
     bool refused = command->problem.type != PROBLEM_NONE;
     size_t next = 0, open = 0;
-    bulk->steps_taken +=
-        write->script_steps - (stopped_script(write) && write->script_steps >= DRY_RUN_STEPS ? DRY_RUN_STEPS : 0);
+    count_steps(bulk, write);
     /* A named request is divided at the same items again: NAMED_BLOCK_ITEMS. */
     bulk->resubmitted_max = request->named.id.len > 0 ? SIZE_MAX : write_resubmitted_max(write);
-    if (write->postponed_count > 0 && bulk->results == NULL) /* the rest of a piece says nothing about the next one */
+    /* The rest of a piece says nothing about the next one, and neither does a script that takes long. */
+    if (write->postponed_count > 0 && bulk->results == NULL && stopped_item(write) == NULL)
         bulk->piece_items_max = (write->item_count - write->postponed_count) / 8 * 7;
     if (bulk->results == NULL && (refused || write->postponed_count == 0))
         return false;
@@ -571,6 +582,38 @@ static bool was_rolled_back(const struct request *request, const struct command 
 {
     return request->transaction.len > 0 &&
            (command->problem.type == PROBLEM_DEADLOCK_DETECTED || command->problem.type == PROBLEM_TRANSACTION_ABORTED);
+}
+
+/* By the thread of the completion. */
+static int submit_read(struct request *request)
+{
+    return request_work_short(request, submit_piece);
+}
+
+/*
+ * Submits the postponed items on a worker, which first runs the scripts that take long. In a transaction they read
+ * through it.
+ */
+static int submit_later(struct request *request, struct bulk_request *bulk)
+{
+    struct lock_target *targets = NULL;
+    size_t seen = 0, count = 0;
+    if (request->transaction.len > 0)
+        targets = arena_zalloc(request->arena, (bulk->result_count + 1) * sizeof *targets);
+    for (size_t i = bulk->begin; i < bulk->end && targets != NULL; i++) {
+        const struct write_item *item = &bulk->bulk.items[i];
+        if (bulk->bulk.actions[i].refused.type != PROBLEM_NONE)
+            continue;
+        const struct write_result *result = &bulk->results[seen++];
+        if (result->postponed && result->script_long)
+            targets[count++] =
+                (struct lock_target){.mode = LOCK_S, .index = item->index, .type = item->type, .id = item->id};
+    }
+    if (count == 0)
+        return request_work_short(request, submit_piece);
+    uint64_t left = write_wait_left(bulk->until_us);
+    return request_read_in_transaction(request, targets, count, left < INT64_MAX ? (int64_t)left : INT64_MAX,
+                                       submit_read);
 }
 
 static int reply_returned(struct request *request)
@@ -611,13 +654,14 @@ static bool replies_later(const struct bulk_request *bulk, const struct command 
 static int bulk_done(struct request *request, struct command *command)
 {
     struct bulk_request *bulk = request->context;
-    bool first = bulk->results == NULL || was_rolled_back(request, command);
+    bool first = bulk->results == NULL || bulk->atomic || was_rolled_back(request, command);
     if (command->problem.type != PROBLEM_NONE && bulk->begin == 0 && first) {
         request->problem = command->problem;
         return REQUEST_REFUSED;
     }
-    if (keep_results(request, bulk, command))
-        return request_work_short(request, submit_piece);
+    bulk_scripts_word(&bulk->scripts, command);
+    if (bulk->atomic ? keep_attempt(request, bulk, &command->write) : keep_results(request, bulk, command))
+        return submit_later(request, bulk);
     if (command->problem.type != PROBLEM_NONE && bulk->results == NULL)
         bulk->end = bulk->bulk.count;
     if (replies_later(bulk, command))
@@ -640,7 +684,7 @@ static int bulk_submit(struct request *request, struct bulk_request *bulk)
     bulk->begin = bulk->end = 0;
     bulk->results = NULL;
     bulk->piece_items_max = BULK_PIECE_ITEMS_MAX;
-    bulk->steps_taken = 0;
+    bulk_scripts_init(&bulk->scripts, request, bulk->atomic);
     request->context = bulk;
     return submit_piece(request);
 }

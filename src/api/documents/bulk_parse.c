@@ -92,10 +92,35 @@ static bool fraction_to_i64(struct slice text, int64_t *ret_value)
     return true;
 }
 
-static int read_number(struct bulk_parser *parser, struct slice name, struct slice text, struct write_item *item,
-                       struct bulk_action *action)
+/* Returns: whether a number is none of Java's int; it is rounded towards zero. */
+static bool is_out_of_int(struct slice text)
+{
+    double number;
+    return slice_to_double(text, &number) && !(number > (double)INT32_MIN - 1 && number < (double)INT32_MAX + 1);
+}
+
+/* In 7.10's words; its status is 500. */
+static int refuse_int(struct bulk_parser *parser, struct slice text, bool quoted)
+{
+    return request_refuse(parser->request, PROBLEM_ILLEGAL_ARGUMENT,
+                          quoted ? "Value [%.*s] is out of range for an integer"
+                                 : "Numeric value (%.*s) out of range of int (-2147483648 - 2147483647)",
+                          SLICE_ARG(text));
+}
+
+static bool is_retries(struct slice name)
+{
+    return slice_is(name, "retry_on_conflict") || slice_is(name, "_retry_on_conflict") ||
+           slice_is(name, "_retryOnConflict");
+}
+
+/* `quoted`: the text was a string. */
+static int read_number(struct bulk_parser *parser, struct slice name, struct slice text, bool quoted,
+                       struct write_item *item, struct bulk_action *action)
 {
     int64_t value;
+    if (is_retries(name) && is_out_of_int(text))
+        return refuse_int(parser, text, quoted);
     if (!slice_to_i64(text, &value) && !fraction_to_i64(text, &value))
         return request_refuse(parser->request,
                               item->dialect == DIALECT_5 ? PROBLEM_NUMBER_FORMAT : PROBLEM_ILLEGAL_ARGUMENT,
@@ -166,7 +191,7 @@ static int read_scalar(struct bulk_parser *parser, const struct json_doc *doc, y
     } else if (old && (item->op != WRITE_UPDATE || action->asked.typed_path) && slice_is(name, "retry_on_conflict")) {
         return unknown_parameter(parser, name);
     } else if (is_one_of(name, numbers) || (old && is_one_of(name, numbers_5))) {
-        return read_number(parser, name, text, item, action);
+        return read_number(parser, name, text, yyjson_is_str(value), item, action);
     } else if (slice_is(name, "version_type") ||
                (old && (slice_is(name, "_version_type") || slice_is(name, "versionType")))) {
         action->asked.version_type = true;

@@ -25,6 +25,8 @@
  */
 #define BULK_PARSE_BYTES_MAX ((size_t)8 << 20)
 
+struct script_run;
+
 /* The members of an action that the core does not need. */
 struct bulk_action {
     struct write_params asked;
@@ -33,6 +35,7 @@ struct bulk_action {
     size_t field_count;
     struct slice pipeline;  /* empty: none */
     struct problem refused; /* fails before the core sees it; else PROBLEM_NONE */
+    struct script_run *run; /* of its script, outside of the core (bulk_scripts.h); NULL: none so far */
 };
 
 struct bulk {

@@ -3,6 +3,7 @@
 #include "api/documents/dry_run.h"
 
 #include "api/request/api_internal.h"
+#include "api/request/request_budget.h"
 #include "base/clock.h"
 #include "core/catalog/catalog.h"
 #include "core/documents/doc.h"
@@ -50,6 +51,8 @@ static int run_update(struct request *request, struct dry_run *run, struct updat
     struct problem problem;
     int r = update_run(update, &problem);
     run->steps = update->steps_taken;
+    if (r == UPDATE_REFUSED && account_ended(&request->account))
+        return request_budget_refuse(request); /* which is no fault of the script */
     if (r == UPDATE_REFUSED) {
         problem_copy(&request->problem, &problem, request->arena);
         return REQUEST_REFUSED;

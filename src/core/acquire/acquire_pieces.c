@@ -224,7 +224,7 @@ int acquisition__run_piece(struct acquisition *at)
         return tl_trace(r);
     if (at->command->problem.type == PROBLEM_NONE &&
         write->script_steps > update_command_steps_max(&core->limits.script, true))
-        write__refuse_too_long(core, at->command);
+        write__refuse_too_long(core, at->command, update_command_steps_max(&core->limits.script, true));
     else if (at->command->problem.type == PROBLEM_NONE && write->result_bytes > WRITE_ATOMIC_RESULT_BYTES_MAX &&
              core->command_version >= COMMAND_SINCE_RESULT_BYTES)
         write__refuse_results_too_large(at->command);

@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "core/documents/action.h"
+#include "core/documents/update.h"
 #include "core/documents/ephemeral.h"
 #include "core/acquire/acquire.h"
 #include "core/session/owner.h"
@@ -214,6 +215,20 @@ void deferred__drop(struct core *core, struct deferred *deferred)
     deferred__free(core, deferred);
 }
 
+static void describe_too_long(const struct core *core, struct buf *report)
+{
+    unsigned long long all = core->limits.script.steps_max;
+    unsigned long long each = update_script_steps_max(&core->limits.script, core->command_version);
+
+    if (each < all)
+        buf_printf(report,
+                   " left\nwants more script steps than it may take: [%llu], and all actions of a session together "
+                   "[%llu] [--script-steps]",
+                   each, all);
+    else
+        buf_printf(report, " left\nwants more than the [%llu] script steps that it may take [--script-steps]", all);
+}
+
 static void report_set_aside(struct core *core, const struct deferred *deferred, enum set_aside_reason reason)
 {
     REQUIRE(deferred->set_aside && deferred->wait == NULL);
@@ -223,8 +238,7 @@ static void report_set_aside(struct core *core, const struct deferred *deferred,
     if (reason == SET_ASIDE_ENDED_PROCESS)
         buf_printf(&report, " left\nwas under way when the server ended, %d times", CLEANUP_ATTEMPTS_MAX);
     else
-        buf_printf(&report, " left\nwants more than the [%llu] script steps that it may take [--script-steps]",
-                   (unsigned long long)core->limits.script.steps_max);
+        describe_too_long(core, &report);
     buf_printf(&report, "; it is put aside as number %llu", (unsigned long long)deferred->number);
     lock_events_add(&core->owners->lock_events, core->ts, "expiry", buf_as_slice(&report));
     buf_deinit(&report);

@@ -751,7 +751,9 @@ enum {
     /* An UNLOCK that names many locks releases some, and says how many: lock_command.done. */
     COMMAND_SINCE_UNLOCK_PIECES = 17,
     /* An UNLOCK has the waiting LOCKs of its session resolve their names again. */
-    COMMAND_SINCE_NAMES_AGAIN = 17
+    COMMAND_SINCE_NAMES_AGAIN = 17,
+    /* A script in the core, and those of an atomic write in a transaction, take UPDATE_COMMAND_STEPS_MAX. */
+    COMMAND_SINCE_SCRIPT_LIMIT = 17
 };
 
 struct command {

@@ -2,20 +2,26 @@
 /*
  * Updates: computes the new source of a document from a partial document or a script.
  *
- * The core is a single thread, and a script may run for a tenth of a second and then fail.
- * Therefore:
+ * The core is a single thread, and a script may run for a tenth of a second and then fail. So the steps of scripts
+ * in the core are limited in three ways:
  *
- * - The submitter may limit the steps of a script (write_update.script_steps). A script that
- *   exceeds them is stopped with `script_long`. The submitter then runs the update with
- *   update_run() on another thread, and submits its result (write_update.ready). That is
- *   valid for the document that the script read: if another write came between, the item fails
- *   with `script_long` again, and the submitter repeats this with the new document.
- *   A failed script changes nothing, so the submitter may report that failure itself.
- * - The scripts of one command share the steps allowed for one script. In addition each may use
- *   UPDATE_STEPS_MIN.
- * - When the scripts of a command have used UPDATE_COMMAND_STEPS_MAX, its remaining items are
- *   postponed: the submitter sends them again as the next command. An atomic write cannot be
- *   divided: if its scripts exceed the steps allowed for one script, it fails.
+ * 1. One script: write_update.script_steps, which the submitter grants, and UPDATE_COMMAND_STEPS_MAX, whoever submits
+ *    it. The grant is for scripts that can run elsewhere: one that exceeds it is stopped with `script_long`, and the
+ *    submitter runs the update with update_run() on another thread and submits its result (write_update.ready). That
+ *    is valid for the document that the script read: if another write came between, the item fails with `script_long`
+ *    again, and the submitter repeats this with the new document. A failed script changes nothing, so the submitter may
+ *    report that failure itself. With write_update.script_postpones such an item, and those after it, are postponed
+ *    rather than failed. The limit is for the others: actions of ended sessions, which have no submitter, and what
+ *    ../../api/documents/bulk_scripts.h names. They fail beyond it, with `script_exhausted` unless it was granted.
+ * 2. The scripts of one command share the steps allowed for one script (`script.steps_max`, --script-steps), and so do
+ *    those of the actions of one session. In addition each may use UPDATE_STEPS_MIN. It bounds what a client gets for
+ *    one request.
+ * 3. When the scripts of a command have used UPDATE_COMMAND_STEPS_MAX, its remaining items are postponed: the submitter
+ *    sends them again as the next command. An atomic write continues in pieces, each of which has these steps; all of
+ *    them fail together where they exceed the shared ones. In a transaction it is one step, and fails.
+ *
+ * Before version 17 of commands a script had `script.steps_max` in the core, and so had those of an atomic write in a
+ * transaction together.
  */
 #ifndef TL_CORE_UPDATE_H
 #define TL_CORE_UPDATE_H
@@ -39,13 +45,20 @@ static inline uint64_t update_steps_shared(const struct script_limits *limits)
     return limits->steps_max > UPDATE_STEPS_MIN ? limits->steps_max - UPDATE_STEPS_MIN : 0;
 }
 
-/* Script steps after which a command starts no further item; about 25 ms. */
+/* Script steps after which a command starts no further item, and those of one script; 8 to 40 ms. */
 #define UPDATE_COMMAND_STEPS_MAX ((uint64_t)1000000)
 
 /* Returns: that limit for a command; an atomic one may use all the steps of one script. */
 static inline uint64_t update_command_steps_max(const struct script_limits *limits, bool atomic)
 {
     return atomic || limits->steps_max < UPDATE_COMMAND_STEPS_MAX ? limits->steps_max : UPDATE_COMMAND_STEPS_MAX;
+}
+
+/* Returns: the steps of one script in the core, in a step of that version of commands. */
+static inline uint64_t update_script_steps_max(const struct script_limits *limits, unsigned version)
+{
+    bool bounded = version >= COMMAND_SINCE_SCRIPT_LIMIT && limits->steps_max > UPDATE_COMMAND_STEPS_MAX;
+    return bounded ? UPDATE_COMMAND_STEPS_MAX : limits->steps_max;
 }
 
 /* The input and result of an update. Fields are inputs unless marked. */

@@ -44,11 +44,11 @@ int64_t version__next(const struct write_item *item, const struct version_state 
     return state->version == INT64_MAX ? VERSION_NOT_FOUND : state->version + 1;
 }
 
-void version__explain(struct buf *buf, enum conflict_kind conflict, const struct write_item *item,
+void version__explain(struct buf *buf, enum conflict_kind conflict, const struct version_required *required,
                       const struct version_state *state)
 {
     REQUIRE(conflict > CONFLICT_NONE && conflict < CONFLICT_KIND_COUNT);
-    long long current = (long long)state->version, wanted = (long long)item->version;
+    long long current = (long long)state->version, wanted = (long long)required->version;
 
     switch (conflict) {
     case CONFLICT_EXISTS: buf_printf(buf, "document already exists (current version [%lld])", current); return;
@@ -63,12 +63,12 @@ void version__explain(struct buf *buf, enum conflict_kind conflict, const struct
         return;
     case CONFLICT_MISSING:
         buf_printf(buf, "required seqNo [%lld], primary term [%lld]. but no document was found",
-                   (long long)item->if_seq_no, (long long)item->if_primary_term);
+                   (long long)required->if_seq_no, (long long)required->if_primary_term);
         return;
     case CONFLICT_SEQ_NO:
         buf_printf(buf,
                    "required seqNo [%lld], primary term [%lld]. current document has seqNo [%lld] and primary term [1]",
-                   (long long)item->if_seq_no, (long long)item->if_primary_term, (long long)state->seq_no);
+                   (long long)required->if_seq_no, (long long)required->if_primary_term, (long long)state->seq_no);
         return;
     default: return;
     }

@@ -28,8 +28,13 @@ enum conflict_kind version__check(const struct write_item *item, const struct ve
  */
 int64_t version__next(const struct write_item *item, const struct version_state *state);
 
+/* What a write requires of the document; the fields are those of struct write_item. */
+struct version_required {
+    int64_t version, if_seq_no, if_primary_term;
+};
+
 /* Appends the reason of a conflict, to follow "version conflict, ". Requires: a conflict. */
-void version__explain(struct buf *buf, enum conflict_kind conflict, const struct write_item *item,
+void version__explain(struct buf *buf, enum conflict_kind conflict, const struct version_required *required,
                       const struct version_state *state);
 
 #endif

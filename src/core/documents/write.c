@@ -228,11 +228,13 @@ void write_executor__postpone(const struct core *core, struct arena *arena, stru
 static bool limit_reached(const struct write_executor *exec)
 {
     bool whole = exec->run->atomic && !write_executor__may_exceed(exec);
+    /* A script that was stopped has taken all of them, and no more. */
+    uint64_t steps = exec->steps_taken + (exec->core->command_version >= COMMAND_SINCE_SCRIPT_LIMIT);
 
     if (exec->script_postpones)
         return true;
     return write_executor__work_limit_reached(exec) || write_executor__result_limit_reached(exec) ||
-           exec->steps_taken > update_command_steps_max(&exec->core->limits.script, whole) ||
+           steps > write_executor__steps_max(exec->core, whole) ||
            write_executor__mapping_limit_reached(exec->core, whole, exec->core->mapping_work - exec->mapping_work);
 }
 
@@ -317,7 +319,9 @@ struct update write_executor__update(struct write_executor *exec, const struct w
 {
     REQUIRE(at->index != NULL);
     struct core *core = exec->core;
+    struct script_limits limits = core->limits.script;
 
+    limits.steps_max = update_script_steps_max(&limits, core->command_version);
     return (struct update){
         .dialect = at->item->dialect,
         .item = at->item,
@@ -326,7 +330,7 @@ struct update write_executor__update(struct write_executor *exec, const struct w
         .mapped = mapping_type(at->index->mapping, write_executor__type_text(at)),
         .catalog = core->catalog,
         .scripts = core->scripts,
-        .limits = core->limits.script,
+        .limits = limits,
         .zones = catalog_zones(core->catalog),
         .steps = &exec->script_steps,
         .ts = core->ts,

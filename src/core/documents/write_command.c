@@ -22,17 +22,18 @@ void write__refuse_too_large(const struct core *core, struct command *command)
         command->write.results[i].outcome = WRITE_FAILED;
 }
 
-void write__refuse_too_long(const struct core *core, struct command *command)
+void write__refuse_too_long(const struct core *core, struct command *command, uint64_t steps_max)
 {
     REQUIRE(command->type == COMMAND_WRITE);
-    problem_set(
-        &command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT,
-        "the scripts of an atomic request take at most [%llu] steps together [--script-steps]%s; nothing of it was "
-        "done: send it in several requests, or let its scripts do less",
-        (unsigned long long)core->limits.script.steps_max,
-        core->command_version < COMMAND_SINCE_MAPPING_LIMIT || core->command_version >= COMMAND_SINCE_ATOMIC_PIECES
-            ? ""
-            : ", and the mappings of the indices that it creates at most 50 ms");
+    problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT,
+                "the scripts of an atomic request take at most [%llu] steps together%s%s; nothing of it was "
+                "done: send it in several requests, or let its scripts do less",
+                (unsigned long long)steps_max,
+                steps_max == core->limits.script.steps_max ? " [--script-steps]" : " in a transaction",
+                core->command_version < COMMAND_SINCE_MAPPING_LIMIT ||
+                        core->command_version >= COMMAND_SINCE_ATOMIC_PIECES
+                    ? ""
+                    : ", and the mappings of the indices that it creates at most 50 ms");
     for (size_t i = 0; i < command->write.item_count; i++)
         command->write.results[i].outcome = WRITE_FAILED;
 }
@@ -139,7 +140,7 @@ int write_command__run(struct core *core, struct command *command, struct write_
     if (run.too_large)
         write__refuse_too_large(core, command);
     if (run.too_long)
-        write__refuse_too_long(core, command);
+        write__refuse_too_long(core, command, write_executor__steps_max(core, true));
     if (run.results_too_large)
         write__refuse_results_too_large(command);
     if (how->in_pieces)

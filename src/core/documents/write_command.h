@@ -27,6 +27,6 @@ void write__refuse_too_large(const struct core *core, struct command *command);
 /* Refuses all items: the results of an atomic write exceed WRITE_ATOMIC_RESULT_BYTES_MAX. */
 void write__refuse_results_too_large(struct command *command);
 /* Refuses all items: the scripts of an atomic write exceed their steps. */
-void write__refuse_too_long(const struct core *core, struct command *command);
+void write__refuse_too_long(const struct core *core, struct command *command, uint64_t steps_max);
 
 #endif

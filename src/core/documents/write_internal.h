@@ -5,6 +5,7 @@
 
 #include "core/command/command.h"
 #include "core/documents/doc.h"
+#include "core/documents/update.h"
 #include "core/documents/version.h"
 #include "core/documents/write.h"
 #include "core/tree/tree_write.h"
@@ -188,6 +189,13 @@ int write_executor__change_entries(struct write_executor *exec, struct write_ite
                                    const struct document *document, struct doc *doc) TL_MUST_USE;
 /* Collects the changes of entries when at->old is deleted. Returns: 0; fatal codes. */
 int write_executor__remove_entries(struct write_executor *exec, struct write_item_state *at) TL_MUST_USE;
+/* Returns: the script steps after which no further item of a run is started. `whole`: an atomic write in one step. */
+static inline uint64_t write_executor__steps_max(const struct core *core, bool whole)
+{
+    bool all = whole && core->command_version < COMMAND_SINCE_SCRIPT_LIMIT;
+
+    return update_command_steps_max(&core->limits.script, all);
+}
 /* Returns: the destination of the run's changes of an index's tree. */
 struct tree_writer write_executor__tree_writer(struct write_executor *exec, const struct catalog_index *index);
 /* Counts work that follows from state and command: of the step, and of the run. */

@@ -374,14 +374,15 @@ int write_executor__load(struct write_executor *exec, struct write_item_state *a
     return 0;
 }
 
-static int fail_conflict(struct write_executor *exec, struct write_item_state *at, enum conflict_kind conflict)
+static int fail_conflict(struct write_executor *exec, struct write_item_state *at, enum conflict_kind conflict,
+                         const struct version_required *required)
 {
     REQUIRE(conflict != CONFLICT_NONE);
     struct write_result *result = at->result;
     struct buf words = BUF_INIT(BUF_UNLIMITED);
     struct slice type = write_executor__type_text(at);
 
-    version__explain(&words, conflict, at->item, &at->state);
+    version__explain(&words, conflict, required, &at->state);
     if (at->item->dialect == DIALECT_5)
         problem_set(&result->problem, exec->run->arena, PROBLEM_VERSION_CONFLICT,
                     "[%.*s][%.*s]: version conflict, %.*s", SLICE_ARG(type), SLICE_ARG(at->item->id),
@@ -402,9 +403,11 @@ static int fail_conflict(struct write_executor *exec, struct write_item_state *a
 int write_executor__check_version(struct write_executor *exec, struct write_item_state *at, bool create)
 {
     REQUIRE(at->index != NULL);
-    enum conflict_kind conflict = version__check(at->item, &at->state, create);
+    const struct write_item *item = at->item;
+    enum conflict_kind conflict = version__check(item, &at->state, create);
+    struct version_required required = {item->version, item->if_seq_no, item->if_primary_term};
 
-    return conflict == CONFLICT_NONE ? 0 : fail_conflict(exec, at, conflict);
+    return conflict == CONFLICT_NONE ? 0 : fail_conflict(exec, at, conflict, &required);
 }
 
 /* --- Writing ------------------------------------------------------------------------------------------------------ */
@@ -849,20 +852,14 @@ static int apply_update(struct write_executor *exec, struct write_item_state *at
 static int fail_stale(struct write_executor *exec, struct write_item_state *at)
 {
     const struct update_ready *ready = &at->item->update->ready;
-    struct write_item told = *at->item;
-    const struct write_item *item = at->item;
-    enum conflict_kind conflict = ready->read_ts == 0          ? CONFLICT_EXISTS
-                                  : item->dialect == DIALECT_5 ? CONFLICT_VERSION
-                                  : at->state.live             ? CONFLICT_SEQ_NO
-                                                               : CONFLICT_MISSING;
+    struct version_required required = {ready->version, ready->seq_no, 1};
+    enum conflict_kind conflict = ready->read_ts == 0              ? CONFLICT_EXISTS
+                                  : at->item->dialect == DIALECT_5 ? CONFLICT_VERSION
+                                  : at->state.live                 ? CONFLICT_SEQ_NO
+                                                                   : CONFLICT_MISSING;
 
     REQUIRE(ready->given);
-    told.version = ready->version;
-    told.if_seq_no = ready->seq_no;
-    told.if_primary_term = 1;
-    at->item = &told;
-    int r = fail_conflict(exec, at, conflict);
-    at->item = item;
+    int r = fail_conflict(exec, at, conflict, &required);
     at->result->script_long = true;
     return r;
 }

@@ -363,7 +363,7 @@ int write__targets(struct core *core, struct command *command, const struct writ
     finder.previous = *io_targets;
     finder.exec.run = &finder.run;
     bool whole = finder.run.atomic && !write_executor__may_exceed(&finder.exec);
-    uint64_t steps_max = update_command_steps_max(&core->limits.script, whole) / 2; /* they run twice */
+    uint64_t steps_max = write_executor__steps_max(core, whole) / 2; /* they run twice */
     finder.exec.use_multiget = write_executor__ids_are_sorted(&finder.run);
     for (size_t i = range.begin; i < range.end && r >= 0; i++) {
         struct write_target *target = &targets.items[targets.count];

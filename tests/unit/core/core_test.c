@@ -470,30 +470,70 @@ static void test_update_takes_over_what_a_script_returned(void **state)
  * Items after an endless script are not started in the same command, but when they are submitted
  * again.
  */
-static void test_bulk_postpones_items_after_endless_script(void **state)
+static void expect_items_after_endless_script_are_postponed(unsigned version, const char *reason)
 {
     struct core_fixture box;
     struct write_update endless = {.script_source = SLICE_LIT(ENDLESS), .script_lang = SLICE_LIT("groovy")};
     struct write_update modest = {.script_source = SLICE_LIT("for (int i = 0; i < 900; i++) { ctx._source.n++ }")};
     struct command *command;
-    (void)state;
 
     fixture_open(&box);
     fixture_index(&box, "u", "1", "{\"n\":1}");
     command = fixture_write_command(&box, 40);
+    command->version = version;
     for (int i = 0; i < 40; i++) {
         command->write.items[i] = fixture_item(WRITE_UPDATE, "u", NULL, "1", NULL);
         command->write.items[i].update = i == 39 ? &modest : &endless;
     }
     fixture_run(&box, command, TL_MS);
     const struct write_result *results = box.last->write.results;
-    assert_slice_equal(results[0].problem.caused_by->caused_by->reason, "the script takes more than 5000000 steps");
+    assert_slice_equal(results[0].problem.caused_by->caused_by->reason, reason);
     assert_false(results[0].postponed);
     assert_int_equal(box.last->write.postponed_count, 39);
     for (int i = 1; i < 40; i++)
         assert_true(results[i].outcome == WRITE_FAILED && results[i].postponed);
     assert_int_equal(fixture_update(&box, "u", "1", modest)->outcome, WRITE_UPDATED);
     fixture_close(&box);
+}
+
+static void test_bulk_postpones_items_after_endless_script(void **state)
+{
+    (void)state;
+    expect_items_after_endless_script_are_postponed(COMMAND_CODEC_VERSION, "the script takes more than 1000000 steps");
+    expect_items_after_endless_script_are_postponed(COMMAND_SINCE_SCRIPT_LIMIT - 1,
+                                                    "the script takes more than 5000000 steps");
+}
+
+/* The scripts of an atomic write in a transaction, which is one step, take as many steps as those of another command. */
+static void test_scripts_of_an_atomic_write_in_a_transaction_are_limited(void **state)
+{
+    struct write_update update = {.script_source = SLICE_LIT("for (int i = 0; i < 9000; i++) { ctx._source.n++ }")};
+    (void)state;
+
+    for (unsigned older = 0; older < 2; older++) {
+        struct core_fixture box;
+        fixture_open(&box);
+        fixture_index(&box, "u", "1", "{\"n\":1}");
+        fixture_txn(&box, COMMAND_TXN_BEGIN, "t");
+        struct command *command = fixture_write_command(&box, 40);
+        command->version = COMMAND_SINCE_SCRIPT_LIMIT - older;
+        command->write.atomic = true;
+        command->owner.transaction = SLICE_LIT("t");
+        for (size_t i = 0; i < command->write.item_count; i++) {
+            command->write.items[i] = fixture_item(WRITE_UPDATE, "u", NULL, "1", NULL);
+            command->write.items[i].update = &update;
+        }
+        fixture_run(&box, command, TL_MS);
+        assert_int_equal(box.last->problem.type, older ? PROBLEM_NONE : PROBLEM_ILLEGAL_ARGUMENT);
+        if (!older)
+            assert_slice_equal(box.last->problem.reason,
+                               "the scripts of an atomic request take at most [1000000] steps together in a "
+                               "transaction; nothing of it was done: send it in several requests, or let its scripts "
+                               "do less");
+        fixture_txn(&box, COMMAND_TXN_COMMIT, "t");
+        assert_string_equal(fixture_source(&box, "u", "1"), older ? "{\"n\":360001}" : "{\"n\":1}");
+        fixture_close(&box);
+    }
 }
 
 /* A script that its submitter is to run is postponed, with the items after it; then the result is taken over. */
@@ -1837,6 +1877,7 @@ int main(void)
         cmocka_unit_test(test_update_merges_and_detects_noops),
         cmocka_unit_test(test_update_runs_scripts),
         cmocka_unit_test(test_update_fails_script_above_its_limit),
+        cmocka_unit_test(test_scripts_of_an_atomic_write_in_a_transaction_are_limited),
         cmocka_unit_test(test_update_takes_over_what_a_script_returned),
         cmocka_unit_test(test_bulk_postpones_a_script_for_its_submitter),
         cmocka_unit_test(test_rename_in_a_transaction_outdates_what_a_script_returned),
