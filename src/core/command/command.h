@@ -443,7 +443,10 @@ struct cancel_command {
      */
     uint64_t request;
     bool single_step; /* as in restart_command */
-    /* All of a host that ends, or has started again: LOCKs of sessions keep their places (wait.kept). */
+    /*
+     * The host ends, or has started again: LOCKs of sessions keep their places (wait.kept). Of one request: the host
+     * ends (not in commands before version 17, which cancel it).
+     */
     bool keeps_places;
 };
 
@@ -740,7 +743,9 @@ enum {
     /* An item that names a public number as its session says so, also where its outcome is kept. */
     COMMAND_SINCE_NUMBER_NAMED = 15,
     /* Entries of single writes of a large transaction are in the store before its commit: ENTRIES_AHEAD_WORK. */
-    COMMAND_SINCE_ENTRIES_AHEAD = 16
+    COMMAND_SINCE_ENTRIES_AHEAD = 16,
+    /* A CANCEL keeps places in batches, and that of one request can keep its place: WAIT_PLACE_KEPT. */
+    COMMAND_SINCE_PLACES_IN_BATCHES = 17
 };
 
 struct command {
