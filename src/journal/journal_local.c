@@ -90,6 +90,20 @@ static struct command *new_cancel_all(struct journal *journal)
 }
 
 /*
+ * Cancels the wait of a command that follows the CANCEL of all: that one alone, since there may be many kept ones.
+ * In a cluster nothing is kept, and what a host that leaves has cancelled does not come back.
+ */
+static struct command *new_cancel_after(struct journal *journal, uint64_t number)
+{
+    if (journal->cluster != NULL)
+        return new_cancel_all(journal);
+    struct command *cancel = new_cancel(number);
+    cancel->cancel.keeps_places = true;
+    cancel->request = next_number(journal);
+    return cancel;
+}
+
+/*
  * Returns: whether a command may wait for locks. Not every one does; a superfluous CANCEL is
  *          harmless.
  */
@@ -110,7 +124,7 @@ void journal__queue(struct journal *journal, struct command *command)
     if (journal->sleepers > 0 && journal->queued - journal->taken >= journal->wake_length)
         pthread_cond_signal(&journal->queue_filled);
     if (journal->waits_ended && may_wait(command))
-        journal__queue(journal, new_cancel_all(journal));
+        journal__queue(journal, new_cancel_after(journal, command->request));
 }
 
 /* Both steps are in one hold of queue_lock: a command that is refused in between would have a needless CANCEL. */

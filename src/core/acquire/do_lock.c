@@ -280,7 +280,7 @@ static bool names_same_locks(const struct lock_command *a, const struct lock_com
     return true;
 }
 
-/* Returns: the kept wait of the session whose request `command` repeats; NULL: none. */
+/* Returns: the kept wait of the session, or that is to be kept, whose request `command` repeats; NULL: none. */
 static struct wait *find_kept(struct core *core, const struct session *session, const struct command *command)
 {
     size_t looks = 0;
@@ -290,8 +290,8 @@ static struct wait *find_kept(struct core *core, const struct session *session, 
         struct wait *wait = list_entry(link, struct wait, of_session);
         if (++looks > KEPT_LOOKS_MAX)
             break;
-        if (!wait->kept || wait->cancelled != WAIT_NOT_CANCELLED ||
-            !names_same_locks(&wait->command->lock, &command->lock, &looks))
+        bool kept = (wait->kept && wait->cancelled == WAIT_NOT_CANCELLED) || wait->cancelled == WAIT_PLACE_KEPT;
+        if (!kept || !names_same_locks(&wait->command->lock, &command->lock, &looks))
             continue;
         found = wait;
         break;
@@ -307,10 +307,13 @@ static struct wait *find_kept(struct core *core, const struct session *session, 
 static bool take_over(struct core *core, struct session *session, struct command *command, int *ret)
 {
     uint64_t until = deadline_after(core, command->owner.timeout_us);
-    struct wait *wait = core->owners->kept_count == 0 ? NULL : find_kept(core, session, command);
+    bool any = core->owners->kept_count > 0 || !list_empty(&core->owners->cancelled);
+    struct wait *wait = any ? find_kept(core, session, command) : NULL;
     if (wait == NULL || (wait->granted_ts == 0 && until <= core->clock)) /* it does not want to wait */
         return false;
     bool granted = wait->granted_ts != 0;
+    if (wait->cancelled == WAIT_PLACE_KEPT)
+        wait__keep(core, wait, until); /* now, not in its turn */
     wait__take_over(core, wait, command, until);
     /* The session may have released what the kept request was granted, and locked it again, by another token. */
     *ret = granted ? complete_or_ask(core, wait, lock_request_is_in_force(wait->request)) : CORE_WAITS;

@@ -20,6 +20,10 @@
 
 /* How long the place of a request is kept for its client after a restart. */
 #define KEPT_PLACE_US (10 * TL_SECOND)
+/* Locks that a kept request names for which it counts as one more cancelled request: its command is copied. */
+enum { KEPT_TARGETS = 20 };
+
+static const char host_stops[] = "the server is shutting down";
 
 /* --- Cancelled waits ---------------------------------------------------------------------------------------------- */
 
@@ -37,14 +41,25 @@ static void end_with_session(struct core *core, struct wait *wait)
     txn__end_waiting(core, wait->txn, slice_from(cause));
 }
 
+static void keep_place(struct core *core, struct wait *wait, bool granted)
+{
+    wait__keep(core, wait, deadline_after(core, KEPT_PLACE_US));
+    if (granted)
+        wait__keep_granted(core, wait);
+}
+
 void grants__end_cancelled(struct core *core, struct wait *wait, bool granted)
 {
     REQUIRE(core->open && MAGIC_VALID(wait, WAIT_MAGIC));
-    static const char *const reasons[WAIT_CANCEL_COUNT] = {
-        [WAIT_HOST_STOPS] = "the server is shutting down",
+    const char *const reasons[WAIT_CANCEL_COUNT] = {
+        [WAIT_HOST_STOPS] = host_stops,
         [WAIT_HOST_GONE] = "the host that this request came by was out of the cluster",
     };
     REQUIRE(wait->cancelled != WAIT_NOT_CANCELLED);
+    if (wait->cancelled == WAIT_PLACE_KEPT) {
+        keep_place(core, wait, granted);
+        return;
+    }
     if (granted)
         wait->granted_ts = core->ts;
     if (wait->cancelled == WAIT_SESSION_ENDED)
@@ -53,9 +68,15 @@ void grants__end_cancelled(struct core *core, struct wait *wait, bool granted)
         wait__end(core, wait, PROBLEM_STOPPING, "%s", reasons[wait->cancelled]);
 }
 
+/* Returns: as how many cancelled requests one counts. */
+static size_t count_of(const struct wait *wait)
+{
+    return wait->cancelled == WAIT_PLACE_KEPT ? 1 + wait->command->lock.target_count / KEPT_TARGETS : 1;
+}
+
 /*
- * Ends cancelled waits, at most `max`. The end of one may free the lock that another one waits for:
- * that is granted only when all have ended, so grants__settle() finds it as granted, and
+ * Ends cancelled waits, at most `max`, of which the last may count as more. The end of one may free the lock that
+ * another one waits for: that is granted only when all have ended, so grants__settle() finds it as granted, and
  * releases it.
  * Returns: how many have ended.
  */
@@ -64,8 +85,11 @@ static size_t end_some_cancelled(struct core *core, size_t max)
     struct list *cancelled = &core->owners->cancelled;
     size_t count = 0;
     lock_table_suspend_grants(&core->owners->locks);
-    for (; count < max && !list_empty(cancelled); count++)
-        grants__end_cancelled(core, list_entry(cancelled->next, struct wait, of_cancelled), false);
+    while (count < max && !list_empty(cancelled)) {
+        struct wait *wait = list_entry(cancelled->next, struct wait, of_cancelled);
+        count += count_of(wait);
+        grants__end_cancelled(core, wait, false);
+    }
     lock_table_resume_grants(&core->owners->locks);
     return count;
 }
@@ -93,23 +117,25 @@ void grants__end_some_cancelled(struct core *core, size_t *left)
 static bool can_be_kept(const struct wait *wait)
 {
     return wait->command->type == COMMAND_LOCK && wait->session != NULL && wait__state(wait) == WAIT_PARKED &&
-           wait->cancelled == WAIT_NOT_CANCELLED;
+           (wait->cancelled == WAIT_NOT_CANCELLED || wait->cancelled == WAIT_PLACE_KEPT);
 }
 
-/* Cancels the waits of a host, with `keeps` only those that cannot be kept. */
+/* Cancels the waits of a host; with `keeps` those that can be kept are, in their turn. */
 static void cancel_host(struct core *core, uint64_t host, enum wait_cancel cause, bool keeps)
 {
-    uint64_t until = deadline_after(core, KEPT_PLACE_US);
+    bool at_once = core->command_version < COMMAND_SINCE_PLACES_IN_BATCHES;
     list_for_each(link, &core->owners->waits)
     {
         struct wait *wait = list_entry(link, struct wait, of_all);
         core__work(core, WORK_LOCK);
         if (wait->command == NULL || wait->ended || host_of_number(wait->command->request) != host)
             continue;
-        if (keeps && can_be_kept(wait))
-            wait__keep(core, wait, until);
-        else
+        if (!keeps || !can_be_kept(wait))
             wait__cancel(core, wait, cause);
+        else if (at_once)
+            keep_place(core, wait, false);
+        else if (!wait->kept)
+            wait__cancel(core, wait, WAIT_PLACE_KEPT);
     }
 }
 
@@ -125,6 +151,15 @@ void grants__cancel_restarted_host(struct core *core, uint64_t host)
     REQUIRE(core->open);
     cancel_host(core, host, WAIT_HOST_STOPS, true);
     end_some_cancelled(core, cancel_batch(core));
+}
+
+void grants__cancel_at_end(struct core *core, struct wait *wait)
+{
+    REQUIRE(core->open && MAGIC_VALID(wait, WAIT_MAGIC));
+    if (can_be_kept(wait))
+        keep_place(core, wait, false);
+    else
+        wait__fail(core, wait, PROBLEM_STOPPING, "%s", host_stops);
 }
 
 /* --- Grants and victims of the lock table ------------------------------------------------------------------------- */
@@ -218,7 +253,7 @@ int grants__time_out(struct core *core, struct wait *wait, size_t *left)
     struct cost_counters before = cost_counters_of(core);
     uint64_t cost = wait__cost(wait);
     int r = 0;
-    if (wait->cancelled == WAIT_NOT_CANCELLED)
+    if (wait->cancelled == WAIT_NOT_CANCELLED || wait->cancelled == WAIT_PLACE_KEPT)
         r = wait->ops->on_timeout(core, wait);
     else
         grants__end_cancelled(core, wait, false); /* its items must not be tried once more */

@@ -42,7 +42,10 @@ int grants__settle(struct core *core) TL_MUST_USE;
 int grants__resume(struct core *core) TL_MUST_USE;
 /* Times out a wait, in the open unit; charges the cost to *left. Returns: 0; fatal codes. */
 int grants__time_out(struct core *core, struct wait *wait, size_t *left) TL_MUST_USE;
-/* Ends a cancelled wait, as wait__end(). `granted`: the unit grants its locks, which are released. */
+/*
+ * Ends a cancelled wait, as wait__end(), or keeps its place. `granted`: the unit grants its locks, which are released,
+ * or kept with it.
+ */
 void grants__end_cancelled(struct core *core, struct wait *wait, bool granted);
 /*
  * Cancels all waits of a host's requests, and ends the first batch of them; with `single_step`, all.
@@ -50,9 +53,12 @@ void grants__end_cancelled(struct core *core, struct wait *wait, bool granted);
 void grants__cancel_host(struct core *core, uint64_t host, enum wait_cancel cause, bool single_step);
 /*
  * Cancels all waits of a host that ends or has started again, and ends the first batch of them. LOCKs of sessions
- * that wait for their locks are kept instead, for KEPT_PLACE_US.
+ * that wait for their locks are kept instead, for KEPT_PLACE_US, each in its turn (in commands
+ * before version 17 at once).
  */
 void grants__cancel_restarted_host(struct core *core, uint64_t host);
+/* Cancels the wait of one request of a host that ends, or keeps its place, at once. */
+void grants__cancel_at_end(struct core *core, struct wait *wait);
 /*
  * Ends one batch of cancelled waits, oldest first, in the open unit, as far as *left goes, and a few
  * in any case; charges the cost to *left.

@@ -448,7 +448,10 @@ struct cancel_command {
      */
     uint64_t request;
     bool single_step; /* as in restart_command */
-    /* All of a host that ends, or has started again: LOCKs of sessions keep their places (wait.kept). */
+    /*
+     * The host ends, or has started again: LOCKs of sessions keep their places (wait.kept). Of one request: the host
+     * ends (not in commands before version 17, which cancel it).
+     */
     bool keeps_places;
 };
 
@@ -753,7 +756,9 @@ enum {
     /* An UNLOCK has the waiting LOCKs of its session resolve their names again. */
     COMMAND_SINCE_NAMES_AGAIN = 17,
     /* A script in the core, and those of an atomic write in a transaction, take UPDATE_COMMAND_STEPS_MAX. */
-    COMMAND_SINCE_SCRIPT_LIMIT = 17
+    COMMAND_SINCE_SCRIPT_LIMIT = 17,
+    /* A CANCEL keeps places in batches, and that of one request can keep its place: WAIT_PLACE_KEPT. */
+    COMMAND_SINCE_PLACES_IN_BATCHES = 17
 };
 
 struct command {

@@ -112,6 +112,7 @@ static void commit_entry(void *context, struct slice key, struct slice value)
         store_batch_delete(state->core->batch, SPACE_ENTRIES, key);
     else
         store_batch_put_nocopy(state->core->batch, SPACE_ENTRIES, key, value);
+    state->core->entry_changes++;
 }
 
 static void commit_tree(void *context, struct slice key, struct slice value)

@@ -584,7 +584,11 @@ int core__do_cancel(struct core *core, struct command *command)
         return 0;
     }
     struct wait *wait = wait__by_request(core, command->cancel.request);
-    if (wait != NULL)
+    if (wait != NULL && wait->cancelled == WAIT_PLACE_KEPT)
+        return 0; /* the number is one of its host's next life by now */
+    if (wait != NULL && command->cancel.keeps_places && core->command_version >= COMMAND_SINCE_PLACES_IN_BATCHES)
+        grants__cancel_at_end(core, wait);
+    else if (wait != NULL)
         wait__fail(core, wait, PROBLEM_LOCK_WAIT_TIMEOUT, "the connection of the request was closed while it waited");
     return 0;
 }

@@ -241,11 +241,15 @@ static bool session_end_is_valid(const struct wait *wait)
 
 static void codec_cancelled(struct codec *codec, struct wait *wait)
 {
-    unsigned count = codec->version < 9 ? WAIT_SESSION_ENDED : WAIT_CANCEL_COUNT;
+    unsigned count = codec->version < 9    ? WAIT_SESSION_ENDED
+                     : codec->version < 19 ? WAIT_PLACE_KEPT
+                                           : WAIT_CANCEL_COUNT;
 
     wait->cancelled = (enum wait_cancel)codec_enum(codec, wait->cancelled, count);
     codec_number(codec, &wait->cancel_number);
     codec_require(codec, wait->cancelled != WAIT_NOT_CANCELLED && wait->cancel_number > 0);
+    codec_require(codec, wait->cancelled != WAIT_PLACE_KEPT ||
+                             (wait->command->type == COMMAND_LOCK && wait->session != NULL && wait->until != 0));
 }
 
 static void codec_kept(struct codec *codec, struct core *core, struct wait *wait)
@@ -293,6 +297,7 @@ static void codec_wait_fields(struct codec *codec, struct core *core, struct wai
         codec_ready(codec, *wait);
     if (cancelled)
         codec_cancelled(codec, *wait);
+    codec_require(codec, (*wait)->cancelled != WAIT_PLACE_KEPT || (!ready && !kept));
     if (kept)
         codec_kept(codec, core, *wait);
     codec_require(codec, codec->bad || session_end_is_valid(*wait));

@@ -327,6 +327,7 @@ static int apply_and_free(struct core *core, struct txn *txn, struct txn_outcome
     txn__check_may_enter(txn, TXN_ENDED);
     core->indivisible = true; /* all or nothing: transaction_changes_max bounds it */
     if (txn->overlay != NULL) {
+        core__work(core, overlay_bytes(txn->overlay) / WORK_BYTES);
         int r = write__commit_overlay(core, txn->overlay, &outcome->changes);
         documents = find_locked(core, txn);
         if (r == 0)

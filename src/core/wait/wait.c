@@ -201,6 +201,19 @@ void wait__resolve_again(struct core *core, struct session *session)
     }
 }
 
+static void leave_cancelled(struct core *core, struct wait *wait)
+{
+    if (wait->cancelled == WAIT_NOT_CANCELLED)
+        return;
+    touch_wait(core, wait);
+    wait->cancelled = WAIT_NOT_CANCELLED;
+    wait->cancel_number = 0;
+    if (list_linked(&wait->of_cancelled)) /* else read from a damaged checkpoint */
+        list_remove(&wait->of_cancelled);
+    if (list_empty(&core->owners->cancelled))
+        core->owners->last_cancelled = 0;
+}
+
 /* Gives a wait another command. The caller completes the one of before. */
 static void replace_command(struct core *core, struct wait *wait, struct command *command)
 {
@@ -235,9 +248,12 @@ static void answer_kept(struct core *core, struct wait *wait)
 void wait__keep(struct core *core, struct wait *wait, uint64_t until)
 {
     REQUIRE(wait__state(wait) == WAIT_PARKED && wait->command != NULL && wait->command->type == COMMAND_LOCK);
-    REQUIRE(wait->session != NULL && wait->cancelled == WAIT_NOT_CANCELLED && wait->until != 0);
+    REQUIRE(wait->session != NULL && wait->until != 0);
+    REQUIRE(wait->cancelled == WAIT_NOT_CANCELLED || wait->cancelled == WAIT_PLACE_KEPT);
+    leave_cancelled(core, wait);
     if (wait->kept)
         return; /* by an earlier restart */
+    core__work(core, WORK_OWNER + WORK_LOCK * (uint64_t)wait->command->lock.target_count);
     touch_wait(core, wait);
     forget_number(core, wait);
     wait->kept = true;
@@ -292,19 +308,6 @@ static void report_wait(struct core *core, const struct wait *wait)
     wait__report_end(core, wait);
     observe_end(core, wait);
     lock_history_record_wait(&core->owners->lock_history, wait, core->ts);
-}
-
-static void leave_cancelled(struct core *core, struct wait *wait)
-{
-    if (wait->cancelled == WAIT_NOT_CANCELLED)
-        return;
-    touch_wait(core, wait);
-    wait->cancelled = WAIT_NOT_CANCELLED;
-    wait->cancel_number = 0;
-    if (list_linked(&wait->of_cancelled)) /* else read from a damaged checkpoint */
-        list_remove(&wait->of_cancelled);
-    if (list_empty(&core->owners->cancelled))
-        core->owners->last_cancelled = 0;
 }
 
 /*
@@ -492,7 +495,7 @@ void wait__cancel(struct core *core, struct wait *wait, enum wait_cancel cause)
     REQUIRE(cause != WAIT_NOT_CANCELLED && cause < WAIT_CANCEL_COUNT);
     bool again = wait->cancelled != WAIT_NOT_CANCELLED;
     touch_wait(core, wait);
-    if (!again || cause == WAIT_SESSION_ENDED)
+    if (!again || cause == WAIT_SESSION_ENDED || wait->cancelled == WAIT_PLACE_KEPT)
         wait->cancelled = cause;
     if (again)
         return;

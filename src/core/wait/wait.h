@@ -49,7 +49,14 @@ struct wait_ops {
     int (*answer)(struct core *core, struct wait *wait);
 };
 /* Why many waits end together, in batches. Values are permanent: checkpoints have them. */
-enum wait_cancel { WAIT_NOT_CANCELLED, WAIT_HOST_STOPS, WAIT_HOST_GONE, WAIT_SESSION_ENDED, WAIT_CANCEL_COUNT };
+enum wait_cancel {
+    WAIT_NOT_CANCELLED,
+    WAIT_HOST_STOPS,
+    WAIT_HOST_GONE,
+    WAIT_SESSION_ENDED,
+    WAIT_PLACE_KEPT, /* it does not end, but is kept in its turn; any other cause replaces this one */
+    WAIT_CANCEL_COUNT
+};
 
 /*
  * A command that waits for its locks. It has two later states, both in owners->ready:
@@ -175,7 +182,7 @@ struct wait *wait__restore_ended(struct core *core, struct command *command);
 /*
  * Keeps the place of a LOCK whose client is lost, or is answered now, since the server ends, until
  * `until` or its own deadline, if that is earlier. CANCEL no longer finds it by its number. Requires: it is parked,
- * belongs to a session, and is not cancelled.
+ * belongs to a session, and is not cancelled, or for WAIT_PLACE_KEPT.
  */
 void wait__keep(struct core *core, struct wait *wait, uint64_t until);
 /* Records that a kept wait was granted its locks. Its request has them until its client asks again. */
@@ -202,7 +209,7 @@ void wait__fail(struct core *core, struct wait *wait, enum problem_type type, co
 void wait__end(struct core *core, struct wait *wait, enum problem_type type, const char *format, ...) TL_PRINTF(4, 5);
 /*
  * Cancels a wait: grants__end_cancelled() will end it. The end of its session replaces an earlier
- * cause, others do not. Requires: as wait__fail().
+ * cause, others only WAIT_PLACE_KEPT. Requires: as wait__fail(); for WAIT_PLACE_KEPT as wait__keep().
  */
 void wait__cancel(struct core *core, struct wait *wait, enum wait_cancel cause);
 /*

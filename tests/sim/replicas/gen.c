@@ -390,7 +390,7 @@ static void gen_cancel(struct gen *gen, struct command *command)
 
     command->cancel.request =
         one_in(gen, gen->waits ? 4 : 20) || gen->requests <= back ? host : host | (gen->requests - back);
-    command->cancel.keeps_places = command->cancel.request == host && one_in(gen, 2);
+    command->cancel.keeps_places = one_in(gen, 2);
 }
 
 static void gen_tick(struct gen *gen, struct command *command)

@@ -891,6 +891,38 @@ static void test_work_of_a_whole_is_limited(void **state)
         }
 }
 
+/* The work of a commit is that of its records: entries count as entries, and bytes count. */
+static void test_work_of_a_commit_is_that_of_its_records(void **state)
+{
+    enum { VALUES = 1000, ENTRIES = VALUES * WORK_ENTRY, BYTES = 1600000, OTHER = 5000 };
+    struct core_fixture box;
+    (void)state;
+
+    assert_true(OTHER < ENTRIES);
+    for (int large = 0; large < 2; large++) {
+        struct buf source = BUF_INIT(BUF_UNLIMITED);
+        buf_lit(&source, "{\"n\":[0");
+        for (int i = 1; i < VALUES && !large; i++)
+            buf_printf(&source, ",%d", i);
+        for (int i = 0; i < BYTES && large; i++)
+            buf_byte(&source, ' ');
+        buf_lit(&source, "]}");
+        fixture_open(&box);
+        fixture_txn(&box, COMMAND_TXN_BEGIN, "t");
+        struct command *command = fixture_write_command(&box, 1);
+        command->owner.transaction = SLICE_LIT("t");
+        command->write.items[0] = fixture_item(WRITE_INDEX, "fs", NULL, "1", NULL);
+        command->write.items[0].source = buf_as_slice(&source);
+        fixture_run(&box, command, 1);
+        assert_int_equal(command->problem.type, PROBLEM_NONE);
+        fixture_txn(&box, COMMAND_TXN_COMMIT, "t");
+        uint64_t least = large ? BYTES / WORK_BYTES : ENTRIES;
+        assert_in_range(core_step_work(box.core), least, least + OTHER);
+        buf_deinit(&source);
+        fixture_close(&box);
+    }
+}
+
 /*
  * Values that a transaction's commit would write alone are limited: a quarter of a second; before version 15 a whole
  * one.
@@ -1889,6 +1921,7 @@ int main(void)
         cmocka_unit_test(test_bulk_postpones_items_by_stored_documents),
         cmocka_unit_test(test_bulk_counts_finding_of_locks),
         cmocka_unit_test(test_work_of_a_whole_is_limited),
+        cmocka_unit_test(test_work_of_a_commit_is_that_of_its_records),
         cmocka_unit_test(test_work_of_a_commit_is_limited),
         cmocka_unit_test(test_results_are_limited),
         cmocka_unit_test(test_older_bulk_is_not_divided_by_work),

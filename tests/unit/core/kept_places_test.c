@@ -8,6 +8,7 @@
 #include "../../lib/core_fixture.h"
 #include "../../lib/unit.h"
 
+#include "core/session/cost.h"
 #include "core/session/owners.h"
 #include "core/wait/wait.h"
 
@@ -88,8 +89,8 @@ static uint64_t ask(struct world *box, const char *session, const char *ids, enu
     command->owner.timeout_us = wait_us;
     command->lock.targets = arena_zalloc(&command->arena, count * sizeof(struct lock_target));
     for (size_t i = 0; i < count; i++)
-        command->lock.targets[i] =
-            (struct lock_target){.mode = mode, .index = SLICE_LIT("fs"), .id = slice_make(ids + i, 1)};
+        command->lock.targets[i] = (struct lock_target){
+            .mode = mode, .index = SLICE_LIT("fs"), .id = arena_copy(&command->arena, slice_make(ids + i, 1))};
     command->lock.target_count = count;
     uint64_t request = command->request;
     give(box, command, 10);
@@ -387,6 +388,130 @@ static void answers_at_an_orderly_end(bool saves)
     end(&box);
 }
 
+/* Requests the lock that "holder" has, and `count` others, of which the last has its own name. */
+static void ask_many(struct world *box, size_t count, const char *last)
+{
+    struct command *command = new_as(box, COMMAND_LOCK);
+    command->owner.session = SLICE_LIT("third");
+    command->owner.timeout_us = 60 * TL_SECOND;
+    command->lock.targets = arena_zalloc(&command->arena, (count + 1) * sizeof(struct lock_target));
+    for (size_t i = 0; i <= count; i++)
+        command->lock.targets[i] =
+            (struct lock_target){.mode = LOCK_X,
+                                 .index = SLICE_LIT("fs"),
+                                 .id = i == count ? slice_from(last) : arena_printf(&command->arena, "%zu", i + 1)};
+    command->lock.target_count = count + 1;
+    give(box, command, 10);
+    expect(box, NULL, 0, PROBLEM_NONE);
+}
+
+/* "first" waits for the lock of "holder", and for each letter of `ids`, which "holder" has too, alone. */
+static void begin_many(struct world *box, bool saves, const char *ids)
+{
+    begin(box, saves);
+    uint64_t request = ask(box, "holder", ids, LOCK_X, 0);
+    expect_one(box, request, PROBLEM_NONE);
+    for (const char *id = ids; *id != '\0'; id++)
+        (void)ask(box, "first", (char[]){*id, '\0'}, LOCK_X, 60 * TL_SECOND);
+    expect(box, NULL, 0, PROBLEM_NONE);
+    box->core.limits.ephemeral_batch = 1;
+    box->core.core->limits.ephemeral_batch = 1;
+}
+
+static size_t kept_count(const struct world *box)
+{
+    return box->core.core->owners->kept_count;
+}
+
+/*
+ * Places are kept in batches, which TICKs continue. A request whose turn is still to come is found by its session and
+ * not by its number, and may be granted; a later restart does not change that.
+ */
+static void keeps_in_batches(bool saves)
+{
+    struct world box;
+    begin_many(&box, saves, "abcdefghijkl"); /* 14 wait */
+    uint64_t last = box.last_request;
+    cancel(&box, 0, true);
+    assert_int_equal(kept_count(&box), CANCELS_PER_COST);
+    assert_int_equal(core_next_wait_end(box.core.core), 0);
+    cancel(&box, last, false);
+    (void)ask(&box, "first", "k", LOCK_X, 60 * TL_SECOND); /* its turn is still to come */
+    assert_int_equal(kept_count(&box), CANCELS_PER_COST);
+    box.last_request += AFTER_RESTART;
+    cancel(&box, 0, true);
+    assert_int_equal(kept_count(&box), 2 * CANCELS_PER_COST);
+    unlock(&box, "holder");
+    for (int i = 0; i < 10 && core_next_wait_end(box.core.core) == 0; i++)
+        tick(&box, 0);
+    assert_true(core_next_wait_end(box.core.core) != 0);
+    assert_int_equal(kept_count(&box), 14);
+    assert_int_equal(count_holders(&box, "first"), 13);
+    for (const char *id = "1abcdefghijkl"; *id != '\0'; id++) {
+        uint64_t request = ask(&box, "first", (char[]){*id, '\0'}, LOCK_X, 0);
+        expect_one(&box, request, PROBLEM_NONE);
+    }
+    assert_int_equal(kept_count(&box), 1); /* "second" */
+    session(&box, COMMAND_SESSION_CLOSE, "first");
+    tick(&box, LONGER_THAN_KEPT);
+    assert_int_equal(kept_count(&box), 0);
+    end(&box);
+}
+
+/* A request with many locks counts as several: its command is copied. */
+static void test_large_requests_have_smaller_batches(void **state)
+{
+    struct world box;
+    (void)state;
+    begin(&box, false);
+    ask_many(&box, 1000, "a");
+    ask_many(&box, 1000, "b");
+    box.core.core->limits.ephemeral_batch = 1;
+    cancel(&box, 0, true);
+    assert_int_equal(kept_count(&box), 3); /* two small ones, and the first large one */
+    tick(&box, 0);
+    assert_int_equal(kept_count(&box), 4);
+    end(&box);
+}
+
+/* In commands before version 17 all are kept at once. */
+static void test_older_commands_keep_all_at_once(void **state)
+{
+    struct world box;
+    (void)state;
+    begin_many(&box, false, "abcdefghijkl");
+    struct command *command = new_as(&box, COMMAND_CANCEL);
+    command->cancel.keeps_places = true;
+    command->version = COMMAND_SINCE_PLACES_IN_BATCHES - 1;
+    command->cancel.request = 0;
+    give(&box, command, 10);
+    assert_int_equal(kept_count(&box), 14);
+    end(&box);
+}
+
+/* A CANCEL that a server sends after that of all keeps the place of one LOCK, and ends another request. */
+static void keeps_one(bool saves)
+{
+    struct world box;
+    begin(&box, saves);
+    struct command *command = new_as(&box, COMMAND_WRITE);
+    command->owner.timeout_us = 60 * TL_SECOND;
+    command->write.items = arena_zalloc(&command->arena, sizeof *command->write.items);
+    command->write.item_count = 1;
+    command->write.items[0] = fixture_item(WRITE_INDEX, "fs", NULL, "1", "{}");
+    uint64_t write = command->request;
+    give(&box, command, 10);
+    cancel(&box, write - 1, true);
+    assert_int_equal(kept_count(&box), 1);
+    cancel(&box, write, true);
+    expect_one(&box, write, PROBLEM_STOPPING);
+    uint64_t second = lock(&box, "second");
+    assert_int_equal(kept_count(&box), 0);
+    cancel(&box, second - 3, true);
+    assert_int_equal(kept_count(&box), 0); /* it names no request that waits */
+    end(&box);
+}
+
 /* Each case, without and with a core that is saved and loaded. */
 #define TWICE(name, body)          \
     static void name(void **state) \
@@ -407,23 +532,8 @@ TWICE(test_wait_that_was_taken_over, is_as_any_other_once_taken_over)
 TWICE(test_place_ends_with_its_server, ends_with_its_server)
 TWICE(test_orderly_end_keeps_places, answers_at_an_orderly_end)
 TWICE(test_kept_victim, may_be_a_victim)
-
-/* Requests the lock that "holder" has, and `count` others, of which the last has its own name. */
-static void ask_many(struct world *box, size_t count, const char *last)
-{
-    struct command *command = new_as(box, COMMAND_LOCK);
-    command->owner.session = SLICE_LIT("third");
-    command->owner.timeout_us = 60 * TL_SECOND;
-    command->lock.targets = arena_zalloc(&command->arena, (count + 1) * sizeof(struct lock_target));
-    for (size_t i = 0; i <= count; i++)
-        command->lock.targets[i] =
-            (struct lock_target){.mode = LOCK_X,
-                                 .index = SLICE_LIT("fs"),
-                                 .id = i == count ? slice_from(last) : arena_printf(&command->arena, "%zu", i + 1)};
-    command->lock.target_count = count + 1;
-    give(box, command, 10);
-    expect(box, NULL, 0, PROBLEM_NONE);
-}
+TWICE(test_places_are_kept_in_batches, keeps_in_batches)
+TWICE(test_place_of_one_request, keeps_one)
 
 /*
  * A request takes over the second of two that differ in their last lock, unless the first one has
@@ -461,6 +571,10 @@ int main(void)
         cmocka_unit_test(test_kept_victim),
         cmocka_unit_test(test_orderly_end_keeps_places),
         cmocka_unit_test(test_comparison_with_kept_requests_is_limited),
+        cmocka_unit_test(test_places_are_kept_in_batches),
+        cmocka_unit_test(test_large_requests_have_smaller_batches),
+        cmocka_unit_test(test_older_commands_keep_all_at_once),
+        cmocka_unit_test(test_place_of_one_request),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
