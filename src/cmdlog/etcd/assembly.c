@@ -38,38 +38,76 @@ static void discard_parts(struct assembly_stream *stream)
     stream->bytes = BUF_INIT(BUF_UNLIMITED);
 }
 
-/* Reads the parts before a put that precede the assembly's start. Returns: as assembly_read_before. */
+/* --- Parts that precede the start --------------------------------------------------------------------------------- */
+
+static void forget_earlier(struct assembly_earlier *earlier)
+{
+    for (uint32_t part = 1; part < earlier->parts; part++)
+        buf_deinit(&earlier->replies[part]);
+    mem_free(earlier->replies);
+    mem_free(earlier->bytes);
+    *earlier = (struct assembly_earlier){.put = 0};
+}
+
+static void begin_earlier(struct assembly_earlier *earlier, cmdlog_position put, const struct envelope *envelope)
+{
+    forget_earlier(earlier);
+    *earlier =
+        (struct assembly_earlier){.put = put, .parts = envelope->part, .missing = envelope->part - 1, .from = put};
+    earlier->replies = mem_zalloc(envelope->part * sizeof *earlier->replies);
+    earlier->bytes = mem_zalloc(envelope->part * sizeof *earlier->bytes);
+    for (uint32_t part = 1; part < envelope->part; part++)
+        earlier->replies[part] = BUF_INIT(BUF_UNLIMITED);
+}
+
+/* Reads the last part that is missing. Returns: as assembly_read_before. */
+static int read_earlier(struct assembly *assembly, struct slice host, const struct envelope *envelope)
+{
+    struct assembly_earlier *earlier = &assembly->earlier;
+    uint32_t part = earlier->missing;
+    struct assembly_put before = {.position = 0};
+    struct envelope other = {0};
+    REQUIRE(part > 0 && part < earlier->parts);
+    int r = assembly->read_before(assembly->context, host, earlier->from, &earlier->replies[part], &before);
+    if (r == 0)
+        r = envelope_read(before.value, host, &other, &earlier->bytes[part]);
+    if (r != 0)
+        return r;
+    if (other.life != envelope->life || other.part != part || other.parts != envelope->parts)
+        return tl_trace(TL_ERR_CORRUPT);
+    earlier->missing--;
+    earlier->from = before.position;
+    return 0;
+}
+
+/*
+ * Reads the parts before a put that precede the assembly's start. What was read is kept if the next one cannot be read
+ * now: all of them may take longer than the caller waits in one call. Returns: as assembly_read_before.
+ */
 static int fetch_parts(struct assembly *assembly, struct assembly_stream *stream, cmdlog_position position,
                        const struct envelope *envelope)
 {
     REQUIRE(envelope->part > 1 && stream->number == 0);
-    struct buf *replies = mem_zalloc(envelope->part * sizeof *replies);
-    struct slice *bytes = mem_zalloc(envelope->part * sizeof *bytes);
+    struct assembly_earlier *earlier = &assembly->earlier;
     int r = 0;
-    for (uint32_t part = envelope->part - 1; r == 0 && part > 0; part--) {
-        struct assembly_put before = {.position = 0};
-        struct envelope other = {0};
-        replies[part] = BUF_INIT(BUF_UNLIMITED);
-        r = assembly->read_before(assembly->context, stream->name, position, &replies[part], &before);
-        if (r == 0)
-            r = envelope_read(before.value, stream->name, &other, &bytes[part]);
-        if (r == 0 && (other.life != envelope->life || other.part != part || other.parts != envelope->parts))
-            r = tl_trace(TL_ERR_CORRUPT);
-        position = before.position;
-    }
+    if (earlier->put != position)
+        begin_earlier(earlier, position, envelope);
+    while (r == 0 && earlier->missing > 0)
+        r = read_earlier(assembly, stream->name, envelope);
+    if (r == CMDLOG_UNREACHABLE)
+        return r;
     discard_parts(stream);
     for (uint32_t part = 1; r == 0 && part < envelope->part; part++) {
-        buf_slice(&stream->bytes, bytes[part]);
+        buf_slice(&stream->bytes, earlier->bytes[part]);
         stream->received = part;
         stream->parts = envelope->parts;
         stream->life = envelope->life;
     }
-    for (uint32_t part = 1; part < envelope->part; part++)
-        buf_deinit(&replies[part]);
-    mem_free(replies);
-    mem_free(bytes);
+    forget_earlier(earlier);
     return r;
 }
+
+/* --- Entries ------------------------------------------------------------------------------------------------------ */
 
 static int damage(const char **ret_damage, const char *how)
 {
@@ -144,6 +182,7 @@ void assembly_init(struct assembly *assembly, cmdlog_position after, assembly_re
 
 void assembly_deinit(struct assembly *assembly)
 {
+    forget_earlier(&assembly->earlier);
     while (!list_empty(&assembly->streams)) {
         struct assembly_stream *stream = list_entry(assembly->streams.next, struct assembly_stream, link);
         list_remove(&stream->link);

@@ -30,10 +30,20 @@ struct assembly_put {
 typedef int assembly_read_before(void *context, struct slice host, cmdlog_position before, struct buf *reply,
                                  struct assembly_put *ret_put);
 
+/* Parts of the entry that precede the start, while not all are read. */
+struct assembly_earlier {
+    cmdlog_position put;     /* the put that needs them; 0: none */
+    uint32_t parts, missing; /* the part of that put; the last one that is missing */
+    cmdlog_position from;    /* of the part after that */
+    struct buf *replies;     /* by part, as the next */
+    struct slice *bytes;
+};
+
 struct assembly {
     cmdlog_position position;         /* of the newest put that was taken */
     struct list streams;              /* one of each host */
     struct assembly_stream *returned; /* whose bytes are lent to the caller */
+    struct assembly_earlier earlier;
     assembly_read_before *read_before;
     void *context;
 };
@@ -45,7 +55,7 @@ void assembly_deinit(struct assembly *assembly);
 /*
  * Takes the log's next put.
  * Returns: 0 and an entry, whose bytes are valid until the next call, or as long as the put's; CMDLOG_END: a part of
- * one, or taken before; CMDLOG_UNREACHABLE: earlier parts could not be read: the put is to be taken again;
+ * one, or taken before; CMDLOG_UNREACHABLE: not all earlier parts could be read yet: the put is to be taken again;
  * CMDLOG_TRIMMED: they are trimmed; TL_ERR_CORRUPT with *ret_damage, a predicate of the put's entry.
  */
 int assembly_take(struct assembly *assembly, const struct assembly_put *put, struct cmdlog_entry *ret_entry,

@@ -16,7 +16,7 @@
 enum {
     QUEUE_BYTES = 16 << 20, /* undecoded messages, before the member is throttled */
     RESTART_US = 20000,     /* before an ended watch is restarted */
-    FETCH_US = 1000000,     /* timeout to read parts before the cursor's start */
+    FETCH_US = 1000000,     /* how long a call reads parts before the cursor's start */
 };
 
 /* A message from the client's thread. */
@@ -50,7 +50,7 @@ struct etcd_cursor {
     struct watch_message *current;
     struct slice events; /* the rest of current's events */
     struct assembly assembly;
-    uint64_t fetch_until;    /* boot clock: limit of the reading of earlier parts */
+    uint64_t fetch_until;    /* boot clock: limit of the reading of earlier parts in this call */
     struct etcd_kv deferred; /* waits for earlier parts to be read; version 0: none */
     bool trimmed;
     bool damaged;
@@ -272,7 +272,7 @@ static int read_before(void *context, struct slice host, cmdlog_position before,
 /*
  * Processes an event, the put of a host's log key.
  * Returns: 0 and an entry; CMDLOG_END: a part of one, or already processed; CMDLOG_UNREACHABLE:
- * earlier parts could not be read, to be retried; CMDLOG_TRIMMED; TL_ERR_CORRUPT.
+ * not all earlier parts could be read yet, to be retried; CMDLOG_TRIMMED; TL_ERR_CORRUPT.
  */
 static int process_put(struct etcd_cursor *cursor, const struct etcd_kv *kv, struct cmdlog_entry *ret_entry)
 {

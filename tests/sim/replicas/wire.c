@@ -13,6 +13,7 @@ struct waiting_put {
     struct list link;
     struct buf value;
     uint64_t number;
+    bool first;             /* the first part of an entry, or all of it */
     struct sent *completes; /* the entry whose last part it is; NULL: another part */
 };
 
@@ -93,6 +94,7 @@ struct sent *wire_send(struct wire *wire, unsigned sender_at, struct slice bytes
         size_t len;
         char head[ENVELOPE_BYTES];
         put->number = ++sender->number;
+        put->first = part == 1;
         put->completes = part == count ? sent : NULL;
         struct envelope envelope = {sender->life, put->number, 0, part, count};
         size_t slices = envelope_cut(&sent->bytes, 1, part, part_bytes, &selected, &len);
@@ -149,7 +151,7 @@ void wire_interrupt(struct wire *wire, unsigned at, bool dies)
     struct sent *oldest = list_entry(sender->unfinished.next, struct sent, link);
     struct slice bytes = mem_dup_slice(oldest->bytes);
     struct sent *repeats = oldest->repeats;
-    wire->interrupted += sender->number > 0 && first->number > 1;
+    wire->interrupted += !first->first;
     sender->number = first->number - 1;
     lose_puts(sender);
     if (dies) {
@@ -167,13 +169,19 @@ static struct assembly_put put_of(const struct cmdlog_entry *entry)
     return (struct assembly_put){entry->host, entry->position, entry->number, entry->bytes};
 }
 
-/* The host's last put before a position: looks at one position after the other, of which few are others'. */
+/*
+ * The host's last put before a position: looks at one position after the other, of which few are others'. Each second
+ * call is in vain.
+ */
 static int read_before(void *context, struct slice host, cmdlog_position before, struct buf *reply,
                        struct assembly_put *ret_put)
 {
-    const struct wire_reader *reader = context;
+    struct wire_reader *reader = context;
     bool found = false;
 
+    reader->unreachable = !reader->unreachable;
+    if (reader->unreachable)
+        return CMDLOG_UNREACHABLE;
     while (!found && --before > 0) {
         struct cmdlog_cursor *cursor;
         struct cmdlog_entry entry;
@@ -232,6 +240,10 @@ int wire_read(struct wire_reader *reader, size_t *budget, struct cmdlog_entry *r
     for (; r == CMDLOG_END && *budget > 0 && cmdlog_next(reader->cursor, &entry) == 0; --*budget) {
         struct assembly_put put = put_of(&entry);
         r = assembly_take(&reader->assembly, &put, ret_entry, &reader->damage);
+        if (r == CMDLOG_UNREACHABLE) { /* it takes the put again */
+            follow_from(reader, put.position);
+            r = CMDLOG_END;
+        }
     }
     return r;
 }

@@ -40,7 +40,7 @@ struct wire {
     struct sender senders[WIRE_SENDERS];
     struct sent **entries; /* those in the log, in its order */
     size_t count, capacity;
-    uint64_t cut, interrupted; /* entries in parts; incomplete ones */
+    uint64_t cut, interrupted; /* entries in parts; those of which some parts are in the log, and never the rest */
 };
 
 void wire_init(struct wire *wire, uint64_t seed);
@@ -62,6 +62,7 @@ struct wire_reader {
     struct cmdlog *log;
     struct cmdlog_cursor *cursor;
     struct assembly assembly;
+    bool unreachable; /* the last attempt to read an earlier put was in vain */
     const char *damage;
 };
 
