@@ -81,7 +81,7 @@ static int read_earlier(struct assembly *assembly, struct slice host, const stru
 }
 
 /*
- * Reads the parts before a put that precede the assembly's start. What was read is kept if the next one cannot be read
+ * Reads the parts before a put that precede the assembly's start. Those read are kept if the next one cannot be read
  * now: all of them may take longer than the caller waits in one call. Returns: as assembly_read_before.
  */
 static int fetch_parts(struct assembly *assembly, struct assembly_stream *stream, cmdlog_position position,

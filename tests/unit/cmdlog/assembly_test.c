@@ -92,7 +92,7 @@ static void test_earlier_parts_are_read_in_several_calls(void **state)
     assembly_deinit(&assembly);
 }
 
-/* What was read of an entry is freed with the assembly, and when another put comes. */
+/* Parts that were read for an entry are freed with the assembly, and when another put comes. */
 static void test_parts_that_are_not_needed_are_freed(void **state)
 {
     (void)state;
