@@ -253,6 +253,22 @@ class BoundedSteps(unittest.TestCase):
         self.assertEqual(found, [200] * 12)
         self.assertEqual([self.server.must("GET", "/u/_doc/" + key)["_source"]["m"] for key in "12"], [12, 8])
 
+    def test_long_script_checks_the_fencing_token(self):
+        """With its result, too: a holder that was replaced writes nothing."""
+        self.server.must("PUT", "/u/_doc/1", {"n": -1, "m": 0})
+        tokens, session = [], None
+        for _ in range(2):
+            if session is not None:
+                self.server.must("DELETE", "/_session/" + session)
+            session = self.server.must("POST", "/_session", {"ttl": "1h"})["session"]
+            lock = {"session": session, "locks": [{"mode": "exclusive", "index": "u", "id": "1"}]}
+            tokens.append(self.server.must("POST", "/_lock", lock)["fencing_token"])
+        for query in "", "&atomic=true":
+            for token, expected in (tokens[1], 200), (tokens[0], 409):
+                _, told = self.bulk_of(*self.long_update("1"), query="?session=%s&fencing_token=%s%s" % (session, token, query))
+                self.assertEqual(told["items"][0]["update"]["status"], expected, told)
+        self.assertEqual(self.server.must("GET", "/u/_doc/1")["_source"]["m"], 2)
+
     def test_bulk_continues_in_large_pieces_after_a_long_script(self):
         """The script is the first item, so that the core has not run any when it stops."""
         self.server.must("PUT", "/u/_doc/1", {"n": -1, "m": 0})

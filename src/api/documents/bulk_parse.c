@@ -92,7 +92,7 @@ static bool fraction_to_i64(struct slice text, int64_t *ret_value)
     return true;
 }
 
-/* Returns: whether a number is none of Java's int; it is rounded towards zero. */
+/* Returns: whether a number, rounded towards zero, is outside of the range of Java's int. */
 static bool is_out_of_int(struct slice text)
 {
     double number;

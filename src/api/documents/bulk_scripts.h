@@ -7,17 +7,17 @@
  *   again with its result.
  * - In a transaction: the same. The run reads in the transaction, whose lock on the document keeps the result valid.
  * - Atomic: the item fails, and with it the attempt, which has no effect. The next attempt has the results of all
- *   such items. If an earlier item of the request writes the document of one, only the core sees what its script is to
- *   read: the next attempt grants that script UPDATE_COMMAND_STEPS_MAX, and it is refused beyond.
- * - Named (`Tidelock-Request`), by themselves: the same grant. A script is not run twice: what it returned outside, or
- *   how it failed there, would have to be in the outcome that a repetition finds, and only the core makes those.
+ *   such items. If an earlier item of the request writes the document of one, only the core sees the document that its
+ *   script reads: the next attempt grants that script UPDATE_COMMAND_STEPS_MAX, and it is refused beyond.
+ * - Named (`Tidelock-Request`), by themselves: the same grant. A script is not run outside: a repetition has to find
+ *   its result, or its failure, in the outcome of the request, and only the core makes outcomes.
  */
 #ifndef TL_API_BULK_SCRIPTS_H
 #define TL_API_BULK_SCRIPTS_H
 
 #include "api/documents/dry_run.h"
 
-/* What the scripts of an atomic request return together: about what it may write. */
+/* Bytes that the scripts of an atomic request return together: as many as it may write. */
 #define SCRIPT_RUNS_BYTES_MAX ((size_t)64 << 20)
 
 /* An item whose script takes long. In the request's arena. */

@@ -5,14 +5,15 @@
  * The core is a single thread, and a script may run for a tenth of a second and then fail. So the steps of scripts
  * in the core are limited in three ways:
  *
- * 1. One script: write_update.script_steps, which the submitter grants, and UPDATE_COMMAND_STEPS_MAX, whoever submits
- *    it. The grant is for scripts that can run elsewhere: one that exceeds it is stopped with `script_long`, and the
- *    submitter runs the update with update_run() on another thread and submits its result (write_update.ready). That
- *    is valid for the document that the script read: if another write came between, the item fails with `script_long`
- *    again, and the submitter repeats this with the new document. A failed script changes nothing, so the submitter may
- *    report that failure itself. With write_update.script_postpones such an item, and those after it, are postponed
- *    rather than failed. The limit is for the others: actions of ended sessions, which have no submitter, and what
- *    ../../api/documents/bulk_scripts.h names. They fail beyond it, with `script_exhausted` unless it was granted.
+ * 1. One script: write_update.script_steps, which the submitter grants, and UPDATE_COMMAND_STEPS_MAX for any
+ *    submitter. The grant is for scripts that can run elsewhere: one that exceeds it is stopped with `script_long`,
+ *    and the submitter runs the update with update_run() on another thread and submits its result
+ *    (write_update.ready). That is valid for the document that the script read: if another write came between, the
+ *    item fails with `script_long` again, and the submitter repeats this with the new document. A failed script
+ *    changes nothing, so the submitter may report that failure itself. With write_update.script_postpones such an
+ *    item, and those after it, are postponed rather than failed. The limit is for the others: actions of ended
+ *    sessions, which have no submitter, and what ../../api/documents/bulk_scripts.h names. They fail beyond it, with
+ *    `script_exhausted` unless it was granted.
  * 2. The scripts of one command share the steps allowed for one script (`script.steps_max`, --script-steps), and so do
  *    those of the actions of one session. In addition each may use UPDATE_STEPS_MIN. It bounds what a client gets for
  *    one request.
