@@ -371,12 +371,8 @@ static const struct catalog_index *aliased_index(const struct core *core, struct
 {
     const struct alias_use *uses;
     size_t count = catalog__alias_uses(core->catalog, alias, &uses);
-    if (count == 1)
-        return index_of_use(core, &uses[0]);
-    for (size_t i = 0; i < count; i++)
-        if (catalog_index_alias(index_of_use(core, &uses[i]), alias)->write_index == CATALOG_FLAG_TRUE)
-            return index_of_use(core, &uses[i]);
-    return NULL;
+    const struct alias_use *use = count == 1 ? uses : catalog__write_use(uses, count);
+    return use == NULL ? NULL : index_of_use(core, use);
 }
 
 /*

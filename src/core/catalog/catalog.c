@@ -297,8 +297,25 @@ static void append_uses(struct alias_table *table, const struct catalog_node *no
     const struct catalog_index *index = &node->index;
 
     for (size_t i = 0; i < index->alias_count; i++)
-        alias_table_append(table,
-                           &(struct alias_use){index->aliases[i].name, index->name, index->number, .body = node->body});
+        alias_table_append(table, &(struct alias_use){index->aliases[i].name, index->name, index->number,
+                                                      index->aliases[i].write_index, .body = node->body});
+}
+
+/*
+ * Completes the first use of each alias, so that requests that name an alias do not visit all of its indices: there
+ * may be thousands of both.
+ */
+static void number_uses(struct alias_table *table)
+{
+    for (size_t first = 0, end; first < table->count; first = end) {
+        struct alias_use *uses = &table->uses[first];
+        size_t write = SIZE_MAX;
+        for (end = first; end < table->count && slice_equal(table->uses[end].alias, uses->alias); end++)
+            if (table->uses[end].write_index == CATALOG_FLAG_TRUE && write == SIZE_MAX)
+                write = end - first;
+        uses->same = end - first;
+        uses->write = write < uses->same ? write : uses->same;
+    }
 }
 
 /* Returns: the uses of all indices. */
@@ -313,6 +330,7 @@ static struct alias_table *table_of_all(const struct catalog *catalog)
         append_uses(table, catalog->by_name[i]);
     ENSURE(table->count == total);
     qsort(table->uses, table->count, sizeof(*table->uses), compare_uses);
+    number_uses(table);
     return table;
 }
 
@@ -382,6 +400,7 @@ static struct alias_table *table_with_changes(const struct catalog *catalog)
         alias_table_append(table, &changed->uses[next++]);
     INSIST(atomic_load_explicit(&changed->refs, memory_order_relaxed) == 1); /* freed next */
     alias_table_unref(changed);
+    number_uses(table);
     return table;
 }
 
@@ -409,7 +428,7 @@ size_t catalog__alias_uses(const struct catalog *catalog, struct slice alias, co
     REQUIRE(MAGIC_VALID(catalog, CATALOG_MAGIC));
     renew_aliases(catalog);
     const struct alias_table *table = catalog->aliases;
-    size_t low = 0, high = table->count, end;
+    size_t low = 0, high = table->count;
 
     while (low < high) {
         size_t middle = low + (high - low) / 2;
@@ -418,10 +437,14 @@ size_t catalog__alias_uses(const struct catalog *catalog, struct slice alias, co
         else
             high = middle;
     }
-    for (end = low; end < table->count && slice_equal(table->uses[end].alias, alias); end++)
-        ;
     *ret_uses = table->uses + low;
-    return end - low;
+    return low < table->count && slice_equal((*ret_uses)->alias, alias) ? (*ret_uses)->same : 0;
+}
+
+const struct alias_use *catalog__write_use(const struct alias_use *uses, size_t count)
+{
+    REQUIRE(count == 0 || uses->same == count);
+    return count == 0 || uses->write == count ? NULL : &uses[uses->write];
 }
 
 bool catalog_has_alias(const struct catalog *catalog, struct slice name)
@@ -706,6 +729,7 @@ static struct alias_table *table_of_visible(const struct catalog *filtered, cons
     for (size_t i = 0; i < all->count; i++)
         if (node_by_number(filtered, all->uses[i].number) != NULL)
             alias_table_append(table, &all->uses[i]);
+    number_uses(table);
     return table;
 }
 

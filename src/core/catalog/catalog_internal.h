@@ -44,8 +44,11 @@ struct catalog_node {
 struct alias_use {
     struct slice alias;
     struct slice index;
-    uint32_t number;           /* of the index */
-    struct catalog_body *body; /* of the index, which has the names; a reference */
+    uint32_t number;               /* of the index */
+    enum catalog_flag write_index; /* as the index says */
+    struct catalog_body *body;     /* of the index, which has the names; a reference */
+    /* The first use of an alias has: how many there are, and which of them is of the write index; `same`: none */
+    size_t same, write;
 };
 
 struct alias_table {
@@ -91,8 +94,13 @@ struct catalog {
     struct object_table *objects[CATALOG_KIND_COUNT]; /* NULL: no object of the kind */
 };
 
-/* Returns: how many indices have the alias, and the first of its uses. */
+/* Returns: how many indices have the alias, and the first of its uses. However many: it takes no longer. */
 size_t catalog__alias_uses(const struct catalog *catalog, struct slice alias, const struct alias_use **ret_uses);
+/*
+ * Returns: the use of the index that an alias names as its write index; NULL: none. Requires: `uses` and `count`
+ * are of catalog__alias_uses().
+ */
+const struct alias_use *catalog__write_use(const struct alias_use *uses, size_t count);
 
 /* Returns: an empty catalog. Owns: the caller; catalog_unref(). */
 struct catalog *catalog__new(void);

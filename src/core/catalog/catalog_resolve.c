@@ -65,15 +65,12 @@ static void problem_many(const struct alias_use *uses, size_t count, struct slic
 
 /* Returns: the write index of an alias; NULL: none. */
 static const struct catalog_index *write_index(const struct catalog *catalog, const struct alias_use *uses,
-                                               size_t count, struct slice alias)
+                                               size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
-        const struct catalog_index *index = catalog_index(catalog, uses[i].index);
-        enum catalog_flag flag = catalog_index_alias(index, alias)->write_index;
-        if (flag == CATALOG_FLAG_TRUE || (count == 1 && flag == CATALOG_FLAG_UNSET))
-            return index;
-    }
-    return NULL;
+    const struct alias_use *use = catalog__write_use(uses, count);
+    if (use == NULL && count == 1 && uses->write_index == CATALOG_FLAG_UNSET)
+        use = uses;
+    return use == NULL ? NULL : catalog_index(catalog, use->index);
 }
 
 static int find_by_alias(const struct catalog *catalog, struct slice name, bool writing, enum dialect dialect,
@@ -88,7 +85,7 @@ static int find_by_alias(const struct catalog *catalog, struct slice name, bool 
             ret_problem->reason = SLICE_LIT("no such index [_all] and no indices exist");
         return CATALOG_REFUSED;
     }
-    *ret_index = writing ? write_index(catalog, uses, count, name) : catalog_index(catalog, uses[0].index);
+    *ret_index = writing ? write_index(catalog, uses, count) : catalog_index(catalog, uses[0].index);
     if (writing && *ret_index == NULL && dialect != DIALECT_5) {
         problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
                     "no write index is defined for alias [%.*s]. The write index may be explicitly disabled using "

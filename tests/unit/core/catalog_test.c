@@ -10,6 +10,18 @@
 #include "core/catalog/catalog_internal.h"
 #include "mapping/mapping.h"
 
+/* Look-ups of an index by its name, by code outside of catalog.c. */
+static size_t index_looks;
+
+const struct catalog_index *__real_catalog_index(const struct catalog *catalog, struct slice name);
+const struct catalog_index *__wrap_catalog_index(const struct catalog *catalog, struct slice name);
+
+const struct catalog_index *__wrap_catalog_index(const struct catalog *catalog, struct slice name)
+{
+    index_looks++;
+    return __real_catalog_index(catalog, name);
+}
+
 static void name_says(const char *name, enum dialect dialect, const char *reason)
 {
     struct arena arena = ARENA_INIT;
@@ -164,6 +176,44 @@ static void test_alias_accepts_writes_with_one_index_or_write_index(void **state
     fixture_close(&box);
 }
 
+/* A write or a lock that names an alias takes no longer if many indices have it: a request may name it 100,000 times. */
+static void test_alias_of_many_indices_is_found_at_once(void **state)
+{
+    enum { INDICES = 200, NAMES = 50 };
+    struct core_fixture box;
+    char name[12];
+    (void)state;
+
+    fixture_open(&box);
+    for (int i = 0; i < INDICES; i++) {
+        snprintf(name, sizeof name, "i%03d", i);
+        fixture_index_command(&box, COMMAND_INDEX_CREATE, name,
+                              i == INDICES - 1 ? "{\"aliases\":{\"all\":{\"is_write_index\":true}}}"
+                                               : "{\"aliases\":{\"all\":{}}}");
+    }
+    index_looks = 0;
+    assert_slice_equal(fixture_index(&box, "all", "1", "{}")->index, "i199");
+    assert_true(index_looks < INDICES / 4);
+    struct command *command = command_new(COMMAND_SESSION_OPEN, DIALECT_7);
+    command->session.id = SLICE_LIT("s");
+    command->session.ttl_us = 3600 * TL_SECOND;
+    assert_int_equal(fixture_run(&box, command, 1)->problem.type, PROBLEM_NONE);
+    for (int release = 0; release < 2; release++) {
+        command = command_new(release ? COMMAND_UNLOCK : COMMAND_LOCK, DIALECT_7);
+        command->owner.session = SLICE_LIT("s");
+        command->lock.targets = arena_zalloc(&command->arena, NAMES * sizeof *command->lock.targets);
+        command->lock.target_count = NAMES;
+        for (int i = 0; i < NAMES; i++)
+            command->lock.targets[i] = (struct lock_target){
+                .mode = LOCK_X, .index = SLICE_LIT("all"), .id = arena_printf(&command->arena, "%d", i)};
+        index_looks = 0;
+        assert_int_equal(fixture_run(&box, command, 1)->problem.type, PROBLEM_NONE);
+        assert_true(index_looks < NAMES * INDICES / 4);
+    }
+    assert_int_equal(box.last->lock.released, NAMES);
+    fixture_close(&box);
+}
+
 static const char *settings_of(struct core_fixture *box, const char *name)
 {
     static char text[1024];
@@ -297,15 +347,19 @@ static void check_uses(struct core_fixture *box)
         char name[] = {'a', (char)('0' + alias)};
         const struct alias_use *uses;
         size_t count = catalog__alias_uses(catalog, slice_make(name, 2), &uses), next = 0;
+        const struct alias_use *write = catalog__write_use(uses, count), *wanted = NULL;
         for (size_t i = 0; i < catalog_index_count(catalog); i++) {
             const struct catalog_index *index = catalog_index_at(catalog, i); /* in order of name */
             if (catalog_index_alias(index, slice_make(name, 2)) == NULL)
                 continue;
             assert_true(next < count);
             assert_ptr_equal(uses[next].index.data, index->name.data); /* shared, not copied */
+            if (catalog_index_alias(index, slice_make(name, 2))->write_index == CATALOG_FLAG_TRUE)
+                wanted = &uses[next];
             next++;
         }
         assert_int_equal(next, count);
+        assert_ptr_equal(write, wanted);
     }
 }
 
@@ -323,10 +377,11 @@ static void test_alias_table_follows_changes(void **state)
     fixture_open(&box);
     rng_init(&rng, 7);
     for (int i = 0; i < CHANGES; i++) {
-        char name[12], body[80];
+        char name[12], body[100];
         int first = (int)rng_below(&rng, 5);
         snprintf(name, sizeof name, "i%d", (int)rng_below(&rng, INDICES));
-        snprintf(body, sizeof body, "{\"aliases\":{\"a%d\":{},\"a%d\":{}}}", first, (first + 2) % 5);
+        snprintf(body, sizeof body, "{\"aliases\":{\"a%d\":{\"is_write_index\":%s},\"a%d\":{}}}", first,
+                 rng_below(&rng, 8) == 0 ? "true" : "false", (first + 2) % 5);
         struct catalog *catalog = core_catalog(box.core);
         bool exists = catalog_index(catalog, slice_from(name)) != NULL;
         catalog_unref(catalog);
@@ -550,6 +605,7 @@ int main(void)
         cmocka_unit_test(test_names_follow_elasticsearch_rules),
         cmocka_unit_test(test_expressions_resolve_to_indices),
         cmocka_unit_test(test_alias_accepts_writes_with_one_index_or_write_index),
+        cmocka_unit_test(test_alias_of_many_indices_is_found_at_once),
         cmocka_unit_test(test_templates_apply_by_order),
         cmocka_unit_test(test_create_index_refuses_like_elasticsearch),
         cmocka_unit_test(test_settings_change_while_open_only_if_dynamic),
