@@ -659,7 +659,7 @@ static int bulk_done(struct request *request, struct command *command)
         request->problem = command->problem;
         return REQUEST_REFUSED;
     }
-    bulk_scripts_word(&bulk->scripts, command);
+    bulk_scripts_explain_limit(&bulk->scripts, command);
     if (bulk->atomic ? keep_attempt(request, bulk, &command->write) : keep_results(request, bulk, command))
         return submit_later(request, bulk);
     if (command->problem.type != PROBLEM_NONE && bulk->results == NULL)

@@ -58,7 +58,7 @@ bool bulk_scripts_takes_long(const struct write_item *item, const struct write_r
     return result->script_long && (item->update->ready.given || item->update->script_steps == DRY_RUN_STEPS);
 }
 
-void bulk_scripts_word(const struct bulk_scripts *scripts, struct command *command)
+void bulk_scripts_explain_limit(const struct bulk_scripts *scripts, struct command *command)
 {
     struct write_command *write = &command->write;
     if (!scripts->named && scripts->first == NULL)

@@ -68,8 +68,8 @@ int bulk_scripts_run(struct request *request, struct bulk_scripts *scripts, stru
  */
 bool bulk_scripts_takes_long(const struct write_item *item, const struct write_result *result);
 
-/* Words the failures of scripts that have to run in the core, and take too long for that. */
-void bulk_scripts_word(const struct bulk_scripts *scripts, struct command *command);
+/* Says why scripts that had to run in the core, and took too long for that, have failed, and what to do. */
+void bulk_scripts_explain_limit(const struct bulk_scripts *scripts, struct command *command);
 
 /* Keeps the result of such an item, which is to be run, until the request ends or the next call. */
 void bulk_scripts_stop(struct script_run *run, struct write_result *result);
