@@ -246,6 +246,23 @@ class BoundedSteps(unittest.TestCase):
         self.assertEqual(self.server.must("GET", "/u/_doc/1")["_source"], {"k": 8, "n": 14999})
         self.assertLessEqual(self.writes() - before, 2)
 
+    def test_long_scripts_of_a_bulk_do_not_undo_one_another(self):
+        """While the first script runs, its document is locked, so that the core begins the second one, too. Each has its result used."""
+        for key in "12":
+            self.server.must("PUT", "/u/_doc/" + key, {"n": -1, "m": 0})
+        holder, before = self.server.must("POST", "/_session", {"ttl": "1h"})["session"], self.writes()
+        lines = [line for key in "34" for line in ({"index": {"_index": "u", "_id": key}}, {})]  # since they are done, the next command has two items
+        lines += [*self.long_update("1", turns=900000), *self.long_update("2", turns=20000)]
+        work = Waiting(self.server, "POST", "/_bulk?timeout=10m", "".join(json.dumps(line) + "\n" for line in lines))
+        until(lambda: self.writes() > before, "the first script is stopped")
+        self.server.must("POST", "/_lock", {"session": holder, "locks": [{"mode": "exclusive", "index": "u", "id": "1"}]})
+        until(lambda: any(lock["waiters"] for lock in self.server.must("GET", "/_lock")["locks"]), "the first item waits")
+        self.server.must("DELETE", "/_session/" + holder)
+        until(lambda: work.status is not None or self.writes() > before + 10, "the bulk is done")
+        self.assertLessEqual(self.writes(), before + 10)
+        work.join()
+        self.assertEqual([list(item.values())[0]["status"] for item in work.reply["items"]], [201, 201, 200, 200], work.reply)
+
     def test_atomic_bulk_whose_scripts_fill_the_memory_is_refused_as_a_whole(self):
         server = Server("--memory", "64m", "--script-steps", "50000000").start()
         self.addCleanup(server.close)

@@ -382,12 +382,12 @@ static int run_scripts(struct request *request, struct bulk_request *bulk)
         if (action->refused.type != PROBLEM_NONE)
             continue;
         struct write_result *result = &bulk->results[seen++];
-        if (!result->postponed || !result->script_long || (action->run != NULL && action->run->in_core))
+        if (!result->postponed || !result->script_long || action->run->in_core)
             continue;
-        own_made(request, bulk);
-        struct script_run *run =
-            bulk_scripts_run_of(request, &bulk->scripts, &action->run, action->asked.retries, bulk->until_us);
-        r = bulk_scripts_run(request, &bulk->scripts, run, &bulk->bulk.items[i], view_for_scripts(request), result);
+        r = request_budget_check_reply(request); /* nor does a guard count what scripts have returned: see below */
+        if (r == 0)
+            r = bulk_scripts_run(request, &bulk->scripts, action->run, &bulk->bulk.items[i], view_for_scripts(request),
+                                 result);
     }
     return r;
 }
@@ -545,6 +545,32 @@ static bool keep_attempt(struct request *request, struct bulk_request *bulk, str
 /* --- Pieces of others --------------------------------------------------------------------------------------------- */
 
 /*
+ * Keeps a command's result of an item that was postponed before. If it is postponed for its script again, that is run
+ * next. Else it is not, even if an earlier command stopped it: only the result of one script is kept, so it would undo
+ * that of the item that was stopped last.
+ */
+static void keep_result(struct request *request, struct bulk_request *bulk, struct bulk_action *action,
+                        const struct write_result *from, struct write_result *result)
+{
+    if (!from->postponed) {
+        *result = copy_of(request->arena, from);
+    } else if (from->script_long) {
+        *result = *from;
+        bulk_scripts_stop(run_of(request, bulk, action), result);
+    } else {
+        result->script_long = false;
+    }
+}
+
+/* Returns: the number of the next action that the core gets to see. */
+static size_t next_seen(const struct bulk_request *bulk, size_t number)
+{
+    while (bulk->bulk.actions[number].refused.type != PROBLEM_NONE)
+        number++;
+    return number;
+}
+
+/*
  * Keeps the results of a command that postponed items, or that has processed postponed ones.
  * Returns: whether items of the piece are still to be submitted.
  */
@@ -552,7 +578,7 @@ static bool keep_results(struct request *request, struct bulk_request *bulk, con
 {
     const struct write_command *write = &command->write;
     bool refused = command->problem.type != PROBLEM_NONE;
-    size_t next = 0, open = 0;
+    size_t next = 0, open = 0, number = bulk->begin;
     count_steps(bulk, write);
     /* A named request is divided at the same items again: NAMED_BLOCK_ITEMS. */
     bulk->resubmitted_max = request->named.id.len > 0 ? SIZE_MAX : write_resubmitted_max(write);
@@ -567,15 +593,18 @@ static bool keep_results(struct request *request, struct bulk_request *bulk, con
         for (size_t i = 0; i < write->item_count; i++)
             bulk->results[i].postponed = true;
     }
-    for (size_t i = 0; i < bulk->result_count; i++) {
+    for (size_t i = 0; i < bulk->result_count; i++, number++) {
         struct write_result *result = &bulk->results[i];
+        number = next_seen(bulk, number);
         if (!result->postponed)
             continue;
         if (refused) {
             *result = (struct write_result){.outcome = WRITE_FAILED};
             problem_copy(&result->problem, &command->problem, request->arena);
-        } else if (next < write->item_count && (!write->results[next].postponed || write->results[next].script_long)) {
-            *result = copy_of(request->arena, &write->results[next]);
+        } else if (next < write->item_count) {
+            keep_result(request, bulk, &bulk->bulk.actions[number], &write->results[next], result);
+        } else {
+            result->script_long = false;
         }
         next++; /* the command may have had only the first ones */
         open += result->postponed;

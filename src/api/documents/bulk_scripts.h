@@ -30,7 +30,8 @@ struct script_run {
     uint64_t steps;            /* of the last run; only those of the one that counts are in steps_taken */
     bool in_core;              /* atomic: an earlier item writes its document */
     struct update_ready ready; /* what the script returned; given false: nothing, or not yet */
-    struct arena made;         /* its source; atomic: also the texts of the item's last result */
+    struct arena made;         /* its source */
+    struct arena told;         /* texts of the result that bulk_scripts_stop() has kept */
 };
 
 /* All of one request. */
@@ -74,7 +75,10 @@ bool bulk_scripts_takes_long(const struct write_item *item, const struct write_r
 /* Says why scripts that had to run in the core, and took too long for that, have failed, and what to do. */
 void bulk_scripts_explain_limit(const struct bulk_scripts *scripts, struct command *command);
 
-/* Keeps the result of such an item, which is to be run, until the request ends or the next call. */
+/*
+ * Keeps the result of an item whose script takes long, and is to be run, until the request ends or the next call:
+ * there may be many. Requires: *result is not the one that an earlier call has kept.
+ */
 void bulk_scripts_stop(struct script_run *run, struct write_result *result);
 
 #endif
