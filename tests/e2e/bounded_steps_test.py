@@ -263,6 +263,16 @@ class BoundedSteps(unittest.TestCase):
         work.join()
         self.assertEqual([list(item.values())[0]["status"] for item in work.reply["items"]], [201, 201, 200, 200], work.reply)
 
+    def test_long_scripts_of_a_bulk_are_those_of_their_items(self):
+        """Between them are items that the core never sees."""
+        for key in "12":
+            self.server.must("PUT", "/u/_doc/" + key, {"n": -1, "m": 0})
+        refused = {"index": {"_index": "u", "_id": "3", "pipeline": "none"}}, {}
+        status, told = self.bulk_of(*refused, *self.long_update("1"), *refused, *refused, *self.long_update("2", "missing.x = 1"), *refused, *self.long_update("2"))
+        self.assertEqual((status, [list(item.values())[0]["status"] for item in told["items"]]), (200, [400, 200, 400, 400, 400, 400, 200]), told)
+        self.assertEqual(told["items"][4]["update"]["error"]["caused_by"]["type"], "script_exception", told)
+        self.assertEqual([self.server.must("GET", "/u/_doc/" + key)["_source"]["m"] for key in "12"], [1, 1])
+
     def test_atomic_bulk_whose_scripts_fill_the_memory_is_refused_as_a_whole(self):
         server = Server("--memory", "64m", "--script-steps", "50000000").start()
         self.addCleanup(server.close)
