@@ -212,6 +212,90 @@ class BoundedSteps(unittest.TestCase):
         self.assertEqual(self.server.must("GET", "/u/_doc/1")["_source"], {"m": 6, "n": 99999})
         self.assertEqual(self.figure("tidelock_steps_over_bound_total"), 0)
 
+    def writes(self):
+        return self.figure('tidelock_commands_total{command="write"}')
+
+    def test_items_of_an_atomic_bulk_that_need_what_a_long_script_does(self):
+        """Without it they fail, which is no reply: the script has not run yet."""
+        self.server.must("PUT", "/u/_doc/1", {"m": 0})
+        creates, removes = self.long_update("9"), self.long_update("1", "ctx.op = 'delete'")
+        creates[1].update(upsert={"m": 4}, scripted_upsert=True)
+        status, told = self.bulk_of(*creates, {"update": {"_index": "u", "_id": "9"}}, {"doc": {"after": True}},
+                                    *removes, {"create": {"_index": "u", "_id": "1"}}, {"new": True}, query="?atomic=true")
+        self.assertEqual([(name, item["status"]) for one in told["items"] for name, item in one.items()],
+                         [("update", 201), ("update", 200), ("update", 200), ("create", 201)], told)
+        self.assertEqual((status, told["errors"]), (200, False))
+        self.assertEqual(self.server.must("GET", "/u/_doc/9")["_source"], {"m": 5, "n": 99999, "after": True})
+        self.assertEqual(self.server.must("GET", "/u/_doc/1")["_source"], {"new": True})
+
+    def test_failure_before_a_long_script_of_an_atomic_bulk_is_the_only_one_told(self):
+        creates = self.long_update("9")
+        creates[1].update(upsert={"m": 4}, scripted_upsert=True)
+        status, told = self.bulk_of({"update": {"_index": "u", "_id": "none"}}, {"doc": {}}, *creates,
+                                    {"update": {"_index": "u", "_id": "9"}}, {"doc": {"after": True}}, query="?atomic=true")
+        self.assertEqual((status, [item["update"]["_id"] for item in told["items"]]), (409, ["none"]), told)
+
+    def test_attempts_of_an_atomic_bulk_do_not_grow_with_its_items(self):
+        """Each script takes long only after the one before, so that one attempt cannot show all of them."""
+        self.server.must("PUT", "/u/_doc/1", {"k": 0})
+        text = "if (ctx._source.k == params.i) { for (int j = 0; j < 15000; j++) { ctx._source.n = j } ctx._source.k += 1 }"
+        before = self.writes()
+        status, told = self.bulk_of(*(line for i in range(8) for line in (
+            {"update": {"_index": "u", "_id": "1"}}, {"script": {"source": text, "params": {"i": i}}})), query="?atomic=true")
+        self.assertEqual((status, told["errors"]), (200, False), told)
+        self.assertEqual(self.server.must("GET", "/u/_doc/1")["_source"], {"k": 8, "n": 14999})
+        self.assertLessEqual(self.writes() - before, 2)
+
+    def test_long_scripts_of_a_bulk_do_not_undo_one_another(self):
+        """While the first script runs, its document is locked, so that the core begins the second one, too. Each has its result used."""
+        for key in "12":
+            self.server.must("PUT", "/u/_doc/" + key, {"n": -1, "m": 0})
+        holder, before = self.server.must("POST", "/_session", {"ttl": "1h"})["session"], self.writes()
+        lines = [line for key in "34" for line in ({"index": {"_index": "u", "_id": key}}, {})]  # since they are done, the next command has two items
+        lines += [*self.long_update("1", turns=900000), *self.long_update("2", turns=20000)]
+        work = Waiting(self.server, "POST", "/_bulk?timeout=10m", "".join(json.dumps(line) + "\n" for line in lines))
+        until(lambda: self.writes() > before, "the first script is stopped")
+        self.server.must("POST", "/_lock", {"session": holder, "locks": [{"mode": "exclusive", "index": "u", "id": "1"}]})
+        until(lambda: any(lock["waiters"] for lock in self.server.must("GET", "/_lock")["locks"]), "the first item waits")
+        self.server.must("DELETE", "/_session/" + holder)
+        until(lambda: work.status is not None or self.writes() > before + 10, "the bulk is done")
+        self.assertLessEqual(self.writes(), before + 10)
+        work.join()
+        self.assertEqual([list(item.values())[0]["status"] for item in work.reply["items"]], [201, 201, 200, 200], work.reply)
+
+    def test_long_scripts_of_a_bulk_are_those_of_their_items(self):
+        """Between them are items that the core never sees."""
+        for key in "12":
+            self.server.must("PUT", "/u/_doc/" + key, {"n": -1, "m": 0})
+        refused = {"index": {"_index": "u", "_id": "3", "pipeline": "none"}}, {}
+        status, told = self.bulk_of(*refused, *self.long_update("1"), *refused, *refused, *self.long_update("2", "missing.x = 1"), *refused, *self.long_update("2"))
+        self.assertEqual((status, [list(item.values())[0]["status"] for item in told["items"]]), (200, [400, 200, 400, 400, 400, 400, 200]), told)
+        self.assertEqual(told["items"][4]["update"]["error"]["caused_by"]["type"], "script_exception", told)
+        self.assertEqual([self.server.must("GET", "/u/_doc/" + key)["_source"]["m"] for key in "12"], [1, 1])
+
+    def test_atomic_bulk_whose_scripts_fill_the_memory_is_refused_as_a_whole(self):
+        server = Server("--memory", "64m", "--script-steps", "50000000").start()
+        self.addCleanup(server.close)
+        text = "for (int i = 0; i < 30000; i++) { ctx._source.n = i } ctx._source.l = []; for (int i = 0; i < 9000; i++) { ctx._source.l.add(params.pad) }"
+        lines = []
+        for key in "123":
+            server.must("PUT", "/u/_doc/" + key, {"n": -1})
+            lines += [{"update": {"_index": "u", "_id": key}}, {"script": {"source": text, "params": {"pad": "x" * 2000}}}]
+        answer = server.request("POST", "/_bulk?atomic=true", "".join(json.dumps(line) + "\n" for line in lines), {"Content-Type": "application/x-ndjson"})
+        told = json.loads(answer.body)
+        self.assertEqual((answer.status, told.get("error", {}).get("type")), (429, "circuit_breaking_exception"), answer.body[:600])
+        self.assertEqual([server.must("GET", "/u/_doc/" + key)["_source"] for key in "123"], [{"n": -1}] * 3)
+
+    def test_long_scripted_upsert_in_a_transaction_makes_its_index(self):
+        transaction = self.server.must("POST", "/_transaction", {})["transaction"]
+        for index, query in ("one", ""), ("two", "&atomic=true"):
+            lines = self.long_update("1", index=index)
+            lines[1].update(upsert={"m": 4}, scripted_upsert=True)
+            status, told = self.bulk_of(*lines, query="?transaction=" + transaction + query)
+            self.assertEqual((status, told["items"][0]["update"]["status"]), (200, 201), told)
+        self.server.must("POST", "/_transaction/%s/_commit" % transaction)
+        self.assertEqual([self.server.must("GET", "/%s/_doc/1" % index)["_source"]["m"] for index in ("one", "two")], [5, 5])
+
     def test_long_scripts_of_a_bulk_in_a_transaction_run_outside_of_the_core(self):
         """Each sees what the transaction has written before, also in the same bulk."""
         self.server.must("PUT", "/u/_doc/1", {"n": -1, "m": 0})

@@ -382,12 +382,12 @@ static int run_scripts(struct request *request, struct bulk_request *bulk)
         if (action->refused.type != PROBLEM_NONE)
             continue;
         struct write_result *result = &bulk->results[seen++];
-        if (!result->postponed || !result->script_long || (action->run != NULL && action->run->in_core))
+        if (!result->postponed || !result->script_long || action->run->in_core)
             continue;
-        own_made(request, bulk);
-        struct script_run *run =
-            bulk_scripts_run_of(request, &bulk->scripts, &action->run, action->asked.retries, bulk->until_us);
-        r = bulk_scripts_run(request, &bulk->scripts, run, &bulk->bulk.items[i], view_for_scripts(request), result);
+        r = request_budget_check_reply(request); /* nor does a guard count what scripts have returned: see below */
+        if (r == 0)
+            r = bulk_scripts_run(request, &bulk->scripts, action->run, &bulk->bulk.items[i], view_for_scripts(request),
+                                 result);
     }
     return r;
 }
@@ -417,7 +417,7 @@ static int submit_piece(struct request *request)
          * which is as long as their texts and sources are, whatever the body's length.
          */
         if ((bulk->results != NULL || bulk->end > 0) && request_budget_check_reply(request) != 0)
-            return refuse_rest(request, bulk);
+            return bulk->atomic ? REQUEST_REFUSED : refuse_rest(request, bulk);
         next_piece(request, bulk);
         struct command *command = write_command_new(request, &bulk->options, 0);
         if (bulk->results != NULL)
@@ -481,26 +481,35 @@ static struct slice document_key(const struct write_item *item, const struct wri
     return buf_as_slice(buf);
 }
 
-/*
- * Finds the items that failed only since their scripts take long, and postpones them. Those whose documents an earlier
- * item writes have to run in the core. Returns: how many items have failed otherwise.
- */
-static size_t postpone_long(struct request *request, struct bulk_request *bulk, struct write_command *write)
+/* The run of the script of an action. */
+static struct script_run *run_of(struct request *request, struct bulk_request *bulk, struct bulk_action *action)
 {
+    own_made(request, bulk);
+    return bulk_scripts_run_of(request, &bulk->scripts, &action->run, action->asked.retries, bulk->until_us);
+}
+
+/*
+ * Finds the items that failed only since their scripts take long, and postpones them; and those that failed after one
+ * of them, since they may need its effect. Scripts for a document that an earlier item writes have to run in the core:
+ * bulk_scripts.h. Returns: whether an item has failed before them, so that there is no next attempt.
+ */
+static bool postpone_long(struct request *request, struct bulk_request *bulk, struct write_command *write)
+{
+    char by_item, by_long_item; /* the writers of a document: their addresses are values of the map */
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
     struct map written = MAP_INIT;
-    size_t failed = 0;
-    own_made(request, bulk);
+    bool failed = false, any = false;
     for (size_t i = 0; i < write->item_count; i++) {
         struct write_result *result = &write->results[i];
-        struct bulk_action *action = &bulk->bulk.actions[bulk->begin + i];
         struct slice key = document_key(&write->items[i], result, &buf);
-        result->postponed = bulk_scripts_takes_long(&write->items[i], result);
-        if (result->postponed)
-            bulk_scripts_run_of(request, &bulk->scripts, &action->run, action->asked.retries, bulk->until_us)->in_core =
-                map_get(&written, key) != NULL;
-        failed += result->outcome == WRITE_FAILED && !result->postponed;
-        map_put(&written, key, bulk);
+        const void *before = map_get(&written, key);
+        bool is_long = bulk_scripts_takes_long(&write->items[i], result);
+        if (is_long || (before == &by_long_item && write->items[i].update != NULL))
+            run_of(request, bulk, &bulk->bulk.actions[bulk->begin + i])->in_core = before != NULL;
+        any = any || is_long;
+        result->postponed = any && result->outcome == WRITE_FAILED;
+        failed = failed || (result->outcome == WRITE_FAILED && !any);
+        map_put(&written, key, is_long || before == &by_long_item ? &by_long_item : &by_item);
     }
     map_deinit(&written);
     buf_deinit(&buf);
@@ -508,8 +517,8 @@ static size_t postpone_long(struct request *request, struct bulk_request *bulk, 
 }
 
 /*
- * Keeps which items of an attempt take long, in place of what an attempt before has left. If others have failed, that
- * is the reply: what would become of those that take long is not known.
+ * Keeps which items of an attempt take long, in place of what an attempt before has left. If one before them has
+ * failed, that is the reply: what would become of the others is not known.
  * Returns: whether there is to be another attempt.
  */
 static bool keep_attempt(struct request *request, struct bulk_request *bulk, struct write_command *write)
@@ -519,13 +528,13 @@ static bool keep_attempt(struct request *request, struct bulk_request *bulk, str
     bulk->results = NULL;
     for (size_t i = 0; write->rolled_back && i < write->item_count && !any; i++)
         any = write->results[i].script_long;
-    if (!any || postpone_long(request, bulk, write) > 0)
+    if (!any || postpone_long(request, bulk, write))
         return false;
     bulk->results = kept != NULL ? kept : arena_alloc(request->arena, (write->item_count + 1) * sizeof *kept);
     bulk->result_count = write->item_count;
     for (size_t i = 0; i < write->item_count; i++) {
         bulk->results[i] = (struct write_result){.postponed = true};
-        if (!write->results[i].postponed)
+        if (!bulk_scripts_takes_long(&write->items[i], &write->results[i]))
             continue;
         bulk->results[i] = write->results[i];
         bulk_scripts_stop(bulk->bulk.actions[bulk->begin + i].run, &bulk->results[i]);
@@ -536,6 +545,32 @@ static bool keep_attempt(struct request *request, struct bulk_request *bulk, str
 /* --- Pieces of others --------------------------------------------------------------------------------------------- */
 
 /*
+ * Keeps a command's result of an item that was postponed before. If it is postponed for its script again, that is run
+ * next. Else it is not, even if an earlier command stopped it: only the result of one script is kept, so it would undo
+ * that of the item that was stopped last.
+ */
+static void keep_result(struct request *request, struct bulk_request *bulk, struct bulk_action *action,
+                        const struct write_result *from, struct write_result *result)
+{
+    if (!from->postponed) {
+        *result = copy_of(request->arena, from);
+    } else if (from->script_long) {
+        *result = *from;
+        bulk_scripts_stop(run_of(request, bulk, action), result);
+    } else {
+        result->script_long = false;
+    }
+}
+
+/* Returns: the number of the next action that the core gets to see. */
+static size_t next_seen(const struct bulk_request *bulk, size_t number)
+{
+    while (bulk->bulk.actions[number].refused.type != PROBLEM_NONE)
+        number++;
+    return number;
+}
+
+/*
  * Keeps the results of a command that postponed items, or that has processed postponed ones.
  * Returns: whether items of the piece are still to be submitted.
  */
@@ -543,7 +578,7 @@ static bool keep_results(struct request *request, struct bulk_request *bulk, con
 {
     const struct write_command *write = &command->write;
     bool refused = command->problem.type != PROBLEM_NONE;
-    size_t next = 0, open = 0;
+    size_t next = 0, open = 0, number = bulk->begin;
     count_steps(bulk, write);
     /* A named request is divided at the same items again: NAMED_BLOCK_ITEMS. */
     bulk->resubmitted_max = request->named.id.len > 0 ? SIZE_MAX : write_resubmitted_max(write);
@@ -558,15 +593,18 @@ static bool keep_results(struct request *request, struct bulk_request *bulk, con
         for (size_t i = 0; i < write->item_count; i++)
             bulk->results[i].postponed = true;
     }
-    for (size_t i = 0; i < bulk->result_count; i++) {
+    for (size_t i = 0; i < bulk->result_count; i++, number++) {
         struct write_result *result = &bulk->results[i];
+        number = next_seen(bulk, number);
         if (!result->postponed)
             continue;
         if (refused) {
             *result = (struct write_result){.outcome = WRITE_FAILED};
             problem_copy(&result->problem, &command->problem, request->arena);
-        } else if (next < write->item_count && (!write->results[next].postponed || write->results[next].script_long)) {
-            *result = copy_of(request->arena, &write->results[next]);
+        } else if (next < write->item_count) {
+            keep_result(request, bulk, &bulk->bulk.actions[number], &write->results[next], result);
+        } else {
+            result->script_long = false;
         }
         next++; /* the command may have had only the first ones */
         open += result->postponed;
@@ -659,7 +697,7 @@ static int bulk_done(struct request *request, struct command *command)
         request->problem = command->problem;
         return REQUEST_REFUSED;
     }
-    bulk_scripts_word(&bulk->scripts, command);
+    bulk_scripts_explain_limit(&bulk->scripts, command);
     if (bulk->atomic ? keep_attempt(request, bulk, &command->write) : keep_results(request, bulk, command))
         return submit_later(request, bulk);
     if (command->problem.type != PROBLEM_NONE && bulk->results == NULL)

@@ -12,8 +12,10 @@ void bulk_scripts_init(struct bulk_scripts *scripts, const struct request *reque
 
 void bulk_scripts_deinit(struct bulk_scripts *scripts)
 {
-    for (struct script_run *run = scripts->first; run != NULL; run = run->next)
+    for (struct script_run *run = scripts->first; run != NULL; run = run->next) {
         arena_deinit(&run->made);
+        arena_deinit(&run->told);
+    }
 }
 
 /* --- Limits ------------------------------------------------------------------------------------------------------- */
@@ -58,7 +60,7 @@ bool bulk_scripts_takes_long(const struct write_item *item, const struct write_r
     return result->script_long && (item->update->ready.given || item->update->script_steps == DRY_RUN_STEPS);
 }
 
-void bulk_scripts_word(const struct bulk_scripts *scripts, struct command *command)
+void bulk_scripts_explain_limit(const struct bulk_scripts *scripts, struct command *command)
 {
     struct write_command *write = &command->write;
     if (!scripts->named && scripts->first == NULL)
@@ -171,10 +173,12 @@ void bulk_scripts_stop(struct script_run *run, struct write_result *result)
 {
     struct write_result stopped = *result;
     forget(run);
-    stopped.index = arena_copy(&run->made, result->index);
-    stopped.type = arena_copy(&run->made, result->type);
-    stopped.index_uuid = arena_copy(&run->made, result->index_uuid);
-    problem_copy(&stopped.problem, &result->problem, &run->made);
+    arena_deinit(&run->told);
+    stopped.index = arena_copy(&run->told, result->index);
+    stopped.type = arena_copy(&run->told, result->type);
+    stopped.index_uuid = arena_copy(&run->told, result->index_uuid);
+    problem_copy(&stopped.problem, &result->problem, &run->told);
+    stopped.source = stopped.routing = stopped.id = SLICE_NONE; /* of items that were done */
     stopped.postponed = true;
     *result = stopped;
 }

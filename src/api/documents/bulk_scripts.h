@@ -7,8 +7,11 @@
  *   again with its result.
  * - In a transaction: the same. The run reads in the transaction, whose lock on the document keeps the result valid.
  * - Atomic: the item fails, and with it the attempt, which has no effect. The next attempt has the results of all
- *   such items. If an earlier item of the request writes the document of one, only the core sees the document that its
- *   script reads: the next attempt grants that script UPDATE_COMMAND_STEPS_MAX, and it is refused beyond.
+ *   such items. What became of the items after the first of them says nothing, since that one has written nothing. If
+ *   an earlier item of the request writes the document of one, only the core sees the document that its script reads:
+ *   the next attempt grants that script UPDATE_COMMAND_STEPS_MAX, and it is refused beyond. So are all scripts for a
+ *   document after one that takes long, whatever they took: they may take long after it, and each attempt would show
+ *   one more.
  * - Named (`Tidelock-Request`), by themselves: the same grant. A script is not run outside: a repetition has to find
  *   its result, or its failure, in the outcome of the request, and only the core makes outcomes.
  */
@@ -27,7 +30,8 @@ struct script_run {
     uint64_t steps;            /* of the last run; only those of the one that counts are in steps_taken */
     bool in_core;              /* atomic: an earlier item writes its document */
     struct update_ready ready; /* what the script returned; given false: nothing, or not yet */
-    struct arena made;         /* its source; atomic: also the texts of the item's last result */
+    struct arena made;         /* its source */
+    struct arena told;         /* texts of the result that bulk_scripts_stop() has kept */
 };
 
 /* All of one request. */
@@ -68,10 +72,13 @@ int bulk_scripts_run(struct request *request, struct bulk_scripts *scripts, stru
  */
 bool bulk_scripts_takes_long(const struct write_item *item, const struct write_result *result);
 
-/* Words the failures of scripts that have to run in the core, and take too long for that. */
-void bulk_scripts_word(const struct bulk_scripts *scripts, struct command *command);
+/* Says why scripts that had to run in the core, and took too long for that, have failed, and what to do. */
+void bulk_scripts_explain_limit(const struct bulk_scripts *scripts, struct command *command);
 
-/* Keeps the result of such an item, which is to be run, until the request ends or the next call. */
+/*
+ * Keeps the result of an item whose script takes long, and is to be run, until the request ends or the next call:
+ * there may be many. Requires: *result is not the one that an earlier call has kept.
+ */
 void bulk_scripts_stop(struct script_run *run, struct write_result *result);
 
 #endif
