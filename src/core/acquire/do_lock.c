@@ -8,7 +8,6 @@
 #include "core/command/command.h"
 #include "core/locks/lock.h"
 #include "core/locks/resource.h"
-#include "core/session/cost.h"
 #include "core/session/deadline.h"
 #include "core/session/owner.h"
 #include "core/session/owners.h"
@@ -415,8 +414,10 @@ static int unlock_all_named(struct core *core, struct command *command, struct s
 static int unlock_some_named(struct core *core, struct command *command, struct session *session)
 {
     const struct lock_command *lock = &command->lock;
-    uint64_t work_max = UNLOCK_WORK_PER_COST * (uint64_t)core->limits.ephemeral_batch;
+    uint64_t work_max = core->unlock_work * core->limits.ephemeral_batch;
+    uint64_t checking = core_step_work(core);
     int r = lock_resolve__check_unlocked(core, lock->targets, lock->target_count, &command->arena, &command->problem);
+    note_work(core, checking);
     if (r != 0)
         return r;
     lock_table_suspend_grants(&core->owners->locks);

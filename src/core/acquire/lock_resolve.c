@@ -451,10 +451,17 @@ int lock_resolve__check_unlocked(struct core *core, const struct lock_target *ta
 {
     REQUIRE(core->open && (count == 0 || targets != NULL));
     const struct catalog_index *index;
+    struct lock_spec_list checked = {0}; /* its work alone */
     int r = check_count(count, arena, ret_problem);
     for (size_t i = 0; r == 0 && i < count; i++) {
-        core__work(core, WORK_LOCK);
+        size_t levels = lock_levels__of(targets[i].path);
+        core__work(core, WORK_LOCK + WORK_LOCK * (uint64_t)levels / 4);
+        count_levels(core, &checked, levels);
         r = find_target(core, &targets[i], LOCK_RESOLVE_TO_UNLOCK, arena, &index, ret_problem);
+        if (r == 0 && lock_specs__exceed(core, &checked)) {
+            lock_specs__refuse(i + 1, arena, ret_problem);
+            r = 1;
+        }
     }
     return r;
 }

@@ -75,7 +75,8 @@ int lock_resolve__locks(struct core *core, const struct lock_target *targets, si
                         enum lock_resolve_purpose purpose, struct arena *arena, struct lock_spec_list *ret_specs,
                         struct problem *ret_problem) TL_MUST_USE;
 /*
- * Checks the names of an UNLOCK as lock_resolve__locks() does, without what they mean.
+ * Checks the names of an UNLOCK as lock_resolve__locks() does, without what they mean. The levels of their paths are
+ * limited as there.
  * Returns: 0; 1, refused with *ret_problem in `arena`.
  */
 int lock_resolve__check_unlocked(struct core *core, const struct lock_target *targets, size_t count,
