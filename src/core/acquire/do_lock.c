@@ -173,6 +173,7 @@ static int resolve_and_acquire(struct core *core, struct wait *wait, uint64_t wa
         return r < 0 ? tl_trace(r) : 0;
     }
     wait->names_epoch = core->names_epoch;
+    wait__names_resolved(wait);
     r = acquire(core, wait, specs.items, specs.count, wait_us, ret_granted);
     note_work(core, before);
     return r;
@@ -194,10 +195,16 @@ static int is_current(struct core *core, struct wait *wait, bool *ret_current)
                                 &problem);
     size_t count = 0;
     *ret_current = r == 0;
+    lock_request_mark_names(wait->request, true); /* it keeps those that it was granted itself */
     for (size_t i = 0; r == 0 && i < specs.count; i++) {
-        *ret_current &= lock_table_holds(&core->owners->locks, wait->owner, &specs.items[i]);
-        count += specs.items[i].on.space == RESOURCE_SPACE_TREE;
+        const struct lock_spec *spec = &specs.items[i];
+        bool in_tree = spec->on.space == RESOURCE_SPACE_TREE;
+        *ret_current &= in_tree || core->command_version < COMMAND_SINCE_NAMES_AGAIN
+                            ? lock_table_holds(&core->owners->locks, wait->owner, spec)
+                            : lock_resolve__holds_name(core, wait->owner, spec);
+        count += in_tree;
     }
+    lock_request_mark_names(wait->request, false);
     *ret_current &= count == lock_request_spec_count(wait->request);
     note_work(core, before);
     return r < 0 ? tl_trace(r) : 0;

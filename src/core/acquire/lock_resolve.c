@@ -874,21 +874,20 @@ void lock_resolve__ddl(struct core *core, const struct command *command, struct 
         add_alias_removals(core, name, specs);
 }
 
-/*
- * Whether an owner holds a lock on the name itself or on the set of all names. A lock on everything
- * does not count: it may be released before the locks that it covers.
- */
-static bool holds_name(const struct core *core, const struct lock_owner *owner, const struct lock_spec *name)
+bool lock_resolve__holds_name(const struct core *core, const struct lock_owner *owner, const struct lock_spec *name)
 {
+    const struct lock_table *locks = &core->owners->locks;
     const struct lock_spec all = {{.space = name->on.space}, name->mode};
-    return lock_table_holds(&core->owners->locks, owner, name) || lock_table_holds(&core->owners->locks, owner, &all);
+    if (core->command_version < COMMAND_SINCE_NAMES_AGAIN)
+        return lock_table_holds(locks, owner, name) || lock_table_holds(locks, owner, &all);
+    return lock_table_keeps_name(locks, owner, name) || lock_table_keeps_name(locks, owner, &all);
 }
 
 void lock_resolve__drop_held(struct core *core, const struct lock_owner *owner, struct lock_spec_list *specs)
 {
     size_t kept = 0;
     for (size_t i = 0; i < specs->count; i++)
-        if (specs->items[i].on.space == RESOURCE_SPACE_TREE || !holds_name(core, owner, &specs->items[i]))
+        if (specs->items[i].on.space == RESOURCE_SPACE_TREE || !lock_resolve__holds_name(core, owner, &specs->items[i]))
             specs->items[kept++] = specs->items[i];
     specs->count = kept;
 }
