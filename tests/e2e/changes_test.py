@@ -740,7 +740,7 @@ class Command(unittest.TestCase):
         """It waits for a server that is away, and misses nothing."""
         self.server.must("PUT", "/fs/_doc/0", {})
         self.server.port_wanted = self.server.port
-        with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as errors:
+        with tempfile.TemporaryFile("a+") as out, tempfile.TemporaryFile("a+") as errors:  # appended to, wherever it is read
             follower = subprocess.Popen([PROGRAM, "changes", "--follow", "--index", "fs"], stdout=out, stderr=errors, env=self.environment)
 
             def seen():

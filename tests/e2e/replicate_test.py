@@ -135,7 +135,7 @@ class Copy(unittest.TestCase):
 
     def follow(self, *options, to=None, fast=False):
         """`fast`: its clock runs fast, so its periodic work is done soon, and it considers its lease shorter than it is."""
-        errors = tempfile.TemporaryFile("w+")
+        errors = tempfile.TemporaryFile("a+")  # appended to, wherever it is read
         environment = self.fast() if fast and os.path.exists(clock.SHIM) else None
         process = subprocess.Popen(self.command("--quiet", *options, to=to), stderr=errors, env=environment)
         process.stderr = errors
