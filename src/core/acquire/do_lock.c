@@ -245,8 +245,7 @@ static int complete_or_ask(struct core *core, struct wait *wait, bool in_force)
     if (r < 0)
         return r;
     if (!current || !in_force) {
-        lock_request_undo(wait->request, wait->granted_ts);
-        wait__resolve_again(core, wait->session);
+        wait__undo(core, wait);
         wait->granted_ts = 0;
         uint64_t left_us = wait->until > core->clock ? wait->until - core->clock : 0;
         r = resolve_and_acquire(core, wait, left_us, &granted);

@@ -221,6 +221,15 @@ static void leave_cancelled(struct core *core, struct wait *wait)
         core->owners->last_cancelled = 0;
 }
 
+void wait__undo(struct core *core, struct wait *wait)
+{
+    REQUIRE(MAGIC_VALID(wait, WAIT_MAGIC) && wait->owner != NULL);
+    size_t auxiliary = wait->owner->auxiliary_count;
+    lock_request_undo(wait->request, wait->granted_ts);
+    if (wait->owner->auxiliary_count < auxiliary)
+        wait__resolve_again(core, wait->session);
+}
+
 /* Gives a wait another command. The caller completes the one of before. */
 static void replace_command(struct core *core, struct wait *wait, struct command *command)
 {
@@ -451,10 +460,8 @@ static void end_wait(struct core *core, struct wait *wait, bool now)
     if (command->owner.transaction.len > 0 && txn == NULL)
         wait->pending_items = NULL;
     /* The client gets no reply with these locks, so the session must not keep them. */
-    if (wait->granted_ts != 0 && wait->command->type == COMMAND_LOCK) {
-        lock_request_undo(wait->request, wait->granted_ts);
-        wait__resolve_again(core, wait->session);
-    }
+    if (wait->granted_ts != 0 && wait->command->type == COMMAND_LOCK)
+        wait__undo(core, wait);
     if (now && !has_results(wait)) {
         wait__answer(core, wait);
         core__complete(core, command);

@@ -253,6 +253,8 @@ void wait__names_resolved(struct wait *wait);
  * has lost locks on names. One that was asked for while the session had such a lock did not request it.
  */
 void wait__resolve_again(struct core *core, struct session *session);
+/* Undoes the grant of a LOCK that is not complete. Requires: it was granted. */
+void wait__undo(struct core *core, struct wait *wait);
 /* Enqueues a wait to resume in a unit of its own. */
 void wait__enqueue_ready(struct core *core, struct wait *wait);
 /*

@@ -605,6 +605,38 @@ static void name_outlives_kept_request(bool saves)
     }
 }
 
+/*
+ * A change of the alias waits for the name that a kept request has, and its session asks for another lock by that: the
+ * two do not wait for each other. The change is made when the session has released all.
+ */
+static void name_is_shared_before_a_change(bool saves)
+{
+    struct world box = {.saves = saves};
+    fixture_open(&box.core);
+    fixture_index_command(&box.core, COMMAND_INDEX_CREATE, "x", "{\"aliases\":{\"a\":{}}}");
+    session(&box, COMMAND_SESSION_OPEN, "first");
+    session(&box, COMMAND_SESSION_OPEN, "second");
+    expect_one(&box, ask_by_alias(&box, "second", "1", 0), PROBLEM_NONE);
+    (void)ask_by_alias(&box, "first", "1", 60 * TL_SECOND);
+    restart(&box);
+    unlock(&box, "second");
+    struct command *change = new_as(&box, COMMAND_ALIASES_UPDATE);
+    change->owner.timeout_us = 60 * TL_SECOND;
+    change->aliases.actions = arena_zalloc(&change->arena, sizeof *change->aliases.actions);
+    change->aliases.action_count = 1;
+    change->aliases.actions[0] =
+        (struct alias_action){.op = ALIAS_REMOVE, .index = SLICE_LIT("x"), .alias = SLICE_LIT("a")};
+    uint64_t number = change->request;
+    give(&box, change, 10);
+    expect(&box, NULL, 0, PROBLEM_NONE);
+    expect_one(&box, ask_by_alias(&box, "first", "2", 60 * TL_SECOND), PROBLEM_NONE);
+    expect_one(&box, ask_by_alias(&box, "first", "1", 60 * TL_SECOND), PROBLEM_NONE);
+    assert_int_equal(count_names(&box, "first"), 1);
+    unlock(&box, "first");
+    expect_one(&box, number, PROBLEM_NONE);
+    end(&box);
+}
+
 /* Each case, without and with a core that is saved and loaded. */
 #define TWICE(name, body)          \
     static void name(void **state) \
@@ -628,6 +660,7 @@ TWICE(test_kept_victim, may_be_a_victim)
 TWICE(test_places_are_kept_in_batches, keeps_in_batches)
 TWICE(test_place_of_one_request, keeps_one)
 TWICE(test_name_outlives_kept_request, name_outlives_kept_request)
+TWICE(test_name_is_shared_before_a_change, name_is_shared_before_a_change)
 
 /*
  * A request takes over the second of two that differ in their last lock, unless the first one has
@@ -670,6 +703,7 @@ int main(void)
         cmocka_unit_test(test_older_commands_keep_all_at_once),
         cmocka_unit_test(test_place_of_one_request),
         cmocka_unit_test(test_name_outlives_kept_request),
+        cmocka_unit_test(test_name_is_shared_before_a_change),
         cmocka_unit_test(test_ends_of_granted_requests_are_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
