@@ -230,7 +230,7 @@ static void save(struct world *world, struct side *side, struct buf *saved)
 
 /*
  * A core has few sessions and waits, so a chunk of theirs has one or two. In some seeds most atomic writes are
- * carried out in pieces, in half of them most single writes of transactions put their entries ahead, and in a third an
+ * carried out in pieces, in half of them most single writes of transactions put their entries ahead, and in a fourth an
  * UNLOCK releases a name or two.
  */
 static void make_parts_small(const struct world *world, struct core *core)
@@ -238,7 +238,7 @@ static void make_parts_small(const struct world *world, struct core *core)
     if (world->seed % 3 == 1 || world->attempts)
         core->atomic_work_max = 200;
     core->ahead_work = world->seed % 2 == 0 ? 4 * WORK_ENTRY : ENTRIES_AHEAD_WORK;
-    core->unlock_work = world->seed % 3 == 2 ? 10 : UNLOCK_WORK_PER_COST;
+    core->unlock_work = world->seed % 4 == 3 ? 10 : UNLOCK_WORK_PER_COST;
     core->owners->locks.chunk_holds = CHUNK_HOLDS;
     core->owners->session_chunks.members_max = 2;
     core->owners->wait_chunks.members_max = 2;
