@@ -69,6 +69,17 @@ class BoundedSteps(unittest.TestCase):
         self.assertIn(self.figure('tidelock_commands_total{command="unlock"}') - before, range(2, 9))
         self.assertEqual(self.figure("tidelock_steps_over_bound_total"), over)
 
+    def test_log_of_a_divided_unlock_is_in_proportion_to_it(self):
+        """150 directories 4,000 levels deep, of which one command releases some four, and other names, 3 MB in all."""
+        session = self.server.must("POST", "/_session")["session"]
+        locks = [{"index": "new", "path": "/%d" % n + "/x" * 4000} for n in range(150)]
+        locks += [{"index": "new", "id": "%d-" % n + "x" * 450} for n in range(4000)]
+        before = self.figure('tidelock_commands_total{command="unlock"}')
+        self.assertEqual(self.server.must("POST", "/_unlock", {"session": session, "locks": locks}), {"released": 0})
+        self.assertGreater(self.figure('tidelock_commands_total{command="unlock"}') - before, 20)
+        segments = [name for name in os.listdir(os.path.join(self.server.data, "log")) if name.endswith(".segment")]
+        self.assertEqual(len(segments), 1, "the log has more than 16 MiB")
+
     def test_log_of_a_divided_bulk_is_in_proportion_to_it(self):
         """100 items of 8 kB, each of which makes an index of 900 fields, which takes as long as one command may."""
         fields = {"f%d" % i: {"type": "keyword"} for i in range(900)}

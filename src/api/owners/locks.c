@@ -165,9 +165,14 @@ int handle_lock(struct request *request)
 
 /* --- POST /_unlock ------------------------------------------------------------------------------------------------ */
 
-/* An UNLOCK, which takes several commands if it names many locks: each does the first ones of those that are left. */
+/*
+ * An UNLOCK, which takes several commands if it names many locks: each does the first ones of those that are left. The
+ * first command names all, so that a wrong name has no effect. A later one names twice as many as the one before did,
+ * so that all together have three times the names at most: the log has them.
+ */
 struct unlock_request {
     struct lock_command lock; /* targets that no command has done yet */
+    size_t named;             /* by the command under way, the first ones */
     struct command_owner terms;
     uint64_t released; /* so far */
 };
@@ -179,6 +184,7 @@ static int unlock_next(struct request *request)
     const struct unlock_request *unlock = request->context;
     struct command *command = command_new(COMMAND_UNLOCK, DIALECT_7);
     command->lock = unlock->lock;
+    command->lock.target_count = unlock->named;
     command->owner = unlock->terms;
     return request_submit(request, command, unlock_done);
 }
@@ -187,10 +193,12 @@ static int unlock_done(struct request *request, struct command *command)
 {
     struct unlock_request *unlock = request->context;
     struct json_writer writer;
+    size_t done = command->lock.done;
     unlock->released += command->lock.released;
-    if (command->lock.done < unlock->lock.target_count && command->lock.done > 0) {
-        unlock->lock.targets += command->lock.done;
-        unlock->lock.target_count -= command->lock.done;
+    if (done > 0 && done < unlock->lock.target_count) {
+        unlock->lock.targets += done;
+        unlock->lock.target_count -= done;
+        unlock->named = 2 * done < unlock->lock.target_count ? 2 * done : unlock->lock.target_count;
         return unlock_next(request);
     }
     reply_begin(request, 200, &writer);
@@ -227,6 +235,7 @@ int handle_unlock(struct request *request)
         (r = native_body_targets(&body, LOCK_X, &lock->targets, &lock->target_count)) != 0 ||
         (r = request_accept(request)) != 0 || (r = request_forward_query_txn(request, unlock->terms.transaction)) != 0)
         return r;
+    unlock->named = lock->target_count;
     request->context = unlock;
     return unlock_next(request);
 }

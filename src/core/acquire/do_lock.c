@@ -8,7 +8,6 @@
 #include "core/command/command.h"
 #include "core/locks/lock.h"
 #include "core/locks/resource.h"
-#include "core/session/cost.h"
 #include "core/session/deadline.h"
 #include "core/session/owner.h"
 #include "core/session/owners.h"
@@ -174,6 +173,7 @@ static int resolve_and_acquire(struct core *core, struct wait *wait, uint64_t wa
         return r < 0 ? tl_trace(r) : 0;
     }
     wait->names_epoch = core->names_epoch;
+    wait__names_resolved(wait);
     r = acquire(core, wait, specs.items, specs.count, wait_us, ret_granted);
     note_work(core, before);
     return r;
@@ -195,10 +195,16 @@ static int is_current(struct core *core, struct wait *wait, bool *ret_current)
                                 &problem);
     size_t count = 0;
     *ret_current = r == 0;
+    lock_request_mark_names(wait->request, true); /* it keeps those that it was granted itself */
     for (size_t i = 0; r == 0 && i < specs.count; i++) {
-        *ret_current &= lock_table_holds(&core->owners->locks, wait->owner, &specs.items[i]);
-        count += specs.items[i].on.space == RESOURCE_SPACE_TREE;
+        const struct lock_spec *spec = &specs.items[i];
+        bool in_tree = spec->on.space == RESOURCE_SPACE_TREE;
+        *ret_current &= in_tree || core->command_version < COMMAND_SINCE_NAMES_AGAIN
+                            ? lock_table_holds(&core->owners->locks, wait->owner, spec)
+                            : lock_resolve__holds_name(core, wait->owner, spec);
+        count += in_tree;
     }
+    lock_request_mark_names(wait->request, false);
     *ret_current &= count == lock_request_spec_count(wait->request);
     note_work(core, before);
     return r < 0 ? tl_trace(r) : 0;
@@ -239,8 +245,7 @@ static int complete_or_ask(struct core *core, struct wait *wait, bool in_force)
     if (r < 0)
         return r;
     if (!current || !in_force) {
-        lock_request_undo(wait->request, wait->granted_ts);
-        wait__resolve_again(core, wait->session);
+        wait__undo(core, wait);
         wait->granted_ts = 0;
         uint64_t left_us = wait->until > core->clock ? wait->until - core->clock : 0;
         r = resolve_and_acquire(core, wait, left_us, &granted);
@@ -415,8 +420,10 @@ static int unlock_all_named(struct core *core, struct command *command, struct s
 static int unlock_some_named(struct core *core, struct command *command, struct session *session)
 {
     const struct lock_command *lock = &command->lock;
-    uint64_t work_max = UNLOCK_WORK_PER_COST * (uint64_t)core->limits.ephemeral_batch;
+    uint64_t work_max = core->unlock_work * core->limits.ephemeral_batch;
+    uint64_t checking = core_step_work(core);
     int r = lock_resolve__check_unlocked(core, lock->targets, lock->target_count, &command->arena, &command->problem);
+    note_work(core, checking);
     if (r != 0)
         return r;
     lock_table_suspend_grants(&core->owners->locks);

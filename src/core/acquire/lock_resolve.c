@@ -447,10 +447,17 @@ int lock_resolve__check_unlocked(struct core *core, const struct lock_target *ta
 {
     REQUIRE(core->open && (count == 0 || targets != NULL));
     const struct catalog_index *index;
+    struct lock_spec_list checked = {0}; /* its work alone */
     int r = check_count(count, arena, ret_problem);
     for (size_t i = 0; r == 0 && i < count; i++) {
-        core__work(core, WORK_LOCK);
+        size_t levels = lock_levels__of(targets[i].path);
+        core__work(core, WORK_LOCK + WORK_LOCK * (uint64_t)levels / 4);
+        count_levels(core, &checked, levels);
         r = find_target(core, &targets[i], LOCK_RESOLVE_TO_UNLOCK, arena, &index, ret_problem);
+        if (r == 0 && lock_specs__exceed(core, &checked)) {
+            lock_specs__refuse(i + 1, arena, ret_problem);
+            r = 1;
+        }
     }
     return r;
 }
@@ -863,21 +870,20 @@ void lock_resolve__ddl(struct core *core, const struct command *command, struct 
         add_alias_removals(core, name, specs);
 }
 
-/*
- * Whether an owner holds a lock on the name itself or on the set of all names. A lock on everything
- * does not count: it may be released before the locks that it covers.
- */
-static bool holds_name(const struct core *core, const struct lock_owner *owner, const struct lock_spec *name)
+bool lock_resolve__holds_name(const struct core *core, const struct lock_owner *owner, const struct lock_spec *name)
 {
+    const struct lock_table *locks = &core->owners->locks;
     const struct lock_spec all = {{.space = name->on.space}, name->mode};
-    return lock_table_holds(&core->owners->locks, owner, name) || lock_table_holds(&core->owners->locks, owner, &all);
+    if (core->command_version < COMMAND_SINCE_NAMES_AGAIN)
+        return lock_table_holds(locks, owner, name) || lock_table_holds(locks, owner, &all);
+    return lock_table_keeps_name(locks, owner, name) || lock_table_keeps_name(locks, owner, &all);
 }
 
 void lock_resolve__drop_held(struct core *core, const struct lock_owner *owner, struct lock_spec_list *specs)
 {
     size_t kept = 0;
     for (size_t i = 0; i < specs->count; i++)
-        if (specs->items[i].on.space == RESOURCE_SPACE_TREE || !holds_name(core, owner, &specs->items[i]))
+        if (specs->items[i].on.space == RESOURCE_SPACE_TREE || !lock_resolve__holds_name(core, owner, &specs->items[i]))
             specs->items[kept++] = specs->items[i];
     specs->count = kept;
 }

@@ -75,7 +75,8 @@ int lock_resolve__locks(struct core *core, const struct lock_target *targets, si
                         enum lock_resolve_purpose purpose, struct arena *arena, struct lock_spec_list *ret_specs,
                         struct problem *ret_problem) TL_MUST_USE;
 /*
- * Checks the names of an UNLOCK as lock_resolve__locks() does, without what they mean.
+ * Checks the names of an UNLOCK as lock_resolve__locks() does, without what they mean. The levels of their paths are
+ * limited as there.
  * Returns: 0; 1, refused with *ret_problem in `arena`.
  */
 int lock_resolve__check_unlocked(struct core *core, const struct lock_target *targets, size_t count,
@@ -125,6 +126,12 @@ int lock_resolve__relocate_renamed(struct core *core, struct slice index, struct
  */
 void lock_resolve__drop_unheld(struct core *core, const struct lock_owner *owner, const struct session *session,
                                struct lock_spec_list *specs);
+/*
+ * Returns: whether an owner holds a lock on the name itself or on the set of all names, and keeps it until it releases
+ * it; by commands before version 17 also if another request of it has that, which may be undone. A lock on everything
+ * does not count: it may be released before the locks that it covers.
+ */
+bool lock_resolve__holds_name(const struct core *core, const struct lock_owner *owner, const struct lock_spec *name);
 /*
  * Drops the locks on names that an owner holds already. Requesting them again would queue the owner
  * after a command that waits to change the name, and both would wait for each other.

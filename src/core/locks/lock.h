@@ -388,6 +388,14 @@ bool lock_table_has_conflicting_hold(const struct lock_table *table, const struc
                                      const struct lock_owner *session, const struct lock_spec *spec);
 /* Returns: whether an owner holds at least this mode on exactly this resource. */
 bool lock_table_holds(const struct lock_table *table, const struct lock_owner *owner, const struct lock_spec *spec);
+/*
+ * Returns: whether an owner holds at least this mode on a name, or on all names of a space, by a confirmed lock or by
+ * a grant of the request that is marked: until it releases that, also if other requests are undone.
+ */
+bool lock_table_keeps_name(const struct lock_table *table, const struct lock_owner *owner,
+                           const struct lock_spec *spec);
+/* Marks the grants on names of a granted request, or ends that. One request is marked at a time, within one call. */
+void lock_request_mark_names(struct lock_request *request, bool marked);
 /* Returns: whether an owner has a lock or an intention lock on an index. */
 bool lock_table_has_holds_in_index(const struct lock_table *table, const struct lock_owner *owner, struct slice index);
 /* Returns: whether any owner holds or requests something at or below a directory of an index. */

@@ -59,6 +59,7 @@ struct lock_unconfirmed {
     enum lock_mode mode;              /* confirmed; LOCK_NONE: no lock */
     tl_ts token;                      /* confirmed; TL_TS_NONE: no lock */
     bool auxiliary;                   /* confirmed */
+    bool marked;                      /* lock_request_mark_names(): a grant is of the marked request */
 };
 
 #define LOCK_REQUEST_MAGIC MAGIC('L', 'R', 'e', 'q')

@@ -7,8 +7,10 @@
  * confirmed or undone in any order, in constant time.
  */
 #include "base/check.h"
+#include "base/magic.h"
 #include "core/locks/lock.h"
 #include "core/locks/lock_internal.h"
+#include "core/locks/resource.h"
 #include "core/command/command.h"
 
 static const struct lock_spec_ref *spec_of(const struct lock_grant *grant)
@@ -130,4 +132,23 @@ void lock__hold_forget_grants(struct lock_hold *hold)
         grant->hold = NULL;
     }
     unconfirmed_free(hold);
+}
+
+void lock_request_mark_names(struct lock_request *request, bool marked)
+{
+    REQUIRE(MAGIC_VALID(request, LOCK_REQUEST_MAGIC) && request->state == LOCK_STATE_GRANTED);
+    for (size_t i = 0; request->grants != NULL && i < request->spec_count; i++)
+        if (request->grants[i].hold != NULL && resource_is_name(request->specs[i].resource))
+            request->grants[i].hold->unconfirmed->marked = marked;
+}
+
+bool lock_table_keeps_name(const struct lock_table *table, const struct lock_owner *owner, const struct lock_spec *spec)
+{
+    REQUIRE(spec->on.space != RESOURCE_SPACE_TREE);
+    const struct resource *name = resource_of_name(&table->resources, spec->on.space, spec->on.index);
+    const struct lock_hold *hold = name == NULL ? NULL : lock__hold_find(table, owner, name);
+    if (hold == NULL || hold->mode < spec->mode)
+        return false;
+    const struct lock_unconfirmed *unconfirmed = hold->unconfirmed;
+    return unconfirmed == NULL || unconfirmed->marked || unconfirmed->mode >= spec->mode;
 }

@@ -2,6 +2,7 @@
 /* Checks of owners__check() that take long: sums and orders; see owners/owners_step.h. */
 #include "base/check.h"
 #include "base/magic.h"
+#include "core/command/command.h"
 #include "core/locks/lock.h"
 #include "core/locks/lock_codec.h"
 #include "core/owners/owners_step.h"
@@ -74,6 +75,9 @@ static void check_waits(const struct owners *owners)
         INSIST(state == WAIT_ENDED ? wait->owner == NULL && wait->request == NULL : wait->owner != NULL);
         INSIST(list_linked(&wait->of_cancelled) == (wait->cancelled != WAIT_NOT_CANCELLED));
         INSIST(!wait->kept || (state == WAIT_PARKED && wait->session != NULL));
+        INSIST(wait->cancelled != WAIT_PLACE_KEPT || (state == WAIT_PARKED && wait->session != NULL && !wait->kept));
+        INSIST(list_linked(&wait->of_resolved) || wait->command == NULL || wait->command->type != COMMAND_LOCK ||
+               wait->session == NULL || wait->names_epoch == WAIT_NAMES_AGAIN);
         kept += wait->kept;
         bytes += wait->bytes;
         count++;

@@ -87,6 +87,7 @@ struct session *session__make(struct core *core, struct slice id, struct slice n
     session->end_report = session->first_failure = BUF_INIT(BUF_UNLIMITED);
     list_init(&session->transactions);
     list_init(&session->waits);
+    list_init(&session->resolved_waits);
     return session;
 }
 

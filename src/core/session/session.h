@@ -64,6 +64,11 @@ struct session {
     struct deadline lease;    /* TL_TS_MAX after a conversion (old_records.c), until RESTART */
     struct list transactions; /* struct txn by of_session */
     struct list waits;      /* struct wait by of_session, except those of its transactions; cancelled if terminating */
+    /*
+     * Those of them that are LOCKs and have resolved their names since wait__resolve_again() marked them: each is
+     * marked once, however often the session loses a name.
+     */
+    struct list resolved_waits;
     size_t ephemeral_count; /* documents: the sum of the counters that are not orphaned */
     size_t orphan_count;    /* 'e' keys of deleted indices: the sum of the orphaned counters */
     struct ephemeral_counter *ephemeral_counters; /* in no order; mem_free */

@@ -98,6 +98,7 @@ struct core {
     uint64_t whole_work_max;  /* CORE_ATOMIC_WORK, of one before version 12; tests set less */
     uint64_t commit_work_max; /* CORE_COMMIT_WORK; tests set less */
     uint64_t ahead_work;      /* ENTRIES_AHEAD_WORK; tests set less */
+    uint64_t unlock_work;     /* UNLOCK_WORK_PER_COST; simulators set less, so that UNLOCKs of few names are divided */
     bool indivisible;         /* the whole unit is indivisible */
 
     /* The open unit. */

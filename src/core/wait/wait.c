@@ -132,6 +132,7 @@ void wait__restore(struct core *core, struct wait *wait, bool named)
     save_chunk__add(&owners->wait_chunks, &wait->saved, wait->bytes);
     if (wait->session != NULL)
         list_append(&wait->session->waits, &wait->of_session);
+    wait__names_resolved(wait);
     if (wait->txn != NULL)
         txn__begin_wait(wait->txn, wait);
     struct wait *before = named ? map_put(&owners->requests, request_key(wait->command->request, key), wait) : NULL;
@@ -186,16 +187,22 @@ static void leave_kept(struct core *core, struct wait *wait)
     core->owners->kept_count--;
 }
 
+void wait__names_resolved(struct wait *wait)
+{
+    REQUIRE(MAGIC_VALID(wait, WAIT_MAGIC));
+    if (list_linked(&wait->of_session) && wait->command != NULL && wait->command->type == COMMAND_LOCK &&
+        !list_linked(&wait->of_resolved))
+        list_append(&wait->session->resolved_waits, &wait->of_resolved);
+}
+
 void wait__resolve_again(struct core *core, struct session *session)
 {
     if (session == NULL || core->command_version < COMMAND_SINCE_NAMES_AGAIN)
         return;
-    list_for_each(link, &session->waits)
-    {
-        struct wait *wait = list_entry(link, struct wait, of_session);
+    while (!list_empty(&session->resolved_waits)) {
+        struct wait *wait = list_entry(session->resolved_waits.next, struct wait, of_resolved);
         core__work(core, WORK_LOCK);
-        if (wait->command == NULL || wait->command->type != COMMAND_LOCK || wait->names_epoch == WAIT_NAMES_AGAIN)
-            continue;
+        list_remove(&wait->of_resolved);
         touch_wait(core, wait);
         wait->names_epoch = WAIT_NAMES_AGAIN;
     }
@@ -212,6 +219,15 @@ static void leave_cancelled(struct core *core, struct wait *wait)
         list_remove(&wait->of_cancelled);
     if (list_empty(&core->owners->cancelled))
         core->owners->last_cancelled = 0;
+}
+
+void wait__undo(struct core *core, struct wait *wait)
+{
+    REQUIRE(MAGIC_VALID(wait, WAIT_MAGIC) && wait->owner != NULL);
+    size_t auxiliary = wait->owner->auxiliary_count;
+    lock_request_undo(wait->request, wait->granted_ts);
+    if (wait->owner->auxiliary_count < auxiliary)
+        wait__resolve_again(core, wait->session);
 }
 
 /* Gives a wait another command. The caller completes the one of before. */
@@ -325,6 +341,8 @@ static void unregister(struct core *core, struct wait *wait)
     deadline_set(&owners->wait_ends, &wait->deadline, TL_TS_MAX);
     if (wait->session != NULL)
         list_remove(&wait->of_session);
+    if (list_linked(&wait->of_resolved))
+        list_remove(&wait->of_resolved);
     if (wait->txn != NULL)
         txn__end_wait(wait->txn);
     forget_number(core, wait);
@@ -442,10 +460,8 @@ static void end_wait(struct core *core, struct wait *wait, bool now)
     if (command->owner.transaction.len > 0 && txn == NULL)
         wait->pending_items = NULL;
     /* The client gets no reply with these locks, so the session must not keep them. */
-    if (wait->granted_ts != 0 && wait->command->type == COMMAND_LOCK) {
-        lock_request_undo(wait->request, wait->granted_ts);
-        wait__resolve_again(core, wait->session);
-    }
+    if (wait->granted_ts != 0 && wait->command->type == COMMAND_LOCK)
+        wait__undo(core, wait);
     if (now && !has_results(wait)) {
         wait__answer(core, wait);
         core__complete(core, command);

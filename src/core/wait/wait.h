@@ -127,6 +127,7 @@ struct wait {
     bool *pending_items;
     struct list of_all;       /* in owners->waits, in order of arrival */
     struct list of_session;   /* in session->waits */
+    struct list of_resolved;  /* in session->resolved_waits */
     struct list link;         /* in owners->ready */
     struct list of_cancelled; /* in owners->cancelled */
     struct save_member saved; /* in owners->wait_chunks while it is in owners->waits */
@@ -245,11 +246,15 @@ void wait__explain_briefly(struct arena *arena, enum problem_type type, struct p
 bool wait__limit_reached(const struct core *core);
 /* Reports that limits.waiters_max is reached. Requires: wait__limit_reached(). */
 void wait__explain_limit(const struct core *core, struct arena *arena, struct problem *ret_problem);
+/* Records that a LOCK has resolved its names, for wait__resolve_again(). */
+void wait__names_resolved(struct wait *wait);
 /*
  * Has the parked LOCKs of a session (NULL: none) resolve their names again when they are granted, after the session
  * has lost locks on names. One that was asked for while the session had such a lock did not request it.
  */
 void wait__resolve_again(struct core *core, struct session *session);
+/* Undoes the grant of a LOCK that is not complete. Requires: it was granted. */
+void wait__undo(struct core *core, struct wait *wait);
 /* Enqueues a wait to resume in a unit of its own. */
 void wait__enqueue_ready(struct core *core, struct wait *wait);
 /*

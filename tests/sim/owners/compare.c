@@ -377,7 +377,10 @@ void compare_done(struct world *world, const struct om_done *expected, const str
         same(world, "the fencing token", command->lock.fencing_token, expected->token);
         same(world, "the time waited", command->lock.waited_us, expected->waited);
         break;
-    case OP_UNLOCK: same(world, "the locks released", command->lock.released, expected->released); break;
+    case OP_UNLOCK:
+        same(world, "the locks released", command->lock.released, expected->released);
+        same(world, "the names done", command->lock.done, (uint64_t)expected->names);
+        break;
     case OP_READ: read_all(world, expected, seen, command); break;
     case OP_COMMIT:
         same(world, "the timestamp of the commit", command->txn.commit_ts, expected->token);

@@ -20,6 +20,7 @@ void follower_open(struct world *world, const struct core_limits *limits)
     if (core_open(follower->store, &follower->limits, &follower->core) != 0)
         world_fail(world, "the other core does not open");
     follower->core->ahead_work = world->core->ahead_work;
+    follower->core->unlock_work = world->core->unlock_work;
     core_begin_chain(follower->core, world->seed);
     core_begin_chain(world->core, world->seed);
 }

@@ -455,12 +455,13 @@ static void lock_command(struct om *model, struct om_step *step, const struct om
         om_txn_abort(model, step, txn, false);
 }
 
-/* Locks that are named are released together. */
+/* Locks that are named are released together, or the first one alone. */
 static void release_named(struct om *model, struct om_step *step, int slot, const struct om_op *op,
                           struct om_done *done)
 {
     om_suspend_grants(model);
-    for (int i = 0; i < op->count; i++)
+    done->names = model->unlocks_one ? 1 : op->count;
+    for (int i = 0; i < done->names; i++)
         done->released += om_release(model, step, om_session_owner(slot), op->specs[i].on);
     om_resume_grants(model, step);
 }

@@ -16,6 +16,7 @@
 #include "base/siphash.h"
 #include "dirs.h"
 #include "core/cleanup/deferred.h"
+#include "core/session/cost.h"
 #include "core/session/owners.h"
 #include "core/session/txn.h"
 #include "core/unit/work.h"
@@ -124,13 +125,20 @@ static struct core_limits small_limits(void)
     return core_limits;
 }
 
+static bool unlocks_one(uint64_t seed)
+{
+    return seed % 4 == 1;
+}
+
 /*
  * A core has few sessions and waits, so a chunk of theirs has one or two. In two of three seeds single writes of
- * transactions put their entries ahead, from the first on or once the commit has four.
+ * transactions put their entries ahead, from the first on or once the commit has four. In a fourth of them an
+ * UNLOCK releases one name.
  */
 static void make_parts_small(const struct world *world, struct core *core)
 {
     core->ahead_work = world->seed % 3 == 0 ? ENTRIES_AHEAD_WORK : (world->seed % 3 - 1) * 4 * WORK_ENTRY;
+    core->unlock_work = unlocks_one(world->seed) ? 1 : UNLOCK_WORK_PER_COST;
     core->owners->locks.chunk_holds = CHUNK_HOLDS;
     core->owners->session_chunks.members_max = 2;
     core->owners->wait_chunks.members_max = 2;
@@ -804,6 +812,7 @@ static void open_world(struct world *world, uint64_t seed, const struct world_op
     world->gen = (struct gen){.profile = options->profile, .rng = &world->rng};
     effects_init(&world->effects);
     om_init(&world->model, &limits, world->now);
+    world->model.unlocks_one = unlocks_one(world->seed);
     snprintf(world->directory, sizeof(world->directory), "%s", "/tmp/tidelock-owners-XXXXXX");
     if (world->kind == WORLD_ROCKS_ON_DISK && mkdtemp(world->directory) == NULL)
         world_fail(world, "no directory for RocksDB");

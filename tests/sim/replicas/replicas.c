@@ -58,6 +58,7 @@
 #include "core/command/command_codec.h"
 #include "core/step/command_group.h"
 #include "../../lib/bounded.h"
+#include "core/session/cost.h"
 #include "core/session/owners.h"
 #include "core/step/save.h"
 #include "core/unit/unit.h"
@@ -229,13 +230,15 @@ static void save(struct world *world, struct side *side, struct buf *saved)
 
 /*
  * A core has few sessions and waits, so a chunk of theirs has one or two. In some seeds most atomic writes are
- * carried out in pieces, and in half of them most single writes of transactions put their entries ahead.
+ * carried out in pieces, in half of them most single writes of transactions put their entries ahead, and in a fourth an
+ * UNLOCK releases a name or two.
  */
 static void make_parts_small(const struct world *world, struct core *core)
 {
     if (world->seed % 3 == 1 || world->attempts)
         core->atomic_work_max = 200;
     core->ahead_work = world->seed % 2 == 0 ? 4 * WORK_ENTRY : ENTRIES_AHEAD_WORK;
+    core->unlock_work = world->seed % 4 == 3 ? 10 : UNLOCK_WORK_PER_COST;
     core->owners->locks.chunk_holds = CHUNK_HOLDS;
     core->owners->session_chunks.members_max = 2;
     core->owners->wait_chunks.members_max = 2;

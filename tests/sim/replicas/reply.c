@@ -57,8 +57,8 @@ static void print_outputs(const struct command *command, struct buf *text)
         break;
     case COMMAND_LOCK:
     case COMMAND_UNLOCK:
-        buf_printf(text, " %" PRIu64 " %" PRIu64 " us %zu %zu", command->lock.fencing_token, command->lock.waited_us,
-                   command->lock.queue_position, command->lock.released);
+        buf_printf(text, " %" PRIu64 " %" PRIu64 " us %zu %zu of %zu", command->lock.fencing_token,
+                   command->lock.waited_us, command->lock.queue_position, command->lock.released, command->lock.done);
         print_missing(&command->lock, text);
         break;
     case COMMAND_TXN_BEGIN:

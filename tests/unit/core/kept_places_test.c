@@ -10,6 +10,7 @@
 
 #include "core/session/cost.h"
 #include "core/session/owners.h"
+#include "core/unit/work.h"
 #include "core/wait/wait.h"
 
 enum { LONGER_THAN_KEPT = 11, SHORTER_THAN_KEPT = 9 }; /* seconds */
@@ -512,6 +513,130 @@ static void keeps_one(bool saves)
     end(&box);
 }
 
+/* The ends of many kept requests that were granted have the other waiting ones resolve their names again once. */
+static void test_ends_of_granted_requests_are_bounded(void **state)
+{
+    enum { MANY = 4000 };
+    struct world box;
+    (void)state;
+    begin(&box, false);
+    for (int part = 0; part < 2; part++) {
+        for (size_t i = 0; i < MANY; i++) {
+            struct command *command = new_as(&box, COMMAND_LOCK);
+            command->owner.session = part == 0 ? SLICE_LIT("holder") : SLICE_LIT("first");
+            command->owner.timeout_us = part * 60 * TL_SECOND;
+            command->lock.targets = arena_zalloc(&command->arena, sizeof(struct lock_target));
+            command->lock.targets[0] = (struct lock_target){
+                .mode = LOCK_X, .index = SLICE_LIT("fs"), .id = arena_printf(&command->arena, "many-%zu", i)};
+            command->lock.target_count = 1;
+            give(&box, command, 10);
+        }
+    }
+    cancel(&box, 0, true);
+    unlock(&box, "holder");
+    for (int i = 0; i < 10 && core_next_wait_end(box.core.core) == 0; i++)
+        tick(&box, 0);
+    assert_int_equal(count_holders(&box, "first"), MANY + 1);
+    uint64_t most = 0;
+    for (int i = 0; i < 20 && box.core.core->owners->kept_count > 0; i++) {
+        give(&box, new_as(&box, COMMAND_TICK), i == 0 ? LONGER_THAN_KEPT * TL_SECOND : 10);
+        uint64_t work = core_step_work(box.core.core);
+        most = work > most ? work : most;
+    }
+    assert_int_equal(count_holders(&box, "first"), 0);
+    assert_in_range(most, 0, CORE_STEP_WORK);
+    box.last_request += AFTER_RESTART; /* no client waits for those of before */
+    end(&box);
+}
+
+static uint64_t ask_by_alias(struct world *box, const char *session, const char *id, uint64_t wait_us)
+{
+    struct command *command = new_as(box, COMMAND_LOCK);
+    command->owner.session = slice_from(session);
+    command->owner.timeout_us = wait_us;
+    command->lock.targets = arena_zalloc(&command->arena, sizeof(struct lock_target));
+    command->lock.targets[0] = (struct lock_target){.mode = LOCK_X, .index = SLICE_LIT("a"), .id = slice_from(id)};
+    command->lock.target_count = 1;
+    uint64_t request = command->request;
+    give(box, command, 10);
+    return request;
+}
+
+static size_t count_names(struct world *box, const char *session)
+{
+    return owners_session(box->core.core->owners, slice_from(session))->owner.locks.auxiliary_count;
+}
+
+/*
+ * A lock by an alias has the alias's name also if its session had that by a kept request alone, which is undone: it was
+ * asked for then, or waited for before and was granted then.
+ */
+static void name_outlives_kept_request(bool saves)
+{
+    for (int waited = 0; waited < 2; waited++) {
+        struct world box = {.saves = saves};
+        fixture_open(&box.core);
+        fixture_index_command(&box.core, COMMAND_INDEX_CREATE, "x", "{\"aliases\":{\"a\":{}}}");
+        session(&box, COMMAND_SESSION_OPEN, "first");
+        session(&box, COMMAND_SESSION_OPEN, "second");
+        session(&box, COMMAND_SESSION_OPEN, "third");
+        expect_one(&box, ask_by_alias(&box, "second", "1", 0), PROBLEM_NONE);
+        expect_one(&box, ask_by_alias(&box, "third", "2", 0), PROBLEM_NONE);
+        if (waited) {
+            expect_one(&box, ask_by_alias(&box, "first", "3", 0), PROBLEM_NONE);
+            (void)ask_by_alias(&box, "first", "2", 60 * TL_SECOND); /* without the name, which "first" has */
+            unlock(&box, "first");
+        }
+        (void)ask_by_alias(&box, "first", "1", 60 * TL_SECOND);
+        restart(&box);
+        uint64_t request = waited ? ask_by_alias(&box, "first", "2", 60 * TL_SECOND) : 0;
+        unlock(&box, "second"); /* the kept one is granted, with the name */
+        expect(&box, NULL, 0, PROBLEM_NONE);
+        assert_int_equal(count_names(&box, "first"), 1);
+        unlock(&box, "third");
+        if (!waited)
+            request = ask_by_alias(&box, "first", "2", 0);
+        expect_one(&box, request, PROBLEM_NONE);
+        tick(&box, LONGER_THAN_KEPT);
+        assert_int_equal(box.core.core->owners->kept_count, 0);
+        assert_int_equal(count_holders(&box, "first"), 1);
+        assert_int_equal(count_names(&box, "first"), 1);
+        end(&box);
+    }
+}
+
+/*
+ * A change of the alias waits for the name that a kept request has, and its session asks for another lock by that: the
+ * two do not wait for each other. The change is made when the session has released all.
+ */
+static void name_is_shared_before_a_change(bool saves)
+{
+    struct world box = {.saves = saves};
+    fixture_open(&box.core);
+    fixture_index_command(&box.core, COMMAND_INDEX_CREATE, "x", "{\"aliases\":{\"a\":{}}}");
+    session(&box, COMMAND_SESSION_OPEN, "first");
+    session(&box, COMMAND_SESSION_OPEN, "second");
+    expect_one(&box, ask_by_alias(&box, "second", "1", 0), PROBLEM_NONE);
+    (void)ask_by_alias(&box, "first", "1", 60 * TL_SECOND);
+    restart(&box);
+    unlock(&box, "second");
+    struct command *change = new_as(&box, COMMAND_ALIASES_UPDATE);
+    change->owner.timeout_us = 60 * TL_SECOND;
+    change->aliases.actions = arena_zalloc(&change->arena, sizeof *change->aliases.actions);
+    change->aliases.action_count = 1;
+    change->aliases.actions[0] =
+        (struct alias_action){.op = ALIAS_REMOVE, .index = SLICE_LIT("x"), .alias = SLICE_LIT("a")};
+    uint64_t number = change->request;
+    give(&box, change, 10);
+    expect(&box, NULL, 0, PROBLEM_NONE);
+    expect_one(&box, ask_by_alias(&box, "first", "2", 60 * TL_SECOND), PROBLEM_NONE);
+    expect_one(&box, ask_by_alias(&box, "first", "1", 60 * TL_SECOND), PROBLEM_NONE);
+    assert_int_equal(count_names(&box, "first"), 1);
+    unlock(&box, "first");
+    expect_one(&box, number, PROBLEM_NONE);
+    end(&box);
+}
+
 /* Each case, without and with a core that is saved and loaded. */
 #define TWICE(name, body)          \
     static void name(void **state) \
@@ -534,6 +659,8 @@ TWICE(test_orderly_end_keeps_places, answers_at_an_orderly_end)
 TWICE(test_kept_victim, may_be_a_victim)
 TWICE(test_places_are_kept_in_batches, keeps_in_batches)
 TWICE(test_place_of_one_request, keeps_one)
+TWICE(test_name_outlives_kept_request, name_outlives_kept_request)
+TWICE(test_name_is_shared_before_a_change, name_is_shared_before_a_change)
 
 /*
  * A request takes over the second of two that differ in their last lock, unless the first one has
@@ -575,6 +702,9 @@ int main(void)
         cmocka_unit_test(test_large_requests_have_smaller_batches),
         cmocka_unit_test(test_older_commands_keep_all_at_once),
         cmocka_unit_test(test_place_of_one_request),
+        cmocka_unit_test(test_name_outlives_kept_request),
+        cmocka_unit_test(test_name_is_shared_before_a_change),
+        cmocka_unit_test(test_ends_of_granted_requests_are_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

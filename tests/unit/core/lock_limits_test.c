@@ -410,6 +410,34 @@ static void test_release_of_deep_documents_is_bounded(void **state)
     fixture_close(&box);
 }
 
+/*
+ * All names of an UNLOCK are checked in one step, so their levels are limited, as those of a LOCK are: whatever one LOCK
+ * may have can be released by as many names.
+ */
+static void test_checked_names_are_bounded(void **state)
+{
+    enum { TOO_MANY = 400, LEVELS = 4000 };
+    struct core_fixture box;
+    (void)state;
+
+    fixture_open(&box);
+    open_session(&box, "s");
+    for (int i = 0; i < 3; i++) {
+        size_t count = i == 1 ? TOO_MANY : TOO_MANY / 8;
+        struct command *command = command_new(i == 0 ? COMMAND_LOCK : COMMAND_UNLOCK, DIALECT_7);
+        command->owner.session = SLICE_LIT("s");
+        command->lock.targets = arena_zalloc(&command->arena, count * sizeof(struct lock_target));
+        command->lock.target_count = count;
+        for (size_t at = 0; at < count; at++)
+            command->lock.targets[at] = (struct lock_target){
+                .mode = LOCK_X, .index = SLICE_LIT("new"), .path = deep_path(&command->arena, (int)at % 20, LEVELS)};
+        assert_int_equal(outcome(&box, command), i == 1 ? PROBLEM_LIMIT_EXCEEDED : PROBLEM_NONE);
+        assert_int_equal(owner_of_session(&box, "s")->lock_count, i < 2 ? 20 : 20 - box.last->lock.released);
+    }
+    assert_true(box.last->lock.released > 0);
+    fixture_close(&box);
+}
+
 /* The ends of owners are charged by all that they hold: several with few locks and many levels take several steps. */
 static void test_rollbacks_count_levels(void **state)
 {
@@ -534,6 +562,7 @@ int main(void)
         cmocka_unit_test(test_levels_count_as_work),
         cmocka_unit_test(test_deep_writes_are_divided),
         cmocka_unit_test(test_release_of_deep_documents_is_bounded),
+        cmocka_unit_test(test_checked_names_are_bounded),
         cmocka_unit_test(test_rollbacks_count_levels),
         cmocka_unit_test(test_release_of_aliases_is_linear),
         cmocka_unit_test(test_paths_of_a_write_are_linear),
