@@ -489,13 +489,23 @@ static struct script_run *run_of(struct request *request, struct bulk_request *b
 }
 
 /*
+ * Whether an item of an attempt has failed, whatever becomes of the items whose scripts take long. `any`: there is one
+ * before it, whose effect it may need. A conflict is about its own document alone; `unknown`: that is one that such an
+ * item writes.
+ */
+static bool has_failed(const struct write_result *result, bool any, bool unknown)
+{
+    return result->outcome == WRITE_FAILED && (!any || (result->conflict != CONFLICT_NONE && !unknown));
+}
+
+/*
  * Finds the items that failed only since their scripts take long, and postpones them; and those that failed after one
  * of them, since they may need its effect. Scripts for a document that an earlier item writes have to run in the core:
- * bulk_scripts.h. Returns: whether an item has failed before them, so that there is no next attempt.
+ * bulk_scripts.h. Returns: whether an item has failed otherwise, so that there is no next attempt.
  */
 static bool postpone_long(struct request *request, struct bulk_request *bulk, struct write_command *write)
 {
-    char by_item, by_long_item; /* the writers of a document: their addresses are values of the map */
+    char known, unknown; /* what an earlier item has made of a document: their addresses are values of the map */
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
     struct map written = MAP_INIT;
     bool failed = false, any = false;
@@ -504,12 +514,13 @@ static bool postpone_long(struct request *request, struct bulk_request *bulk, st
         struct slice key = document_key(&write->items[i], result, &buf);
         const void *before = map_get(&written, key);
         bool is_long = bulk_scripts_takes_long(&write->items[i], result);
-        if (is_long || (before == &by_long_item && write->items[i].update != NULL))
+        if (is_long || (before == &unknown && write->items[i].update != NULL))
             run_of(request, bulk, &bulk->bulk.actions[bulk->begin + i])->in_core = before != NULL;
         any = any || is_long;
-        result->postponed = any && result->outcome == WRITE_FAILED;
-        failed = failed || (result->outcome == WRITE_FAILED && !any);
-        map_put(&written, key, is_long || before == &by_long_item ? &by_long_item : &by_item);
+        bool fails = !is_long && has_failed(result, any, before == &unknown);
+        result->postponed = result->outcome == WRITE_FAILED && !fails;
+        failed = failed || fails;
+        map_put(&written, key, result->postponed || before == &unknown ? &unknown : &known);
     }
     map_deinit(&written);
     buf_deinit(&buf);
@@ -517,8 +528,8 @@ static bool postpone_long(struct request *request, struct bulk_request *bulk, st
 }
 
 /*
- * Keeps which items of an attempt take long, in place of what an attempt before has left. If one before them has
- * failed, that is the reply: what would become of the others is not known.
+ * Keeps which items of an attempt take long, in place of what an attempt before has left. If others have failed, that
+ * is the reply: what would become of those that are postponed is not known.
  * Returns: whether there is to be another attempt.
  */
 static bool keep_attempt(struct request *request, struct bulk_request *bulk, struct write_command *write)

@@ -7,8 +7,9 @@
  *   again with its result.
  * - In a transaction: the same. The run reads in the transaction, whose lock on the document keeps the result valid.
  * - Atomic: the item fails, and with it the attempt, which has no effect. The next attempt has the results of all
- *   such items. What became of the items after the first of them says nothing, since that one has written nothing. If
- *   an earlier item of the request writes the document of one, only the core sees the document that its script reads:
+ *   such items. A failure after the first of them says nothing, since that one has written nothing, unless it is a
+ *   conflict about another document. If an earlier item of the request writes the document of one, only the core sees
+ *   the document that its script reads:
  *   the next attempt grants that script UPDATE_COMMAND_STEPS_MAX, and it is refused beyond. So are all scripts for a
  *   document after one that takes long, whatever they took: they may take long after it, and each attempt would show
  *   one more.
