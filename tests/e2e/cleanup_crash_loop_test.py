@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A cleanup action during which the process ends: after two attempts over restarts it is set aside and reported.
 
-Method: an action runs a script for as long as the writer permits, and the process is killed as soon as DATA/at-work names the
-action. The kill has the same effect for the server as an action that crashes it.
+Method: an action runs a script for about as long as the writer permits, on a large document, and the process is killed as soon as
+DATA/at-work names the action. The kill has the same effect for the server as an action that crashes it.
 """
 import json
 import os
@@ -18,15 +18,16 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from server import PROGRAM, Server  # noqa: E402
 from waiting import until  # noqa: E402
 
-LONG = ("int f() { int n = 0; for (int i = 0; i < 900000; i++) { n += i } return n } "
-        "int n = 0; for (int k = 0; k < 6; k++) { n += f() } ctx._source.v = 1")
+LONG = "int n = 0; for (int i = 0; i < 60000; i++) { n += i } ctx._source.v = 1"
+LARGE = {"v": 0, "large": "x" * (4 << 20)}
 
 
 class CleanupCrashLoop(unittest.TestCase):
     def setUp(self):
-        self.server = Server("--script-steps", "50000000").start()
+        self.server = Server().start()
         self.addCleanup(self.server.close)
-        self.server.must("PUT", "/fs/_doc/1", {"v": 0})
+        self.server.must("PUT", "/fs", {"mappings": {"properties": {"large": {"enabled": False}}}})
+        self.server.must("PUT", "/fs/_doc/1", LARGE)
 
     def session(self, **members):
         return self.server.must("POST", "/_session", {"ttl": "5m", **members})["session"]
@@ -38,7 +39,7 @@ class CleanupCrashLoop(unittest.TestCase):
             {"index": {"_index": "fs", "_id": "2"}}, {"v": 2}])
 
     def source(self, document):
-        found = json.loads(self.server.request("GET", "/fs/_doc/" + document).body)
+        found = json.loads(self.server.request("GET", "/fs/_doc/%s?_source=v" % document).body)
         return found.get("_source") if found.get("found") else None
 
     def kept(self):

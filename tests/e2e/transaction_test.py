@@ -177,14 +177,14 @@ class NamedOnEveryRequest(Case):
         self.server.end_owners()
 
     def test_bulk_whose_later_command_is_the_victim_of_a_deadlock(self):
-        """A long script postpones the second item to a command of its own. The end of the transaction undoes the first item, too, so the bulk is
-        refused as a whole."""
+        """Scripts that take a million steps together postpone the last item to a command of its own. The end of the transaction undoes the items
+        before it, too, so the bulk is refused as a whole."""
+        script = '{"update":{"_index":"fs","_id":"1"}}\n{"script":"for (int i = 0; i < 9000; i++) { ctx._source.n = i }"}\n'
         younger = self.server.must("POST", "/_transaction")["transaction"]
         self.server.must("PUT", "/fs/_doc/2?" + self.inside, {"n": 1, "path": "/d/2"})
         waiting = Waiting(self.server, "POST", "/_bulk?timeout=10m&transaction=" + younger,
-                          '{"update":{"_index":"fs","_id":"1"}}\n{"script":"for (int i = 0; i < 300000; i++) { ctx._source.n = i }"}\n'
-                          '{"update":{"_index":"fs","_id":"2"}}\n{"doc":{"k":"new"}}\n')
-        until(lambda: any(lock["waiters"] for lock in self.server.must("GET", "/_lock")["locks"]), "the second item waits")
+                          script * 40 + '{"update":{"_index":"fs","_id":"2"}}\n{"doc":{"k":"new"}}\n')
+        until(lambda: any(lock["waiters"] for lock in self.server.must("GET", "/_lock")["locks"]), "the last item waits")
         self.server.must("PUT", "/fs/_doc/1?timeout=10m&" + self.inside, {"n": 1, "path": "/d/1"})
         waiting.join()
         self.assertEqual((waiting.status, waiting.reply.get("error", {}).get("type")), (409, "deadlock_detected_exception"), waiting.reply)
