@@ -23,9 +23,10 @@ struct codec;
  * added the condition of a SESSION_CLOSE. 12 and 13 changed how atomic writes are bounded,
  * 14 how requests of many locks are, 15 those of deep directories and commits (README.md); 15 also added
  * which waits a CANCEL keeps. 16 changed how commits and locks are bounded, and
- * added what the script of an update returned outside of the core. 17 changed how locks are bounded.
+ * added what the script of an update returned outside of the core. 17 changed how locks are bounded,
+ * and 18 how commits are.
  */
-enum { COMMAND_CODEC_VERSION = 17 };
+enum { COMMAND_CODEC_VERSION = 18 };
 
 enum {
     COMMAND_CODEC_NEWER = 1, /* its version is newer than this build knows */
