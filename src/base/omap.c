@@ -136,6 +136,12 @@ struct omap_entry *omap_next(const struct omap_entry *entry)
     return entry->next[0];
 }
 
+void omap_prefetch(const struct omap_entry *entry)
+{
+    __builtin_prefetch(entry->value);
+    __builtin_prefetch(entry->next[0]);
+}
+
 struct omap_entry *omap_prev(const struct omap_entry *entry)
 {
     return entry->prev;

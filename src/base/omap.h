@@ -49,6 +49,8 @@ struct omap_entry *omap_seek(const struct omap *map, struct slice key);
 struct omap_entry *omap_seek_for_prev(const struct omap *map, struct slice key);
 struct omap_entry *omap_next(const struct omap_entry *entry);
 struct omap_entry *omap_prev(const struct omap_entry *entry);
+/* Prefetches the value of an entry and the entry after it, for a loop over all. */
+void omap_prefetch(const struct omap_entry *entry);
 
 /* Valid until the entry is removed; the value only until the next omap_put() of its key. */
 struct slice omap_key(const struct omap_entry *entry);

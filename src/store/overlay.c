@@ -464,8 +464,13 @@ void overlay_each(const struct overlay *overlay, enum store_space space, overlay
 {
     REQUIRE(MAGIC_VALID(overlay, OVERLAY_MAGIC));
     REQUIRE(space >= 0 && space < SPACE_COUNT && visit != NULL);
-    for (const struct omap_entry *entry = omap_first(&overlay->spaces[space]); entry != NULL; entry = omap_next(entry))
+    const struct omap_entry *next;
+    for (const struct omap_entry *entry = omap_first(&overlay->spaces[space]); entry != NULL; entry = next) {
+        next = omap_next(entry);
+        if (next != NULL)
+            omap_prefetch(next); /* while this one is visited: entries and values are scattered */
         visit(context, omap_key(entry), overlay__value(entry));
+    }
 }
 
 static void check_chunks(const struct overlay *overlay)

@@ -19,6 +19,7 @@ enum {
     MOVES_MIN = 256,                /* moves of an insertion sort before it falls back to qsort(), */
     MOVES_FRACTION = 8,             /* plus one for each so many changes */
     CHANGE_OVERHEAD_BYTES_MAX = 32, /* RocksDB's overhead of a change besides key and value */
+    VALUES_AHEAD = 4,               /* changes by which values are prefetched: those of an overlay are scattered */
 };
 
 struct change {
@@ -252,6 +253,8 @@ rocksdb_writebatch_t *rocks__batch_sorted(struct store_batch *base)
     emit_ranges(batch);
     for (size_t i = 0; i < batch->count; i++) {
         const struct change *change = &batch->sorted[i];
+        if (i + VALUES_AHEAD < batch->count)
+            __builtin_prefetch(change[VALUES_AHEAD].value.data);
         bool is_last =
             i + 1 == batch->count || change[1].space != change->space || !slice_equal(change[1].key, change->key);
         if (is_last) /* of its key: earlier ones are replaced */

@@ -817,34 +817,78 @@ void lock_request_undo(struct lock_request *request, tl_ts since)
     lock__queue_process_wakeups(table);
 }
 
-/* Prefetches the bucket of a resource that will be released a few iterations later. */
-static void prefetch_later(const struct lock_table *table, const struct list *holds, const struct list *link)
+/*
+ * The holds of an owner that are released some iterations later. All memory of a hold is scattered, and each step to
+ * the next part needs the one before it, so each of these runs ahead of the next one and has its part prefetched.
+ */
+enum { AHEAD_COUNT = 3, AHEAD_PLACES = 4 };
+
+struct ahead {
+    const struct lock_table *table;
+    const struct list *holds;
+    const struct list *at[AHEAD_COUNT]; /* the first is the nearest; `holds`: behind the last */
+};
+
+static void prefetch_part(const struct ahead *ahead, int part, const struct list *link)
 {
-    enum { PLACES = 4 };
-    for (int i = 0; i < PLACES && link != holds; i++)
-        link = link->next;
-    if (link != holds)
-        resource_prefetch(&table->resources, list_entry(link, struct lock_hold, of_owner)->resource);
+    const struct lock_hold *hold = list_entry(link, struct lock_hold, of_owner);
+    REQUIRE(part >= 0 && part < AHEAD_COUNT);
+    switch (part) {
+    case 0: resource_prefetch_chain(&ahead->table->resources, hold->resource); break;
+    case 1: resource_prefetch_bucket(&ahead->table->resources, hold->resource); break;
+    default:
+        __builtin_prefetch(hold->resource);
+        __builtin_prefetch(&hold->resource->holds);
+        __builtin_prefetch(&hold->resource->hash);
+        break;
+    }
+}
+
+static struct ahead ahead_of(const struct lock_table *table, const struct list *holds)
+{
+    struct ahead ahead = {.table = table, .holds = holds};
+    const struct list *link = holds->next;
+    for (int part = 0; part < AHEAD_COUNT; part++) {
+        for (int i = 0; i < AHEAD_PLACES && link != holds; i++)
+            link = link->next;
+        ahead.at[part] = link;
+    }
+    return ahead;
+}
+
+/* Requires: the first hold of the list is the one that is released next. */
+static void ahead_advance(struct ahead *ahead)
+{
+    for (int part = AHEAD_COUNT - 1; part >= 0; part--) {
+        const struct list *link = ahead->at[part];
+        if (link == ahead->holds)
+            continue;
+        prefetch_part(ahead, part, link);
+        ahead->at[part] = link->next;
+    }
+}
+
+/* Counts and reports that a hold's lock, if it has one, is released. */
+static void count_released(struct lock_table *table, struct lock_hold *hold)
+{
+    if (hold->mode == LOCK_NONE)
+        return;
+    report_change(table, hold, true);
+    count_hold(table, hold, false);
+    if (!hold->auxiliary)
+        table->held[hold->mode]--;
 }
 
 size_t lock_release_all(struct lock_table *table, struct lock_owner *owner)
 {
     REQUIRE(MAGIC_VALID(table, LOCK_TABLE_MAGIC));
     size_t count = owner->lock_count;
-    list_for_each(link, &owner->holds)
-    {
-        table->work += 3;
-        struct lock_hold *hold = list_entry(link, struct lock_hold, of_owner);
-        if (hold->mode == LOCK_NONE)
-            continue;
-        report_change(table, hold, true);
-        count_hold(table, hold, false);
-        if (!hold->auxiliary)
-            table->held[hold->mode]--;
-    }
+    struct ahead ahead = ahead_of(table, &owner->holds);
     while (!list_empty(&owner->holds)) {
         struct lock_hold *hold = list_entry(owner->holds.next, struct lock_hold, of_owner);
-        prefetch_later(table, &owner->holds, &hold->of_owner);
+        table->work += 3;
+        ahead_advance(&ahead);
+        count_released(table, hold);
         lock__hold_forget_grants(hold);
         hold_set_bits(table, hold, 0);
         hold_free(table, hold);
