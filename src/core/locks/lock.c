@@ -826,7 +826,7 @@ enum { AHEAD_COUNT = 3, AHEAD_PLACES = 4 };
 struct ahead {
     const struct lock_table *table;
     const struct list *holds;
-    const struct list *at[AHEAD_COUNT]; /* the first is the nearest; `holds`: behind the last */
+    const struct list *at[AHEAD_COUNT]; /* the first is the nearest; `holds`: after the last */
 };
 
 static void prefetch_part(const struct ahead *ahead, int part, const struct list *link)
