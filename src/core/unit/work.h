@@ -85,7 +85,7 @@ enum { WORK_LEVELS_USUAL = 16 };
 enum { COMMIT_WORK_FACTOR_BEFORE = 5 };
 /*
  * Limit of one request for locks, which is granted completely or not at all, 45 ms: some 30,000 documents of an index
- * without a path field, or 5,000 in as many directories of nine levels. README-locks.md, "The limits of a request".
+ * without a path field, or 4,000 in as many directories of ten levels. README-locks.md, "The limits of a request".
  */
 #define LOCK_WORK_MAX (CORE_STEP_WORK / 10 * 9)
 /* Limit of the check of all names that one UNLOCK has. The release of the first ones has the rest of the step. */
