@@ -651,13 +651,16 @@ static bool step_many(struct bench *bench, struct command *command, size_t *ret_
     return refused;
 }
 
-/* The largest LOCK that is not refused, a refused one, and the first step of the release of its locks by name. */
+/*
+ * The largest LOCK that is not refused, a refused one, and the first step of the largest release by name that is not
+ * refused, of these locks and others.
+ */
 static void lock_many(struct bench *bench, enum lock_what what, const char *name)
 {
     enum { MOST = 100000 };
     char text[80];
     bool refused = true;
-    size_t count = MOST, done;
+    size_t count = MOST, names = MOST, done = 0;
     session(bench, COMMAND_SESSION_OPEN, "many");
     forget(bench);
     for (; refused; count = refused ? count * 9 / 10 : count) {
@@ -666,12 +669,12 @@ static void lock_many(struct bench *bench, enum lock_what what, const char *name
         if (!refused || count == MOST)
             tell(bench, text);
     }
-    for (size_t first = 0; first < count; first += done) {
+    while (step_many(bench, many_command(COMMAND_UNLOCK, what, 0, names), &done))
+        names = names * 9 / 10;
+    snprintf(text, sizeof text, "an UNLOCK of %zu %s: %zu of them", names, name, done);
+    tell(bench, text);
+    for (size_t first = done; first < count; first += done)
         step_many(bench, many_command(COMMAND_UNLOCK, what, first, count - first), &done);
-        snprintf(text, sizeof text, "an UNLOCK of %zu %s: %zu of them", count, name, done);
-        if (first == 0)
-            tell(bench, text);
-    }
     session(bench, COMMAND_SESSION_CLOSE, "many");
     pieces(bench);
     forget(bench);

@@ -429,9 +429,9 @@ class Limits(unittest.TestCase):
     def test_locks_of_a_session(self):
         with Server() as server:
             session = server.must("POST", "/_session")["session"]
-            for part in range(2):
+            for part in range(4):
                 server.must("POST", "/_lock", {"session": session, "locks": [
-                    {"mode": "shared", "index": "fs", "id": "%d-%d" % (part, n)} for n in range(50000)]})
+                    {"mode": "shared", "index": "fs", "id": "%d-%d" % (part, n)} for n in range(25000)]})
             status, reply = server.ask("POST", "/_lock", {"session": session, "locks": [{"mode": "shared", "index": "fs", "id": "more"}]})
             self.assertEqual((status, reply["error"]["type"]), (429, "limit_exceeded_exception"))
             self.assertEqual(server.must("POST", "/_unlock", {"session": session}), {"released": 100000})

@@ -69,6 +69,42 @@ class BoundedSteps(unittest.TestCase):
         self.assertIn(self.figure('tidelock_commands_total{command="unlock"}') - before, range(2, 9))
         self.assertEqual(self.figure("tidelock_steps_over_bound_total"), over)
 
+    def test_lock_of_more_than_one_step_is_refused(self):
+        """Without effect, with what to do instead, which works; so is an unlock of too many long names."""
+        session = self.server.must("POST", "/_session")["session"]
+        self.server.must("PUT", "/fs", {"mappings": {"properties": {"path": {"type": "path"}}}})
+        locks = [{"mode": "exclusive", "index": "fs", "path": "/a/%d" % n} for n in range(20000)]
+        for owner in {"session": session}, {"transaction": self.server.must("POST", "/_transaction")["transaction"]}:
+            status, reply = self.server.ask("POST", "/_lock", {**owner, "locks": locks})
+            self.assertEqual((status, reply["status"], reply["error"]["type"]), (400, 400, "illegal_argument_exception"))
+            self.assertEqual(reply["error"]["root_cause"][0]["reason"], reply["error"]["reason"])
+            self.assertRegex(reply["error"]["reason"], "take more work than one request may.*: lock a directory above them or the index, .* or divide the request")
+            self.assertEqual(self.figure('tidelock_locks_held{mode="exclusive"}'), 0)
+        self.server.must("POST", "/_lock", {"session": session, "locks": [{"mode": "exclusive", "index": "fs", "path": "/a"}]})
+        status, _ = self.server.ask("PUT", "/fs/_doc/1?timeout=0s", {"path": "/a/7/x"})
+        self.assertEqual(status, 409)
+        for first in range(0, len(locks), 5000):
+            self.server.must("POST", "/_lock", {"session": session, "locks": locks[first:first + 5000]})
+        names = [{"index": "fs", "path": "/%d" % n + "x" * 4000} for n in range(4000)]
+        status, reply = self.server.ask("POST", "/_unlock", {"session": session, "locks": names})
+        self.assertEqual((status, reply["error"]["type"]), (400, "illegal_argument_exception"))
+        self.assertRegex(reply["error"]["reason"], r"divide the request, or release all locks of the session by a request without \[locks\]")
+        self.assertEqual(self.server.must("POST", "/_unlock", {"session": session, "locks": locks}), {"released": 20000})
+        self.assertEqual(self.figure("tidelock_steps_over_bound_total"), 0)
+
+    def test_reads_of_a_transaction_lock_in_several_steps(self):
+        """The last ones are locked, too, and another transaction waits for them, however long the list is."""
+        self.server.must("PUT", "/u/_doc/39999", {"n": 1})
+        transaction, other = (self.server.must("POST", "/_transaction")["transaction"] for _ in range(2))
+        before = self.figure('tidelock_commands_total{command="txn_lock"}')
+        reply = self.server.must("POST", "/u/_mget?transaction=" + transaction, {"ids": [str(n) for n in range(40000)]})
+        self.assertEqual([doc["_id"] for doc in reply["docs"] if doc["found"]], ["39999"])
+        self.assertIn(self.figure('tidelock_commands_total{command="txn_lock"}') - before, range(2, 9))
+        for n in 0, 20000, 39999:
+            status, reply = self.server.ask("PUT", "/u/_doc/%d?timeout=0s&transaction=%s" % (n, other), {"n": 2})
+            self.assertEqual((n, status), (n, 409))
+        self.assertEqual(self.figure("tidelock_steps_over_bound_total"), 0)
+
     def test_log_of_a_divided_unlock_is_in_proportion_to_it(self):
         """150 directories 4,000 levels deep, of which one command releases some four, and other names, 3 MB in all."""
         session = self.server.must("POST", "/_session")["session"]

@@ -57,16 +57,34 @@ static void take_view(struct by_query *by, struct txn_lock_command *lock)
     by->pinned = journal_pin(by->api->journal, lock->read_ts) == 0;
 }
 
-static int lock_what_is_read(struct by_query *by)
+/* Locks the first of some targets. Returns: 0, with how many of them these are; as carry_out(). */
+static int lock_some(struct by_query *by, struct lock_target *targets, size_t count, size_t *ret_done)
 {
     struct command *command = command_new(COMMAND_TXN_LOCK, by->call.dialect);
     command->owner.transaction = arena_copy(&command->arena, by->transaction);
     command->owner.timeout_us = by->options.timeout_us;
-    command->txn_lock.targets = search_call_locks(&by->call, &command->arena, &command->txn_lock.target_count);
+    command->txn_lock.targets = targets;
+    command->txn_lock.target_count = count;
     int r = carry_out(by, command);
     if (r == 0)
         take_view(by, &command->txn_lock);
+    *ret_done = command->txn_lock.done;
     command_free(command);
+    return r;
+}
+
+/* Locks all that the call reads, by several commands if it is much. */
+static int lock_what_is_read(struct by_query *by)
+{
+    tl_cleanup(arena_deinit) struct arena arena = ARENA_INIT;
+    size_t count, done = 0;
+    struct lock_target *targets = search_call_locks(&by->call, &arena, &count);
+    int r = lock_some(by, targets, count, &done);
+    while (r == 0 && done < count) {
+        targets += done;
+        count -= done;
+        r = lock_some(by, targets, count, &done);
+    }
     return r;
 }
 

@@ -310,9 +310,32 @@ static int read_query(struct request *request, request_handler *then)
     return r < 0 ? r : then(request);
 }
 
-/* The locks of a read inside a transaction are granted. */
+static int read_locked(struct request *request, struct command *command);
+
+/* Acquires the locks of a read, or of the first of its targets, which those of earlier commands precede. */
+static int lock_reads(struct request *request, uint64_t timeout_us)
+{
+    struct command *command = command_new(COMMAND_TXN_LOCK, request->dialect);
+    command->owner = request_terms(request, timeout_us < INT64_MAX ? (int64_t)timeout_us : INT64_MAX);
+    command->owner.transaction = arena_copy(&command->arena, request->transaction);
+    command->owner.session = arena_copy(&command->arena, request->session);
+    command->txn_lock.targets = request->reads;
+    command->txn_lock.target_count = request->read_count;
+    return request_submit(request, command, read_locked);
+}
+
+/* Locks of a read inside a transaction are granted: all of them, or the others are requested. */
 static int read_locked(struct request *request, struct command *command)
 {
+    size_t done = command->txn_lock.done;
+    INSIST(done <= request->read_count && (done > 0 || request->read_count == 0));
+    request->reads += done;
+    request->read_count -= done;
+    if (request->read_count > 0) {
+        core_overlay_unref(tl_steal(command->txn_lock.overlay));
+        uint64_t now = clock_boot_us();
+        return lock_reads(request, request->read_until_us > now ? request->read_until_us - now : 0);
+    }
     catalog_unref(tl_steal(request->catalog)); /* of before the locks */
     request_set_view(request, (struct view){request->api->store, command->txn_lock.read_ts, command->txn_lock.overlay});
     request->overlay = command->txn_lock.overlay;
@@ -324,14 +347,12 @@ static int read_locked(struct request *request, struct command *command)
 int request_read_in_transaction(struct request *request, struct lock_target *targets, size_t target_count,
                                 int64_t timeout, request_handler *then)
 {
-    struct command *command = command_new(COMMAND_TXN_LOCK, request->dialect);
-    command->owner = request_terms(request, timeout);
-    command->owner.transaction = arena_copy(&command->arena, request->transaction);
-    command->owner.session = arena_copy(&command->arena, request->session);
-    command->txn_lock.targets = targets;
-    command->txn_lock.target_count = target_count;
+    uint64_t wait_us = timeout < 0 ? 0 : (uint64_t)timeout, now = clock_boot_us();
     request->next = then;
-    return request_submit(request, command, read_locked);
+    request->reads = targets;
+    request->read_count = target_count;
+    request->read_until_us = wait_us < UINT64_MAX - now ? now + wait_us : UINT64_MAX;
+    return lock_reads(request, wait_us);
 }
 
 /*

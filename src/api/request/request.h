@@ -128,6 +128,9 @@ struct request {
 
     request_handler *next;       /* where a worker or the transaction's queue continues */
     request_handler *reader;     /* the argument of request_read(), while the read waits for its timestamp */
+    struct lock_target *reads;   /* of a read in a transaction: those whose locks are not granted yet */
+    size_t read_count;
+    uint64_t read_until_us;      /* until when it waits for them; clock_boot_us() */
     struct awaited *awaited;     /* the wait for a timestamp (awaited.h); NULL: none */
     struct head_wait *head_wait; /* the wait for the log's head (head_waits.h); NULL: none */
     tl_ts written_ts;            /* newest change that readers of other hosts are to see (distribution.h); 0: none */
@@ -213,7 +216,10 @@ int request_first_json(struct request *request, struct json_doc *ret_doc) TL_MUS
 struct lock_target;
 int request_read(struct request *request, struct lock_target *targets, size_t target_count,
                  request_handler *then) TL_MUST_USE;
-/* The same for a write in a transaction, without the parameters of a read. Waits `timeout` microseconds at most. */
+/*
+ * The same for a write in a transaction, without the parameters of a read. Waits `timeout` microseconds at most.
+ * Requires: the targets stay valid until `then` runs: many locks are acquired by several commands.
+ */
 int request_read_in_transaction(struct request *request, struct lock_target *targets, size_t target_count,
                                 int64_t timeout, request_handler *then) TL_MUST_USE;
 

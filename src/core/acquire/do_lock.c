@@ -84,8 +84,9 @@ static bool may_ask(struct core *core, struct wait *wait, struct lock_spec_list 
 /* Notes the work of one request since `before`. It is indivisible, up to its own limit. */
 static void note_work(struct core *core, uint64_t before)
 {
+    uint64_t most = core->command_version >= COMMAND_SINCE_LOCK_STEP ? LOCK_WORK_MAX : CORE_LOCK_WORK;
     uint64_t work = core_step_work(core) - before;
-    core__note_indivisible(core, work < CORE_LOCK_WORK ? work : CORE_LOCK_WORK);
+    core__note_indivisible(core, work < most ? work : most);
 }
 
 /* Returns: by target, whether its index is missing; NULL: none is. */
@@ -421,9 +422,13 @@ static int unlock_some_named(struct core *core, struct command *command, struct 
 {
     const struct lock_command *lock = &command->lock;
     uint64_t work_max = core->unlock_work * core->limits.ephemeral_batch;
-    uint64_t checking = core_step_work(core);
-    int r = lock_resolve__check_unlocked(core, lock->targets, lock->target_count, &command->arena, &command->problem);
-    note_work(core, checking);
+    uint64_t checking = core_step_work(core), checked;
+    int r = lock_resolve__check_unlocked(core, lock->targets, lock->target_count, &command->arena, &checked,
+                                         &command->problem);
+    if (core->command_version < COMMAND_SINCE_LOCK_STEP)
+        note_work(core, checking);
+    else if (work_max > LOCK_WORK_MAX - checked && r == 0)
+        work_max = LOCK_WORK_MAX - checked; /* the check is part of the step */
     if (r != 0)
         return r;
     lock_table_suspend_grants(&core->owners->locks);
@@ -508,18 +513,19 @@ static int acquire_reads(struct core *core, struct wait *wait, uint64_t wait_us)
 {
     REQUIRE(wait->command->type == COMMAND_TXN_LOCK && wait->txn != NULL);
     struct command *command = wait->command;
-    const struct txn_lock_command *lock = &command->txn_lock;
+    struct txn_lock_command *lock = &command->txn_lock;
     struct txn *txn = wait->txn;
     struct lock_spec_list specs = {0};
     uint64_t before = core_step_work(core);
     bool granted = true;
-    int r = lock_resolve__reads(core, lock->targets, lock->target_count, command->dialect, txn, &specs);
+    int r = lock_resolve__reads(core, lock->targets, lock->target_count, command->dialect, txn, &lock->done, &specs);
     if (r == 0 && txn->retry)
         upgrade_reads(&specs);
     if (r == 0 && wait->request != NULL)
         drop_granted(core, wait->owner, &specs);
-    if (r == 0 && (lock_specs__exceed(core, &specs) || lock_specs__exceed_levels(core, &specs)))
-        lock_specs__refuse(lock->target_count, &command->arena, &command->problem);
+    if (r == 0 && (lock_specs__exceed(&specs) || lock_specs__exceed_levels(core, &specs)))
+        lock_specs__refuse(core, core->command_version >= COMMAND_SINCE_LOCK_STEP ? lock->done : lock->target_count,
+                           &command->arena, &command->problem);
     if (r < 0 || command->problem.type != PROBLEM_NONE || !is_within_count(core, command, wait->owner, &specs) ||
         !is_within_bytes(core, command, wait->owner, txn->overlay, &specs)) {
         note_work(core, before);

@@ -123,23 +123,30 @@ struct level {
     uint64_t hash;
     const struct resource_name *of; /* NULL: an empty slot */
     size_t level;
+    size_t bytes; /* of its path */
 };
 
 struct level_set {
     struct level *slots;
     size_t capacity; /* a power of two */
     size_t count;
-    uint64_t hashes[RESOURCE_LEVELS_MAX + 1]; /* of the path that is added, by level */
+    /* Of the path that was added last, by level: paths in one directory usually follow each other. */
+    struct slice path;
+    size_t levels; /* 0: this is the first path of its index */
+    uint64_t hashes[RESOURCE_LEVELS_MAX + 1];
+    size_t ends[RESOURCE_LEVELS_MAX + 1]; /* in bytes */
 };
 
 enum { SLOTS_MIN = 1024 };
 
-static bool is_same(const struct level *found, const struct resource_name *name, size_t level)
+static bool is_same(const struct level *found, const struct resource_name *name, size_t level, size_t bytes)
 {
     struct resource_path x = resource_path(found->of->path), y = resource_path(name->path);
     struct slice left, right;
     if (found->level != level || !slice_equal(found->of->index, name->index))
         return false;
+    if (found->bytes == bytes && memcmp(found->of->path.data, name->path.data, bytes) == 0)
+        return true;
     for (size_t i = 0; i < level; i++)
         if (!resource_path_next(&x, &left) || !resource_path_next(&y, &right) || !slice_equal(left, right))
             return false;
@@ -147,12 +154,12 @@ static bool is_same(const struct level *found, const struct resource_name *name,
 }
 
 /* Returns: the slot of a directory, or the one that it gets. */
-static struct level *find_slot(const struct level_set *set, uint64_t hash, const struct resource_name *name,
-                               size_t level)
+static struct level *find_slot(const struct level_set *set, const struct resource_name *name, size_t level)
 {
+    uint64_t hash = set->hashes[level - 1];
     for (uint64_t at = hash;; at++) {
         struct level *slot = &set->slots[at & (set->capacity - 1)];
-        if (slot->of == NULL || (slot->hash == hash && is_same(slot, name, level)))
+        if (slot->of == NULL || (slot->hash == hash && is_same(slot, name, level, set->ends[level - 1])))
             return slot;
     }
 }
@@ -180,25 +187,50 @@ static uint64_t mix(uint64_t above, uint64_t name)
     return hash ^ (hash >> 29);
 }
 
+/* Returns: how many levels a path has in common with the one that was added last, with the same bytes. */
+static size_t common_levels(const struct level_set *set, struct slice path)
+{
+    size_t levels = set->levels, same = 0;
+    if (levels == 0)
+        return 0;
+    size_t least = path.len < set->path.len ? path.len : set->path.len;
+    while (same < least && path.data[same] == set->path.data[same])
+        same++;
+    while (levels > 0) {
+        size_t end = set->ends[levels - 1];
+        if (end <= same && (end == 0 || end == path.len || path.data[end] == '/'))
+            break;
+        levels--;
+    }
+    return levels;
+}
+
 /* Adds the directories of a path. Counts its work. */
 static void add_path(struct core *core, struct level_set *set, const struct resource_name *name, uint64_t index_hash)
 {
+    size_t levels = common_levels(set, name->path);
     struct resource_path walk = resource_path(name->path);
     struct slice segment;
-    size_t levels = 0;
     uint64_t hash = index_hash;
+    if (levels > 0) {
+        walk = (struct resource_path){slice_from_offset(name->path, set->ends[levels - 1]), levels};
+        hash = set->hashes[levels - 1];
+    }
     while (resource_path_next(&walk, &segment)) {
         INSIST(levels < sizeof set->hashes / sizeof *set->hashes);
+        set->ends[levels] = name->path.len - walk.left.len;
         set->hashes[levels++] = hash = mix(hash, siphash_keyed(segment));
     }
+    set->path = name->path;
+    set->levels = levels;
     for (size_t level = levels; level > 0; level--) {
         if (2 * (set->count + 1) > set->capacity)
             grow(set);
-        struct level *slot = find_slot(set, set->hashes[level - 1], name, level);
+        struct level *slot = find_slot(set, name, level);
         core__work(core, WORK_LOCK);
         if (slot->of != NULL)
             break; /* invariant 1 */
-        *slot = (struct level){set->hashes[level - 1], name, level};
+        *slot = (struct level){set->hashes[level - 1], name, level, set->ends[level - 1]};
         set->count++;
     }
     core__work(core, WORK_LOCK * (uint64_t)levels / 4);
@@ -214,7 +246,7 @@ size_t lock_levels__distinct(struct core *core, const struct lock_spec *specs, s
     struct level_set *set = mem_alloc(sizeof *set);
     set->slots = mem_zalloc(SLOTS_MIN * sizeof *set->slots);
     set->capacity = SLOTS_MIN;
-    set->count = 0;
+    set->count = set->levels = 0;
     for (size_t i = 0; i < count && set->count <= most; i++) {
         const struct resource_name *name = &specs[i].on;
         if (name->path.data == NULL)
@@ -222,6 +254,7 @@ size_t lock_levels__distinct(struct core *core, const struct lock_spec *specs, s
         if (i == 0 || !slice_equal(index, name->index)) {
             index = name->index;
             index_hash = siphash_keyed(index);
+            set->levels = 0;
         }
         add_path(core, set, name, index_hash);
     }

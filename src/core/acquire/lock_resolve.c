@@ -100,8 +100,16 @@ size_t lock_specs__count_after(const struct lock_owner *owner, const struct lock
     return count;
 }
 
-void lock_specs__refuse(size_t count, struct arena *arena, struct problem *ret_problem)
+void lock_specs__refuse(const struct core *core, size_t count, struct arena *arena, struct problem *ret_problem)
 {
+    if (core->command_version >= COMMAND_SINCE_LOCK_STEP) {
+        problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
+                    "the first [%zu] names of the request take more work than one request may, since others would "
+                    "wait for it: lock a directory above them or the index, which covers all that is in it, name the "
+                    "documents' types, or divide the request",
+                    count);
+        return;
+    }
     problem_set(ret_problem, arena, PROBLEM_LIMIT_EXCEEDED,
                 "the first [%zu] names of the request mean more locks than one request may have: send it in several "
                 "requests, name the documents' types, or name a directory or the index in place of its documents",
@@ -125,27 +133,48 @@ static void count_levels_above(const struct core *core, struct lock_spec_list *s
     count_levels(core, specs, levels);
 }
 
+/* Returns: the limit of the work of one request. One name of an UNLOCK may release as much as before. */
+static uint64_t work_max(const struct core *core, enum lock_resolve_purpose purpose)
+{
+    if (core->command_version >= COMMAND_SINCE_LOCK_STEP && purpose == LOCK_RESOLVE_TO_LOCK)
+        return LOCK_WORK_MAX;
+    if (core->command_version >= COMMAND_SINCE_LEVELS_WORK)
+        return CORE_LOCK_WORK;
+    return core->command_version >= COMMAND_SINCE_PLAIN_LOCKS ? CORE_LOCK_WORK_BEFORE : UINT64_MAX;
+}
+
+static uint64_t work_of_levels(const struct core *core, size_t levels)
+{
+    return (uint64_t)levels *
+           (core->command_version >= COMMAND_SINCE_LOCK_STEP ? WORK_LEVEL_LOCKED : WORK_LEVEL_LOCKED_BEFORE);
+}
+
 bool lock_specs__exceed_levels(struct core *core, struct lock_spec_list *specs)
 {
-    if (specs->levels == 0 || specs->work + WORK_LEVEL_LOCKED * (uint64_t)specs->levels <= CORE_LOCK_WORK)
+    if (specs->levels == 0 || specs->work + work_of_levels(core, specs->levels) <= specs->work_max)
         return false;
-    if (specs->work > CORE_LOCK_WORK)
+    if (specs->work > specs->work_max)
         return true;
-    size_t most = (size_t)((CORE_LOCK_WORK - specs->work) / WORK_LEVEL_LOCKED);
+    size_t most = (size_t)((specs->work_max - specs->work) / work_of_levels(core, 1));
     return distinct_levels(core, specs, most) > most;
 }
 
-bool lock_specs__exceed(const struct core *core, const struct lock_spec_list *specs)
+bool lock_specs__exceed(const struct lock_spec_list *specs)
 {
-    bool levels = core->command_version >= COMMAND_SINCE_LEVELS_WORK;
-    return core->command_version >= COMMAND_SINCE_PLAIN_LOCKS &&
-           specs->work > (levels ? CORE_LOCK_WORK : CORE_LOCK_WORK_BEFORE);
+    return specs->work > specs->work_max;
+}
+
+static uint64_t name_bytes(const struct resource_name *name)
+{
+    return (uint64_t)name->index.len + name->path.len + name->type.len + name->id.len;
 }
 
 void lock_specs__add(struct core *core, struct lock_spec_list *specs, const struct lock_spec *spec)
 {
     REQUIRE(core->open && spec->mode > LOCK_NONE && spec->mode < LOCK_MODE_COUNT);
     specs->work += WORK_LOCK_ASKED;
+    if (core->command_version >= COMMAND_SINCE_LOCK_STEP)
+        specs->work += name_bytes(&spec->on) / WORK_NAME_BYTES;
     if (spec->on.path.data != NULL && core->command_version >= COMMAND_SINCE_LEVELS_WORK) {
         size_t levels = lock_levels__of(spec->on.path);
         specs->levels += levels;
@@ -227,8 +256,12 @@ static int add_document(struct core *core, struct slice index, struct slice type
 {
     struct lock_spec spec = {{index, SLICE_NONE, type, id}, mode, .auxiliary = aside};
     const struct catalog_index *in = catalog_index(core->catalog, index);
+    uint64_t before = core->work;
     int r = write__path_of(core, NULL, index, type, id, &spec.on.path);
-    specs->work += in != NULL && mapping_path_field(in->mapping) != NULL ? 2 * WORK_READ : 0;
+    if (core->command_version >= COMMAND_SINCE_LOCK_STEP)
+        specs->work += core->work - before; /* it has no prefetched document, so the work follows from the state */
+    else
+        specs->work += in != NULL && mapping_path_field(in->mapping) != NULL ? 2 * WORK_READ : 0;
     if (r == 0)
         lock_specs__add(core, specs, &spec);
     return r < 0 ? tl_trace(r) : 0;
@@ -442,23 +475,49 @@ static int check_count(size_t count, struct arena *arena, struct problem *ret_pr
     return 1;
 }
 
+static void refuse_check(const struct core *core, size_t count, struct arena *arena, struct problem *ret_problem)
+{
+    if (core->command_version < COMMAND_SINCE_LOCK_STEP) {
+        lock_specs__refuse(core, count, arena, ret_problem);
+        return;
+    }
+    problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
+                "the first [%zu] names of the request take more work than one request may, since others would wait for "
+                "it: divide the request, or release all locks of the session by a request without [locks]",
+                count);
+}
+
+/* Counts the check of one target. Returns: its work. */
+static uint64_t count_check(struct core *core, const struct lock_target *target, size_t levels)
+{
+    const struct resource_name name = {target->index, target->path, target->type, target->id};
+    uint64_t work = WORK_LOCK + WORK_LOCK * (uint64_t)levels / 4;
+    if (core->command_version >= COMMAND_SINCE_LOCK_STEP)
+        work += name_bytes(&name) / (2 * WORK_NAME_BYTES); /* they are not hashed */
+    core__work(core, work);
+    return work;
+}
+
 int lock_resolve__check_unlocked(struct core *core, const struct lock_target *targets, size_t count,
-                                 struct arena *arena, struct problem *ret_problem)
+                                 struct arena *arena, uint64_t *ret_work, struct problem *ret_problem)
 {
     REQUIRE(core->open && (count == 0 || targets != NULL));
     const struct catalog_index *index;
-    struct lock_spec_list checked = {0}; /* its work alone */
+    struct lock_spec_list checked = {.work_max = work_max(core, LOCK_RESOLVE_TO_UNLOCK)}; /* its work alone */
+    bool by_levels = core->command_version < COMMAND_SINCE_LOCK_STEP;
+    uint64_t work = 0;
     int r = check_count(count, arena, ret_problem);
     for (size_t i = 0; r == 0 && i < count; i++) {
         size_t levels = lock_levels__of(targets[i].path);
-        core__work(core, WORK_LOCK + WORK_LOCK * (uint64_t)levels / 4);
+        work += count_check(core, &targets[i], levels);
         count_levels(core, &checked, levels);
         r = find_target(core, &targets[i], LOCK_RESOLVE_TO_UNLOCK, arena, &index, ret_problem);
-        if (r == 0 && lock_specs__exceed(core, &checked)) {
-            lock_specs__refuse(i + 1, arena, ret_problem);
+        if (r == 0 && (by_levels ? lock_specs__exceed(&checked) : work > UNLOCK_CHECK_WORK_MAX)) {
+            refuse_check(core, i + 1, arena, ret_problem);
             r = 1;
         }
     }
+    *ret_work = work;
     return r;
 }
 
@@ -467,17 +526,17 @@ int lock_resolve__locks(struct core *core, const struct lock_target *targets, si
                         struct problem *ret_problem)
 {
     REQUIRE(arena != NULL && ret_problem != NULL);
-    struct lock_spec_list specs = {0};
+    struct lock_spec_list specs = {.work_max = work_max(core, purpose)};
     int r = check_count(count, arena, ret_problem);
     for (size_t i = 0; r == 0 && i < count; i++) {
         r = resolve_target(core, &targets[i], purpose, arena, &specs, ret_problem);
-        if (r == 0 && lock_specs__exceed(core, &specs)) {
-            lock_specs__refuse(i + 1, arena, ret_problem);
+        if (r == 0 && lock_specs__exceed(&specs)) {
+            lock_specs__refuse(core, i + 1, arena, ret_problem);
             r = 1;
         }
     }
     if (r == 0 && purpose == LOCK_RESOLVE_TO_LOCK && lock_specs__exceed_levels(core, &specs)) {
-        lock_specs__refuse(count, arena, ret_problem);
+        lock_specs__refuse(core, count, arena, ret_problem);
         r = 1;
     }
     *ret_specs = specs;
@@ -657,14 +716,31 @@ static int add_read(struct core *core, const struct lock_target *target, enum di
     return 0;
 }
 
+/* Whether the locks of a read are too many for one command. No directory is taken to be shared. */
+static bool exceed_command(const struct core *core, const struct lock_spec_list *specs)
+{
+    return core->command_version >= COMMAND_SINCE_LOCK_STEP &&
+           specs->work + work_of_levels(core, specs->levels) > specs->work_max;
+}
+
 int lock_resolve__reads(struct core *core, const struct lock_target *targets, size_t count, enum dialect dialect,
-                        const struct txn *txn, struct lock_spec_list *ret_specs)
+                        const struct txn *txn, size_t *ret_done, struct lock_spec_list *ret_specs)
 {
     REQUIRE(core->open && txn != NULL);
-    struct lock_spec_list specs = {0};
+    struct lock_spec_list specs = {.work_max = work_max(core, LOCK_RESOLVE_TO_LOCK)}, before;
     int r = 0;
-    for (size_t i = 0; r == 0 && i < count && !lock_specs__exceed(core, &specs); i++)
+    *ret_done = 0;
+    for (size_t i = 0; r == 0 && i < count && !lock_specs__exceed(&specs); i++) {
+        before = specs;
         r = add_read(core, &targets[i], dialect, &specs);
+        if (r == 0 && i > 0 && exceed_command(core, &specs)) {
+            specs.count = before.count;
+            specs.work = before.work;
+            specs.levels = before.levels;
+            break;
+        }
+        *ret_done = i + 1;
+    }
     lock_resolve__drop_held(core, &txn->owner.locks, &specs);
     *ret_specs = specs;
     return r < 0 ? tl_trace(r) : 0;

@@ -27,6 +27,7 @@ struct lock_spec_list {
     size_t distinct;
     size_t distinct_most; /* counted so far: more than that is one more */
     uint64_t work; /* of finding and requesting them, as far as it follows from the state; ended early above a limit */
+    uint64_t work_max; /* that limit */
 };
 /*
  * Appends a copy of a spec; the slices in it are not copied.
@@ -52,11 +53,11 @@ size_t owner__lock_count(const struct lock_owner *owner, enum lock_count counted
 size_t lock_specs__count_after(const struct lock_owner *owner, const struct lock_spec_list *specs,
                                enum lock_count counted);
 /* Returns: whether their work exceeds what one request may take. They may be incomplete then. */
-bool lock_specs__exceed(const struct core *core, const struct lock_spec_list *specs);
+bool lock_specs__exceed(const struct lock_spec_list *specs);
 /* Returns: whether it does so together with the directories above all of them, each counted once. */
 bool lock_specs__exceed_levels(struct core *core, struct lock_spec_list *specs);
 /* Refuses a request, because the locks that its first `count` names mean exceed that. */
-void lock_specs__refuse(size_t count, struct arena *arena, struct problem *ret_problem);
+void lock_specs__refuse(const struct core *core, size_t count, struct arena *arena, struct problem *ret_problem);
 
 /* Returns: whether a name is neither an index nor an alias; false for an empty name. */
 bool lock_resolve__is_missing(const struct core *core, struct slice name);
@@ -75,19 +76,20 @@ int lock_resolve__locks(struct core *core, const struct lock_target *targets, si
                         enum lock_resolve_purpose purpose, struct arena *arena, struct lock_spec_list *ret_specs,
                         struct problem *ret_problem) TL_MUST_USE;
 /*
- * Checks the names of an UNLOCK as lock_resolve__locks() does, without what they mean. The levels of their paths are
- * limited as there.
- * Returns: 0; 1, refused with *ret_problem in `arena`.
+ * Checks the names of an UNLOCK as lock_resolve__locks() does, without what they mean. Its work is limited by
+ * UNLOCK_CHECK_WORK_MAX; by commands before version 18, the levels of the paths by CORE_LOCK_WORK.
+ * Returns: 0, with its work; 1, refused with *ret_problem in `arena`.
  */
 int lock_resolve__check_unlocked(struct core *core, const struct lock_target *targets, size_t count,
-                                 struct arena *arena, struct problem *ret_problem) TL_MUST_USE;
+                                 struct arena *arena, uint64_t *ret_work, struct problem *ret_problem) TL_MUST_USE;
 /*
- * Resolves the locks that a read of a transaction needs. Leaves out locks on names that the
+ * Resolves the locks that a read of a transaction needs: for the first targets, so many that their work is within
+ * what one request may take, at least one; by commands before version 18, for all. Leaves out locks on names that the
  * transaction holds already. The read itself reports names that match nothing.
- * Returns: 0; fatal codes.
+ * Returns: 0, with how many targets these are for; fatal codes.
  */
 int lock_resolve__reads(struct core *core, const struct lock_target *targets, size_t count, enum dialect dialect,
-                        const struct txn *txn, struct lock_spec_list *ret_specs) TL_MUST_USE;
+                        const struct txn *txn, size_t *ret_done, struct lock_spec_list *ret_specs) TL_MUST_USE;
 /*
  * Adds the locks of one item of a write: its document, an insert intention on its new directory,
  * and the index that it creates. `txn` NULL: outside a transaction.

@@ -389,6 +389,11 @@ struct txn_lock_command {
     size_t target_count;
     tl_ts read_ts;           /* out: timestamp of the view */
     struct overlay *overlay; /* out */
+    /*
+     * Out, if it is not refused: how many of the targets have their locks, the first ones, at least one of any. The
+     * submitter submits another for those that are left.
+     */
+    size_t done;
 };
 
 /*
@@ -758,7 +763,12 @@ enum {
     /* A script in the core, and those of an atomic write in a transaction, take UPDATE_COMMAND_STEPS_MAX. */
     COMMAND_SINCE_SCRIPT_LIMIT = 17,
     /* A CANCEL keeps places in batches, and that of one request can keep its place: WAIT_PLACE_KEPT. */
-    COMMAND_SINCE_PLACES_IN_BATCHES = 17
+    COMMAND_SINCE_PLACES_IN_BATCHES = 17,
+    /*
+     * A LOCK takes one step at most (LOCK_WORK_MAX), and so does the check of an UNLOCK (UNLOCK_CHECK_WORK_MAX). A
+     * TXN_LOCK that names more takes some, and says how many: txn_lock_command.done.
+     */
+    COMMAND_SINCE_LOCK_STEP = 18
 };
 
 struct command {

@@ -93,6 +93,7 @@ static void test_collisions_in_lock_table(void **state)
     lock->owner.session = SLICE_LIT("s");
     lock->lock.targets = arena_zalloc(&lock->arena, LOCKS * sizeof *lock->lock.targets);
     lock->lock.target_count = LOCKS;
+    lock->version = COMMAND_SINCE_LOCK_STEP - 1; /* so many in one request */
     for (size_t i = 0; i < LOCKS; i++)
         lock->lock.targets[i] = (struct lock_target){
             .mode = LOCK_X, .index = SLICE_LIT("fs"), .id = slice_make(names + i * NAME_BYTES, NAME_BYTES)};
