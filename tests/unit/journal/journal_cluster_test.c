@@ -1804,7 +1804,7 @@ static void test_end_cancels_all_waits_once(void **state)
         assert_int_equal(run(&host, lock_command(COMMAND_LOCK, "t", LONG_US)), PROBLEM_STOPPING);
     assert_int_equal(run(&host, write), PROBLEM_STOPPING);
     journal_end_waits(host.journal);
-    must(run(&host, write_command(WRITE_INDEX, "2"))); /* nobody has a lock on it */
+    must(run(&host, write_command(WRITE_INDEX, "2"))); /* it is not locked */
     catch_up(&host);
     count_logged_cancels(&host, &all, &one);
     assert_int_equal(all, 1);
