@@ -58,7 +58,7 @@ struct journal {
     unsigned sleepers; /* workers that wait for queue_filled */
     size_t wake_length; /* a command wakes them if the queue has so many with it; 0: each one does */
     bool stopping;
-    /* After journal_end_waits(): a CANCEL follows each command that may wait, in a cluster one of all waits. */
+    /* After journal_end_waits(): a CANCEL follows each command that may wait. */
     bool waits_ended;
     bool sync_pending; /* a caller's thread has left a sync to the workers */
     uint64_t wait_end; /* command clock: next timeout of a wait in the core; TL_TS_MAX: none */

@@ -90,13 +90,11 @@ static struct command *new_cancel_all(struct journal *journal)
 }
 
 /*
- * Cancels the wait of a command that follows the CANCEL of all: that one alone, since there may be many kept ones.
- * In a cluster nothing is kept, and what a host that leaves has cancelled does not come back.
+ * Cancels the wait of a command that follows the CANCEL of all: that one alone, since there may be many others, and
+ * in a cluster every host applies it. It keeps a place, also in a cluster, until the host has left.
  */
 static struct command *new_cancel_after(struct journal *journal, uint64_t number)
 {
-    if (journal->cluster != NULL)
-        return new_cancel_all(journal);
     struct command *cancel = new_cancel(number);
     cancel->cancel.keeps_places = true;
     cancel->request = next_number(journal);

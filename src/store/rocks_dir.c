@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/check.h"
+#include "base/log.h"
 #include "store/rocks_internal.h"
 
 #include <dirent.h>
@@ -99,6 +100,9 @@ int rocks_dir_finish(struct rocks_dir *dir, char **ret_reason)
         r = fail_errno(ret_reason, "sync", dir->path);
     if (r < 0)
         return tl_trace(r);
+    if (!dir->fresh)
+        log_info("%s was of format %u and is of format %d now: programs that do not know that refuse it", dir->path,
+                 dir->format, ROCKS_FORMAT);
     dir->fresh = false;
     dir->format = ROCKS_FORMAT;
     return 0;

@@ -4,7 +4,7 @@
 
 Method: a preloaded library (kill_shim.c) ends the server as kill -9 does before its k-th change of a file in the directory, for k = 1, 2, 3 and so on, until
 a server converts the directory and ends in good order. After each kill the next start must have what a conversion without a kill has: indices, documents with
-their versions, sessions, locks. Then once more: the start after a kill is killed as well. The older directory is one that such a version left.
+their versions, sessions, locks. Then once more: the start after a kill is killed as well. The older directories are ones that such versions left.
 Each point is tried with TIDELOCK_TEST_LONG; else some.
 """
 import os
@@ -12,15 +12,20 @@ import shutil
 import signal
 import subprocess
 import sys
+import tarfile
 import tempfile
+import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from server import BUILD, PROGRAM, ROOT, Server, check_sound  # noqa: E402
 
 SHIM = os.path.join(BUILD, "tests", "e2e", "kill_shim.so")
+FORMAT1 = os.path.join(ROOT, "tests", "unit", "store", "format1")
 FORMAT2 = os.path.join(ROOT, "tests", "unit", "store", "format2")
 LONG = os.environ.get("TIDELOCK_TEST_LONG")
+CONTENT = {1: (5, 2, 3), 2: (1, 1, 2)}  # indices with documents, sessions, locks
+HANGS = 300  # seconds
 # Of the points at which a conversion is killed: without TIDELOCK_TEST_LONG so many, spread over all.
 SOME = 3
 
@@ -40,6 +45,12 @@ def content_of(server):
             "sessions": sessions, "locks": server.must("GET", "/_lock")}
 
 
+def unpack(name, folder):
+    """Makes folder/data, as a program that wrote format 1 left it."""
+    with tarfile.open(os.path.join(FORMAT1, name + ".tar.gz")) as archive:
+        archive.extractall(folder, filter="data")
+
+
 class Conversion(unittest.TestCase):
     def setUp(self):
         assert os.path.exists(SHIM), SHIM + " is not built"
@@ -49,11 +60,13 @@ class Conversion(unittest.TestCase):
         self.count = os.path.join(self.folder, "count")
 
     def make_directory(self, number):
-        """Makes a directory of an older format."""
+        """Makes a directory of an older format, closed in good order."""
         shutil.rmtree(self.data, ignore_errors=True)
-        shutil.copytree(FORMAT2, self.data)
-        with open(os.path.join(self.data, "FORMAT"), "w", encoding="ascii") as file:
-            file.write("tidelock %d\n" % number)
+        if number == 1:
+            unpack("stopped", self.folder)
+        else:
+            shutil.copytree(FORMAT2, self.data)
+        self.assertEqual(self.format(), "tidelock %d\n" % number)
 
     def format(self):
         with open(os.path.join(self.data, "FORMAT"), encoding="ascii") as file:
@@ -107,7 +120,7 @@ class Conversion(unittest.TestCase):
         self.make_directory(number)
         expected = self.find_content()
         check_sound(self.data)
-        self.assertEqual((len(expected["documents"]), len(expected["sessions"]), len(expected["locks"]["locks"])), (1, 1, 2), expected)
+        self.assertEqual((len(expected["documents"]), len(expected["sessions"]), len(expected["locks"]["locks"])), CONTENT[number], expected)
         if not LONG:
             count = self.count_changes(number)
             for part in range(SOME):
@@ -125,6 +138,96 @@ class Conversion(unittest.TestCase):
 
     def test_format_2(self):
         self.kill_everywhere(2)
+
+
+class FirstFormat(unittest.TestCase):
+    """All that a program of format 1 had stored is there after the conversion, and works."""
+
+    def open(self, name):
+        folder = tempfile.mkdtemp(prefix="tidelock-conversion-")
+        self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
+        unpack(name, folder)
+        self.data = os.path.join(folder, "data")
+        server = Server(data=self.data).start()
+        self.addCleanup(server.close)
+        return server
+
+    def ids_of(self, server, path, query):
+        hits = server.must("GET", path + "/_search", {"size": 100, "query": query})["hits"]["hits"]
+        return sorted(hit["_id"] for hit in hits)
+
+    def check_documents(self, server):
+        hits = {hit["_id"]: hit for hit in documents_of(server, "fs")}
+        self.assertEqual({i: (hit["_version"], hit["_seq_no"]) for i, hit in hits.items()}, {"1": (1, 0), "2": (1, 1), "3": (1, 2), "4": (2, 6)})
+        self.assertEqual(hits["4"]["_source"], {"name": "four", "path": "/d/four", "size": 40, "changed": "2026-01-04", "note": "Some words about /d/four"})
+        self.assertEqual(sorted((hit["_type"], hit["_id"]) for hit in documents_of(server, "books")), [("novel", "1"), ("novel", "3"), ("poem", "1")])
+        self.assertEqual(server.must("GET", "/many/_count")["count"], 20)
+        self.assertEqual(server.must("GET", "/even/_count")["count"], 10)
+        self.assertEqual(self.ids_of(server, "/files", {"term": {"path.tree": "/a/b"}}), ["1", "2"])
+        self.assertEqual(self.ids_of(server, "/files", {"match": {"note": "words"}}), ["1", "2", "3", "4"])
+        self.assertEqual(self.ids_of(server, "/files", {"range": {"size": {"gte": 3}}}), ["3", "4"])
+        self.assertEqual(self.ids_of(server, "/files", {"range": {"changed": {"lt": "2026-01-03"}}}), ["1", "2"])
+
+    def check_catalog(self, server):
+        self.assertEqual(server.must("GET", "/_alias/files"), {"fs": {"aliases": {"files": {}}}})
+        self.assertEqual(server.must("GET", "/_template/logs")["logs"]["mappings"], {"properties": {"at": {"type": "date"}}})
+        self.assertEqual(server.must("GET", "/_scripts/add")["script"]["source"], "ctx._source.n += params.by")
+        self.assertEqual(server.must("GET", "/_cluster/settings")["persistent"], {"action": {"auto_create_index": "-private-*,*"}})
+        self.assertEqual(server.ask("PUT", "/private-1/_doc/1", {})[0], 404)
+
+    def check_transactions(self, server, ids):
+        """The one that was open has been rolled back; a repeated commit of the other one is answered as before."""
+        self.assertEqual(server.must("GET", "/_transaction")["transactions"], [])
+        lost = server.must("GET", "/_transaction/" + ids["open"])
+        self.assertEqual((lost["state"], lost["cause"]), ("rolled_back", "the server was restarted"))
+        self.assertTrue(server.must("POST", "/_transaction/%s/_commit" % ids["committed"])["committed"])
+        again = server.must("POST", "/_transaction", {"mode": "update", "retry_of": ids["open"]})["transaction"]
+        server.must("POST", "/_transaction/%s/_rollback" % again)
+
+    def check_locks(self, server, ids):
+        names = {(lock["index"], lock.get("path"), lock.get("id")): [(holder["name"], holder["mode"]) for holder in lock["holders"]]
+                 for lock in server.must("GET", "/_lock")["locks"]}
+        self.assertEqual(names, {("fs", "/a/b", None): [("editor", "exclusive")], ("books", None, "1"): [("reader", "shared")],
+                                 ("many", None, None): [("reader", "update")]})
+        self.assertEqual(server.ask("PUT", "/fs/_doc/1?timeout=0s", {"path": "/a/b/one"})[0], 409)
+        self.assertEqual(server.must("PUT", "/fs/_doc/1?session=" + ids["editor"], {"path": "/a/b/one"})["_version"], 2)
+        script = {"script": {"id": "add", "params": {"by": 5}}}
+        self.assertEqual(server.must("POST", "/many/_doc/3/_update?session=" + ids["reader"], script)["_version"], 2)
+        self.assertEqual(server.must("GET", "/many/_doc/3")["_source"]["n"], 8)
+
+    def check_ends_of_sessions(self, server, ids):
+        server.must("DELETE", "/_session/" + ids["reader"])
+        self.assertEqual(server.must("GET", "/presence/_count")["count"], 0)
+        server.must("DELETE", "/_session/%s?force=true" % ids["editor"])
+        until = time.monotonic() + HANGS
+        while server.ask("GET", "/many/_doc/19")[0] != 404:  # deleted by its on_expire
+            self.assertLess(time.monotonic(), until)
+            time.sleep(0.05)
+        self.assertEqual(server.must("GET", "/_lock")["locks"], [])
+
+    def check(self, name):
+        server = self.open(name)
+        ids = server.must("GET", "/known/_doc/ids")["_source"]
+        with open(os.path.join(self.data, "FORMAT"), encoding="ascii") as file:
+            self.assertEqual(file.read(), "tidelock 3\n")
+        self.assertIn("was of format 1 and is of format 3 now", server.errors())
+        self.check_documents(server)
+        self.check_catalog(server)
+        self.check_transactions(server, ids)
+        self.check_locks(server, ids)
+        server.kill()
+        server.start()
+        self.check_transactions(server, ids)
+        self.check_ends_of_sessions(server, ids)
+        server.stop()
+        check_sound(self.data)
+
+    def test_stopped(self):
+        self.check("stopped")
+
+    def test_killed(self):
+        """Killed while it was idle: its log ends where it was synced."""
+        self.check("killed")
 
 
 if __name__ == "__main__":

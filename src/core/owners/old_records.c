@@ -14,7 +14,8 @@
  *                               aside), end of its session, the session's id and name, the action
  *   'Y', deferred (u64be),      attempts of a cleanup action: their number (varint)
  *        action (u64be), session
- *   'B', id                     open transaction: mode, created, age, its session's public number
+ *   'B', id                     open transaction: mode, created, age (not in the oldest ones), its
+ *                               session's public number
  *
  * Directories of format 3 of earlier versions may have 'B', 'K', 'Y' and 'Z' records, which nothing
  * reads.
@@ -273,6 +274,17 @@ int owners__load_old(struct core *core)
 
 /* --- Converting --------------------------------------------------------------------------------------------------- */
 
+/*
+ * Takes the age of an open transaction. Records of format 1, and the first ones of format 2, have none: what follows
+ * is the session then, and nothing else. An age is a timestamp, which is no length of a text.
+ */
+static bool take_age(struct slice *value, struct txn_outcome *outcome)
+{
+    struct slice rest = *value, session;
+    outcome->age = outcome->created;
+    return (action_take_slice(&rest, &session) && rest.len == 0) || slice_take_varint(value, &outcome->age);
+}
+
 /* Gives a transaction that was open its outcome. */
 static int end_lost(void *context, struct slice key, struct slice value)
 {
@@ -280,8 +292,8 @@ static int end_lost(void *context, struct slice key, struct slice value)
     struct core *core = ((struct loader *)context)->core;
     struct txn_outcome outcome = {.ended = core->ts, .cause = SLICE_LIT("the server was restarted")};
     struct slice mode;
-    if (!slice_take(&value, 1, &mode) || !slice_take_varint(&value, &outcome.created) ||
-        !slice_take_varint(&value, &outcome.age) || !action_take_slice(&value, &outcome.session))
+    if (!slice_take(&value, 1, &mode) || !slice_take_varint(&value, &outcome.created) || !take_age(&value, &outcome) ||
+        !action_take_slice(&value, &outcome.session))
         return tl_trace(TL_ERR_CORRUPT);
     outcome.mode = mode.data[0] == TXN_QUERY ? TXN_QUERY : TXN_UPDATE;
     txn__put_outcome(core, slice_from_offset(key, 1), &outcome);

@@ -63,7 +63,11 @@ static int decode_outcome(struct slice value, struct arena *arena, struct txn_ou
     if (!slice_take(&value, 2, &head) || !slice_take_varint(&value, &outcome.created) ||
         !slice_take_varint(&value, &outcome.ended) || !slice_take_varint(&value, &outcome.commit_ts) ||
         !slice_take_varint(&value, &outcome.changes) || !action_take_slice(&value, &outcome.session) ||
-        !action_take_slice(&value, &outcome.cause) || !slice_take_varint(&value, &outcome.age))
+        !action_take_slice(&value, &outcome.cause))
+        return tl_trace(TL_ERR_CORRUPT);
+    /* Converted stores have outcomes without an age, the one of a first attempt. */
+    outcome.age = outcome.created;
+    if (value.len > 0 && !slice_take_varint(&value, &outcome.age))
         return tl_trace(TL_ERR_CORRUPT);
     outcome.committed = (head.data[0] & FLAG_COMMITTED) != 0;
     outcome.by_request = (head.data[0] & FLAG_BY_REQUEST) != 0;

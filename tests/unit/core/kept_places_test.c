@@ -475,6 +475,27 @@ static void test_large_requests_have_smaller_batches(void **state)
     end(&box);
 }
 
+/*
+ * All requests of a host are marked in one step, at a unit of work each. As limits.waiters_max, 100,000, may wait in all
+ * queues, that is a 25th of what a commit may be.
+ */
+static void test_marks_of_all_requests_are_little_work(void **state)
+{
+    enum { WAITS = 2000, OF_THE_BATCH = 2000 };
+    struct world box;
+    (void)state;
+    begin(&box, false);
+    for (int i = 0; i < WAITS; i++)
+        (void)lock(&box, "first");
+    expect(&box, NULL, 0, PROBLEM_NONE);
+    box.core.core->limits.ephemeral_batch = 1;
+    cancel(&box, 0, true);
+    assert_int_equal(kept_count(&box), CANCELS_PER_COST);
+    assert_in_range(core_step_work(box.core.core), WAITS * WORK_LOCK, WAITS * WORK_LOCK + OF_THE_BATCH);
+    assert_true(core_limits_default().waiters_max * WORK_LOCK <= CORE_COMMIT_WORK / 25);
+    end(&box);
+}
+
 /* In commands before version 17 all are kept at once. */
 static void test_older_commands_keep_all_at_once(void **state)
 {
@@ -700,6 +721,7 @@ int main(void)
         cmocka_unit_test(test_comparison_with_kept_requests_is_limited),
         cmocka_unit_test(test_places_are_kept_in_batches),
         cmocka_unit_test(test_large_requests_have_smaller_batches),
+        cmocka_unit_test(test_marks_of_all_requests_are_little_work),
         cmocka_unit_test(test_older_commands_keep_all_at_once),
         cmocka_unit_test(test_place_of_one_request),
         cmocka_unit_test(test_name_outlives_kept_request),

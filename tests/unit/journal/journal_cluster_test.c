@@ -1760,6 +1760,59 @@ static void test_end_of_wait_outlasts_refusal_of_abandoned_entry(void **state)
     double_medium_free(medium);
 }
 
+/* Counts the CANCELs in the log: of all waits of a host, and of one request. */
+static void count_logged_cancels(struct host *host, size_t *ret_all, size_t *ret_one)
+{
+    struct cmdlog_cursor *cursor;
+    struct cmdlog_entry entry;
+    *ret_all = *ret_one = 0;
+    assert_int_equal(cmdlog_follow(host->log, 1, &cursor), 0);
+    while (cmdlog_next(cursor, &entry) == 0) {
+        struct list commands = LIST_INIT(commands);
+        struct command_group_header head;
+        assert_int_equal(command_group_decode(entry.bytes, &head, &commands), 0);
+        while (!list_empty(&commands)) {
+            struct command *command = list_entry(commands.next, struct command, link);
+            bool all = command->cancel.request == host_of_number(command->cancel.request) << HOST_SHIFT;
+            if (command->type == COMMAND_CANCEL)
+                ++*(all ? ret_all : ret_one);
+            list_remove(&command->link);
+            command_free(command);
+        }
+    }
+    cmdlog_unfollow(cursor);
+}
+
+/*
+ * A host that ends cancels all of its waits once, whatever its clients send after that: each later request that would
+ * wait is answered by a CANCEL of its own.
+ */
+static void test_end_cancels_all_waits_once(void **state)
+{
+    enum { LATER = 20 };
+    struct double_medium *medium = double_medium_new();
+    struct cluster_request wait;
+    struct host host = {0};
+    struct command *write = write_command(WRITE_INDEX, "1");
+    size_t all, one;
+    (void)state;
+    begin(&host, medium, "a");
+    begin_wait(&host, &wait, NULL);
+    journal_end_waits(host.journal);
+    assert_int_equal(answer(&wait), PROBLEM_STOPPING);
+    for (int i = 0; i < LATER; i++)
+        assert_int_equal(run(&host, lock_command(COMMAND_LOCK, "t", LONG_US)), PROBLEM_STOPPING);
+    assert_int_equal(run(&host, write), PROBLEM_STOPPING);
+    journal_end_waits(host.journal);
+    must(run(&host, write_command(WRITE_INDEX, "2"))); /* it is not locked */
+    catch_up(&host);
+    count_logged_cancels(&host, &all, &one);
+    assert_int_equal(all, 1);
+    assert_int_equal(one, LATER + 2);
+    end(&host);
+    double_medium_free(medium);
+}
+
 static size_t count_cancels(const struct list *commands)
 {
     size_t count = 0;
@@ -2279,6 +2332,7 @@ int main(void)
         cmocka_unit_test(test_end_of_wait_that_log_refuses_later_is_repeated),
         cmocka_unit_test(test_end_of_wait_outlasts_timeout),
         cmocka_unit_test(test_end_of_wait_outlasts_refusal_of_abandoned_entry),
+        cmocka_unit_test(test_end_cancels_all_waits_once),
         cmocka_unit_test(test_cancel_of_command_that_never_happens_is_dropped),
         cmocka_unit_test(test_cancel_of_command_that_is_refused_is_not_queued),
         cmocka_unit_test(test_full_log_refuses_large_commands_only),
