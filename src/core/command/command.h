@@ -758,7 +758,9 @@ enum {
     /* A script in the core, and those of an atomic write in a transaction, take UPDATE_COMMAND_STEPS_MAX. */
     COMMAND_SINCE_SCRIPT_LIMIT = 17,
     /* A CANCEL keeps places in batches, and that of one request can keep its place: WAIT_PLACE_KEPT. */
-    COMMAND_SINCE_PLACES_IN_BATCHES = 17
+    COMMAND_SINCE_PLACES_IN_BATCHES = 17,
+    /* DecimalFormat of scripts, and parsed dates with large offsets or many letters S, as in Java: old_library. */
+    COMMAND_SINCE_JAVA_FORMATS = 18
 };
 
 struct command {
