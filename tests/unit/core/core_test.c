@@ -504,7 +504,7 @@ static void test_bulk_postpones_items_after_endless_script(void **state)
                                                     "the script takes more than 5000000 steps");
 }
 
-/* The scripts of an atomic write in a transaction, which is one step, take as many steps as those of another command. */
+/* The scripts of an atomic write in a transaction, which is one step, take the steps of those of another command. */
 static void test_scripts_of_an_atomic_write_in_a_transaction_are_limited(void **state)
 {
     struct write_update update = {.script_source = SLICE_LIT("for (int i = 0; i < 9000; i++) { ctx._source.n++ }")};

@@ -411,8 +411,8 @@ static void test_release_of_deep_documents_is_bounded(void **state)
 }
 
 /*
- * All names of an UNLOCK are checked in one step, so their levels are limited, as those of a LOCK are: whatever one LOCK
- * may have can be released by as many names.
+ * All names of an UNLOCK are checked in one step, so their levels are limited, as those of a LOCK are: whatever one
+ * LOCK may have can be released by as many names.
  */
 static void test_checked_names_are_bounded(void **state)
 {
