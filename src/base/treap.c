@@ -65,6 +65,7 @@ static struct treap_node *rightmost(struct treap_node *node)
 
 void treap_insert(struct treap *treap, struct treap_node *before, struct treap_node *node, uint8_t set)
 {
+    REQUIRE(node->up == NULL && node->left == NULL && node->right == NULL && treap->root != node);
     *node = (struct treap_node){.weight = draw_weight(treap), .set = set, .subtree_set = set};
     if (before != NULL && before->left == NULL) {
         node->up = before;

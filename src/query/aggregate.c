@@ -10,7 +10,7 @@
 #include "base/budget.h"
 #include "json/each.h"
 #include "mapping/date.h"
-#include "mapping/number_format.h"
+#include "base/number_format.h"
 #include "query/aggregate_internal.h"
 #include "query/metadata.h"
 #include "query/rewrite.h"

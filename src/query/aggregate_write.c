@@ -7,7 +7,7 @@
 
 #include "json/write.h"
 #include "mapping/date.h"
-#include "mapping/number_format.h"
+#include "base/number_format.h"
 #include "query/aggregate_internal.h"
 #include "query/metadata.h"
 #include "query/sort.h"

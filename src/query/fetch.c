@@ -8,7 +8,7 @@
 #include "json/each.h"
 #include "mapping/date.h"
 #include "mapping/document.h"
-#include "mapping/number_format.h"
+#include "base/number_format.h"
 #include "json/filter.h"
 #include "query/metadata.h"
 #include "query/named.h"

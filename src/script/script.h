@@ -138,6 +138,11 @@ struct script_update {
     struct slice source; /* a JSON object */
     struct slice params; /* a JSON object, or absent */
     struct account *account; /* as in struct script_eval */
+    /*
+     * For a replay: the library gives the results that it gave before version 18 of commands, those of
+     * old_decimal_format.h, and dates with offsets beyond 18 hours or more than nine letters S.
+     */
+    bool old_library;
 
     /* out, always */
     uint64_t steps; /* taken by the run */

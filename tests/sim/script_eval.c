@@ -2,7 +2,8 @@
 /*
  * The oracle: evaluates a random script directly from its tree; see script_tree.h.
  *
- * Arithmetic is the Java Language Specification's: §15.17 to §15.22 for operators, §5.1.3 for narrowing, §5.6 for promotion.
+ * Arithmetic is the Java Language Specification's: §15.17 to §15.22 for operators, §5.1.3 for
+ * narrowing, §5.6 for promotion.
  */
 #include "script_tree.h"
 

@@ -2,8 +2,9 @@
 /*
  * Random scripts, and their text; see script_tree.h.
  *
- * What would not compile is never made: conditions and dividends hold a variable, so that nothing is constant where Painless
- * refuses a constant; no name is used twice; a list is not changed while it is walked.
+ * What would not compile is never made: conditions and dividends hold a variable, so that nothing
+ * is constant where Painless refuses a constant; no name is used twice; a list is not changed while
+ * it is walked.
  */
 #include "script_tree.h"
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Goal: the interpreter computes what Java would.
- * Method: random scripts (script_gen.c), run by the product as updates of a random document, and worked out from their trees by a
- * second, plain evaluator (script_eval.c). The documents must be equal, doubles bit by bit; where one throws, so must the other,
- * the same. A failure prints the seed, the script, and what each made of it.
+ * Method: random scripts (script_gen.c), run by the product as updates of a random document, and
+ * worked out from their trees by a second, plain evaluator (script_eval.c). The documents must be
+ * equal, doubles bit by bit; where one throws, so must the other, the same. A failure prints the
+ * seed, the script, and what each made of it.
  *
  * usage: script_sim [--seeds N | SEED [SIZE]]
  */

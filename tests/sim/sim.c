@@ -7,8 +7,9 @@
  *
  * Lives through the seeds named, those of FILE (one a line, # begins a comment), or N of them from
  * --from on. Every EVERYth seed runs on RocksDB in memory in addition to the in-memory store, every
- * tenth of those on a disk. With --divided the core divides writes after the work of a few items. Commands go through their form as bytes, but for --uncoded. A failure
- * prints the seed and the step; the same seed fails again.
+ * tenth of those on a disk. With --divided the core divides writes after the work of a few items.
+ * Commands go through their form as bytes, but for --uncoded. A failure prints the seed and the
+ * step; the same seed fails again.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -55,11 +55,6 @@ static struct host_load host_load_read(void)
     return host;
 }
 
-static struct cat_cell load_cell(struct request *request, double load)
-{
-    return load < 0 ? (struct cat_cell){0} : cat_text(arena_printf(request->arena, "%.2f", load));
-}
-
 /* The columns, in Elasticsearch's order. Those without a value here stay empty. */
 enum {
     NODE_ID,
@@ -102,13 +97,8 @@ static void fill_load(struct request *request, struct cat_cell *row)
     if (host.ram_percent >= 0)
         row[NODE_RAM_PERCENT] = cat_number(host.ram_percent);
     for (int i = 0; i < 3; i++)
-        row[NODE_LOAD + i] = load_cell(request, host.load[i]);
-}
-
-/* Returns: as in Elasticsearch, the first four characters, or with ?full_id the whole id. */
-static struct slice shown_id(const struct cluster_node *node, bool full)
-{
-    return full ? node->id : slice_make(node->id.data, 4);
+        if (host.load[i] >= 0)
+            row[NODE_LOAD + i] = cat_text(arena_printf(request->arena, "%.2f", host.load[i]));
 }
 
 int handle_cat_nodes(struct request *request)
@@ -123,7 +113,7 @@ int handle_cat_nodes(struct request *request)
     for (size_t i = 0; i < nodes->count; i++) {
         const struct cluster_node *node = &nodes->items[i];
         struct cat_cell *row = cat_table_row(&table, request->arena);
-        row[NODE_ID] = cat_text(shown_id(node, full));
+        row[NODE_ID] = cat_text(full ? node->id : slice_make(node->id.data, 4));
         row[NODE_IP] = cat_text(node_host(node));
         row[NODE_PORT] = cat_text(node_port(node));
         row[NODE_HTTP_ADDRESS] = cat_text(node->address);

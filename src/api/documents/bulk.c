@@ -505,24 +505,27 @@ static bool has_failed(const struct write_result *result, bool any, bool unknown
  */
 static bool postpone_long(struct request *request, struct bulk_request *bulk, struct write_command *write)
 {
-    char known, unknown; /* what an earlier item has made of a document: their addresses are values of the map */
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
-    struct map written = MAP_INIT;
+    struct map written = MAP_INIT; /* sets of documents: those of earlier items, */
+    struct map unknown = MAP_INIT; /* and of them those of postponed ones: what these make of them is not known */
     bool failed = false, any = false;
     for (size_t i = 0; i < write->item_count; i++) {
         struct write_result *result = &write->results[i];
         struct slice key = document_key(&write->items[i], result, &buf);
-        const void *before = map_get(&written, key);
+        bool is_written = map_get(&written, key) != NULL, is_unknown = map_get(&unknown, key) != NULL;
         bool is_long = bulk_scripts_takes_long(&write->items[i], result);
-        if (is_long || (before == &unknown && write->items[i].update != NULL))
-            run_of(request, bulk, &bulk->bulk.actions[bulk->begin + i])->in_core = before != NULL;
+        if (is_long || (is_unknown && write->items[i].update != NULL))
+            run_of(request, bulk, &bulk->bulk.actions[bulk->begin + i])->in_core = is_written;
         any = any || is_long;
-        bool fails = !is_long && has_failed(result, any, before == &unknown);
+        bool fails = !is_long && has_failed(result, any, is_unknown);
         result->postponed = result->outcome == WRITE_FAILED && !fails;
         failed = failed || fails;
-        map_put(&written, key, result->postponed || before == &unknown ? &unknown : &known);
+        map_put(&written, key, result);
+        if (result->postponed)
+            map_put(&unknown, key, result);
     }
     map_deinit(&written);
+    map_deinit(&unknown);
     buf_deinit(&buf);
     return failed;
 }

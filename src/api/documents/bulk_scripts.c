@@ -14,7 +14,7 @@ void bulk_scripts_deinit(struct bulk_scripts *scripts)
 {
     for (struct script_run *run = scripts->first; run != NULL; run = run->next) {
         arena_deinit(&run->made);
-        arena_deinit(&run->told);
+        arena_deinit(&run->kept_texts);
     }
 }
 
@@ -173,11 +173,11 @@ void bulk_scripts_stop(struct script_run *run, struct write_result *result)
 {
     struct write_result stopped = *result;
     forget(run);
-    arena_deinit(&run->told);
-    stopped.index = arena_copy(&run->told, result->index);
-    stopped.type = arena_copy(&run->told, result->type);
-    stopped.index_uuid = arena_copy(&run->told, result->index_uuid);
-    problem_copy(&stopped.problem, &result->problem, &run->told);
+    arena_deinit(&run->kept_texts);
+    stopped.index = arena_copy(&run->kept_texts, result->index);
+    stopped.type = arena_copy(&run->kept_texts, result->type);
+    stopped.index_uuid = arena_copy(&run->kept_texts, result->index_uuid);
+    problem_copy(&stopped.problem, &result->problem, &run->kept_texts);
     stopped.source = stopped.routing = stopped.id = SLICE_NONE; /* of items that were done */
     stopped.postponed = true;
     *result = stopped;

@@ -32,7 +32,7 @@ struct script_run {
     bool in_core;              /* atomic: an earlier item writes its document */
     struct update_ready ready; /* what the script returned; given false: nothing, or not yet */
     struct arena made;         /* its source */
-    struct arena told;         /* texts of the result that bulk_scripts_stop() has kept */
+    struct arena kept_texts;   /* of the result that bulk_scripts_stop() has kept */
 };
 
 /* All of one request. */

@@ -39,11 +39,10 @@ static int update_submit(struct request *request, struct single_update *single, 
 static int update_dry_run(struct request *request, struct view view)
 {
     struct single_update *single = request->context;
-    struct arena made = ARENA_INIT; /* each run has its own: there may be many */
+    /* Each run has its own: there may be many. It has no guard: the request is submitted, and the script limited. */
+    struct arena made = ARENA_INIT;
     struct dry_run run = {.item = &single->item, .view = view, .arena = &made};
-    made.guard = request->arena->guard;
     int r = dry_run_script(request, &run);
-    made.guard = NULL;
     request_look_away(request);
     core_overlay_unref(tl_steal(request->overlay)); /* else the write has to copy it */
     if (r == 0)

@@ -94,6 +94,7 @@ static bool defer_removal(void *context, const struct write_item *removal, bool 
 {
     struct deferral *deferral = context;
     struct core *core = deferral->core;
+    REQUIRE(deferral->session->terminating && removal->op == WRITE_DELETE);
     if (hidden)
         return false;
     if (!acquire__removal_is_blocked(core, deferral->session, removal)) {
@@ -362,6 +363,7 @@ static void sort_exclusions(struct exclusion_scan *scan)
 
 static int find_exclusions(struct core *core, struct session *session, struct exclusion_scan *ret_scan)
 {
+    REQUIRE(session__state(session) == SESSION_REMOVING);
     struct exclusion_scan scan = {.core = core, .session = session};
     int r = ephemeral__list(core, session->id, &scan.keys, &scan.key_count);
     if (r < 0)
@@ -564,6 +566,7 @@ static int run_action(struct core *core, struct session *session, const struct w
 /* Runs an action, or sets it aside if it has ended the process too often. */
 static int try_action(struct core *core, struct session *session, const struct write_item *item, size_t number)
 {
+    REQUIRE(number == session->actions_processed); /* in their order, each once */
     if (cleanup_attempt__count(core, session->id, 0, number) >= CLEANUP_ATTEMPTS_MAX) {
         session->actions_set_aside++;
         deferred__add_set_aside(core, session, item, SET_ASIDE_ENDED_PROCESS);
@@ -610,6 +613,7 @@ static void free_actions(struct core *core, struct session *session)
  */
 static int run_actions(struct core *core, struct session *session, size_t *left)
 {
+    REQUIRE(session__state(session) == SESSION_ACTING && list_empty(&session->transactions));
     struct command *all = deferred__command();
     struct slice actions = arena_copy(&all->arena, session->on_expire);
     size_t count = 0;
@@ -653,6 +657,7 @@ static void end_transactions(struct core *core, struct session *session, size_t 
  */
 static void finish_end(struct core *core, struct session *session)
 {
+    REQUIRE(!session->locks_released); /* it is reported once */
     struct owners *owners = core->owners;
     struct buf *report = &session->end_report;
     size_t released = owner__release_locks(core, &session->owner);
@@ -674,6 +679,7 @@ static void finish_end(struct core *core, struct session *session)
  */
 static void put_orphan_purge(struct core *core, const struct session *session)
 {
+    REQUIRE(core->open && session->orphan_count > 0);
     struct buf key = BUF_INIT(BUF_UNLIMITED);
     store_batch_put(core->batch, SPACE_SYSTEM, purge_key(&key, PURGE_EPHEMERAL_KEYS, core->ts, session->id),
                     SLICE_LIT(""));
@@ -710,6 +716,7 @@ static uint64_t cost_of_finish(const struct core *core, const struct session *se
  */
 static int finish_cleanup(struct core *core, struct session *session, size_t *left)
 {
+    REQUIRE(list_empty(&session->transactions) && list_empty(&session->waits));
     bool more = false, all_hidden = false;
     session__enter(core, session, SESSION_REMOVING);
     if (list_linked(&session->of_terminating))
@@ -777,6 +784,7 @@ static void begin_termination(struct core *core, struct session *session, enum s
 /* Cancels the waits of the session and of its transactions. None of them is resumed any more. */
 static void cancel_waits(struct core *core, struct session *session)
 {
+    REQUIRE(session->terminating);
     list_for_each(link, &session->waits)
     {
         core__work(core, WORK_LOCK);
@@ -844,6 +852,7 @@ int session__continue_cleanup(struct core *core, size_t *left, size_t all)
 
 void session__drop_records(struct core *core)
 {
+    REQUIRE(core->open);
     list_for_each(link, &core->owners->sessions_to_clean)
         session__drop_record(core, list_entry(link, struct session, of_terminating));
 }

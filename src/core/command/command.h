@@ -768,7 +768,9 @@ enum {
      * A LOCK takes one step at most (LOCK_WORK_MAX), and so does the check of an UNLOCK (UNLOCK_CHECK_WORK_MAX). A
      * TXN_LOCK that names more takes some, and says how many: txn_lock_command.done.
      */
-    COMMAND_SINCE_LOCK_STEP = 18
+    COMMAND_SINCE_LOCK_STEP = 18,
+    /* DecimalFormat of scripts, and parsed dates with large offsets or many letters S, as in Java: old_library. */
+    COMMAND_SINCE_JAVA_FORMATS = 18
 };
 
 struct command {

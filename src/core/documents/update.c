@@ -168,6 +168,7 @@ static int run_script(struct update *update, struct slice source, struct problem
         .source = source,
         .params = params->script_params,
         .account = update->account,
+        .old_library = update->old_library,
     };
     r = script_run_update(script, &limits, update->arena, &run, &cause);
     report_steps(update, &limits, &run);

@@ -332,6 +332,7 @@ struct update write_executor__update(struct write_executor *exec, const struct w
         .scripts = core->scripts,
         .limits = limits,
         .zones = catalog_zones(core->catalog),
+        .old_library = core->command_version < COMMAND_SINCE_JAVA_FORMATS,
         .steps = &exec->script_steps,
         .ts = core->ts,
         .arena = arena,

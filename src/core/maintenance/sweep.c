@@ -92,7 +92,7 @@ static tl_ts middle_of(const struct map *batches)
 }
 
 /* Lowers the horizon, so that about half of the batches are still remembered. It puts those into a new map. */
-static void narrow(struct sweep *sweep)
+static void lower_horizon(struct sweep *sweep)
 {
     REQUIRE(sweep->low < sweep->horizon);
     struct map batches = sweep->batches;
@@ -127,7 +127,7 @@ static int scan_document(struct sweep_scan *scan, struct slice key, struct slice
     sweep->last_batch = doc.batch;
     map_put(&sweep->batches, batch_key(&doc.batch), sweep);
     if (sweep->batches.count > scan->core->sweep_batches_max)
-        narrow(sweep);
+        lower_horizon(sweep);
     return 0;
 }
 

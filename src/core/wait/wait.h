@@ -112,12 +112,12 @@ struct wait {
     bool ended;               /* in owners->ready only to be answered with its cause */
     uint64_t ready_number;    /* orders owners->ready; 0: it was never ready */
     uint64_t names_epoch;     /* LOCK: core->names_epoch when its names were resolved, or WAIT_NAMES_AGAIN */
-    tl_ts granted_ts;         /* LOCK: of a grant that did not complete it; 0: none */
+    tl_ts granted_ts;         /* LOCK: of a grant that did not complete it, see `kept`; 0: none */
     bool reported;            /* reported as a slow wait (report.c) */
     /*
      * LOCK of a session, parked: its client was lost, or answered, at an end of the server, and may repeat the
-     * request, which then takes over this wait (README-locks.md, "Kept places"). It may be granted its locks:
-     * granted_ts.
+     * request, which then takes over this wait (README-locks.md, "Kept places"). With granted_ts it has its locks
+     * until then. Else granted_ts is of a grant that is undone: its names changed their meaning, or it is cancelled.
      */
     bool kept;
     enum wait_cancel cancelled;

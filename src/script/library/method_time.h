@@ -75,14 +75,17 @@ void scan_expect(struct scan *scan, char c);
 /* Reads at most `max` digits. Returns: their value, which wraps beyond 64 bits. Sets `failed`, and reads
    nothing, if there are fewer than `min`. */
 int64_t scan_digits(struct scan *scan, unsigned min, unsigned max);
-/* Reads "Z", "+01", "+01:30" and the like, in seconds. Returns: false if it is malformed, which also
-   sets `failed`, or beyond 18 hours. */
-bool scan_offset(struct scan *scan, int32_t *ret_offset);
+/* Reads "Z", "+01", "+01:30" and the like, in seconds. Sets `failed` if it is malformed. The range is of
+   check_offset(). */
+void scan_offset(struct scan *scan, int32_t *ret_offset);
 /* Throws Java's DateTimeParseException at scan->at. Returns: false. */
 bool parse_failed(struct run *run, const struct scan *scan);
 /* Throws Java's DateTimeParseException if a field of a parsed text is out of range. Returns: whether
    all are in range. */
 bool check_civil(struct run *run, struct slice text, const struct civil *civil);
+/* Throws Java's DateTimeParseException if a parsed offset is out of the range of class `id`. Returns: whether it is in
+   range. */
+bool check_offset(struct run *run, struct slice text, enum class_id id, int32_t offset);
 /* Sets the zone by its name, as ZoneId.of() reads it. A region leaves the offset unchanged.
    Returns: true; false with a throwable in the run. */
 bool set_zone(struct run *run, struct temporal *temporal, struct slice name);

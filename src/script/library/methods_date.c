@@ -4,6 +4,8 @@
 
 #include <stdio.h>
 
+#define FRACTION_WIDTH_MAX 9 /* letters S of a pattern: nanoseconds */
+
 enum iso_format {
     ISO_LOCAL_DATE,
     ISO_LOCAL_TIME,
@@ -26,9 +28,28 @@ static bool formatter_new(struct run *run, enum class_id id, struct text *patter
     return give(ret, formatter);
 }
 
+/* Returns: the most letters S in a row, outside of quotes. */
+static size_t fraction_width(const struct text *pattern)
+{
+    size_t width = 0, most = 0;
+    bool quoted = false;
+    for (size_t i = 0; i < pattern->length; i++) {
+        uint16_t c = text_at(pattern, i);
+        quoted ^= c == '\'';
+        width = c == 'S' && !quoted ? width + 1 : 0;
+        most = width > most ? width : most;
+    }
+    return most;
+}
+
 static bool formatter_of_pattern(struct call *call, struct value *ret)
 {
     NOT_NULL(0);
+    size_t width = fraction_width(text_of(call->args[0]));
+    run_work(call->run, call->run->old_library ? 0 : text_of(call->args[0])->length);
+    if (width > FRACTION_WIDTH_MAX && !call->run->old_library)
+        return run_throw(call->run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION,
+                         "Minimum width must be from 0 to 9 inclusive but was %zu", width);
     return formatter_new(call->run, CLASS_DATE_TIME_FORMATTER, text_of(call->args[0]), 0, ret);
 }
 
@@ -273,8 +294,13 @@ static void scan_month_name(struct date_parser *parser, bool full)
     scan->failed = true;
 }
 
-static int32_t scan_fraction(struct scan *scan, unsigned width)
+/* Reads a fraction of a second. Of java.text a wider one is refused, which Java reads as milliseconds. */
+static int32_t scan_fraction(const struct run *run, struct scan *scan, unsigned width)
 {
+    if (width > FRACTION_WIDTH_MAX && !run->old_library) {
+        scan->failed = true;
+        return 0;
+    }
     int64_t nanos = scan_digits(scan, width, width);
     for (unsigned i = width; i < 9; i++)
         nanos *= 10;
@@ -319,7 +345,7 @@ static bool scan_letter(struct run *run, struct date_parser *parser, uint16_t le
     case 'h': civil->hour = (int)scan_digits(scan, width, max); break;
     case 'm': civil->minute = (int)scan_digits(scan, width, max); break;
     case 's': civil->second = (int)scan_digits(scan, width, max); break;
-    case 'S': civil->nano = scan_fraction(scan, width); break;
+    case 'S': civil->nano = scan_fraction(run, scan, width); break;
     case 'a': parser->pm = scan_half_day(scan); break;
     case 'X':
     case 'x':
@@ -373,6 +399,8 @@ static bool parse_by(struct run *run, struct value text, const struct date_forma
         return parse_failed(run, scan);
     civil->hour = parser.pm && civil->hour < 12 ? civil->hour + 12 : civil->hour;
     if (!check_civil(run, scan->text, civil))
+        return false;
+    if (!check_offset(run, scan->text, id, parser.offset))
         return false;
     struct temporal *temporal = temporal_new(run, id, civil_seconds(civil), civil->nano);
     if (id == CLASS_DATE || id == CLASS_INSTANT)

@@ -64,15 +64,15 @@ static void scan_time(struct scan *scan, struct civil *civil)
     civil->nano = (int32_t)nanos;
 }
 
-bool scan_offset(struct scan *scan, int32_t *ret_offset)
+void scan_offset(struct scan *scan, int32_t *ret_offset)
 {
     *ret_offset = 0;
     if (scan_char(scan, 'Z') || scan_char(scan, 'z'))
-        return true;
+        return;
     bool negative = scan_char(scan, '-');
     if (!negative && !scan_char(scan, '+')) {
         scan->failed = true;
-        return false;
+        return;
     }
     int64_t hours = scan_digits(scan, 1, 2), minutes = 0, seconds = 0;
     scan_char(scan, ':');
@@ -82,7 +82,6 @@ bool scan_offset(struct scan *scan, int32_t *ret_offset)
         seconds = scan_digits(scan, 2, 2);
     int64_t total = hours * 3600 + minutes * 60 + seconds;
     *ret_offset = (int32_t)(negative ? -total : total);
-    return !scan->failed && total <= 18 * 3600;
 }
 
 bool parse_failed(struct run *run, const struct scan *scan)
@@ -104,6 +103,19 @@ bool check_civil(struct run *run, struct slice text, const struct civil *civil)
     struct slice why = text_utf8(run, run->thrown->message);
     return run_throw(run, CLASS_DATE_TIME_PARSE_EXCEPTION, "Text '%.*s' could not be parsed: %.*s", SLICE_ARG(text),
                      SLICE_ARG(why));
+}
+
+/* java.text knows offsets of less than a day, java.time those up to 18 hours; an Instant has none. */
+bool check_offset(struct run *run, struct slice text, enum class_id id, int32_t offset)
+{
+    int32_t most = id == CLASS_DATE ? 86400 - 1 : 18 * 3600;
+    if (run->old_library || (offset >= -most && offset <= most))
+        return true;
+    if (id == CLASS_INSTANT)
+        return parse_failed(run, &(struct scan){.text = text, .failed = true});
+    return run_throw(run, CLASS_DATE_TIME_PARSE_EXCEPTION,
+                     "Text '%.*s' could not be parsed: Zone offset not in valid range: -18:00 to +18:00",
+                     SLICE_ARG(text));
 }
 
 bool set_zone(struct run *run, struct temporal *temporal, struct slice name)
@@ -154,7 +166,7 @@ bool parse_iso(struct run *run, struct value text, enum class_id id, struct valu
     }
     if (scan.failed || scan.at < scan.text.len)
         return parse_failed(run, &scan);
-    if (!check_civil(run, scan.text, &civil))
+    if (!check_civil(run, scan.text, &civil) || !check_offset(run, scan.text, id, temporal->offset))
         return false;
     temporal->seconds = civil_seconds(&civil) - (id == CLASS_INSTANT ? temporal->offset : 0);
     temporal->offset = id == CLASS_INSTANT ? 0 : temporal->offset;

@@ -320,6 +320,7 @@ int script_run_update(const struct script *script, const struct script_limits *l
     run_init(&run, script, limits, arena, update->account);
     run.now_ms = update->now_ms;
     run.zones = update->zones;
+    run.old_library = update->old_library;
     int r = run_update(&run, update, ret_problem);
     run_draw(&run);
     update->steps = run_steps(&run);

@@ -45,6 +45,7 @@ struct run {
     enum run_exhausted exhausted;       /* which budget ended the run */
     struct throwable *thrown;           /* NULL: none */
     bool groovy;                        /* the dialect of the script */
+    bool old_library;                   /* script_update.old_library */
     struct call_cache *caches;          /* one per call site: the last method found */
     const struct method_rows **methods; /* Groovy: cache of lookups, see run_methods; NULL before the first */
     struct value *stack;                /* of locals */

@@ -452,7 +452,8 @@ void compare_counts(struct world *world)
     same(world, "the count of sessions", owners->sessions.count, (uint64_t)sessions);
     same(world, "the count of transactions", owners->txns.count, (uint64_t)txns);
     same(world, "the count of locks", owners->locks.lock_count, (uint64_t)locks);
-    same(world, "the count of requests that wait", owners->locks.waiting_count, (uint64_t)om_waiting_count(&world->model));
+    same(world, "the count of requests that wait", owners->locks.waiting_count,
+         (uint64_t)om_waiting_count(&world->model));
     same(world, "the next deadline", core_next_deadline(world->core), om_next_deadline(&world->model));
     int deferred = 0;
     for (int i = 0; i < OM_DEFERRED; i++)

@@ -127,7 +127,8 @@ static void fill_item(struct gen *gen, const struct om *model, struct om_item *i
     if (item->action == OM_CREATE && item->if_seq_no >= 0)
         item->if_seq_no = -1;
     if (item->action != OM_DELETE && one_in(gen, 4)) /* mostly of one session, so that it has many */
-        item->lease = model->sessions[0].serial != 0 && !one_in(gen, 3) ? model->sessions[0].serial : some_session(gen, model);
+        item->lease =
+            model->sessions[0].serial != 0 && !one_in(gen, 3) ? model->sessions[0].serial : some_session(gen, model);
 }
 
 static void fill_items(struct gen *gen, const struct om *model, struct om_op *op)
@@ -334,7 +335,9 @@ static void gen_rename(struct gen *gen, const struct om *model, struct om_op *op
         op->session = some_session(gen, model);
     if (gen->token_count > 0 && one_in(gen, 12))
         op->token = gen->tokens[below(gen, (int)(gen->token_count < 8 ? gen->token_count : 8))];
-    for (int i = 0; i < 5 && (op->from == 0 || (model->indices[op->index].there && depth_below(model, op->index, op->from) == 0)); i++)
+    for (int i = 0;
+         i < 5 && (op->from == 0 || (model->indices[op->index].there && depth_below(model, op->index, op->from) == 0));
+         i++)
         op->from = (int16_t)some_dir(gen, model, op->index);
     int depth = dirs_depth(op->from) + below(gen, 3) - 1;
     if (depth_below(model, op->index, op->from) > 6)

@@ -43,7 +43,8 @@ static void live(struct options *options, uint64_t seed)
     options->world.hash_key = UINT64_MAX / 3;
     if (world_live(seed, &options->world) == chain)
         return;
-    fprintf(stderr, "owners: seed %llu: the state depends on the key that names are hashed with\n", (unsigned long long)seed);
+    fprintf(stderr, "owners: seed %llu: the state depends on the key that names are hashed with\n",
+            (unsigned long long)seed);
     exit(1);
 }
 

@@ -333,7 +333,10 @@ static struct om_named_outcome *named_outcome(struct om *model, uint32_t name)
     return NULL;
 }
 
-/* The same, 4 and 5. Returns: whether a write is answered with what its request did before, or refused as another request. */
+/*
+ * The same, 4 and 5. Returns: whether a write is answered with what its request did before, or
+ * refused as another request.
+ */
 static bool find_named(struct work *at)
 {
     const struct om_named_outcome *found = at->op->name == 0 ? NULL : named_outcome(at->model, at->op->name);

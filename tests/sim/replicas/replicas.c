@@ -25,8 +25,9 @@
  *
  * With --rich, of which the gate applies a million commands, there are types, more documents and aliases, and
  *
- * - the log is as three senders of a cluster write it (wire.h): entries are cut into parts, of which the last ones may be
- *   late or missing, those of several senders interleave, and some are delivered twice;
+ * - the log is as three senders of a cluster write it (wire.h): entries are cut into parts, of
+ *   which the last ones may be late or missing, those of several senders interleave, and some are
+ *   delivered twice;
  * - an entry is sometimes in the log twice, as after a lost answer: its repetition has no effect;
  * - the first is killed and loaded from its checkpoint, too;
  * - the third cuts most entries into groups of one command and others anywhere, has prefetched and parsed some, and is

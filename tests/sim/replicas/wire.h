@@ -51,8 +51,8 @@ struct sent *wire_send(struct wire *wire, unsigned sender, struct slice bytes, u
 /* Puts the next put of a random sender into the log. Returns: whether any waited. */
 bool wire_flow(struct wire *wire);
 /*
- * A sender loses all puts that wait, as when it dies, or when the log had no space. It sends the oldest of these entries
- * again. `dies`: it has another life from then on.
+ * A sender loses all puts that wait, as when it dies, or when the log had no space. It sends the
+ * oldest of these entries again. `dies`: it has another life from then on.
  */
 void wire_interrupt(struct wire *wire, unsigned sender, bool dies);
 

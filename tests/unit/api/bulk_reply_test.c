@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The thread that writes the reply to a bulk. Others wait for the thread that completes commands, so it replies to small
- * bulks only. Method: the thread is recorded that completes the WRITE of a bulk, and each one that writes a result.
+ * The thread that writes the reply to a bulk. Others wait for the thread that completes commands, so it replies to
+ * small bulks only. Method: the thread is recorded that completes the WRITE of a bulk, and each one that writes a
+ * result.
  */
 #include <pthread.h>
 

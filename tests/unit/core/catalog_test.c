@@ -176,7 +176,7 @@ static void test_alias_accepts_writes_with_one_index_or_write_index(void **state
     fixture_close(&box);
 }
 
-/* A write or a lock that names an alias takes no longer if many indices have it: a request may name it 100,000 times. */
+/* A write or lock that names an alias takes no longer if many indices have it: a request may name it 100,000 times. */
 static void test_alias_of_many_indices_is_found_at_once(void **state)
 {
     enum { INDICES = 200, NAMES = 50 };

@@ -504,7 +504,7 @@ static void test_bulk_postpones_items_after_endless_script(void **state)
                                                     "the script takes more than 5000000 steps");
 }
 
-/* The scripts of an atomic write in a transaction, which is one step, take as many steps as those of another command. */
+/* The scripts of an atomic write in a transaction, which is one step, take the steps of those of another command. */
 static void test_scripts_of_an_atomic_write_in_a_transaction_are_limited(void **state)
 {
     struct write_update update = {.script_source = SLICE_LIT("for (int i = 0; i < 9000; i++) { ctx._source.n++ }")};
@@ -532,6 +532,27 @@ static void test_scripts_of_an_atomic_write_in_a_transaction_are_limited(void **
                                "do less");
         fixture_txn(&box, COMMAND_TXN_COMMIT, "t");
         assert_string_equal(fixture_source(&box, "u", "1"), older ? "{\"n\":360001}" : "{\"n\":1}");
+        fixture_close(&box);
+    }
+}
+
+/* A replayed script formats numbers as it did when its command was executed. */
+static void test_scripts_of_older_commands_format_numbers_as_before(void **state)
+{
+    struct write_update update = {.script_source = SLICE_LIT("ctx._source.s = new DecimalFormat('#').format(1e23)")};
+    (void)state;
+
+    for (unsigned older = 0; older < 2; older++) {
+        struct core_fixture box;
+        fixture_open(&box);
+        fixture_index(&box, "u", "1", "{\"n\":1}");
+        struct command *command = fixture_write_command(&box, 1);
+        command->version = COMMAND_SINCE_JAVA_FORMATS - older;
+        command->write.items[0] = fixture_item(WRITE_UPDATE, "u", NULL, "1", NULL);
+        command->write.items[0].update = &update;
+        fixture_run(&box, command, TL_MS);
+        assert_string_equal(fixture_source(&box, "u", "1"), older ? "{\"n\":1,\"s\":\"99999999999999991611392\"}"
+                                                                  : "{\"n\":1,\"s\":\"100000000000000000000000\"}");
         fixture_close(&box);
     }
 }
@@ -1914,6 +1935,7 @@ int main(void)
         cmocka_unit_test(test_bulk_postpones_a_script_for_its_submitter),
         cmocka_unit_test(test_rename_in_a_transaction_outdates_what_a_script_returned),
         cmocka_unit_test(test_bulk_postpones_items_after_endless_script),
+        cmocka_unit_test(test_scripts_of_older_commands_format_numbers_as_before),
         cmocka_unit_test(test_bulk_postpones_scripts_above_command_limit),
         cmocka_unit_test(test_bulk_postpones_indices_above_command_limit),
         cmocka_unit_test(test_step_counts_mappings),

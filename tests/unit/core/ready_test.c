@@ -1842,8 +1842,8 @@ static size_t lock_count(struct core_fixture *box, const char *session)
 }
 
 /*
- * An UNLOCK of many names does the first ones, which are free for others then, and says how many those are. A wrong name
- * fails it before it releases one. One of a version before 17 does all.
+ * An UNLOCK of many names does the first ones, which are free for others then, and says how many those are. A wrong
+ * name fails it before it releases one. One of a version before 17 does all.
  */
 static void test_unlock_releases_in_pieces(void **state)
 {

@@ -147,20 +147,46 @@ static const struct evaluated numbers[] = {
     {"new DecimalFormat('#.00').format(0.5)", "\".50\""},
     {"new DecimalFormat('000').format(7)", "\"007\""},
     {"new DecimalFormat('#').format(-1.5)", "\"-2\""},
-    /* the exact value; mapping/number_format.h prints the shortest form */
-    {"new DecimalFormat('#').format(1e23)", "\"99999999999999991611392\""},
+    {"new DecimalFormat('#').format(1e23)", "\"100000000000000000000000\""}, /* not its exact value */
+    {"new DecimalFormat('#,##0').format(Long.MIN_VALUE)", "\"-9,223,372,036,854,775,808\""},
+    {"new DecimalFormat('0.000000000000').format(1.1f)", "\"1.100000023842\""},
+    {"new DecimalFormat('00.').format(-0.001)", "\"-00.\""},
+    {"new DecimalFormat('0%').format(Double.NEGATIVE_INFINITY)", "\"-\u221e%\""},
+    {"new DecimalFormat('0%%')",
+     "illegal_argument_exception: Too many percent/per mille characters in pattern \"0%%\""},
     {"new DecimalFormat('0.0%').format(0.256)", "\"25.6%\""},
     {"new DecimalFormat('$#,##0.00').format(9)", "\"$9.00\""},
     {"new DecimalFormat('0.00;(0.00)').format(-1.5)", "\"(1.50)\""},
     {"new DecimalFormat(\"'#'0 'o''clock'\").format(7)", "\"#7 o'clock\""},
-    {"new DecimalFormat('0.###E0').format(7)",
-     "illegal_argument_exception: An exponent, which is not supported, in pattern \"0.###E0\""},
+    {"new DecimalFormat('0.###E0').format(7)", "\"7E0\""},
     {"new DecimalFormat().format(1234.5678)", "\"1,234.568\""},
     {"new DecimalFormat('0.0.0')", "illegal_argument_exception: Multiple decimal separators in pattern \"0.0.0\""},
     {"LocalDateTime.parse('2020-03-15T10:20:30').toEpochSecond(ZoneOffset.UTC)", "1584267630"},
     {"SimpleDateFormat f = new SimpleDateFormat('yyyy-MM-dd HH:mm'); f.setTimeZone(TimeZone.getTimeZone('UTC')); "
      "return f.format(new Date(1584267630000L))",
      "\"2020-03-15 10:20\""},
+    {"OffsetDateTime.parse('2020-01-01T00:00:00-18:00').toString()", "\"2020-01-01T00:00-18:00\""},
+    {"OffsetDateTime.parse('2020-01-01T00:00:00+19:00')",
+     "date_time_parse_exception: Text '2020-01-01T00:00:00+19:00' could not be parsed: Zone offset not in valid range: "
+     "-18:00 to +18:00"},
+    {"ZonedDateTime.parse('2020-01-01T00:00:00-18:01[Europe/Berlin]')",
+     "date_time_parse_exception: Text '2020-01-01T00:00:00-18:01[Europe/Berlin]' could not be parsed: Zone offset not "
+     "in valid range: -18:00 to +18:00"},
+    {"Instant.parse('2020-01-01T00:00:00+19:00')",
+     "date_time_parse_exception: Text '2020-01-01T00:00:00+19:00' could not be parsed at index 0"},
+    {"OffsetDateTime.parse('2020-01-01 00:00 +19:00', DateTimeFormatter.ofPattern('yyyy-MM-dd HH:mm XXX'))",
+     "date_time_parse_exception: Text '2020-01-01 00:00 +19:00' could not be parsed: Zone offset not in valid range: "
+     "-18:00 to +18:00"},
+    {"new SimpleDateFormat('yyyy-MM-dd HH:mm XXX').parse('2020-01-01 00:00 +19:00').getTime()", "1577768400000"},
+    {"new SimpleDateFormat('yyyy-MM-dd HH:mm XXX').parse('2020-01-01 00:00 +59:00')",
+     "parse_exception: Unparseable date: \"2020-01-01 00:00 +59:00\""},
+    {"LocalTime.parse('01:02:03.123456789', DateTimeFormatter.ofPattern('HH:mm:ss.SSSSSSSSS')).toString()",
+     "\"01:02:03.123456789\""},
+    {"DateTimeFormatter.ofPattern('HH:mm:ss.SSSSSSSSSS')",
+     "illegal_argument_exception: Minimum width must be from 0 to 9 inclusive but was 10"},
+    {"DateTimeFormatter.ofPattern(\"'SSSSSSSSSS'HH\").format(LocalTime.of(1, 2))", "\"SSSSSSSSSS01\""},
+    {"new SimpleDateFormat('ss.SSSSSSSSSS').parse('03.1234567890')",
+     "parse_exception: Unparseable date: \"03.1234567890\""},
     /* more digits than a number has */
     {"return LocalDate.parse('99999999999999999999', DateTimeFormatter.ofPattern('yyyyyyyyyyyyyyyyyyyy'))",
      "date_time_parse_exception: Text '99999999999999999999' could not be parsed: Invalid value for Year (valid values "
@@ -271,6 +297,44 @@ static void test_updates(void **state)
     }
 }
 
+/* What scripts of commands before version 18 gave, and what they give since. */
+static const struct {
+    const char *value, *old, *now;
+} formats[] = {
+    {"new DecimalFormat('#').format(1e23)", "99999999999999991611392", "100000000000000000000000"},
+    {"new DecimalFormat('0.0#0').format(1.5)", "1.500", NULL},
+    {"new DecimalFormat('0.0E0').format(7)", NULL, "7.0E0"},
+    {"OffsetDateTime.parse('2020-01-01T00:00:00+19:00').toString()", "2020-01-01T00:00+19:00", NULL},
+    {"LocalTime.parse('01.0123456789', DateTimeFormatter.ofPattern('ss.SSSSSSSSSS')).toString()", "00:00:01.123456789",
+     NULL},
+};
+
+static void check_formats(size_t i, bool old)
+{
+    const char *want = old ? formats[i].old : formats[i].now;
+    struct arena arena = ARENA_INIT;
+    tl_cleanup(script_unrefp) struct script *script = NULL;
+    struct problem problem = {0};
+    struct script_update update = {.source = SLICE_LIT("{}"), .old_library = old};
+    struct slice source = arena_printf(&arena, "ctx._source.a = %s", formats[i].value);
+    assert_int_equal(script_compile(SCRIPT_DEFAULT, SCRIPT_FOR_UPDATE, source, SLICE_NONE, &script, &arena, &problem),
+                     0);
+    int r = script_run_update(script, &SCRIPT_LIMITS_DEFAULT, &arena, &update, &problem);
+    assert_int_equal(r, want == NULL ? SCRIPT_FAILED : 0);
+    if (want != NULL)
+        assert_slice_equal(update.source_after, arena_printf(&arena, "{\"a\":\"%s\"}", want).data);
+    arena_deinit(&arena);
+}
+
+static void test_old_library(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+        check_formats(i, true);
+        check_formats(i, false);
+    }
+}
+
 /* Each exceeds a limit and fails with a cause that names it. */
 static const char *const endless[] = {
     "while (true) { params.list.size() }",
@@ -367,9 +431,9 @@ static void test_cache_bytes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_numbers), cmocka_unit_test(test_collections), cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_updates), cmocka_unit_test(test_bounds),      cmocka_unit_test(test_deep_source),
-        cmocka_unit_test(test_cache),   cmocka_unit_test(test_cache_bytes),
+        cmocka_unit_test(test_numbers),     cmocka_unit_test(test_collections), cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_updates),     cmocka_unit_test(test_old_library), cmocka_unit_test(test_bounds),
+        cmocka_unit_test(test_deep_source), cmocka_unit_test(test_cache),       cmocka_unit_test(test_cache_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Number formatting by patterns of java.text.DecimalFormat: "0.00", "#,##0.#", "0.##E0", "0%",
- * "0;(0)". Elasticsearch uses them as `format` of numeric fields. Symbols are those of Java's root
+ * "0;(0)". Elasticsearch uses them as `format` of numeric fields, too. Symbols are those of Java's root
  * locale: a point, a comma between groups, a hyphen.
  *
  *  1. Numbers are rounded half to even, by their exact value and not by their shortest decimal
@@ -9,13 +9,11 @@
  *  2. A pattern without a digit position shows the integer part after its text: "yyyy" of 5 is
  *     "yyyy5".
  *
- * Scripts have a DecimalFormat of their own, script/library/methods_decimal_format.c, with other results.
- * It has no exponents, and prints the digits beyond the shortest form: 1e23 in "#" has 24 digits
- * here, and 23 there, 99999999999999991611392. This one prints as a
- * server did; the other keeps its results, since a replay repeats the writes of a script.
+ * Scripts use them as java.text.DecimalFormat. A replay of scripts in commands before version 18 uses
+ * script/library/old_decimal_format.h, with other results.
  */
-#ifndef TL_MAPPING_NUMBER_FORMAT_H
-#define TL_MAPPING_NUMBER_FORMAT_H
+#ifndef TL_BASE_NUMBER_FORMAT_H
+#define TL_BASE_NUMBER_FORMAT_H
 
 #include "base/arena.h"
 #include "base/buf.h"

@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-#include "mapping/number_format.h"
+#include "base/number_format.h"
 
 static const double doubles[] = {-2.5, -0.0, 0.0, 1e-10, 0.125, 0.5, 1.005, 1234567.891, 123456789012345678.0};
 static const int64_t longs[] = {-1234567, 0, 5, 12, INT64_MAX};
@@ -192,7 +192,7 @@ static void test_number_format_prints_as_recorded(void **state)
     buf_deinit(&got);
 }
 
-/* Digits beyond the shortest form are zeros, unlike those that scripts print. */
+/* Digits beyond the shortest form, which is that of dtoa.h, are zeros. */
 static void test_number_format_prints_shortest_form(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "mapping/number_format.h"
+#include "base/number_format.h"
 
 #include <math.h>
 #include <stdio.h>
