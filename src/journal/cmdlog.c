@@ -17,7 +17,7 @@
 
 enum {
     ENTRY_BYTES = 1 << 20,         /* an entry of this size gets no further command */
-    ENTRY_BUF_BYTES_MAX = 4 << 20, /* a larger entry buffer is freed after use */
+    ENTRY_BUF_BYTES_MAX = 4 << 20, /* a larger buffer of entries is freed after use */
     /* Replay work between checkpoints is at least this multiple of the cost of saving one. */
     SAVE_COST_FACTOR = 10,
     STALL_US = 1000,
@@ -304,11 +304,14 @@ uint64_t journal__apply_logged(struct journal *journal, struct list *taken, stru
     }
     if (journal->ceiling_command == NULL)
         journal__take_pending_replies(journal, group);
-    if (journal->entry.len > ENTRY_BUF_BYTES_MAX) {
-        buf_deinit(&journal->entry);
-        journal->entry = BUF_INIT(BUF_UNLIMITED);
-    }
+    journal__trim_entry_buf(journal);
     return work;
+}
+
+void journal__trim_entry_buf(struct journal *journal)
+{
+    if (journal->entry.capacity > ENTRY_BUF_BYTES_MAX) /* the newest entry may be small and an earlier one large */
+        buf_deinit(&journal->entry);
 }
 
 /* --- Checkpoints -------------------------------------------------------------------------------------------------- */

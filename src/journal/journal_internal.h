@@ -324,6 +324,11 @@ void journal__finish_last(struct journal *journal);
  * Requires: core_lock.
  */
 uint64_t journal__apply_logged(struct journal *journal, struct list *taken, struct list *group);
+/*
+ * Frees the buffer of entries if one of them was large, so that its memory is the requests' again.
+ * Requires: no entry is being built.
+ */
+void journal__trim_entry_buf(struct journal *journal);
 /* Moves the pending replies to the group. Requires: core_lock. */
 void journal__take_pending_replies(struct journal *journal, struct list *group);
 /* Answers a command with the flag COMMAND_UNLOGGED, without an entry. Requires: core_lock. */

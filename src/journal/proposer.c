@@ -477,6 +477,7 @@ static void propose(struct journal *journal)
         requeue_taken(journal, &taken);
         pthread_mutex_unlock(&journal->queue_lock);
         int r = submit_entry(journal, entry, &refused, &own_refused);
+        journal__trim_entry_buf(journal);
         if (r != 0)
             cluster__expire_commands(journal);
     } else {

@@ -152,6 +152,52 @@ static void test_group_enqueued_during_covering_sync_completes(void **state)
     store_close(store);
 }
 
+/* A logged command of many bytes, which is refused. */
+static void submit_large(struct journal *journal, size_t bytes)
+{
+    struct command *command = command_new(COMMAND_SESSION_KEEPALIVE, DIALECT_7);
+    char *id = arena_alloc(&command->arena, bytes);
+    memset(id, 'x', bytes);
+    command->session.id = (struct slice){id, bytes};
+    command->on_done = done;
+    journal_submit(journal, command, false);
+}
+
+/* What one large command needed is not kept, also if smaller ones follow it in the same turn of the writer. */
+static void test_buffer_of_a_large_entry_is_freed(void **state)
+{
+    enum { LARGE = 9 << 20, IN_THE_LOG = LARGE, OTHER = 4 << 20 };
+    struct journal_options options = {.group_max = 64};
+    struct store *store = store_open_mem();
+    struct cmdlog_fixture kept = {0};
+    struct core *core = cmdlog_fixture_begin(&kept, store, &options);
+    struct journal *journal;
+    pthread_t writer;
+    (void)state;
+    assert_int_equal(journal_open_local(core, store, &options, &journal), 0);
+
+    unsigned before = gate.done;
+    close_gate(true);
+    assert_int_equal(pthread_create(&writer, NULL, open_session, journal), 0);
+    assert_true(await_sync(before));
+    mem_thread_end();
+    size_t used = mem_used();
+    submit_large(journal, LARGE);
+    submit_large(journal, 100);
+    close_gate(false);
+    pthread_join(writer, NULL);
+    await(&gate.done, before + 3);
+    journal_stop(journal);
+    mem_thread_end();
+    assert_in_range(mem_used(), 0, used + IN_THE_LOG + OTHER);
+
+    journal_close(journal);
+    core_close(core);
+    cmdlog_fixture_end(&kept);
+    cmdlog_fixture_free(&kept);
+    store_close(store);
+}
+
 /* The core uses the limits given to the journal, and keeps them when none are given. */
 static void test_limits_come_from_the_log(void **state)
 {
@@ -372,6 +418,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_group_enqueued_during_covering_sync_completes),
+        cmocka_unit_test(test_buffer_of_a_large_entry_is_freed),
         cmocka_unit_test(test_limits_come_from_the_log),
         cmocka_unit_test(test_cancelled_waiter_ends_its_wait),
         cmocka_unit_test(test_cancelled_idle_waiter_refuses_later_commands),
