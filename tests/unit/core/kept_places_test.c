@@ -476,8 +476,8 @@ static void test_large_requests_have_smaller_batches(void **state)
 }
 
 /*
- * All requests of a host are marked in one step, at a unit of work each. As limits.waiters_max, 100,000, may wait in all
- * queues, that is a 25th of what a commit may be.
+ * All requests of a host are marked in one step, at a unit of work each. As limits.waiters_max, 100,000, may wait in
+ * all queues, that is a 25th of what a commit may be.
  */
 static void test_marks_of_all_requests_are_little_work(void **state)
 {

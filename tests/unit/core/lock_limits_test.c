@@ -127,8 +127,8 @@ static void test_lock_of_many_types_is_bounded(void **state)
 }
 
 /*
- * Before version 18 100,000 documents by their types are locked in one request. They are released in some, each of which
- * is bounded.
+ * Before version 18 100,000 documents by their types are locked in one request. They are released in some, each of
+ * which is bounded.
  */
 static void test_lock_of_named_types_is_granted(void **state)
 {
@@ -586,8 +586,8 @@ static struct command *of_deep_names(enum command_type type, size_t count, int l
 }
 
 /*
- * All names of an UNLOCK are checked in the step that releases the first of them: their levels and bytes are limited, so
- * that the step is bounded.
+ * All names of an UNLOCK are checked in the step that releases the first of them: their levels and bytes are limited,
+ * so that the step is bounded.
  */
 static void test_checked_names_are_bounded(void **state)
 {
