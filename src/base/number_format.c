@@ -11,7 +11,8 @@
 #define PER_MILLE "\xe2\x80\xb0"
 
 enum {
-    DIGITS_MAX = 40, /* significant digits: 17 of a double, or 19 of a long and three zeros */
+    DIGITS_MAX = 40,   /* significant digits: 17 of a double, or 19 of a long and three zeros */
+    PLACES_MAX = 1074, /* decimal places of the exact value of a double */
 };
 
 /* The text around the digits. */
@@ -336,35 +337,37 @@ static void decimal_round(struct format_decimal *d, int keep, int exact)
     trim_zeros(d);
 }
 
-/*
- * Returns: >0, 0 or <0: the exact value of a double is above, equal to or below its shortest
- *          decimal form `d`.
- */
-static int compare_exact(const struct format_decimal *d, double number)
-{
-    char text[1200];
-    struct format_decimal exact;
-    int places = d->count - d->point;
-    if (places <= 0 || places > 320)
-        return 0;
-    /* The exact value has at most 1,074 decimal places; its digits are compared with `d`. */
-    snprintf(text, sizeof text, "%.*f", 1074, number);
-    size_t len = strlen(text), end = len - 1074 + (size_t)places;
-    bool rest = strspn(text + end, "0") != len - end;
-    text[end] = '\0';
-    decimal_read(&exact, text);
-    bool same =
-        exact.point == d->point && exact.count == d->count && memcmp(exact.digits, d->digits, (size_t)d->count) == 0;
-    return same ? rest : -1; /* if they differ, the shortest form was rounded up */
-}
-
-/* --- Writing ------------------------------------------------------------------------------------------------------ */
-
 /* Returns: the digit at a position; '0' outside of the stored digits. */
 static char digit_at(const struct format_decimal *d, int at)
 {
     return at >= 0 && at < d->count ? d->digits[at] : '0';
 }
+
+/*
+ * Returns: >0, 0 or <0: the exact value of a double is above, equal to or below its shortest
+ *          decimal form `d`. As in Java, integers below 2^63 are above: exponents round their halves up.
+ */
+static int compare_exact(const struct format_decimal *d, double number)
+{
+    char text[1200]; /* of a number with decimal places, or of one without: 2^53 or 309 digits before the point */
+    struct format_decimal exact;
+    int places = d->count > d->point ? d->count - d->point : 0, decimals = places > 0 ? PLACES_MAX : 0;
+    if (number < 0x1p63 && number == floor(number))
+        return 1;
+    snprintf(text, sizeof text, "%.*f", decimals, number);
+    size_t len = strlen(text), end = len - (size_t)(decimals - places);
+    bool rest = strspn(text + end, "0") != len - end;
+    text[end] = '\0';
+    decimal_read(&exact, text);
+    if (exact.count == 0 || exact.point != d->point)
+        return exact.count > 0 && exact.point > d->point ? 1 : -1;
+    for (int i = 0; i < exact.count || i < d->count; i++)
+        if (digit_at(&exact, i) != digit_at(d, i))
+            return digit_at(&exact, i) > digit_at(d, i) ? 1 : -1;
+    return rest;
+}
+
+/* --- Writing ------------------------------------------------------------------------------------------------------ */
 
 /* Appends a number without exponent. */
 static void print_plain(struct buf *buf, const struct number_format *format, const struct format_decimal *d)

@@ -5,7 +5,8 @@
  * locale: a point, a comma between groups, a hyphen.
  *
  *  1. Numbers are rounded half to even, by their exact value and not by their shortest decimal
- *     form. Digits beyond the shortest form are zeros.
+ *     form. Digits beyond the shortest form are zeros; Java has some others there, of doubles from some 10^17 on: it
+ *     prints 1e23 as 99999999999999990000000. With exponents the half of an integral double below 2^63 is rounded up.
  *  2. A pattern without a digit position shows the integer part after its text: "yyyy" of 5 is
  *     "yyyy5".
  *

@@ -265,6 +265,15 @@ static void test_number_format_rounds_half_to_even(void **state)
         {"0.0", NAN, "NaN"},
         {"0.000", 4.9e-324, "0.000"},
         {"0E0", 4.9e-324, "5E-324"},
+        {"0E0", 1.5e-323, "1E-323"}, /* below its shortest form, as the next one */
+        {"0E0", 9.5e22, "9E22"},
+        {"0E0", 2.5e24, "3E24"}, /* above it */
+        {"0E0", 6.5e20, "6E20"},
+        {"0E0", 2.5, "2E0"},
+        {"0E0", 25, "3E1"}, /* an integer */
+        {"0E0", 2.5e18, "3E18"},
+        {"##.##E0", 12345, "1.235E4"},
+        {"##.##E0", 1234.5, "12.34E2"},
     };
     struct buf got = BUF_INIT(BUF_UNLIMITED);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
