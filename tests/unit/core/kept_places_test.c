@@ -534,6 +534,51 @@ static void keeps_one(bool saves)
     end(&box);
 }
 
+/* A host joins the cluster, or leaves it. */
+static void host(struct world *box, bool leaves)
+{
+    struct command *command = new_as(box, leaves ? COMMAND_HOST_GONE : COMMAND_JOIN);
+    command->join = (struct join_command){.name = SLICE_LIT("a"),
+                                          .group = SLICE_LIT("default"),
+                                          .build = SLICE_LIT("1"),
+                                          .life = 11,
+                                          .limits = box->core.limits};
+    if (leaves)
+        command->gone = (struct gone_command){.name = SLICE_LIT("a"), .life = 11};
+    give(box, command, 10);
+}
+
+/*
+ * In a cluster a place that was kept of one request ends when its host has left, and so does the lock if it was free by
+ * then: no session has it without its client, and the next one has its turn.
+ */
+static void ends_with_its_host(bool saves)
+{
+    struct world box;
+    begin(&box, saves);
+    host(&box, false);
+    uint64_t other = box.last_request; /* requests of hosts that stay have small numbers */
+    box.last_request = (uint64_t)1 << HOST_SHIFT;
+    uint64_t free = ask(&box, "third", "a", LOCK_X, 60 * TL_SECOND);
+    expect_one(&box, free, PROBLEM_NONE);
+    uint64_t parked = ask(&box, "second", "a", LOCK_X, 60 * TL_SECOND);
+    cancel(&box, parked, true);
+    uint64_t last = lock(&box, "third");
+    cancel(&box, last, true);
+    assert_int_equal(kept_count(&box), 2);
+    box.last_request = other;
+    unlock(&box, "third");
+    assert_int_equal(count_holders(&box, "second"), 1); /* without a client */
+    uint64_t waits = ask(&box, "third", "a", LOCK_X, 60 * TL_SECOND);
+    expect(&box, NULL, 0, PROBLEM_NONE);
+    host(&box, true);
+    tick(&box, 0);
+    expect_one(&box, waits, PROBLEM_NONE);
+    assert_int_equal(kept_count(&box), 0);
+    assert_int_equal(count_holders(&box, "second"), 0);
+    end(&box);
+}
+
 /* The ends of many kept requests that were granted have the other waiting ones resolve their names again once. */
 static void test_ends_of_granted_requests_are_bounded(void **state)
 {
@@ -680,6 +725,7 @@ TWICE(test_orderly_end_keeps_places, answers_at_an_orderly_end)
 TWICE(test_kept_victim, may_be_a_victim)
 TWICE(test_places_are_kept_in_batches, keeps_in_batches)
 TWICE(test_place_of_one_request, keeps_one)
+TWICE(test_place_of_one_request_ends_with_its_host, ends_with_its_host)
 TWICE(test_name_outlives_kept_request, name_outlives_kept_request)
 TWICE(test_name_is_shared_before_a_change, name_is_shared_before_a_change)
 
@@ -724,6 +770,7 @@ int main(void)
         cmocka_unit_test(test_marks_of_all_requests_are_little_work),
         cmocka_unit_test(test_older_commands_keep_all_at_once),
         cmocka_unit_test(test_place_of_one_request),
+        cmocka_unit_test(test_place_of_one_request_ends_with_its_host),
         cmocka_unit_test(test_name_outlives_kept_request),
         cmocka_unit_test(test_name_is_shared_before_a_change),
         cmocka_unit_test(test_ends_of_granted_requests_are_bounded),
