@@ -140,7 +140,7 @@ struct script_update {
     struct account *account; /* as in struct script_eval */
     /*
      * For a replay: the library gives the results that it gave before version 18 of commands, those of
-     * old_decimal_format.h, and dates with offsets beyond 18 hours or more than nine letters S.
+     * old_decimal_format.h, and dates with offsets beyond 18 hours, or 59 minutes in them, or more than nine letters S.
      */
     bool old_library;
 

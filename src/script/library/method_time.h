@@ -66,6 +66,7 @@ struct scan {
     struct slice text;
     size_t at;
     bool failed;
+    bool short_hours; /* minutes and seconds of an offset are at most 59, as in Java; not with old_library */
 };
 
 /* Returns: whether the next character is `c`; if so, it is consumed. */
@@ -75,7 +76,7 @@ void scan_expect(struct scan *scan, char c);
 /* Reads at most `max` digits. Returns: their value, which wraps beyond 64 bits. Sets `failed`, and reads
    nothing, if there are fewer than `min`. */
 int64_t scan_digits(struct scan *scan, unsigned min, unsigned max);
-/* Reads "Z", "+01", "+01:30" and the like, in seconds. Sets `failed` if it is malformed. The range is of
+/* Reads "Z", "+01", "+01:30" and the like, in seconds. Sets `failed` if it is malformed. The range of all is of
    check_offset(). */
 void scan_offset(struct scan *scan, int32_t *ret_offset);
 /* Throws Java's DateTimeParseException at scan->at. Returns: false. */

@@ -389,7 +389,7 @@ static bool parse_by(struct run *run, struct value text, const struct date_forma
         return parse_iso(run, text, id, ret);
     if (source == NULL)
         return false;
-    struct date_parser parser = {.scan = {.text = text_utf8(run, source)},
+    struct date_parser parser = {.scan = {.text = text_utf8(run, source), .short_hours = !run->old_library},
                                  .civil = {.year = 1970, .month = 1, .day = 1}};
     struct scan *scan = &parser.scan;
     struct civil *civil = &parser.civil;

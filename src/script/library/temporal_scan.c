@@ -80,6 +80,8 @@ void scan_offset(struct scan *scan, int32_t *ret_offset)
         minutes = scan_digits(scan, 2, 2);
     if (scan_char(scan, ':'))
         seconds = scan_digits(scan, 2, 2);
+    if (scan->short_hours && (minutes > 59 || seconds > 59))
+        scan->failed = true;
     int64_t total = hours * 3600 + minutes * 60 + seconds;
     *ret_offset = (int32_t)(negative ? -total : total);
 }
@@ -147,7 +149,7 @@ bool parse_iso(struct run *run, struct value text, enum class_id id, struct valu
     struct slice region = SLICE_NONE;
     if (source == NULL)
         return false;
-    struct scan scan = {.text = text_utf8(run, source)};
+    struct scan scan = {.text = text_utf8(run, source), .short_hours = !run->old_library};
     if (id != CLASS_LOCAL_TIME)
         scan_date(&scan, &civil);
     if (id != CLASS_LOCAL_TIME && id != CLASS_LOCAL_DATE)

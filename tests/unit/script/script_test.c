@@ -172,6 +172,10 @@ static const struct evaluated numbers[] = {
     {"ZonedDateTime.parse('2020-01-01T00:00:00-18:01[Europe/Berlin]')",
      "date_time_parse_exception: Text '2020-01-01T00:00:00-18:01[Europe/Berlin]' could not be parsed: Zone offset not "
      "in valid range: -18:00 to +18:00"},
+    {"OffsetDateTime.parse('2020-01-01T00:00:00+01:75')",
+     "date_time_parse_exception: Text '2020-01-01T00:00:00+01:75' could not be parsed at index 25"},
+    {"new SimpleDateFormat('yyyy-MM-dd HH:mm XXX').parse('2020-01-01 00:00 +01:75')",
+     "parse_exception: Unparseable date: \"2020-01-01 00:00 +01:75\""},
     {"Instant.parse('2020-01-01T00:00:00+19:00')",
      "date_time_parse_exception: Text '2020-01-01T00:00:00+19:00' could not be parsed at index 0"},
     {"OffsetDateTime.parse('2020-01-01 00:00 +19:00', DateTimeFormatter.ofPattern('yyyy-MM-dd HH:mm XXX'))",
@@ -305,6 +309,7 @@ static const struct {
     {"new DecimalFormat('0.0#0').format(1.5)", "1.500", NULL},
     {"new DecimalFormat('0.0E0').format(7)", NULL, "7.0E0"},
     {"OffsetDateTime.parse('2020-01-01T00:00:00+19:00').toString()", "2020-01-01T00:00+19:00", NULL},
+    {"OffsetDateTime.parse('2020-01-01T00:00:00+01:75').toString()", "2020-01-01T00:00+02:15", NULL},
     {"LocalTime.parse('01.0123456789', DateTimeFormatter.ofPattern('ss.SSSSSSSSSS')).toString()", "00:00:01.123456789",
      NULL},
 };
