@@ -361,7 +361,7 @@ class Kept(Case):
             spelled = json.dumps({"session": session, "locks": locks}).replace("/", escape)
             self.refused(self.server.ask("POST", "/_lock", spelled), "POST /_lock")
             self.refused(self.server.ask("POST", "/tree/_bulk?atomic=true", bulk.replace("/", escape)), "_bulk")
-        self.server.must("POST", "/_lock", {"session": session, "locks": locks[:5]})
+        self.server.must("POST", "/_lock", {"session": session, "locks": locks[:3]})
 
     def test_sorted_hits(self):
         """The best hits wait with their sort values: 60 MB of them."""
