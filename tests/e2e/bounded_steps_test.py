@@ -116,6 +116,19 @@ class BoundedSteps(unittest.TestCase):
         segments = [name for name in os.listdir(os.path.join(self.server.data, "log")) if name.endswith(".segment")]
         self.assertEqual(len(segments), 1, "the log has more than 16 MiB")
 
+    def test_log_of_a_divided_read_is_in_proportion_to_it(self):
+        """A document 4,000 levels deep, 100 times, of which one command locks some four, and other names, 1.8 MB in all."""
+        self.server.must("PUT", "/fs", {"mappings": {"properties": {"path": {"type": "path"}}}})
+        self.server.must("PUT", "/fs/_doc/deep", {"path": "/x" * 4000})
+        transaction = self.server.must("POST", "/_transaction")["transaction"]
+        ids = ["deep"] * 100 + ["%d-" % n + "x" * 450 for n in range(4000)]
+        before = self.figure('tidelock_commands_total{command="txn_lock"}')
+        reply = self.server.must("POST", "/fs/_mget?_source=false&transaction=" + transaction, {"ids": ids})
+        self.assertEqual([doc["found"] for doc in reply["docs"]], [True] * 100 + [False] * 4000)
+        self.assertGreater(self.figure('tidelock_commands_total{command="txn_lock"}') - before, 20)
+        segments = [name for name in os.listdir(os.path.join(self.server.data, "log")) if name.endswith(".segment")]
+        self.assertEqual(len(segments), 1, "the log has more than 8 MiB")
+
     def test_log_of_a_divided_bulk_is_in_proportion_to_it(self):
         """100 items of 8 kB, each of which makes an index of 900 fields, which takes as long as one command may."""
         fields = {"f%d" % i: {"type": "keyword"} for i in range(900)}

@@ -312,7 +312,11 @@ static int read_query(struct request *request, request_handler *then)
 
 static int read_locked(struct request *request, struct command *command);
 
-/* Acquires the locks of a read, or of the first of its targets, which those of earlier commands precede. */
+/*
+ * Acquires the locks of a read, or of the first of its targets, which those of earlier commands precede. The first
+ * command names all, as with an UNLOCK, and a later one twice as many as the one before it has done: the log has three
+ * times the names at most, however few one command can lock.
+ */
 static int lock_reads(struct request *request, uint64_t timeout_us)
 {
     struct command *command = command_new(COMMAND_TXN_LOCK, request->dialect);
@@ -320,7 +324,7 @@ static int lock_reads(struct request *request, uint64_t timeout_us)
     command->owner.transaction = arena_copy(&command->arena, request->transaction);
     command->owner.session = arena_copy(&command->arena, request->session);
     command->txn_lock.targets = request->reads;
-    command->txn_lock.target_count = request->read_count;
+    command->txn_lock.target_count = request->read_named;
     return request_submit(request, command, read_locked);
 }
 
@@ -328,9 +332,10 @@ static int lock_reads(struct request *request, uint64_t timeout_us)
 static int read_locked(struct request *request, struct command *command)
 {
     size_t done = command->txn_lock.done;
-    INSIST(done <= request->read_count && (done > 0 || request->read_count == 0));
+    INSIST(done <= request->read_named && (done > 0 || request->read_count == 0));
     request->reads += done;
     request->read_count -= done;
+    request->read_named = 2 * done < request->read_count ? 2 * done : request->read_count;
     if (request->read_count > 0) {
         core_overlay_unref(tl_steal(command->txn_lock.overlay));
         uint64_t now = clock_boot_us();
@@ -350,7 +355,7 @@ int request_read_in_transaction(struct request *request, struct lock_target *tar
     uint64_t wait_us = timeout < 0 ? 0 : (uint64_t)timeout, now = clock_boot_us();
     request->next = then;
     request->reads = targets;
-    request->read_count = target_count;
+    request->read_count = request->read_named = target_count;
     request->read_until_us = wait_us < UINT64_MAX - now ? now + wait_us : UINT64_MAX;
     return lock_reads(request, wait_us);
 }
