@@ -328,6 +328,18 @@ static int lock_reads(struct request *request, uint64_t timeout_us)
     return request_submit(request, command, read_locked);
 }
 
+/*
+ * Returns: the time that is left to wait, at least some if there was any: the reply then says that the wait has
+ * timed out, not that it has none.
+ */
+static uint64_t read_wait_left(const struct request *request)
+{
+    uint64_t now = clock_boot_us();
+    if (request->read_until_us == 0)
+        return 0;
+    return request->read_until_us > now ? request->read_until_us - now : 1;
+}
+
 /* Locks of a read inside a transaction are granted: all of them, or the others are requested. */
 static int read_locked(struct request *request, struct command *command)
 {
@@ -338,8 +350,7 @@ static int read_locked(struct request *request, struct command *command)
     request->read_named = 2 * done < request->read_count ? 2 * done : request->read_count;
     if (request->read_count > 0) {
         core_overlay_unref(tl_steal(command->txn_lock.overlay));
-        uint64_t now = clock_boot_us();
-        return lock_reads(request, request->read_until_us > now ? request->read_until_us - now : 0);
+        return lock_reads(request, read_wait_left(request));
     }
     catalog_unref(tl_steal(request->catalog)); /* of before the locks */
     request_set_view(request, (struct view){request->api->store, command->txn_lock.read_ts, command->txn_lock.overlay});
@@ -356,7 +367,7 @@ int request_read_in_transaction(struct request *request, struct lock_target *tar
     request->next = then;
     request->reads = targets;
     request->read_count = request->read_named = target_count;
-    request->read_until_us = wait_us < UINT64_MAX - now ? now + wait_us : UINT64_MAX;
+    request->read_until_us = wait_us == 0 ? 0 : wait_us < UINT64_MAX - now ? now + wait_us : UINT64_MAX;
     return lock_reads(request, wait_us);
 }
 
