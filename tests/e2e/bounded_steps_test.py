@@ -116,6 +116,48 @@ class BoundedSteps(unittest.TestCase):
         segments = [name for name in os.listdir(os.path.join(self.server.data, "log")) if name.endswith(".segment")]
         self.assertEqual(len(segments), 1, "the log has more than 16 MiB")
 
+    def test_last_locks_of_a_divided_read_are_waited_for(self):
+        """It reads the state after the commit of the other transaction; without a wait it is refused, and keeps its locks."""
+        self.server.must("PUT", "/u/_doc/39999", {"n": 1})
+        ids = {"ids": [str(n) for n in range(40000)]}
+        transaction, writer = (self.server.must("POST", "/_transaction")["transaction"] for _ in range(2))
+        self.server.must("PUT", "/u/_doc/39999?transaction=" + writer, {"n": 2})
+        status, reply = self.server.ask("POST", "/u/_mget?timeout=0s&transaction=" + transaction, ids)
+        self.assertEqual((status, reply["error"]["type"]), (409, "lock_conflict_exception"))
+        self.assertEqual(self.server.ask("PUT", "/u/_doc/0?timeout=0s", {"n": 2})[0], 409)
+        status, reply = self.server.ask("POST", "/u/_mget?timeout=1ms&transaction=" + transaction, ids)  # over before the last
+        self.assertEqual((status, reply["error"]["type"]), (409, "lock_wait_timeout_exception"))
+        waiting = Waiting(self.server, "POST", "/u/_mget?timeout=10m&transaction=" + transaction, ids)
+        until(lambda: self.figure("tidelock_lock_waiters") == 1, "it waits for the last document")
+        self.server.must("POST", "/_transaction/%s/_commit" % writer)
+        waiting.join()
+        self.assertEqual([doc["_source"] for doc in waiting.reply["docs"] if doc["found"]], [{"n": 2}])
+
+    def test_divided_read_fails_as_its_transaction_ends(self):
+        self.server.must("PUT", "/u/_doc/39999", {"n": 1})
+        ids = {"ids": [str(n) for n in range(40000)]}
+        transaction, writer = (self.server.must("POST", "/_transaction")["transaction"] for _ in range(2))
+        self.server.must("PUT", "/u/_doc/39999?transaction=" + writer, {"n": 2})
+        waiting = Waiting(self.server, "POST", "/u/_mget?timeout=10m&transaction=" + transaction, ids)
+        until(lambda: self.figure("tidelock_lock_waiters") == 1, "it waits for the last document")
+        self.server.must("POST", "/_transaction/%s/_rollback" % transaction)
+        waiting.join()
+        self.assertEqual((waiting.status, waiting.reply["error"]["type"]), (409, "transaction_aborted_exception"))
+        self.assertEqual(self.server.ask("PUT", "/u/_doc/0?timeout=0s", {"n": 2})[0], 201)
+
+    def test_log_of_a_divided_read_is_in_proportion_to_it(self):
+        """A document 4,000 levels deep, 100 times, of which one command locks some four, and other names, 1.8 MB in all."""
+        self.server.must("PUT", "/fs", {"mappings": {"properties": {"path": {"type": "path"}}}})
+        self.server.must("PUT", "/fs/_doc/deep", {"path": "/x" * 4000})
+        transaction = self.server.must("POST", "/_transaction")["transaction"]
+        ids = ["deep"] * 100 + ["%d-" % n + "x" * 450 for n in range(4000)]
+        before = self.figure('tidelock_commands_total{command="txn_lock"}')
+        reply = self.server.must("POST", "/fs/_mget?_source=false&transaction=" + transaction, {"ids": ids})
+        self.assertEqual([doc["found"] for doc in reply["docs"]], [True] * 100 + [False] * 4000)
+        self.assertGreater(self.figure('tidelock_commands_total{command="txn_lock"}') - before, 20)
+        segments = [name for name in os.listdir(os.path.join(self.server.data, "log")) if name.endswith(".segment")]
+        self.assertEqual(len(segments), 1, "the log has more than 8 MiB")
+
     def test_log_of_a_divided_bulk_is_in_proportion_to_it(self):
         """100 items of 8 kB, each of which makes an index of 900 fields, which takes as long as one command may."""
         fields = {"f%d" % i: {"type": "keyword"} for i in range(900)}

@@ -73,7 +73,7 @@ static int lock_some(struct by_query *by, struct lock_target *targets, size_t co
     return r;
 }
 
-/* Locks all that the call reads, by several commands if it is much. */
+/* Locks all that the call reads, by several commands if it is much; these name as many as those of request.c. */
 static int lock_what_is_read(struct by_query *by)
 {
     tl_cleanup(arena_deinit) struct arena arena = ARENA_INIT;
@@ -83,7 +83,7 @@ static int lock_what_is_read(struct by_query *by)
     while (r == 0 && done < count) {
         targets += done;
         count -= done;
-        r = lock_some(by, targets, count, &done);
+        r = lock_some(by, targets, 2 * done < count ? 2 * done : count, &done);
     }
     return r;
 }

@@ -312,7 +312,11 @@ static int read_query(struct request *request, request_handler *then)
 
 static int read_locked(struct request *request, struct command *command);
 
-/* Acquires the locks of a read, or of the first of its targets, which those of earlier commands precede. */
+/*
+ * Acquires the locks of a read, or of the first of its targets, which those of earlier commands precede. The first
+ * command names all, as with an UNLOCK, and a later one twice as many as the one before it has done: the log has three
+ * times the names at most, however few one command can lock.
+ */
 static int lock_reads(struct request *request, uint64_t timeout_us)
 {
     struct command *command = command_new(COMMAND_TXN_LOCK, request->dialect);
@@ -320,21 +324,33 @@ static int lock_reads(struct request *request, uint64_t timeout_us)
     command->owner.transaction = arena_copy(&command->arena, request->transaction);
     command->owner.session = arena_copy(&command->arena, request->session);
     command->txn_lock.targets = request->reads;
-    command->txn_lock.target_count = request->read_count;
+    command->txn_lock.target_count = request->read_named;
     return request_submit(request, command, read_locked);
+}
+
+/*
+ * Returns: the time that is left to wait, at least some if there was any: the reply then says that the wait has
+ * timed out, not that it has none.
+ */
+static uint64_t read_wait_left(const struct request *request)
+{
+    uint64_t now = clock_boot_us();
+    if (request->read_until_us == 0)
+        return 0;
+    return request->read_until_us > now ? request->read_until_us - now : 1;
 }
 
 /* Locks of a read inside a transaction are granted: all of them, or the others are requested. */
 static int read_locked(struct request *request, struct command *command)
 {
     size_t done = command->txn_lock.done;
-    INSIST(done <= request->read_count && (done > 0 || request->read_count == 0));
+    INSIST(done <= request->read_named && (done > 0 || request->read_count == 0));
     request->reads += done;
     request->read_count -= done;
+    request->read_named = 2 * done < request->read_count ? 2 * done : request->read_count;
     if (request->read_count > 0) {
         core_overlay_unref(tl_steal(command->txn_lock.overlay));
-        uint64_t now = clock_boot_us();
-        return lock_reads(request, request->read_until_us > now ? request->read_until_us - now : 0);
+        return lock_reads(request, read_wait_left(request));
     }
     catalog_unref(tl_steal(request->catalog)); /* of before the locks */
     request_set_view(request, (struct view){request->api->store, command->txn_lock.read_ts, command->txn_lock.overlay});
@@ -350,8 +366,8 @@ int request_read_in_transaction(struct request *request, struct lock_target *tar
     uint64_t wait_us = timeout < 0 ? 0 : (uint64_t)timeout, now = clock_boot_us();
     request->next = then;
     request->reads = targets;
-    request->read_count = target_count;
-    request->read_until_us = wait_us < UINT64_MAX - now ? now + wait_us : UINT64_MAX;
+    request->read_count = request->read_named = target_count;
+    request->read_until_us = wait_us == 0 ? 0 : wait_us < UINT64_MAX - now ? now + wait_us : UINT64_MAX;
     return lock_reads(request, wait_us);
 }
 

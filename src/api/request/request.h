@@ -130,7 +130,8 @@ struct request {
     request_handler *reader;     /* the argument of request_read(), while the read waits for its timestamp */
     struct lock_target *reads;   /* of a read in a transaction: those whose locks are not granted yet */
     size_t read_count;
-    uint64_t read_until_us;      /* until when it waits for them; clock_boot_us() */
+    size_t read_named;           /* by the command under way, the first ones */
+    uint64_t read_until_us;      /* until when it waits for them, clock_boot_us(); 0: it does not */
     struct awaited *awaited;     /* the wait for a timestamp (awaited.h); NULL: none */
     struct head_wait *head_wait; /* the wait for the log's head (head_waits.h); NULL: none */
     tl_ts written_ts;            /* newest change that readers of other hosts are to see (distribution.h); 0: none */

@@ -250,6 +250,17 @@ static void add_other_types(struct core *core, const struct resource_name *name,
         qsort(specs->items + first, specs->count - first, sizeof *specs->items, compare_types);
 }
 
+/*
+ * Returns: what the reading of one document counts, at most half of a request: a document of many megabytes takes more
+ * than a step to read, but nothing can divide that, and a read of a transaction has no other way to lock it. It has no
+ * prefetched document, so the work follows from the state.
+ */
+static uint64_t reading_work(const struct core *core, uint64_t before)
+{
+    uint64_t work = core->work - before;
+    return work < LOCK_WORK_MAX / 2 ? work : LOCK_WORK_MAX / 2;
+}
+
 /* Adds a document at its committed path, also if the asking transaction has moved it. */
 static int add_document(struct core *core, struct slice index, struct slice type, struct slice id, enum lock_mode mode,
                         bool aside, struct lock_spec_list *specs)
@@ -259,7 +270,7 @@ static int add_document(struct core *core, struct slice index, struct slice type
     uint64_t before = core->work;
     int r = write__path_of(core, NULL, index, type, id, &spec.on.path);
     if (core->command_version >= COMMAND_SINCE_LOCK_STEP)
-        specs->work += core->work - before; /* it has no prefetched document, so the work follows from the state */
+        specs->work += reading_work(core, before);
     else
         specs->work += in != NULL && mapping_path_field(in->mapping) != NULL ? 2 * WORK_READ : 0;
     if (r == 0)

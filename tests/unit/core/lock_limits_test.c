@@ -293,6 +293,41 @@ static void test_read_of_too_much_is_refused(void **state)
     buf_deinit(&names);
 }
 
+/*
+ * A document of 9 MB without a path takes more than a step to read, which one request does: also the remedy for more,
+ * which is refused, needs it.
+ */
+static void test_one_large_document_is_locked(void **state)
+{
+    enum { BYTES = 9000000 };
+    struct core_fixture box;
+    struct buf source = BUF_INIT(BUF_UNLIMITED);
+    (void)state;
+
+    fixture_open(&box);
+    box.unbounded = true;
+    open_session(&box, "s");
+    fixture_txn(&box, COMMAND_TXN_BEGIN, "t");
+    fixture_index_command(&box, COMMAND_INDEX_CREATE, "new",
+                          "{\"mappings\":{\"dynamic\":false,\"properties\":{\"path\":{\"type\":\"path\"}}}}");
+    buf_printf(&source, "{\"n\":[1");
+    while (source.len < BYTES)
+        buf_printf(&source, ",1");
+    buf_printf(&source, "]}");
+    buf_append(&source, "", 1);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(fixture_index(&box, "new", i == 0 ? "0" : "1", source.data)->outcome, WRITE_CREATED);
+    struct command *read = of_reads(0, 2);
+    assert_int_equal(outcome(&box, read), PROBLEM_NONE);
+    assert_int_equal(read->txn_lock.done, 1);
+    forget_view(read);
+    fixture_txn(&box, COMMAND_TXN_ROLLBACK, "t");
+    assert_int_equal(outcome(&box, of_new_index(COMMAND_LOCK, 2, false)), PROBLEM_ILLEGAL_ARGUMENT);
+    assert_int_equal(outcome(&box, of_new_index(COMMAND_LOCK, 1, false)), PROBLEM_NONE);
+    fixture_close(&box);
+    buf_deinit(&source);
+}
+
 /* Auxiliary locks, under the other types of a document, do not count; before version 14 they did. */
 static void test_auxiliary_locks_do_not_count(void **state)
 {
@@ -733,6 +768,7 @@ int main(void)
         cmocka_unit_test(test_bytes_of_names_count),
         cmocka_unit_test(test_reads_are_divided),
         cmocka_unit_test(test_read_of_too_much_is_refused),
+        cmocka_unit_test(test_one_large_document_is_locked),
         cmocka_unit_test(test_auxiliary_locks_do_not_count),
         cmocka_unit_test(test_auxiliary_locks_of_transaction_do_not_count),
         cmocka_unit_test(test_memory_of_locks_is_limited),
