@@ -3,7 +3,7 @@
  * Reads that wait for the log's head: which lookup serves which of them.
  *
  * Goal: a read is served by a lookup that began after it arrived; a lookup waits for the reads of the clients that the
- * last one served, if they come back, and for no one else.
+ * last one served, if they come back, and for no other read.
  * Method: the log answers when the test says so. Waits for returning clients last until they are over by the test's
  * word, not by the clock.
  */
@@ -163,7 +163,7 @@ static void test_two_groups_of_clients_become_one(void **state)
     (void)state;
     arrive(0);
     await(&fixture.lookups, 1);
-    arrive(1); /* the lookup may precede what it must see */
+    arrive(1); /* its client may know of a write after the head of this lookup */
     answer();
     await(&fixture.served, 1);
     await(&fixture.pauses, 1);
