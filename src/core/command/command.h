@@ -842,6 +842,8 @@ struct command {
  */
 struct command *command_new(enum command_type type, enum dialect dialect);
 void command_free(struct command *command);
+/* Empties a list of commands, by command.link, and frees them. */
+void command_free_all(struct list *commands);
 const char *command_name(enum command_type type);
 /* Returns: whether the type has any of the flags. */
 bool command_is(enum command_type type, unsigned flags);
