@@ -772,7 +772,9 @@ enum {
     /* DecimalFormat of scripts, and parsed dates with large offsets or many letters S, as in Java: old_library. */
     COMMAND_SINCE_JAVA_FORMATS = 18,
     /* The waits of a host that leaves its cluster keep their places: README-locks.md, "Kept places". */
-    COMMAND_SINCE_PLACES_IN_CLUSTER = 19
+    COMMAND_SINCE_PLACES_IN_CLUSTER = 19,
+    /* Dates and big numbers that scripts read and write as in Java: script_update.old_formats. */
+    COMMAND_SINCE_SCRIPT_FORMATS = 19
 };
 
 struct command {
