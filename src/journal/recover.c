@@ -237,15 +237,6 @@ static void check_chain(struct replay *replay, const struct list *commands, cmdl
         replay->recovered->differs = position;
 }
 
-static void free_commands(struct list *commands)
-{
-    while (!list_empty(commands)) {
-        struct command *command = list_entry(commands->next, struct command, link);
-        list_remove(&command->link);
-        command_free(command);
-    }
-}
-
 /* Records that an entry is being decoded, which may end the process as its application may. */
 static void begin_decoding(struct replay *replay, const struct cmdlog_entry *entry)
 {
@@ -272,7 +263,7 @@ static int replay_entry(struct replay *replay, const struct cmdlog_entry *entry)
             at_work_fail_entry(replay->at_work);
     }
     if (core == NULL)
-        free_commands(&commands);
+        command_free_all(&commands);
     INSIST(r != 0 || list_empty(&commands));
     recover_free_completed(&replay->effects);
     return r;

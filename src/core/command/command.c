@@ -35,6 +35,15 @@ void command_free(struct command *command)
     mem_free(command);
 }
 
+void command_free_all(struct list *commands)
+{
+    while (!list_empty(commands)) {
+        struct command *command = list_entry(commands->next, struct command, link);
+        list_remove(&command->link);
+        command_free(command);
+    }
+}
+
 size_t write_result_bytes(const struct write_result *result)
 {
     size_t bytes = result->source.len;

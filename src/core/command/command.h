@@ -770,7 +770,11 @@ enum {
      */
     COMMAND_SINCE_LOCK_STEP = 18,
     /* DecimalFormat of scripts, and parsed dates with large offsets or many letters S, as in Java: old_library. */
-    COMMAND_SINCE_JAVA_FORMATS = 18
+    COMMAND_SINCE_JAVA_FORMATS = 18,
+    /* The waits of a host that leaves its cluster keep their places: README-locks.md, "Kept places". */
+    COMMAND_SINCE_PLACES_IN_CLUSTER = 19,
+    /* Dates and big numbers that scripts read and write as in Java: script_update.old_formats. */
+    COMMAND_SINCE_SCRIPT_FORMATS = 19
 };
 
 struct command {
@@ -840,6 +844,8 @@ struct command {
  */
 struct command *command_new(enum command_type type, enum dialect dialect);
 void command_free(struct command *command);
+/* Empties a list of commands, by command.link, and frees them. */
+void command_free_all(struct list *commands);
 const char *command_name(enum command_type type);
 /* Returns: whether the type has any of the flags. */
 bool command_is(enum command_type type, unsigned flags);

@@ -244,7 +244,7 @@ void wait__explain_briefly(struct arena *arena, enum problem_type type, struct p
  * once; one that can be granted is granted.
  */
 bool wait__limit_reached(const struct core *core);
-/* Reports that limits.waiters_max is reached. Requires: wait__limit_reached(). */
+/* Reports that limits.waiters_max was reached when the locks were asked for: wait__limit_reached(). */
 void wait__explain_limit(const struct core *core, struct arena *arena, struct problem *ret_problem);
 /* Records that a LOCK has resolved its names, for wait__resolve_again(). */
 void wait__names_resolved(struct wait *wait);
