@@ -85,7 +85,7 @@ struct resource {
  * The tables of resources and of holds are halved when less than one in so many buckets is used, so that they take no
  * memory for what there was once. A table that varies about one size is neither halved nor doubled again and again.
  */
-enum { RESOURCE_SHRINK_BELOW = 8 };
+enum { RESOURCE_BUCKETS_MIN = 64, RESOURCE_SHRINK_BELOW = 8 };
 
 struct resource_table {
     struct resource *root;
@@ -95,6 +95,7 @@ struct resource_table {
     size_t bytes;        /* memory of all resources, with the root */
     uint32_t last_number;
     uint64_t epoch; /* resource_new_epoch() */
+    bool keeps_size; /* it is not halved: resource_table_shrink() follows when many were released */
     /* steps of lookups since the table was made; work, but not part of the state */
     uint64_t lookups;
 };
@@ -107,6 +108,10 @@ static inline void resource_count_lookup(const struct resource_table *table)
 
 /* Makes a table with the root only. */
 void resource_table_init(struct resource_table *table);
+/* Gives a table that has kept its size the size that it needs. */
+void resource_table_shrink(struct resource_table *table);
+/* Returns: the buckets of a table of `count` elements, which may have fewer than before. */
+size_t resource_buckets_needed(size_t bucket_count, size_t count);
 /* Frees the table. Requires: only the root is left, with no other reference. */
 void resource_table_deinit(struct resource_table *table);
 
