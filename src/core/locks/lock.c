@@ -169,7 +169,7 @@ static void hold_free(struct lock_table *table, struct lock_hold *hold)
     hold->owner->hold_count--;
     table->hold_count--;
     resource_unref(&table->resources, hold->resource);
-    mem_free(hold);
+    resource_free_block(&table->resources, hold);
     if (!table->resources.keeps_size)
         shrink(table);
 }
@@ -301,6 +301,12 @@ static void intention_update_finish(struct intention_update *update)
     mem_free(update->nodes);
     update->nodes = NULL;
     update->count = update->capacity = 0;
+}
+
+void lock_table_free_later(struct lock_table *table, struct mem_chain **chain)
+{
+    REQUIRE(MAGIC_VALID(table, LOCK_TABLE_MAGIC) && (chain == NULL) != (table->resources.freed == NULL));
+    table->resources.freed = chain;
 }
 
 /* --- Locks -------------------------------------------------------------------------------------------------------- */

@@ -342,7 +342,7 @@ void resource_unref(struct resource_table *table, struct resource *resource)
         unlink_child(resource);
         table->count--;
         table->bytes -= sizeof *resource + resource->name_len;
-        mem_free(resource);
+        resource_free_block(table, resource);
         if (!table->keeps_size)
             resource_table_shrink(table);
         resource = parent;
