@@ -112,10 +112,10 @@ struct wait {
     bool ended;               /* in owners->ready only to be answered with its cause */
     uint64_t ready_number;    /* orders owners->ready; 0: it was never ready */
     uint64_t names_epoch;     /* LOCK: core->names_epoch when its names were resolved, or WAIT_NAMES_AGAIN */
-    tl_ts granted_ts;         /* LOCK: of a grant that did not complete it, see `kept`; 0: none */
+    tl_ts granted_ts;         /* of a grant that did not complete it, see `kept`; of a write only then; 0: none */
     bool reported;            /* reported as a slow wait (report.c) */
     /*
-     * LOCK of a session, parked: its client was lost, or answered, at an end of the server, and may repeat the
+     * LOCK of a session, or named autocommit write, parked: its client was lost, or answered, at an end of the server, and may repeat the
      * request, which then takes over this wait (README-locks.md, "Kept places"). With granted_ts it has its locks
      * until then. Else granted_ts is of a grant that is undone: its names changed their meaning, or it is cancelled.
      */
@@ -181,11 +181,17 @@ void wait__restore(struct core *core, struct wait *wait, bool named);
 /* Makes a loaded wait that has ended. Owns: the wait takes the command. */
 struct wait *wait__restore_ended(struct core *core, struct command *command);
 /*
- * Keeps the place of a LOCK whose client is lost, or is answered now, since the server ends, until
+ * Keeps the place of a LOCK, or of a named write, whose client is lost, or is answered now, since the server ends, until
  * `until` or its own deadline, if that is earlier. CANCEL no longer finds it by its number. Requires: it is parked,
- * belongs to a session, and is not cancelled, or for WAIT_PLACE_KEPT.
+ * not cancelled, or for WAIT_PLACE_KEPT; a LOCK belongs to a session, and a write is an autocommit one in one unit.
  */
 void wait__keep(struct core *core, struct wait *wait, uint64_t until);
+/* Returns: whether the place of a wait is kept, or will be in its turn, for whoever repeats its request. */
+bool wait__has_place(const struct wait *wait);
+/* Returns: the named write whose place is kept by the ID and the part of `request`; NULL: none. */
+struct wait *wait__kept_write(struct core *core, const struct write_request *request);
+/* Records in owners->kept_writes whether a named write has a place. A loaded one; wait.c does so for others. */
+void wait__note_place(struct core *core, struct wait *wait);
 /* Records that a kept wait was granted its locks. Its request has them until its client asks again. */
 void wait__keep_granted(struct core *core, struct wait *wait);
 /*
