@@ -5,7 +5,6 @@
 #include "core/acquire/lock_resolve.h"
 #include "core/catalog/catalog.h"
 #include "core/command/command.h"
-#include "core/documents/update.h"
 #include "core/documents/write.h"
 #include "core/locks/resource.h"
 #include "core/session/command_owner.h"

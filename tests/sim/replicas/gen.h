@@ -18,6 +18,7 @@ struct gen {
     struct rng *script_rng;  /* for what scripts returned outside of the core: seeds keep their other commands */
     const struct core *core; /* from which most names of sessions and transactions are taken */
     unsigned sessions;       /* number generated */
+    unsigned names;          /* of named writes */
     unsigned txns;
     uint64_t requests;
     uint64_t attachments;

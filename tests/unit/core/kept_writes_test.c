@@ -67,7 +67,8 @@ static bool take(struct world *box, uint64_t request, struct reply *ret)
                 *ret = (struct reply){command->write.results[0].problem.type, command->write.results[0].version};
         } else if (command->type == COMMAND_WRITE && command->request <= box->of_before) {
             assert_true(command->problem.type != PROBLEM_NONE ||
-                        command->write.results[0].problem.type != PROBLEM_NONE); /* no client waits for it: it never ran */
+                        command->write.results[0].problem.type !=
+                            PROBLEM_NONE); /* no client waits for it: it never ran */
         }
         command_free(command);
     }
