@@ -282,7 +282,7 @@ static void gen_write(struct gen *gen, struct command *command)
         command->owner.session = some_session(gen, arena);
     if (one_in(gen, gen->rich ? 60 : 15))
         command->owner.fencing_token = SOME(gen, gen->tokens);
-    if (command->owner.transaction.len == 0 && one_in(gen, gen->waits ? 2 : 6))
+    if (gen->named && command->owner.transaction.len == 0 && one_in(gen, 2))
         name_write(gen, command);
 }
 

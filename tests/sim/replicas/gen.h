@@ -27,6 +27,7 @@ struct gen {
     tl_ts tokens[4]; /* of recent grants */
     uint16_t host;
     bool waits, rich; /* the mode; set before the first command */
+    bool named;       /* half of the autocommit writes have names; set before the first command */
 };
 
 /*
