@@ -245,10 +245,8 @@ const char *wait__cancel_text(enum wait_cancel cause)
 {
     static const char stops[] = "the server is shutting down";
     static const char gone[] = "the host that this request came by was out of the cluster";
-    static const char *const texts[WAIT_CANCEL_COUNT] = {[WAIT_HOST_STOPS] = stops,
-                                                         [WAIT_HOST_GONE] = gone,
-                                                         [WAIT_PLACE_KEPT] = stops,
-                                                         [WAIT_PLACE_KEPT_GONE] = gone};
+    static const char *const texts[WAIT_CANCEL_COUNT] = {
+        [WAIT_HOST_STOPS] = stops, [WAIT_HOST_GONE] = gone, [WAIT_PLACE_KEPT] = stops, [WAIT_PLACE_KEPT_GONE] = gone};
     REQUIRE(cause < WAIT_CANCEL_COUNT);
     return texts[cause];
 }
