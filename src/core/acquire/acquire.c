@@ -542,7 +542,7 @@ bool acquire__take_over(struct core *core, struct command *command, int *ret)
     bool granted = wait->granted_ts != 0;
     if (wait->session != session || (!granted && until <= core->clock)) /* it does not want to wait */
         return false;
-    if (wait->cancelled == WAIT_PLACE_KEPT)
+    if (wait__is_to_be_kept(wait))
         wait__keep(core, wait, until); /* now, not in its turn */
     wait__take_over(core, wait, command, until);
     wait->granted_ts = 0;

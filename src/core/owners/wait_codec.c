@@ -246,19 +246,20 @@ static bool may_be_kept(const struct codec *codec, const struct wait *wait)
     if (command->type == COMMAND_LOCK)
         return wait->session != NULL;
     return command->type == COMMAND_WRITE && codec->version >= 21 && command->write.request.id.len > 0 &&
-           wait->write_owner != NULL && wait->pending_items == NULL;
+           wait->write_owner != NULL && wait->pending_items == NULL && wait->cancelled != WAIT_PLACE_KEPT_GONE;
 }
 
 static void codec_cancelled(struct codec *codec, struct wait *wait)
 {
     unsigned count = codec->version < 9    ? WAIT_SESSION_ENDED
                      : codec->version < 19 ? WAIT_PLACE_KEPT
+                     : codec->version < 21 ? WAIT_PLACE_KEPT_GONE
                                            : WAIT_CANCEL_COUNT;
 
     wait->cancelled = (enum wait_cancel)codec_enum(codec, wait->cancelled, count);
     codec_number(codec, &wait->cancel_number);
     codec_require(codec, wait->cancelled != WAIT_NOT_CANCELLED && wait->cancel_number > 0);
-    codec_require(codec, wait->cancelled != WAIT_PLACE_KEPT || (may_be_kept(codec, wait) && wait->until != 0));
+    codec_require(codec, !wait__is_to_be_kept(wait) || (may_be_kept(codec, wait) && wait->until != 0));
 }
 
 static void codec_kept(struct codec *codec, struct core *core, struct wait *wait)
@@ -316,7 +317,7 @@ static void codec_wait_fields(struct codec *codec, struct core *core, struct wai
         codec_ready(codec, *wait);
     if (cancelled)
         codec_cancelled(codec, *wait);
-    codec_require(codec, (*wait)->cancelled != WAIT_PLACE_KEPT || (!ready && !kept));
+    codec_require(codec, !wait__is_to_be_kept(*wait) || (!ready && !kept));
     if (kept)
         codec_kept(codec, core, *wait);
     if (reads && !codec->bad)

@@ -196,7 +196,7 @@ static bool is_autocommit_write(const struct wait *wait)
 bool wait__has_place(const struct wait *wait)
 {
     REQUIRE(MAGIC_VALID(wait, WAIT_MAGIC));
-    return wait->cancelled == WAIT_PLACE_KEPT || (wait->kept && wait->cancelled == WAIT_NOT_CANCELLED);
+    return wait__is_to_be_kept(wait) || (wait->kept && wait->cancelled == WAIT_NOT_CANCELLED);
 }
 
 struct wait *wait__kept_write(struct core *core, const struct write_request *request)
@@ -293,6 +293,22 @@ static void replace_command(struct core *core, struct wait *wait, struct command
     wait->bytes = bytes;
 }
 
+const char *wait__cancel_text(enum wait_cancel cause)
+{
+    static const char stops[] = "the server is shutting down";
+    static const char gone[] = "the host that this request came by was out of the cluster";
+    static const char *const texts[WAIT_CANCEL_COUNT] = {
+        [WAIT_HOST_STOPS] = stops, [WAIT_HOST_GONE] = gone, [WAIT_PLACE_KEPT] = stops, [WAIT_PLACE_KEPT_GONE] = gone};
+    REQUIRE(cause < WAIT_CANCEL_COUNT);
+    return texts[cause];
+}
+
+bool wait__is_to_be_kept(const struct wait *wait)
+{
+    REQUIRE(MAGIC_VALID(wait, WAIT_MAGIC));
+    return wait->cancelled == WAIT_PLACE_KEPT || wait->cancelled == WAIT_PLACE_KEPT_GONE;
+}
+
 /* A write that keeps its place has run nothing. Its results are as in a loaded core. */
 static void reset_results(struct command *command)
 {
@@ -315,11 +331,11 @@ static uint64_t copy_work(const struct command *command)
 }
 
 /*
- * Answers the client of a wait that keeps its place, and gives the wait a copy of the command. Without a
- * submitter, as in a replay, no client waits for a reply. State and further replies are the same: the copy is as
- * that in a loaded core.
+ * Answers the client of a wait that keeps its place with `text`, and gives the wait a copy of the command. Without a
+ * submitter, as in a replay and in other hosts' cores, no client waits for a reply. State and further replies are the
+ * same: the copy is as that in a loaded core.
  */
-static void answer_kept(struct core *core, struct wait *wait)
+static void answer_kept(struct core *core, struct wait *wait, const char *text)
 {
     struct command *command = wait->command, *copy;
     struct buf bytes = BUF_INIT(BUF_UNLIMITED);
@@ -331,7 +347,7 @@ static void answer_kept(struct core *core, struct wait *wait)
     buf_deinit(&bytes);
     reset_results(copy);
     replace_command(core, wait, copy);
-    problem_set(&command->problem, &command->arena, PROBLEM_STOPPING, "the server is shutting down");
+    problem_set(&command->problem, &command->arena, PROBLEM_STOPPING, "%s", text);
     core__complete(core, command);
 }
 
@@ -340,7 +356,8 @@ void wait__keep(struct core *core, struct wait *wait, uint64_t until)
     REQUIRE(wait__state(wait) == WAIT_PARKED && wait->command != NULL && wait->until != 0);
     REQUIRE(wait->command->type == COMMAND_LOCK ? wait->session != NULL
                                                 : is_autocommit_write(wait) && wait->pending_items == NULL);
-    REQUIRE(wait->cancelled == WAIT_NOT_CANCELLED || wait->cancelled == WAIT_PLACE_KEPT);
+    REQUIRE(wait->cancelled == WAIT_NOT_CANCELLED || wait__is_to_be_kept(wait));
+    enum wait_cancel cause = wait__is_to_be_kept(wait) ? wait->cancelled : WAIT_PLACE_KEPT;
     leave_cancelled(core, wait);
     if (wait->kept)
         return; /* by an earlier restart */
@@ -354,7 +371,7 @@ void wait__keep(struct core *core, struct wait *wait, uint64_t until)
     core->owners->kept_count++;
     wait__note_place(core, wait);
     reset_results(wait->command);
-    answer_kept(core, wait);
+    answer_kept(core, wait, wait__cancel_text(cause));
     if (until >= wait->until)
         return;
     wait->until = until;
@@ -591,7 +608,7 @@ void wait__cancel(struct core *core, struct wait *wait, enum wait_cancel cause)
     REQUIRE(cause != WAIT_NOT_CANCELLED && cause < WAIT_CANCEL_COUNT);
     bool again = wait->cancelled != WAIT_NOT_CANCELLED;
     touch_wait(core, wait);
-    if (!again || cause == WAIT_SESSION_ENDED || wait->cancelled == WAIT_PLACE_KEPT)
+    if (!again || cause == WAIT_SESSION_ENDED || wait__is_to_be_kept(wait))
         wait->cancelled = cause;
     wait__note_place(core, wait);
     if (again)
