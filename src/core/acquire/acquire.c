@@ -530,7 +530,7 @@ static bool is_repetition(const struct command *kept, const struct command *comm
 
 bool acquire__take_over(struct core *core, struct command *command, int *ret)
 {
-    REQUIRE(core->open && command->type == COMMAND_WRITE && command->owner.transaction.len == 0);
+    REQUIRE(core->open && command->type == COMMAND_WRITE);
     struct wait *wait = wait__kept_write(core, &command->write.request);
     struct session *session;
     uint64_t until = deadline_after(core, command->owner.timeout_us);
