@@ -19,8 +19,8 @@
  * With --waits many sessions and transactions wait for the same few locks, strengthen them, are
  * cancelled and ended, and are saved and loaded meanwhile; seeds have another meaning then.
  *
- * With --waits --named half of the autocommit writes have names, and most of these are sent again: while they wait, keep
- * a place for the repetition, or have an outcome.
+ * With --waits --named half of the autocommit writes have names, and most of these are sent again: while they wait,
+ * keep a place for the repetition, or have an outcome.
  *
  * With --attempts two sessions lock and unlock, in turn, the first and the last document of an atomic write that is
  * carried out in pieces, so that it reaches its last attempt, which is cancelled, ended, saved and loaded, too; at
@@ -42,8 +42,8 @@
  *
  * Whole states are saved and compared less often than in the other modes.
  *
- * usage: replicas [--waits [--named] | --attempts | --rich] [--seeds N | --commands N] [--from N] [--share K] [--steps N]
- *                 [--trace] [SEED ...]
+ * usage: replicas [--waits [--named] | --attempts | --rich] [--seeds N | --commands N] [--from N] [--share K]
+ *                 [--steps N] [--trace] [SEED ...]
  *
  * --commands takes as many seeds as make so many commands; --share K is the K-th of processes that share the work: its
  * seeds are others.
