@@ -267,7 +267,7 @@ static int resume_lock(struct core *core, struct wait *wait)
 
 /* Of waits and targets that one request compares itself with, so that this is bounded. */
 enum { KEPT_LOOKS_MAX = 10000 };
-/* The same of one that is to be kept, of which there may be many in a step. */
+/* Later requests of its session with which one that is to be kept is compared: a step may keep many. */
 enum { REPEATED_LOOKS_MAX = 200 };
 
 static bool target_equal(const struct lock_target *a, const struct lock_target *b)

@@ -183,7 +183,7 @@ void wait__park(struct core *core, struct wait *wait, uint64_t deadline);
 void wait__restore(struct core *core, struct wait *wait, bool named);
 /* Makes a loaded wait that has ended. Owns: the wait takes the command. */
 struct wait *wait__restore_ended(struct core *core, struct command *command);
-/* Returns: what the client of a wait is told that ends, or is kept, for such a cause; NULL: the cause has no text. */
+/* Returns: the reason in the reply to a wait that ends, or is kept, for such a cause; NULL: the cause has none. */
 const char *wait__cancel_text(enum wait_cancel cause);
 /* Whether a wait is to be kept in its turn. */
 bool wait__is_to_be_kept(const struct wait *wait);

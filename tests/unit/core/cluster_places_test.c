@@ -543,7 +543,7 @@ static void is_repeated_and_granted_before(bool saves)
     end(&box);
 }
 
-/* Only a request for the same locks by a host that lives has the place: not one for others, nor another that is kept. */
+/* Only a request for the same locks by a live host has the place: not one for others, nor another that is kept. */
 static void only_equal_request_has_the_place(bool saves)
 {
     struct world box;
