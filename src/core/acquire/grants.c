@@ -149,7 +149,7 @@ void grants__end_some_cancelled(struct core *core, size_t *left)
 /*
  * Whether a write can keep its place: its name says which request repeats it, and it has run nothing. One in pieces has
  * a transaction, which ends. Of several that wait by one name, the first can. If its host is gone, its client may have
- * repeated it by another one by now, so that it would be in the way of its repetition.
+ * repeated it by another one by now, which would wait for its own place then.
  */
 static bool write_can_be_kept(struct core *core, const struct wait *wait, bool gone)
 {
@@ -164,8 +164,8 @@ static bool write_can_be_kept(struct core *core, const struct wait *wait, bool g
 }
 
 /*
- * Whether a wait can keep its place, so that whoever repeats its request takes it over. One that is ready would need its
- * client now: a LOCK of names that changed, or a write that would run. `gone`: its host is gone.
+ * Whether a wait can keep its place, so that a request that repeats it takes it over. One that is ready would need
+ * its client now: a LOCK of names that changed, or a write that would run. `gone`: its host is gone.
  */
 static bool can_be_kept(struct core *core, const struct wait *wait, bool gone)
 {

@@ -117,10 +117,10 @@ struct wait {
     tl_ts granted_ts;         /* of a grant that did not complete it, see `kept`; of a write only then; 0: none */
     bool reported;            /* reported as a slow wait (report.c) */
     /*
-     * LOCK of a session, or named autocommit write, parked: its client was lost, or answered, at an end of its host, and
-     * may repeat the request, by any host, which then takes over this wait (README-locks.md, "Kept places"). With
-     * granted_ts it has its locks until then. Else granted_ts is of a grant that is undone: its names changed their
-     * meaning, or it is cancelled.
+     * LOCK of a session, or named autocommit write, parked: its client was lost, or answered, at an end of its host,
+     * and may repeat the request, by any host, which then takes over this wait (README-locks.md, "Kept places").
+     * With granted_ts it has its locks until then. Else granted_ts is of a grant that is undone: its names changed
+     * their meaning, or it is cancelled.
      */
     bool kept;
     enum wait_cancel cancelled;
@@ -194,7 +194,7 @@ bool wait__is_to_be_kept(const struct wait *wait);
  * one in one unit.
  */
 void wait__keep(struct core *core, struct wait *wait, uint64_t until);
-/* Returns: whether the place of a wait is kept, or will be in its turn, for whoever repeats its request. */
+/* Returns: whether the place of a wait is kept, or will be in its turn, for a repetition of its request. */
 bool wait__has_place(const struct wait *wait);
 /* Returns: the named write whose place is kept by the ID and the part of `request`; NULL: none. */
 struct wait *wait__kept_write(struct core *core, const struct write_request *request);

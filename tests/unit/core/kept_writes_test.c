@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Goal: a named write that waited at a restart keeps its place for whoever sends it again, and never runs by itself
+ * Goal: a named write that waited at a restart keeps its place for its repetition, and never runs by itself
  * (README-locks.md, "Kept places").
  * Method: the commands of a host that ends in good order, or that has started again. Each case runs twice, the second
  * time with the core saved and loaded before each command.
@@ -187,7 +187,7 @@ static uint64_t put_usual(struct world *box)
     return put(box, usual);
 }
 
-/* A write of the same document that is not repeated, and is behind the one that is. */
+/* A write of the same document that is not repeated, and comes after the one that is. */
 static uint64_t put_other(struct world *box)
 {
     return put(box, (struct sent){.ids = "1", .wait_us = 60 * TL_SECOND});
@@ -325,7 +325,7 @@ static void needs_time_to_wait(bool saves)
     end(&box);
 }
 
-/* What differs from the kept write is another request, which waits behind it. */
+/* What differs from the kept write is another request, which waits after it. */
 static void only_the_same_request_takes_over(bool saves)
 {
     static const struct sent others[] = {
@@ -446,7 +446,7 @@ static void name_has_one_place(bool saves)
     end(&box);
 }
 
-/* The lock table makes a write without a session give way in a queue; one with a session may be a victim. */
+/* A write of a session may be a victim of a deadlock: its repetition is another request. */
 static void may_be_a_victim(bool saves)
 {
     struct world box;
@@ -582,6 +582,51 @@ static void keeps_in_batches(bool saves)
     end(&box);
 }
 
+/* A host joins the cluster, or leaves it. */
+static void host(struct world *box, bool leaves)
+{
+    struct command *command = new_as(box, leaves ? COMMAND_HOST_GONE : COMMAND_JOIN);
+    command->join = (struct join_command){.name = SLICE_LIT("a"),
+                                          .group = SLICE_LIT("default"),
+                                          .build = SLICE_LIT("1"),
+                                          .life = 11,
+                                          .limits = box->core.limits};
+    if (leaves)
+        command->gone = (struct gone_command){.name = SLICE_LIT("a"), .life = 11};
+    (void)give(box, command, 10);
+}
+
+/* A place that a CANCEL has kept outlives the host of a cluster that leaves then. Without a CANCEL the write ends. */
+static void outlives_its_host(bool saves)
+{
+    for (int cancelled = 0; cancelled < 2; cancelled++) {
+        struct world box;
+        begin(&box, saves);
+        host(&box, false);
+        uint64_t of_others = box.last_request; /* requests of hosts that stay have small numbers */
+        box.last_request = (uint64_t)1 << HOST_SHIFT;
+        uint64_t write = put_usual(&box);
+        expect_waits(&box, write);
+        if (cancelled)
+            cancel(&box, write);
+        box.last_request = of_others;
+        host(&box, true);
+        tick(&box, 0);
+        assert_int_equal(kept_count(&box), cancelled);
+        unlock(&box, "holder");
+        uint64_t other = put_other(&box);
+        if (cancelled) {
+            expect_waits(&box, other);
+            expect_version(&box, put_usual(&box), 2);
+        } else {
+            expect_version(&box, other, 2);
+        }
+        tick(&box, 0);
+        assert_int_equal(held(&box), 0);
+        end(&box);
+    }
+}
+
 /* By commands before version 19 all writes are cancelled. */
 static void test_older_commands_keep_no_write(void **state)
 {
@@ -644,6 +689,7 @@ TWICE(test_name_has_one_place, name_has_one_place)
 TWICE(test_kept_victim, may_be_a_victim)
 TWICE(test_other_writes_are_cancelled, others_are_cancelled)
 TWICE(test_orderly_end_keeps_places, answers_at_an_orderly_end)
+TWICE(test_place_outlives_its_host, outlives_its_host)
 TWICE(test_places_are_kept_in_batches, keeps_in_batches)
 TWICE(test_places_time_out_in_batches, times_out_in_batches)
 
@@ -663,6 +709,7 @@ int main(void)
         cmocka_unit_test(test_kept_victim),
         cmocka_unit_test(test_other_writes_are_cancelled),
         cmocka_unit_test(test_orderly_end_keeps_places),
+        cmocka_unit_test(test_place_outlives_its_host),
         cmocka_unit_test(test_places_are_kept_in_batches),
         cmocka_unit_test(test_places_time_out_in_batches),
         cmocka_unit_test(test_older_commands_keep_no_write),
