@@ -44,6 +44,21 @@ void command_free_all(struct list *commands)
     }
 }
 
+size_t write_item_source_bytes(const struct write_item *item)
+{
+    const struct write_update *update = item->update;
+    return item->source.len + (update == NULL ? 0 : update->doc.len + update->upsert.len + update->script_params.len);
+}
+
+size_t write_source_bytes(const struct write_command *write)
+{
+    size_t bytes = 0;
+
+    for (size_t i = 0; i < write->item_count; i++)
+        bytes += write_item_source_bytes(&write->items[i]);
+    return bytes;
+}
+
 size_t write_result_bytes(const struct write_result *result)
 {
     size_t bytes = result->source.len;
