@@ -56,8 +56,6 @@ static void write_one(void *context, enum store_space space, struct slice key, s
 /* Begins a piece in the scratch buffer. */
 static struct codec begin_piece(struct save_pieces *pieces)
 {
-    if (pieces->piece.capacity > PIECE_KEPT_MAX)
-        buf_deinit(&pieces->piece);
     buf_clear(&pieces->piece);
     return codec_to(&pieces->piece, SECTIONS_VERSION);
 }
@@ -193,6 +191,8 @@ static int write_next(struct core *core)
     case PIECE_WAITS: r = write_members(core, next, waits); break;
     case PIECE_KIND_COUNT: return 0;
     }
+    if (pieces->piece.capacity > PIECE_KEPT_MAX) /* now: the next piece may be written in an hour */
+        buf_deinit(&pieces->piece);
     return r < 0 ? tl_trace(r) : 1;
 }
 

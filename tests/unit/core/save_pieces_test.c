@@ -525,6 +525,24 @@ static void test_small_pieces_are_written_in_parts(void **state)
     buf_deinit(&saved);
 }
 
+/* An idle server retains no memory of a large piece: the next one may be written much later. */
+static void test_scratch_of_large_pieces_is_freed(void **state)
+{
+    enum { LARGE = 1 << 20 };
+    struct core_fixture box;
+    bool more = true;
+    (void)state;
+    open_box(&box);
+    fixture_txn(&box, COMMAND_TXN_BEGIN, "t");
+    write_document(&box, "t", 0, LARGE);
+    uint64_t before = written(&box);
+    while (more)
+        assert_int_equal(core_save_ahead(box.core, LARGE, &more), 0);
+    assert_true(written(&box) - before > LARGE);
+    assert_in_range(box.core->owners->pieces.piece.capacity, 0, LARGE / 4);
+    fixture_close(&box);
+}
+
 /* A transaction that changes everything between two parts does not delay the checkpoint for ever. */
 static void test_parts_end_however_much_changes(void **state)
 {
@@ -1049,6 +1067,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_unchanged_locks_are_not_written_again),
         cmocka_unit_test(test_unchanged_sessions_and_waits_are_not_written_again),
         cmocka_unit_test(test_small_pieces_are_written_in_parts),
+        cmocka_unit_test(test_scratch_of_large_pieces_is_freed),
         cmocka_unit_test(test_parts_end_however_much_changes),
         cmocka_unit_test(test_kinds_and_transactions_share_parts),
         cmocka_unit_test(test_kill_between_parts_of_locks_loads_older_checkpoint),
