@@ -82,7 +82,7 @@ int write_options_read(struct request *request, struct write_options *ret_option
 size_t write_resubmitted_max(const struct write_command *done)
 {
     REQUIRE(done->postponed_count <= done->item_count);
-    return 2 * (done->item_count - done->postponed_count) + 1;
+    return divided_next(done->item_count - done->postponed_count, SIZE_MAX);
 }
 
 uint64_t write_wait_end(const struct write_options *options)
