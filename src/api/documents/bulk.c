@@ -663,7 +663,7 @@ static int submit_later(struct request *request, struct bulk_request *bulk)
     }
     if (count == 0)
         return request_work_short(request, submit_piece);
-    return request_read_in_transaction(request, targets, count, write_wait_left(bulk->until_us), submit_read);
+    return request_read_in_transaction(request, targets, count, write_read_wait(bulk->until_us), submit_read);
 }
 
 static int reply_returned(struct request *request)

@@ -97,6 +97,12 @@ uint64_t write_wait_left(uint64_t until_us)
     return until_us > now ? until_us - now : 0;
 }
 
+uint64_t write_read_wait(uint64_t until_us)
+{
+    uint64_t left = write_wait_left(until_us);
+    return left > 0 ? left : 1;
+}
+
 struct command *write_command_new(struct request *request, const struct write_options *options, size_t count)
 {
     struct command *command = command_new(COMMAND_WRITE, request->dialect);

@@ -45,6 +45,13 @@ uint64_t write_wait_end(const struct write_options *options);
  */
 uint64_t write_wait_left(uint64_t until_us);
 
+/*
+ * Returns: the time in which a script of such an item that runs outside of the core may wait for the lock under which
+ *          it reads: at least some, so that the write is refused with a timeout, as for its own locks. Without time
+ *          a read is refused with a conflict.
+ */
+uint64_t write_read_wait(uint64_t until_us);
+
 /* Returns: how many of the postponed items the command after `done` has at most (divided.h). */
 size_t write_resubmitted_max(const struct write_command *done);
 

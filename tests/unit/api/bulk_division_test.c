@@ -203,6 +203,29 @@ static void test_locks_of_a_call_by_query_have_time_that_is_left(void **state)
     assert_int_equal(seen.commands[0].items, LOOKUPS + 1);
 }
 
+/*
+ * A script that takes long reads its document under a lock of the transaction. What the write is refused with in the
+ * end is a timeout, so there is always some time.
+ */
+static void test_read_of_a_long_script_has_some_time(void **state)
+{
+    char target[256], id[64], *body;
+    (void)state;
+    assert_int_equal(api_box_ask(&box, "PUT", "/u/_doc/1", "{\"n\":0}", NULL), 201);
+    assert_int_equal(api_box_ask(&box, "POST", "/_transaction", "{}", &body), 201);
+    assert_int_equal(sscanf(strstr(body, "\"transaction\":\""), "\"transaction\":\"%63[^\"]", id), 1);
+    mem_free(body);
+    snprintf(target, sizeof target, "/u/_update/1?timeout=0s&transaction=%s", id);
+    seen.type = COMMAND_TXN_LOCK;
+    seen.count = 0;
+    assert_int_equal(api_box_ask(&box, "POST", target,
+                                 "{\"script\":{\"source\":\"for (int i = 0; i < 40000; i++) { ctx._source.n = i }\"}}",
+                                 NULL),
+                     200);
+    assert_int_equal(seen.count, 1);
+    assert_int_equal(seen.commands[0].timeout_us, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -210,6 +233,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_postponed_items_have_time_that_is_left, setup, teardown),
         cmocka_unit_test_setup_teardown(test_postponed_items_of_a_batch_have_time_that_is_left, setup, teardown),
         cmocka_unit_test_setup_teardown(test_locks_of_a_call_by_query_have_time_that_is_left, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_read_of_a_long_script_has_some_time, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
