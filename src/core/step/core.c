@@ -338,6 +338,18 @@ int core_convert(struct core *core)
     return r < 0 ? tl_trace(r) : written;
 }
 
+int core_check_conversion(struct core *core)
+{
+    REQUIRE(MAGIC_VALID(core, CORE_MAGIC) && !core->open && !core->chained);
+    if (!core->old_records)
+        return 0;
+    core__begin(core, core->last_ts + 1);
+    int r = owners__convert(core);
+    core__rollback(core);
+    int ended = core__commit(core);
+    return r < 0 ? tl_trace(r) : ended;
+}
+
 const struct core_limits *core_limits(const struct core *core)
 {
     REQUIRE(MAGIC_VALID(core, CORE_MAGIC));
