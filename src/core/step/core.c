@@ -129,6 +129,7 @@ int core__open_bare(struct store *store, const struct core_limits *limits, struc
     core->commit_work_max = CORE_COMMIT_WORK;
     core->ahead_work = ENTRIES_AHEAD_WORK;
     core->unlock_work = UNLOCK_WORK_PER_COST;
+    core->reads_work_max = LOCK_WORK_MAX;
     core->lock_work = owners__lock_work;
     core->document_owners = &owners__of_documents;
     core->store = store;
