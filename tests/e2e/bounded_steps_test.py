@@ -116,6 +116,20 @@ class BoundedSteps(unittest.TestCase):
         segments = [name for name in os.listdir(os.path.join(self.server.data, "log")) if name.endswith(".segment")]
         self.assertEqual(len(segments), 1, "the log has more than 16 MiB")
 
+    def test_filters_of_aliases_are_counted_for_each_index(self):
+        """A step parses the filter of each index and keeps it: what one short body can cause is limited, without effect beyond."""
+        self.server.must("POST", "/_bulk", "".join('{"create":{"_index":"many-%03d","_id":"1"}}\n{"a":1}\n' % i for i in range(200)))
+        body = {"filter": {"terms": {"a": ["%08d" % k for k in range(3000)]}}}
+        actions = {"actions": [{"add": {"index": "many-*", "alias": "filtered", **body}}]}
+        for reply in self.server.ask("POST", "/_aliases", actions), self.server.ask("PUT", "/many-*/_alias/filtered", body):
+            self.assertEqual((reply[0], reply[1]["error"]["type"]), (429, "limit_exceeded_exception"), reply)
+            self.assertIn("counted for each index and alias, have more than 2097152 bytes: divide the request", reply[1]["error"]["reason"])
+        self.assertEqual(self.server.ask("GET", "/_alias/filtered")[0], 404)
+        self.server.must("PUT", "/many-00*/_alias/filtered", body)
+        self.server.must("PUT", "/many-*/_alias/short", {"filter": {"term": {"a": 1}}})
+        self.assertEqual([len(self.server.must("GET", "/_alias/" + name)) for name in ("filtered", "short")], [10, 200])
+        self.assertEqual(self.figure("tidelock_steps_over_bound_total"), 0)
+
     def test_last_locks_of_a_divided_read_are_waited_for(self):
         """It reads the state after the commit of the other transaction; without a wait it is refused, and keeps its locks."""
         self.server.must("PUT", "/u/_doc/39999", {"n": 1})
