@@ -235,8 +235,8 @@ static void save(struct world *world, struct side *side, struct buf *saved)
 
 /*
  * A core has few sessions and waits, so a chunk of theirs has one or two. In some seeds most atomic writes are
- * carried out in pieces, in half of them most single writes of transactions put their entries ahead, and in a fourth an
- * UNLOCK releases a name or two.
+ * carried out in pieces, in half of them most single writes of transactions put their entries ahead, in a fourth an
+ * UNLOCK releases a name or two, and in a sixth a TXN_LOCK acquires the locks of a target or two.
  */
 static void make_parts_small(const struct world *world, struct core *core)
 {
@@ -244,6 +244,7 @@ static void make_parts_small(const struct world *world, struct core *core)
         core->atomic_work_max = 200;
     core->ahead_work = world->seed % 2 == 0 ? 4 * WORK_ENTRY : ENTRIES_AHEAD_WORK;
     core->unlock_work = world->seed % 4 == 3 ? 10 : UNLOCK_WORK_PER_COST;
+    core->reads_work_max = world->seed % 6 == 3 ? 2 * WORK_LOCK_ASKED : LOCK_WORK_MAX;
     core->owners->locks.chunk_holds = CHUNK_HOLDS;
     core->owners->session_chunks.members_max = 2;
     core->owners->wait_chunks.members_max = 2;
