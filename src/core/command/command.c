@@ -42,6 +42,30 @@ void command_free(struct command *command)
     mem_free(command);
 }
 
+void command_free_all(struct list *commands)
+{
+    while (!list_empty(commands)) {
+        struct command *command = list_entry(commands->next, struct command, link);
+        list_remove(&command->link);
+        command_free(command);
+    }
+}
+
+size_t write_item_source_bytes(const struct write_item *item)
+{
+    const struct write_update *update = item->update;
+    return item->source.len + (update == NULL ? 0 : update->doc.len + update->upsert.len + update->script_params.len);
+}
+
+size_t write_source_bytes(const struct write_command *write)
+{
+    size_t bytes = 0;
+
+    for (size_t i = 0; i < write->item_count; i++)
+        bytes += write_item_source_bytes(&write->items[i]);
+    return bytes;
+}
+
 size_t write_result_bytes(const struct write_result *result)
 {
     size_t bytes = result->source.len;

@@ -244,6 +244,9 @@ struct write_command {
     size_t result_bytes;
 };
 
+/* Returns: the bytes of the sources of an item, and of those of all items, each with the parameters of its script. */
+size_t write_item_source_bytes(const struct write_item *item);
+size_t write_source_bytes(const struct write_command *write);
 /* Returns: the bytes of a result that count towards WRITE_RESULT_BYTES_MAX. */
 size_t write_result_bytes(const struct write_result *result);
 
@@ -772,7 +775,13 @@ enum {
      */
     COMMAND_SINCE_LOCK_STEP = 18,
     /* DecimalFormat of scripts, and parsed dates with large offsets or many letters S, as in Java: old_library. */
-    COMMAND_SINCE_JAVA_FORMATS = 18
+    COMMAND_SINCE_JAVA_FORMATS = 18,
+    /* The waits of a host that leaves its cluster keep their places: README-locks.md, "Kept places". */
+    COMMAND_SINCE_PLACES_IN_CLUSTER = 19,
+    /* Dates and big numbers that scripts read and write as in Java: script_update.old_formats. */
+    COMMAND_SINCE_SCRIPT_FORMATS = 19,
+    /* A named write that waits at a restart keeps its place. */
+    COMMAND_SINCE_KEPT_WRITES = 19
 };
 
 struct command {
@@ -842,6 +851,8 @@ struct command {
  */
 struct command *command_new(enum command_type type, enum dialect dialect);
 void command_free(struct command *command);
+/* Empties a list of commands, by command.link, and frees them. */
+void command_free_all(struct list *commands);
 const char *command_name(enum command_type type);
 /* Returns: whether the type has any of the flags. */
 bool command_is(enum command_type type, unsigned flags);

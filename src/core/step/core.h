@@ -26,7 +26,7 @@ struct buf;
  * The build of a host, in its JOIN and MARKs. Its last part is raised with each change of what equal commands
  * write, reply or save, so that hosts whose chains would differ do not join one cluster.
  */
-#define CORE_BUILD TIDELOCK_VERSION "-core15"
+#define CORE_BUILD TIDELOCK_VERSION "-core16"
 
 /* Effects of a step outside of the store. Reused for all steps; its reader empties `completed`. */
 struct effects {
@@ -59,6 +59,11 @@ int core_open(struct store *store, const struct core_limits *limits, struct core
  * Returns: 0; fatal codes as core_step().
  */
 int core_convert(struct core *core) TL_MUST_USE;
+/*
+ * As core_convert(), but writes nothing: whether the records can be converted.
+ * Requires: as there; afterwards the core is closed.
+ */
+int core_check_conversion(struct core *core) TL_MUST_USE;
 
 /* Frees the state; the store stays open. Requires: no command waits (core_stop()). */
 void core_close(struct core *core);
