@@ -139,6 +139,17 @@ static int load_checkpoint(struct store *store, const struct core_limits *limits
     return r;
 }
 
+int recover_check_older(struct store *store, void *context)
+{
+    struct core *core;
+    int r = core_open(store, context, &core);
+    if (r < 0)
+        return tl_trace(r);
+    r = core_check_conversion(core);
+    core_close(core);
+    return r < 0 ? tl_trace(r) : 0;
+}
+
 /* Opens a new store, or converts one of format 1 or 2. */
 static int open_without_checkpoint(struct store *store, const struct core_limits *limits, struct core **ret_core)
 {

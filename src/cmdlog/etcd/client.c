@@ -56,8 +56,8 @@ struct lane {
 };
 
 /*
- * The leader of etcd's members, as far as it is known. Its identity is no address, and behind a proxy or gateway the same
- * address may be another member in each connection. So the members are asked.
+ * The leader of etcd's members, as far as it is known. Its identity is no address, and behind a proxy
+ * or gateway the same address may be another member in each connection. So the members are asked.
  */
 struct leader {
     uint64_t id;    /* by the newest Status; 0: unknown */

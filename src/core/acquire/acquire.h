@@ -33,6 +33,11 @@ int acquire__write(struct core *core, struct command *command) TL_MUST_USE;
  */
 int acquire__write_in_pieces(struct core *core, struct command *command) TL_MUST_USE;
 /*
+ * Continues the place that the same request, by its ID, has kept over a restart (README-locks.md, "Kept places").
+ * Requires: no outcome of it was found. Returns: whether it did, or refused the command; then *ret is as of a handler.
+ */
+bool acquire__take_over(struct core *core, struct command *command, int *ret) TL_MUST_USE;
+/*
  * Runs the only item of `command`, a cleanup action of an ending session, in the open unit. Waiting
  * requests do not block it.
  * Requires: the command lives as long as the unit, which reads the documents it wrote in its
@@ -59,6 +64,12 @@ int acquire__request_deferred(struct core *core, struct wait *wait, struct comma
 int acquire__resume_deferred(struct core *core, struct wait *wait, struct command *command) TL_MUST_USE;
 /* Runs the handler of a DDL command once no other owner's lock conflicts. Returns: as a handler. */
 int acquire__ddl(struct core *core, struct command *command) TL_MUST_USE;
+
+/*
+ * Finds among the later requests of its session one that waits and repeats the LOCK of `wait`, the newest one. It looks
+ * at so many that many calls are bounded. Returns: NULL: none; adds to *looks how many requests and locks it looked at.
+ */
+struct wait *lock__find_repeated(struct core *core, const struct wait *wait, size_t *looks);
 
 /* Returns: the callbacks of the row of a command; NULL: it never waits. */
 const struct wait_ops *acquire__wait_ops(enum command_type type);

@@ -188,6 +188,7 @@ void owners__close(struct core *core)
     map_deinit(&owners->sessions);
     map_deinit(&owners->txns);
     map_deinit(&owners->requests);
+    map_deinit(&owners->kept_writes);
     map_deinit(&owners->deferred_by_number);
     owners__update_budget(core);
     lock_table_deinit(&owners->locks);
@@ -232,6 +233,8 @@ void owners__stop(struct core *core)
     }
     map_deinit(&owners->requests);
     owners->requests = MAP_INIT;
+    map_deinit(&owners->kept_writes);
+    owners->kept_writes = MAP_INIT;
     complete_closes(core, &owners->sessions_to_clean);
     complete_closes(core, &owners->sessions_to_purge);
 }
@@ -580,11 +583,11 @@ int core__do_cancel(struct core *core, struct command *command)
         return 0;
     }
     if (command->cancel.request == host << HOST_SHIFT) {
-        grants__cancel_host(core, host, WAIT_HOST_STOPS, command->cancel.single_step);
+        grants__cancel_stopping_host(core, host, command->cancel.single_step);
         return 0;
     }
     struct wait *wait = wait__by_request(core, command->cancel.request);
-    if (wait != NULL && wait->cancelled == WAIT_PLACE_KEPT)
+    if (wait != NULL && wait__is_to_be_kept(wait))
         return 0; /* the number is one of its host's next life by now */
     if (wait != NULL && command->cancel.keeps_places && core->command_version >= COMMAND_SINCE_PLACES_IN_BATCHES)
         grants__cancel_at_end(core, wait);
