@@ -171,6 +171,23 @@ class Reads(cluster_test.Hosts):
         self.must(a, "PUT", "/w/_doc/strict", {"v": 2})
         self.assertEqual(self.must(b, "GET", "/w/_doc/strict")["_source"], {"v": 2})
 
+    def test_live_host_that_lags_makes_health_yellow(self):
+        a, b = self.pair("--host-lease", "60s")
+
+        def health():
+            reply = self.must(a, "GET", "/_cluster/health")
+            self.assertEqual(reply["number_of_nodes"], 2)
+            return reply["status"]
+        until(lambda: health() == "green", "both hosts are within a second")
+
+        def lag():
+            until(lambda: health() == "yellow", "it lags by more than a second")
+            listed = self.listed(a)["b"]
+            self.assertTrue(listed["live"])
+            self.assertGreater(listed["lag_ms"], 1000)
+        self.stopped_during(b, lag)
+        until(lambda: health() == "green", "it has caught up")
+
     def test_query_transaction_begins_in_the_mode_of_the_setting(self):
         """Its host lags by some thousand documents."""
         a, b = self.pair("--host-lease", "60s")
@@ -251,23 +268,6 @@ class Reads(cluster_test.Hosts):
         finally:
             self.etcd.process.send_signal(signal.SIGCONT)
 
-    def test_ten_cycles(self):
-        a, b = self.pair()
-        one = (r"-+ START OF INSERT / READ CYCLE \((\d+)\) -+\n"
-               r"First host timestamp before document is inserted: \t+\d+\n"
-               r"First host timestamp after document is inserted: \t+\d+\n"
-               r"Second host timestamp before document is read: \t+\d+\n"
-               r"(WARNING: Immediate read failed; performing an immediate retry\n"
-               r"Second host timestamp for read retry: \t+\d+\n"
-               r"Result Sequence below:\n\{\"ok\": true\}\n)?"
-               r"-+ END OF INSERT / READ CYCLE \(\1\) -+\n")
-        for mode in ("fast", "strict"):
-            self.set(a, "distribute_timestamps", mode)
-            run = subprocess.run([os.path.join(ROOT, "tools", "ten-cycles"), a.url, b.url, "--cycles", str(ROUNDS), "--index", "cycles"], capture_output=True, text=True,
-                                 check=False)
-            self.assertEqual((run.returncode, run.stderr), (0, ""), run.stdout[-1000:])
-            self.assertTrue(re.fullmatch("(?:" + one.replace(r"\((\d+)\)", r"\(\d+\)").replace(r"\(\1\)", r"\(\d+\)") + ")+", run.stdout), run.stdout[-1000:])
-            self.assertEqual(run.stdout.count("START OF"), ROUNDS)
     def test_reads_at_a_timestamp_outlast_the_lease(self):
         """A host that cannot reach etcd answers no read of the present state when its lease is over, and those of a state that is final."""
         a = self.host("a", "--host-lease", "1s")
@@ -294,6 +294,23 @@ class Reads(cluster_test.Hosts):
             self.etcd.process.send_signal(signal.SIGCONT)
         until(lambda: a.ask("GET", "/w/_doc/1")[0] == 200, "it is back")
 
+    def test_ten_cycles(self):
+        a, b = self.pair()
+        one = (r"-+ START OF INSERT / READ CYCLE \((\d+)\) -+\n"
+               r"First host timestamp before document is inserted: \t+\d+\n"
+               r"First host timestamp after document is inserted: \t+\d+\n"
+               r"Second host timestamp before document is read: \t+\d+\n"
+               r"(WARNING: Immediate read failed; performing an immediate retry\n"
+               r"Second host timestamp for read retry: \t+\d+\n"
+               r"Result Sequence below:\n\{\"ok\": true\}\n)?"
+               r"-+ END OF INSERT / READ CYCLE \(\1\) -+\n")
+        for mode in ("fast", "strict"):
+            self.set(a, "distribute_timestamps", mode)
+            run = subprocess.run([os.path.join(ROOT, "tools", "ten-cycles"), a.url, b.url, "--cycles", str(ROUNDS), "--index", "cycles"], capture_output=True, text=True,
+                                 check=False)
+            self.assertEqual((run.returncode, run.stderr), (0, ""), run.stdout[-1000:])
+            self.assertTrue(re.fullmatch("(?:" + one.replace(r"\((\d+)\)", r"\(\d+\)").replace(r"\(\1\)", r"\(\d+\)") + ")+", run.stdout), run.stdout[-1000:])
+            self.assertEqual(run.stdout.count("START OF"), ROUNDS)
             if mode == "strict":
                 self.assertNotIn("WARNING", run.stdout)
 
