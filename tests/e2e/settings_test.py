@@ -9,6 +9,7 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from clock import ClockedServer  # noqa: E402
 from server import ROOT, Server  # noqa: E402
 
 # A value of each kind that is no setting's default.
@@ -299,12 +300,21 @@ class Settings(unittest.TestCase):
 
     def keep_alive(self, key):
         self.make({}, 1)
-        if key.endswith("max_keep_alive"):
-            self.cluster(key, "6m")
-            self.refused("POST", "/i/_search?scroll=7m", {}, reason="is too large")
-        else:
-            self.cluster(key, "6m")
-            self.assertEqual(self.must("GET", "/_cluster/settings?flat_settings=true")["transient"][key], "6m")
+        self.cluster(key, "6m")
+        self.refused("POST", "/i/_search?scroll=7m", {}, reason="is too large")
+
+    def default_keep_alive(self, key):
+        """A scroll that names no time is kept for that of the setting; without it for 5 minutes."""
+        for setting, minutes in ((None, 5), ("20m", 20), ("1m", 1)):
+            with ClockedServer() as server:
+                server.must("PUT", "/_cluster/settings", {"transient": {key: setting}})
+                server.must("PUT", "/i/_doc/1", {})
+                opened = [server.must("POST", "/i/_search?size=1&scroll=0s", {})["_scroll_id"] for _ in range(2)]
+                server.clock.jump(60 * minutes - 30)
+                server.must("POST", "/_search/scroll", {"scroll_id": opened[0], "scroll": "1h"})
+                server.clock.jump(31)
+                self.assertEqual(server.ask("POST", "/_search/scroll", {"scroll_id": opened[1]})[0], 404, setting)
+                server.must("POST", "/_search/scroll", {"scroll_id": opened[0]})
 
     def search_timeout(self, key):
         self.make({}, 1)
@@ -346,7 +356,7 @@ EFFECTS = {
     "cluster.indices.close.enable": Settings.close,
     "cluster.max_shards_per_node": Settings.shards_in_all,
     "logger._root": Settings.log,
-    "search.default_keep_alive": Settings.keep_alive,
+    "search.default_keep_alive": Settings.default_keep_alive,
     "search.default_search_timeout": Settings.search_timeout,
     "search.max_keep_alive": Settings.keep_alive,
     "tidelock.distribute_timestamps": Settings.of_hosts,
