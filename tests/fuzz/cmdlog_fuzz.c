@@ -4,9 +4,9 @@
  *
  * - 0, 1: the files of a small log, in 1 a sealed one. The rest is changes of eight bytes each: which file (one byte),
  *   what, where (two bytes, low one first), four bytes of data. A change is of bytes; or of a field of a segment's or a
- *   record's header, which gets valid checksums, so that what is behind them is reached. The log opens, or is refused
- *   with a reason; whether it is opened for reading only or not. What opens can be read, and takes another entry, which the
- *   next opening finds. After a single change of bytes it is a prefix of what was written.
+ *   record's header, which gets valid checksums, so that later checks are reached. The log opens, or is refused
+ *   with a reason; whether it is opened for reading only or not. What opens can be read, and takes another entry, which
+ *   the next opening finds. After a single change of bytes it is a prefix of the written entries.
  * - 2: entries, each preceded by its length in two bytes, low one first. A group that decodes encodes to the same
  *   bytes. A log of these entries is replayed, or refused with a reason.
  *
@@ -186,7 +186,7 @@ static void read_log(struct cmdlog *log, bool is_prefix)
     cmdlog_unfollow(cursor);
 }
 
-/* The log goes on, and the next opening finds what was appended. */
+/* Appends an entry. The next opening must find it. */
 static void write_more(struct disk_sim *sim, struct cmdlog *log)
 {
     struct slice entry = SLICE_LIT("another");
