@@ -79,19 +79,19 @@ static uint64_t next_number(struct journal *journal)
 
 /*
  * Cancels all waits of this host at its end. Those for locks of sessions keep their places for clients that ask
- * again after the start. In a cluster the host leaves, which ends its waits.
+ * again, after the start or by another host of the cluster.
  */
 static struct command *new_cancel_all(struct journal *journal)
 {
     struct command *cancel = new_cancel((uint64_t)journal_host_number(journal) << HOST_SHIFT);
-    cancel->cancel.keeps_places = journal->cluster == NULL;
+    cancel->cancel.keeps_places = true;
     cancel->request = next_number(journal);
     return cancel;
 }
 
 /*
  * Cancels the wait of a command that follows the CANCEL of all: that one alone, since there may be many others, and
- * in a cluster every host applies it. It keeps a place, also in a cluster, until the host has left.
+ * in a cluster every host applies it. It keeps a place, too.
  */
 static struct command *new_cancel_after(struct journal *journal, uint64_t number)
 {

@@ -60,6 +60,12 @@ int acquire__resume_deferred(struct core *core, struct wait *wait, struct comman
 /* Runs the handler of a DDL command once no other owner's lock conflicts. Returns: as a handler. */
 int acquire__ddl(struct core *core, struct command *command) TL_MUST_USE;
 
+/*
+ * Finds among the later requests of its session one that waits and repeats the LOCK of `wait`, the newest one. It looks
+ * at so many that many calls are bounded. Returns: NULL: none; adds to *looks how many requests and locks it looked at.
+ */
+struct wait *lock__find_repeated(struct core *core, const struct wait *wait, size_t *looks);
+
 /* Returns: the callbacks of the row of a command; NULL: it never waits. */
 const struct wait_ops *acquire__wait_ops(enum command_type type);
 /* These callbacks. */

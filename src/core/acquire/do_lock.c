@@ -267,6 +267,8 @@ static int resume_lock(struct core *core, struct wait *wait)
 
 /* Of waits and targets that one request compares itself with, so that this is bounded. */
 enum { KEPT_LOOKS_MAX = 10000 };
+/* Later requests of its session with which one that is to be kept is compared: a step may keep many. */
+enum { REPEATED_LOOKS_MAX = 200 };
 
 static bool target_equal(const struct lock_target *a, const struct lock_target *b)
 {
@@ -296,7 +298,7 @@ static struct wait *find_kept(struct core *core, const struct session *session, 
         struct wait *wait = list_entry(link, struct wait, of_session);
         if (++looks > KEPT_LOOKS_MAX)
             break;
-        bool kept = (wait->kept && wait->cancelled == WAIT_NOT_CANCELLED) || wait->cancelled == WAIT_PLACE_KEPT;
+        bool kept = (wait->kept && wait->cancelled == WAIT_NOT_CANCELLED) || wait__is_to_be_kept(wait);
         if (!kept || !names_same_locks(&wait->command->lock, &command->lock, &looks))
             continue;
         found = wait;
@@ -306,8 +308,26 @@ static struct wait *find_kept(struct core *core, const struct session *session, 
     return found;
 }
 
+struct wait *lock__find_repeated(struct core *core, const struct wait *wait, size_t *looks)
+{
+    REQUIRE(wait->session != NULL && wait->command->type == COMMAND_LOCK);
+    const struct list *link = wait->session->waits.prev;
+    struct wait *found = NULL;
+    for (; link != &wait->of_session && ++*looks <= REPEATED_LOOKS_MAX; link = link->prev) {
+        struct wait *later = list_entry(link, struct wait, of_session);
+        bool waits = wait__state(later) == WAIT_PARKED && !later->kept && later->cancelled == WAIT_NOT_CANCELLED &&
+                     later->command->type == COMMAND_LOCK;
+        if (!waits || !names_same_locks(&later->command->lock, &wait->command->lock, looks))
+            continue;
+        found = later;
+        break;
+    }
+    core__work(core, *looks * WORK_LOCK);
+    return found;
+}
+
 /*
- * Takes over the wait that a request of before a restart has left, if `command` repeats that.
+ * Takes over the wait that a request of before an end of its host has left, if `command` repeats that.
  * Returns: whether it did; then *ret is core__do_lock()'s value.
  */
 static bool take_over(struct core *core, struct session *session, struct command *command, int *ret)
@@ -318,7 +338,7 @@ static bool take_over(struct core *core, struct session *session, struct command
     if (wait == NULL || (wait->granted_ts == 0 && until <= core->clock)) /* it does not want to wait */
         return false;
     bool granted = wait->granted_ts != 0;
-    if (wait->cancelled == WAIT_PLACE_KEPT)
+    if (wait__is_to_be_kept(wait))
         wait__keep(core, wait, until); /* now, not in its turn */
     wait__take_over(core, wait, command, until);
     /* The session may have released what the kept request was granted, and locked it again, by another token. */

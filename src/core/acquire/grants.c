@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/magic.h"
+#include "core/acquire/acquire.h"
 #include "core/acquire/ask.h"
 #include "core/command/command.h"
 #include "core/locks/lock.h"
@@ -18,12 +19,13 @@
 #include "core/unit/work.h"
 #include "core/wait/wait.h"
 
-/* How long the place of a request is kept for its client after a restart. */
+/* How long the place of a request is kept for its client after an end of its host. */
 #define KEPT_PLACE_US (10 * TL_SECOND)
-/* Locks that a kept request names for which it counts as one more cancelled request: its command is copied. */
-enum { KEPT_TARGETS = 20 };
-
-static const char host_stops[] = "the server is shutting down";
+/*
+ * Locks that a kept request names for which it counts as one more cancelled request, since its command is copied; and
+ * later requests of its session, and locks of theirs, that it is compared with.
+ */
+enum { KEPT_TARGETS = 20, KEPT_LOOKS = 20 };
 
 /* --- Cancelled waits ---------------------------------------------------------------------------------------------- */
 
@@ -48,30 +50,56 @@ static void keep_place(struct core *core, struct wait *wait, bool granted)
         wait__keep_granted(core, wait);
 }
 
-void grants__end_cancelled(struct core *core, struct wait *wait, bool granted)
+/* Gives the place of a kept wait to a later one, which repeats its request already. */
+static void give_place(struct core *core, struct wait *kept, struct wait *later)
+{
+    struct command *command = later->command;
+    uint64_t until = later->until;
+    wait__free(core, later);
+    wait__take_over(core, kept, command, until);
+}
+
+/*
+ * Keeps the place of a wait in its turn. A client notices the death of its host before the cluster does, and may have
+ * repeated the request by another host by now. If it is `granted`, the session's lock covers that one.
+ * Returns: how many requests and locks it was compared with.
+ */
+static size_t keep_in_turn(struct core *core, struct wait *wait, bool granted)
+{
+    size_t looks = 0;
+    bool gone = wait->cancelled == WAIT_PLACE_KEPT_GONE && !granted;
+    struct wait *later = gone ? lock__find_repeated(core, wait, &looks) : NULL;
+    keep_place(core, wait, granted);
+    if (later != NULL)
+        give_place(core, wait, later);
+    return looks;
+}
+
+/* Returns: how many comparisons that took. */
+static size_t end_cancelled(struct core *core, struct wait *wait, bool granted)
 {
     REQUIRE(core->open && MAGIC_VALID(wait, WAIT_MAGIC));
-    const char *const reasons[WAIT_CANCEL_COUNT] = {
-        [WAIT_HOST_STOPS] = host_stops,
-        [WAIT_HOST_GONE] = "the host that this request came by was out of the cluster",
-    };
     REQUIRE(wait->cancelled != WAIT_NOT_CANCELLED);
-    if (wait->cancelled == WAIT_PLACE_KEPT) {
-        keep_place(core, wait, granted);
-        return;
-    }
+    if (wait__is_to_be_kept(wait))
+        return keep_in_turn(core, wait, granted);
     if (granted)
         wait->granted_ts = core->ts;
     if (wait->cancelled == WAIT_SESSION_ENDED)
         end_with_session(core, wait);
     else
-        wait__end(core, wait, PROBLEM_STOPPING, "%s", reasons[wait->cancelled]);
+        wait__end(core, wait, PROBLEM_STOPPING, "%s", wait__cancel_text(wait->cancelled));
+    return 0;
+}
+
+void grants__end_cancelled(struct core *core, struct wait *wait, bool granted)
+{
+    (void)end_cancelled(core, wait, granted);
 }
 
 /* Returns: as how many cancelled requests one counts. */
 static size_t count_of(const struct wait *wait)
 {
-    return wait->cancelled == WAIT_PLACE_KEPT ? 1 + wait->command->lock.target_count / KEPT_TARGETS : 1;
+    return wait__is_to_be_kept(wait) ? 1 + wait->command->lock.target_count / KEPT_TARGETS : 1;
 }
 
 /*
@@ -88,7 +116,7 @@ static size_t end_some_cancelled(struct core *core, size_t max)
     while (count < max && !list_empty(cancelled)) {
         struct wait *wait = list_entry(cancelled->next, struct wait, of_cancelled);
         count += count_of(wait);
-        grants__end_cancelled(core, wait, false);
+        count += end_cancelled(core, wait, false) / KEPT_LOOKS;
     }
     lock_table_resume_grants(&core->owners->locks);
     return count;
@@ -117,13 +145,17 @@ void grants__end_some_cancelled(struct core *core, size_t *left)
 static bool can_be_kept(const struct wait *wait)
 {
     return wait->command->type == COMMAND_LOCK && wait->session != NULL && wait__state(wait) == WAIT_PARKED &&
-           (wait->cancelled == WAIT_NOT_CANCELLED || wait->cancelled == WAIT_PLACE_KEPT);
+           (wait->cancelled == WAIT_NOT_CANCELLED || wait__is_to_be_kept(wait));
 }
 
-/* Cancels the waits of a host; with `keeps` those that can be kept are, in their turn. */
+/*
+ * Cancels the waits of a host; with `keeps` those that can be kept are, in their turn. Those that are kept already
+ * belong to no host any more: the number in their command may be of an earlier life.
+ */
 static void cancel_host(struct core *core, uint64_t host, enum wait_cancel cause, bool keeps)
 {
     bool at_once = core->command_version < COMMAND_SINCE_PLACES_IN_BATCHES;
+    enum wait_cancel to_keep = cause == WAIT_HOST_GONE ? WAIT_PLACE_KEPT_GONE : WAIT_PLACE_KEPT;
     list_for_each(link, &core->owners->waits)
     {
         struct wait *wait = list_entry(link, struct wait, of_all);
@@ -134,15 +166,22 @@ static void cancel_host(struct core *core, uint64_t host, enum wait_cancel cause
             wait__cancel(core, wait, cause);
         else if (at_once)
             keep_place(core, wait, false);
-        else if (!wait->kept)
-            wait__cancel(core, wait, WAIT_PLACE_KEPT);
+        else if (!wait->kept && !wait__is_to_be_kept(wait))
+            wait__cancel(core, wait, to_keep);
     }
 }
 
-void grants__cancel_host(struct core *core, uint64_t host, enum wait_cancel cause, bool single_step)
+void grants__cancel_stopping_host(struct core *core, uint64_t host, bool single_step)
 {
-    REQUIRE(core->open && cause != WAIT_NOT_CANCELLED && cause < WAIT_CANCEL_COUNT);
-    cancel_host(core, host, cause, false);
+    REQUIRE(core->open);
+    cancel_host(core, host, WAIT_HOST_STOPS, false);
+    end_some_cancelled(core, single_step ? SIZE_MAX : cancel_batch(core));
+}
+
+void grants__cancel_gone_host(struct core *core, uint64_t host, bool single_step)
+{
+    REQUIRE(core->open);
+    cancel_host(core, host, WAIT_HOST_GONE, core->command_version >= COMMAND_SINCE_PLACES_IN_CLUSTER);
     end_some_cancelled(core, single_step ? SIZE_MAX : cancel_batch(core));
 }
 
@@ -159,7 +198,7 @@ void grants__cancel_at_end(struct core *core, struct wait *wait)
     if (can_be_kept(wait))
         keep_place(core, wait, false);
     else
-        wait__fail(core, wait, PROBLEM_STOPPING, "%s", host_stops);
+        wait__fail(core, wait, PROBLEM_STOPPING, "%s", wait__cancel_text(WAIT_HOST_STOPS));
 }
 
 /* --- Grants and victims of the lock table ------------------------------------------------------------------------- */
@@ -253,7 +292,7 @@ int grants__time_out(struct core *core, struct wait *wait, size_t *left)
     struct cost_counters before = cost_counters_of(core);
     uint64_t cost = wait__cost(wait);
     int r = 0;
-    if (wait->cancelled == WAIT_NOT_CANCELLED || wait->cancelled == WAIT_PLACE_KEPT)
+    if (wait->cancelled == WAIT_NOT_CANCELLED || wait__is_to_be_kept(wait))
         r = wait->ops->on_timeout(core, wait);
     else
         grants__end_cancelled(core, wait, false); /* its items must not be tried once more */

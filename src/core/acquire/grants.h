@@ -48,9 +48,15 @@ int grants__time_out(struct core *core, struct wait *wait, size_t *left) TL_MUST
  */
 void grants__end_cancelled(struct core *core, struct wait *wait, bool granted);
 /*
- * Cancels all waits of a host's requests, and ends the first batch of them; with `single_step`, all.
+ * Cancels all waits of a host that ends, also kept ones, and ends the first batch of them; with `single_step`, all.
+ * A host of today keeps places: grants__cancel_restarted_host().
  */
-void grants__cancel_host(struct core *core, uint64_t host, enum wait_cancel cause, bool single_step);
+void grants__cancel_stopping_host(struct core *core, uint64_t host, bool single_step);
+/*
+ * Cancels all waits of a host that has left its cluster, and ends the first batch of them; with `single_step`, all.
+ * LOCKs of sessions are kept, as in grants__cancel_restarted_host(); in commands before version 19 they end.
+ */
+void grants__cancel_gone_host(struct core *core, uint64_t host, bool single_step);
 /*
  * Cancels all waits of a host that ends or has started again, and ends the first batch of them. LOCKs of sessions
  * that wait for their locks are kept instead, for KEPT_PLACE_US, each in its turn (in commands

@@ -770,7 +770,9 @@ enum {
      */
     COMMAND_SINCE_LOCK_STEP = 18,
     /* DecimalFormat of scripts, and parsed dates with large offsets or many letters S, as in Java: old_library. */
-    COMMAND_SINCE_JAVA_FORMATS = 18
+    COMMAND_SINCE_JAVA_FORMATS = 18,
+    /* The waits of a host that leaves its cluster keep their places: README-locks.md, "Kept places". */
+    COMMAND_SINCE_PLACES_IN_CLUSTER = 19
 };
 
 struct command {

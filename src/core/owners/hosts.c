@@ -4,17 +4,16 @@
 
 #include "base/alloc.h"
 #include "base/check.h"
+#include "core/acquire/grants.h"
 #include "core/command/codec.h"
 #include "core/command/command.h"
 #include "core/command/limits.h"
 #include "core/command/section.h"
-#include "core/acquire/grants.h"
-#include "core/session/owners.h"
 #include "core/owners/owners_step.h"
+#include "core/session/owners.h"
 #include "core/session/session.h"
-#include "core/transaction/txn_end.h"
-#include "core/wait/wait.h"
 #include "core/step/core.h"
+#include "core/transaction/txn_end.h"
 #include "core/unit/handler.h"
 #include "core/unit/unit.h"
 
@@ -112,9 +111,9 @@ bool owners__accept_group(struct core *core, uint16_t host, uint64_t life, uint6
 /* --- Commands ----------------------------------------------------------------------------------------------------- */
 
 /*
- * Ends the host's life: its waiting requests, the transactions it began for requests, and the
- * attachments of its connections. Does nothing if it is not in the cluster. Returns: 0; fatal
- * codes.
+ * Ends the host's life: its waiting requests, of which those for locks of sessions keep their places, the
+ * transactions it began for requests, and the attachments of its connections. Does nothing if it is not in the
+ * cluster. Returns: 0; fatal codes.
  */
 static int end_life(struct core *core, struct core_host *host, bool single_step)
 {
@@ -123,7 +122,7 @@ static int end_life(struct core *core, struct core_host *host, bool single_step)
     if (host->life == 0)
         return 0;
     host->life = 0;
-    grants__cancel_host(core, host->number, WAIT_HOST_GONE, single_step);
+    grants__cancel_gone_host(core, host->number, single_step);
     txn__abandon_host(core, host->number);
     txn__end_abandoned(core, &left);
     return session__restart(core, host->number);

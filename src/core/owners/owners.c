@@ -580,11 +580,11 @@ int core__do_cancel(struct core *core, struct command *command)
         return 0;
     }
     if (command->cancel.request == host << HOST_SHIFT) {
-        grants__cancel_host(core, host, WAIT_HOST_STOPS, command->cancel.single_step);
+        grants__cancel_stopping_host(core, host, command->cancel.single_step);
         return 0;
     }
     struct wait *wait = wait__by_request(core, command->cancel.request);
-    if (wait != NULL && wait->cancelled == WAIT_PLACE_KEPT)
+    if (wait != NULL && wait__is_to_be_kept(wait))
         return 0; /* the number is one of its host's next life by now */
     if (wait != NULL && command->cancel.keeps_places && core->command_version >= COMMAND_SINCE_PLACES_IN_BATCHES)
         grants__cancel_at_end(core, wait);

@@ -75,7 +75,7 @@ static void check_waits(const struct owners *owners)
         INSIST(state == WAIT_ENDED ? wait->owner == NULL && wait->request == NULL : wait->owner != NULL);
         INSIST(list_linked(&wait->of_cancelled) == (wait->cancelled != WAIT_NOT_CANCELLED));
         INSIST(!wait->kept || (state == WAIT_PARKED && wait->session != NULL));
-        INSIST(wait->cancelled != WAIT_PLACE_KEPT || (state == WAIT_PARKED && wait->session != NULL && !wait->kept));
+        INSIST(!wait__is_to_be_kept(wait) || (state == WAIT_PARKED && wait->session != NULL && !wait->kept));
         INSIST(list_linked(&wait->of_resolved) || wait->command == NULL || wait->command->type != COMMAND_LOCK ||
                wait->session == NULL || wait->names_epoch == WAIT_NAMES_AGAIN);
         kept += wait->kept;

@@ -243,12 +243,13 @@ static void codec_cancelled(struct codec *codec, struct wait *wait)
 {
     unsigned count = codec->version < 9    ? WAIT_SESSION_ENDED
                      : codec->version < 19 ? WAIT_PLACE_KEPT
+                     : codec->version < 21 ? WAIT_PLACE_KEPT_GONE
                                            : WAIT_CANCEL_COUNT;
 
     wait->cancelled = (enum wait_cancel)codec_enum(codec, wait->cancelled, count);
     codec_number(codec, &wait->cancel_number);
     codec_require(codec, wait->cancelled != WAIT_NOT_CANCELLED && wait->cancel_number > 0);
-    codec_require(codec, wait->cancelled != WAIT_PLACE_KEPT ||
+    codec_require(codec, !wait__is_to_be_kept(wait) ||
                              (wait->command->type == COMMAND_LOCK && wait->session != NULL && wait->until != 0));
 }
 
@@ -297,7 +298,7 @@ static void codec_wait_fields(struct codec *codec, struct core *core, struct wai
         codec_ready(codec, *wait);
     if (cancelled)
         codec_cancelled(codec, *wait);
-    codec_require(codec, (*wait)->cancelled != WAIT_PLACE_KEPT || (!ready && !kept));
+    codec_require(codec, !wait__is_to_be_kept(*wait) || (!ready && !kept));
     if (kept)
         codec_kept(codec, core, *wait);
     codec_require(codec, codec->bad || session_end_is_valid(*wait));

@@ -241,12 +241,28 @@ static void replace_command(struct core *core, struct wait *wait, struct command
     wait->bytes = bytes;
 }
 
+const char *wait__cancel_text(enum wait_cancel cause)
+{
+    static const char stops[] = "the server is shutting down";
+    static const char gone[] = "the host that this request came by was out of the cluster";
+    static const char *const texts[WAIT_CANCEL_COUNT] = {
+        [WAIT_HOST_STOPS] = stops, [WAIT_HOST_GONE] = gone, [WAIT_PLACE_KEPT] = stops, [WAIT_PLACE_KEPT_GONE] = gone};
+    REQUIRE(cause < WAIT_CANCEL_COUNT);
+    return texts[cause];
+}
+
+bool wait__is_to_be_kept(const struct wait *wait)
+{
+    REQUIRE(MAGIC_VALID(wait, WAIT_MAGIC));
+    return wait->cancelled == WAIT_PLACE_KEPT || wait->cancelled == WAIT_PLACE_KEPT_GONE;
+}
+
 /*
- * Answers the client of a wait that keeps its place, and gives the wait a copy of the command. Without a
- * submitter, as in a replay, no client waits for a reply. State and further replies are the same: the copy is as
- * that in a loaded core.
+ * Answers the client of a wait that keeps its place with `text`, and gives the wait a copy of the command. Without a
+ * submitter, as in a replay and in other hosts' cores, no client waits for a reply. State and further replies are the
+ * same: the copy is as that in a loaded core.
  */
-static void answer_kept(struct core *core, struct wait *wait)
+static void answer_kept(struct core *core, struct wait *wait, const char *text)
 {
     struct command *command = wait->command, *copy;
     struct buf bytes = BUF_INIT(BUF_UNLIMITED);
@@ -257,7 +273,7 @@ static void answer_kept(struct core *core, struct wait *wait)
     INSIST(r == 0);
     buf_deinit(&bytes);
     replace_command(core, wait, copy);
-    problem_set(&command->problem, &command->arena, PROBLEM_STOPPING, "the server is shutting down");
+    problem_set(&command->problem, &command->arena, PROBLEM_STOPPING, "%s", text);
     core__complete(core, command);
 }
 
@@ -265,7 +281,8 @@ void wait__keep(struct core *core, struct wait *wait, uint64_t until)
 {
     REQUIRE(wait__state(wait) == WAIT_PARKED && wait->command != NULL && wait->command->type == COMMAND_LOCK);
     REQUIRE(wait->session != NULL && wait->until != 0);
-    REQUIRE(wait->cancelled == WAIT_NOT_CANCELLED || wait->cancelled == WAIT_PLACE_KEPT);
+    REQUIRE(wait->cancelled == WAIT_NOT_CANCELLED || wait__is_to_be_kept(wait));
+    enum wait_cancel cause = wait__is_to_be_kept(wait) ? wait->cancelled : WAIT_PLACE_KEPT;
     leave_cancelled(core, wait);
     if (wait->kept)
         return; /* by an earlier restart */
@@ -274,7 +291,7 @@ void wait__keep(struct core *core, struct wait *wait, uint64_t until)
     forget_number(core, wait);
     wait->kept = true;
     core->owners->kept_count++;
-    answer_kept(core, wait);
+    answer_kept(core, wait, wait__cancel_text(cause));
     if (until >= wait->until)
         return;
     wait->until = until;
@@ -511,7 +528,7 @@ void wait__cancel(struct core *core, struct wait *wait, enum wait_cancel cause)
     REQUIRE(cause != WAIT_NOT_CANCELLED && cause < WAIT_CANCEL_COUNT);
     bool again = wait->cancelled != WAIT_NOT_CANCELLED;
     touch_wait(core, wait);
-    if (!again || cause == WAIT_SESSION_ENDED || wait->cancelled == WAIT_PLACE_KEPT)
+    if (!again || cause == WAIT_SESSION_ENDED || wait__is_to_be_kept(wait))
         wait->cancelled = cause;
     if (again)
         return;

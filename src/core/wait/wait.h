@@ -54,7 +54,9 @@ enum wait_cancel {
     WAIT_HOST_STOPS,
     WAIT_HOST_GONE,
     WAIT_SESSION_ENDED,
-    WAIT_PLACE_KEPT, /* it does not end, but is kept in its turn; any other cause replaces this one */
+    /* It does not end, but is kept in its turn, since its host stops, or is gone. A cause to end replaces these. */
+    WAIT_PLACE_KEPT,
+    WAIT_PLACE_KEPT_GONE,
     WAIT_CANCEL_COUNT
 };
 
@@ -115,9 +117,10 @@ struct wait {
     tl_ts granted_ts;         /* LOCK: of a grant that did not complete it, see `kept`; 0: none */
     bool reported;            /* reported as a slow wait (report.c) */
     /*
-     * LOCK of a session, parked: its client was lost, or answered, at an end of the server, and may repeat the
-     * request, which then takes over this wait (README-locks.md, "Kept places"). With granted_ts it has its locks
-     * until then. Else granted_ts is of a grant that is undone: its names changed their meaning, or it is cancelled.
+     * LOCK of a session, parked: its client was lost, or answered, at an end of its host, and may repeat the
+     * request, by any host, which then takes over this wait (README-locks.md, "Kept places"). With granted_ts it has
+     * its locks until then. Else granted_ts is of a grant that is undone: its names changed their meaning, or it is
+     * cancelled.
      */
     bool kept;
     enum wait_cancel cancelled;
@@ -180,10 +183,14 @@ void wait__park(struct core *core, struct wait *wait, uint64_t deadline);
 void wait__restore(struct core *core, struct wait *wait, bool named);
 /* Makes a loaded wait that has ended. Owns: the wait takes the command. */
 struct wait *wait__restore_ended(struct core *core, struct command *command);
+/* Returns: the reason in the reply to a wait that ends, or is kept, for such a cause; NULL: the cause has none. */
+const char *wait__cancel_text(enum wait_cancel cause);
+/* Whether a wait is to be kept in its turn. */
+bool wait__is_to_be_kept(const struct wait *wait);
 /*
- * Keeps the place of a LOCK whose client is lost, or is answered now, since the server ends, until
- * `until` or its own deadline, if that is earlier. CANCEL no longer finds it by its number. Requires: it is parked,
- * belongs to a session, and is not cancelled, or for WAIT_PLACE_KEPT.
+ * Keeps the place of a LOCK whose client is lost, or is answered now, since its host ends or was out of the cluster,
+ * until `until` or its own deadline, if that is earlier. CANCEL no longer finds it by its number. Requires: it is
+ * parked, belongs to a session, and is not cancelled, or is to be kept.
  */
 void wait__keep(struct core *core, struct wait *wait, uint64_t until);
 /* Records that a kept wait was granted its locks. Its request has them until its client asks again. */
@@ -210,7 +217,7 @@ void wait__fail(struct core *core, struct wait *wait, enum problem_type type, co
 void wait__end(struct core *core, struct wait *wait, enum problem_type type, const char *format, ...) TL_PRINTF(4, 5);
 /*
  * Cancels a wait: grants__end_cancelled() will end it. The end of its session replaces an earlier
- * cause, others only WAIT_PLACE_KEPT. Requires: as wait__fail(); for WAIT_PLACE_KEPT as wait__keep().
+ * cause, others only that it is to be kept. Requires: as wait__fail(); to be kept as wait__keep().
  */
 void wait__cancel(struct core *core, struct wait *wait, enum wait_cancel cause);
 /*

@@ -534,7 +534,7 @@ static void keeps_one(bool saves)
     end(&box);
 }
 
-/* A host joins the cluster, or leaves it. */
+/* A host joins the cluster, or leaves it, by a command before version 19. */
 static void host(struct world *box, bool leaves)
 {
     struct command *command = new_as(box, leaves ? COMMAND_HOST_GONE : COMMAND_JOIN);
@@ -545,12 +545,13 @@ static void host(struct world *box, bool leaves)
                                           .limits = box->core.limits};
     if (leaves)
         command->gone = (struct gone_command){.name = SLICE_LIT("a"), .life = 11};
+    command->version = COMMAND_SINCE_PLACES_IN_CLUSTER - 1;
     give(box, command, 10);
 }
 
 /*
- * In a cluster a place that was kept of one request ends when its host has left, and so does the lock if it was free by
- * then: no session has it without its client, and the next one has its turn.
+ * Before version 19 of commands a place that was kept of one request ends when its host has left its cluster, and so
+ * does the lock if it was free by then: no session has it without its client, and the next one has its turn.
  */
 static void ends_with_its_host(bool saves)
 {
