@@ -126,9 +126,9 @@ struct request {
     struct overlay *overlay; /* of its transaction, referenced; the same */
     tl_ts pinned_ts;         /* pinned in the journal until the request is settled or gets another view; 0: none */
 
-    request_handler *next;       /* where a worker or the transaction's queue continues */
-    request_handler *reader;     /* the argument of request_read(), while the read waits for its timestamp */
-    struct lock_target *reads;   /* of a read in a transaction: those whose locks are not granted yet */
+    request_handler *next;     /* where a worker or the transaction's queue continues */
+    request_handler *reader;   /* the argument of request_read(), while the read waits for its timestamp */
+    struct lock_target *reads; /* of a read in a transaction: those whose locks are not granted yet */
     size_t read_count;
     size_t read_named;           /* by the command under way, the first ones */
     uint64_t read_until_us;      /* until when it waits for them, clock_boot_us(); 0: it does not */

@@ -219,7 +219,8 @@ struct write_command {
     struct write_request request;
     /* Made by the core for an ended session: index blocks and closed indices do not prevent it */
     bool cleanup;
-    struct write_result *results; /* out: item_count results, in the command's arena */
+    /* out: item_count results, in the command's arena; NULL: it was refused by its items and sources alone */
+    struct write_result *results;
     bool rolled_back;             /* out: atomic, and an item failed */
     /* In the core: atomic, and too much for one step, so that it is carried out in pieces (acquire_pieces.c) */
     bool exceeds_step;
@@ -772,7 +773,9 @@ enum {
     /* DecimalFormat of scripts, and parsed dates with large offsets or many letters S, as in Java: old_library. */
     COMMAND_SINCE_JAVA_FORMATS = 18,
     /* The waits of a host that leaves its cluster keep their places: README-locks.md, "Kept places". */
-    COMMAND_SINCE_PLACES_IN_CLUSTER = 19
+    COMMAND_SINCE_PLACES_IN_CLUSTER = 19,
+    /* An atomic write in a client's transaction is refused if it takes more than one step may: write_run.one_step. */
+    COMMAND_SINCE_ATOMIC_STEP = 19
 };
 
 struct command {

@@ -92,7 +92,7 @@ struct core {
     uint64_t source_bytes;
     /* Work of the step for making mappings; follows from state and commands: core__work_mapping() */
     uint64_t mapping_work;
-    uint64_t write_work; /* of the items of writes, which follows from state and commands */
+    uint64_t write_work;      /* of the items of writes, which follows from state and commands */
     uint64_t write_work_max;  /* WRITE_WORK_MAX; tests set less, so that small writes are divided */
     uint64_t atomic_work_max; /* WRITE_WORK_MAX, of an atomic write in one step; tests set less */
     uint64_t whole_work_max;  /* CORE_ATOMIC_WORK, of one before version 12; tests set less */
@@ -147,7 +147,7 @@ struct core {
     struct recent_writes recent_writes;
     /* Paths known to be empty, or watched; saved (core/tree/empty_paths.h) */
     struct empty_paths empty_paths;
-    struct sweep sweep; /* of stale posting lists; continued by maintenance */
+    struct sweep sweep;       /* of stale posting lists; continued by maintenance */
     size_t sweep_batches_max; /* SWEEP_BATCHES_MAX; tests set less */
     struct script_cache *scripts;
     struct owners *owners;
