@@ -261,7 +261,7 @@ static inline bool write_executor__result_limit_reached(const struct write_execu
     return exec->core->command_version >= COMMAND_SINCE_RESULT_BYTES && !run->cleanup && !run->atomic &&
            exec->result_bytes > 0 && run->result_bytes_before + exec->result_bytes > WRITE_RESULT_BYTES_MAX;
 }
-/* Returns: the work of finding the locks of an atomic write in a transaction that may be one step: its run takes as much. */
+/* Returns: the most work of finding the locks of an atomic write in a transaction: its run takes as much again. */
 static inline uint64_t write_executor__targets_max(const struct write_executor *exec)
 {
     return write_executor__work_max(exec) / 2;

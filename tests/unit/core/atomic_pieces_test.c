@@ -979,23 +979,35 @@ static void test_too_much_after_a_wait_is_refused(void **state)
     }
 }
 
-/* A command of a log of before is done, as it was then. */
-static void test_older_command_in_a_transaction_is_done(void **state)
+/*
+ * A command of a log of before has the effect that it had then: it is done, or as the transaction's first write
+ * refused, with the reason of scripts.
+ */
+static void test_older_command_in_a_transaction_is_as_before(void **state)
 {
-    struct core_fixture box;
     (void)state;
 
-    begin_txn(&box);
-    struct command *command = in_txn(atomic_write(&box, ITEMS, 1, false));
-    command->version = COMMAND_SINCE_ATOMIC_STEP - 1;
-    give(&box, command);
-    command = completed_as(&box, last_request);
-    assert_non_null(command);
-    assert_int_equal(command->problem.type, PROBLEM_NONE);
-    command_free(command);
-    txn(&box, COMMAND_TXN_COMMIT);
-    assert_int_equal(fixture_find(&box, "fs", "v", 1), ITEMS);
-    end(&box);
+    for (int first = 0; first < 2; first++) {
+        struct core_fixture box;
+        if (first) {
+            begin(&box);
+            txn(&box, COMMAND_TXN_BEGIN);
+        } else {
+            begin_txn(&box);
+        }
+        struct command *command = in_txn(atomic_write(&box, ITEMS, 1, false));
+        command->version = COMMAND_SINCE_ATOMIC_STEP - 1;
+        give(&box, command);
+        command = completed_as(&box, last_request);
+        assert_non_null(command);
+        assert_int_equal(command->problem.type, first ? PROBLEM_ILLEGAL_ARGUMENT : PROBLEM_NONE);
+        if (first)
+            assert_non_null(strstr(command->problem.reason.data, "the scripts of an atomic request"));
+        command_free(command);
+        txn(&box, COMMAND_TXN_COMMIT);
+        assert_int_equal(fixture_find(&box, "fs", "v", 1), first ? 0 : ITEMS);
+        end(&box);
+    }
 }
 
 int main(void)
@@ -1023,7 +1035,7 @@ int main(void)
         cmocka_unit_test(test_too_much_in_a_transaction_is_refused),
         cmocka_unit_test(test_one_step_in_a_transaction_is_done),
         cmocka_unit_test(test_too_much_after_a_wait_is_refused),
-        cmocka_unit_test(test_older_command_in_a_transaction_is_done),
+        cmocka_unit_test(test_older_command_in_a_transaction_is_as_before),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
