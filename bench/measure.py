@@ -144,16 +144,16 @@ class Bench:
                     figures[name].append(measure())
         return {name: statistics.median(values) for name, values in figures.items()}
 
-    def row(self, work, figure, unit, ratios):
-        """ratios: list of (peer, the peer's result, ratio, minimum, goal). If the goal is below the minimum, less is better."""
+    def row(self, work, figure, unit, ratios, note=None):
+        """ratios: list of (peer, the peer's result, ratio, minimum, goal). If the goal is below the minimum, less is better. `note`: what else was seen."""
         for name, peer_figure, ratio, least, hoped in ratios or [("(no peer)", None, None, None, None)]:
             less = least is not None and hoped is not None and hoped < least
             met = None if least is None else (ratio <= least if less else ratio >= least)
             self.rows.append({"work": work, "figure": figure, "unit": unit, "peer": name, "peer_figure": peer_figure,
-                              "ratio": ratio, "least": least, "hoped": hoped, "met": met})
-            print("%-52s %12s %-8s | %-26s %12s | %7s  target %-6s hoped %-6s %s" % (
+                              "ratio": ratio, "least": least, "hoped": hoped, "met": met, "note": note})
+            print("%-52s %12s %-8s | %-26s %12s | %7s  target %-6s hoped %-6s %s%s" % (
                 work[:52], number(figure), unit, name, number(peer_figure), number(ratio), show(least), show(hoped),
-                "" if met is None else "met" if met else "MISSED"), flush=True)
+                "" if met is None else "met" if met else "MISSED", "  " + note if note else ""), flush=True)
 
     def rates(self, work, product, peers, unit="1/s"):
         """Rates, more is better. peers: list of (name, function or None when it is not there, at least, hoped for)."""
@@ -162,6 +162,6 @@ class Bench:
         self.row(work, medians["tidelock"], unit, [(name, medians[name], medians["tidelock"] / medians[name], least, hoped)
                                                    for name, _, least, hoped in there])
 
-    def limit(self, work, figure, unit, bound, hoped):
-        """Compares a measurement with a fixed limit; less is better."""
-        self.row(work, figure, unit, [("bound", bound, figure / bound, 1, hoped / bound if hoped else 0.5)])
+    def limit(self, work, figure, unit, bound, hoped, note=None):
+        """Compares a measurement with a fixed limit; less is better. `note`: what else was seen."""
+        self.row(work, figure, unit, [("bound", bound, figure / bound, 1, hoped / bound if hoped else 0.5)], note)

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
+#include "base/check.h"
 #include "base/dtoa.h"
 
 #define PER_MILLE "\xe2\x80\xb0"
@@ -269,7 +271,7 @@ int number_format_parse(struct arena *arena, struct slice pattern, const struct 
  * A decimal number: 0.d1d2d3… times ten to the power of `point`, without leading or trailing zeros.
  */
 struct format_decimal {
-    char digits[DIGITS_MAX];
+    char *digits; /* room for one at least */
     int count;
     int point;
     bool negative;
@@ -283,11 +285,11 @@ static void trim_zeros(struct format_decimal *d)
         d->point = 0;
 }
 
-/* Parses a number in the form of dtoa_double(): "12.34E-5". */
-static void decimal_read(struct format_decimal *d, const char *text)
+/* Parses a number in the form of dtoa_double(): "12.34E-5". `digits`: room for DIGITS_MAX. */
+static void decimal_read(struct format_decimal *d, char *digits, const char *text)
 {
     bool point = false;
-    *d = (struct format_decimal){.negative = *text == '-'};
+    *d = (struct format_decimal){.digits = digits, .negative = *text == '-'};
     for (text += d->negative; *text != '\0' && *text != 'E'; text++) {
         if (*text == '.') {
             point = true;
@@ -350,6 +352,7 @@ static char digit_at(const struct format_decimal *d, int at)
 static int compare_exact(const struct format_decimal *d, double number)
 {
     char text[1200]; /* of a number with decimal places, or of one without: 2^53 or 309 digits before the point */
+    char digits[DIGITS_MAX];
     struct format_decimal exact;
     int places = d->count > d->point ? d->count - d->point : 0, decimals = places > 0 ? PLACES_MAX : 0;
     if (number < 0x1p63 && number == floor(number))
@@ -358,7 +361,7 @@ static int compare_exact(const struct format_decimal *d, double number)
     size_t len = strlen(text), end = len - (size_t)(decimals - places);
     bool rest = strspn(text + end, "0") != len - end;
     text[end] = '\0';
-    decimal_read(&exact, text);
+    decimal_read(&exact, digits, text);
     if (exact.count == 0 || exact.point != d->point)
         return exact.count > 0 && exact.point > d->point ? 1 : -1;
     for (int i = 0; i < exact.count || i < d->count; i++)
@@ -439,7 +442,7 @@ static void print_decimal(struct buf *buf, const struct number_format *format, s
 
 void number_print_double(struct buf *buf, const struct number_format *format, double number)
 {
-    char text[DTOA_TEXT_MAX];
+    char text[DTOA_TEXT_MAX], digits[DIGITS_MAX];
     struct format_decimal d;
     if (isnan(number)) {
         buf_lit(buf, "NaN");
@@ -454,18 +457,34 @@ void number_print_double(struct buf *buf, const struct number_format *format, do
         return;
     }
     dtoa_double(number, text);
-    decimal_read(&d, text);
+    decimal_read(&d, digits, text);
     print_decimal(buf, format, &d, number, false);
 }
 
 void number_print_i64(struct buf *buf, const struct number_format *format, int64_t number)
 {
-    char text[32];
+    char text[32], digits[DIGITS_MAX];
     struct format_decimal d;
     snprintf(text, sizeof text, "%lld%s", (long long)number,
              number == 0 || format->multiplier == 1 ? ""
              : format->multiplier == 100            ? "00"
                                                     : "000");
-    decimal_read(&d, text);
+    decimal_read(&d, digits, text);
     print_decimal(buf, format, &d, 0, true);
+}
+
+void number_print_digits(struct buf *buf, const struct number_format *format, bool negative, struct slice digits,
+                         int64_t scale)
+{
+    REQUIRE(digits.len > 0 && digits.len <= NUMBER_DIGITS_MAX && scale >= -NUMBER_DIGITS_MAX &&
+            scale <= NUMBER_DIGITS_MAX);
+    int shift = format->multiplier == 1 ? 0 : format->multiplier == 100 ? 2 : 3;
+    struct format_decimal d = {.digits = mem_alloc(digits.len),
+                               .count = (int)digits.len,
+                               .point = (int)((int64_t)digits.len - scale) + shift,
+                               .negative = negative};
+    memcpy(d.digits, digits.data, digits.len);
+    trim_zeros(&d);
+    print_decimal(buf, format, &d, 0, true);
+    mem_free(d.digits);
 }

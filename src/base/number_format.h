@@ -10,6 +10,8 @@
  *  2. A pattern without a digit position shows the integer part after its text: "yyyy" of 5 is
  *     "yyyy5".
  *
+ *  3. A number given by its digits (number_print_digits()) is exact.
+ *
  * Scripts use them as java.text.DecimalFormat. A replay of scripts in commands before version 18 uses
  * script/library/old_decimal_format.h, with other results.
  */
@@ -22,6 +24,8 @@
 #include "base/slice.h"
 
 #define NUMBER_FORMAT_BYTES_MAX 256
+/* Most digits of number_print_digits(), and the most and the negative of the least scale. */
+#define NUMBER_DIGITS_MAX 1000000
 
 enum { NUMBER_FORMAT_MALFORMED = 1 };
 
@@ -38,5 +42,11 @@ int number_format_parse(struct arena *arena, struct slice pattern, const struct 
 /* Append a number in a format. */
 void number_print_double(struct buf *buf, const struct number_format *format, double number);
 void number_print_i64(struct buf *buf, const struct number_format *format, int64_t number);
+/*
+ * Appends digits / 10^scale exactly, or rounded half to even. The text has as many digits before the point as the
+ * number. Requires: at least one digit, no sign, and no leading zero but for 0; NUMBER_DIGITS_MAX.
+ */
+void number_print_digits(struct buf *buf, const struct number_format *format, bool negative, struct slice digits,
+                         int64_t scale);
 
 #endif

@@ -123,7 +123,7 @@ static error_t parse_check_option(int key, char *text, struct argp_state *state)
     }
 }
 
-static int check_failed(const char *what, int code, char *reason)
+static int report_failure(const char *what, int code, char *reason)
 {
     printf("%s: %s\n", escape_terminal(what), reason != NULL ? escape_terminal(reason) : error_text(code));
     mem_free(reason);
@@ -153,7 +153,7 @@ static int check_state(const struct durable *durable)
     int r = check_indices(&inspection, catalog);
     catalog_unref(catalog);
     if (r != 0)
-        return check_failed("reading", r, NULL);
+        return report_failure("reading", r, NULL);
     printf("%" PRIu64 " documents, %" PRIu64 " entries (%" PRIu64 " of superseded versions, to be purged)\n",
            inspection.documents, inspection.entries, inspection.stale);
     if (inspection.faults > 0) {
@@ -179,7 +179,7 @@ static int check_log(const struct check_options *o, const struct durable *durabl
     char *reason = NULL;
     int r = durable->log == NULL ? 0 : recover_check_log(durable->log, &durable->recovered, &entries_after, &reason);
     if (r != 0)
-        return check_failed("the log of commands", r, reason);
+        return report_failure("the log of commands", r, reason);
     if (entries_after > 0)
         printf("%" PRIu64 " entries of the log follow the checkpoint; a start applies them\n", entries_after);
     return 0;
@@ -195,8 +195,8 @@ static int check_replay(struct check_options *o, const struct durable *durable)
     if (o->replay.from == NULL && !o->replay_all)
         return 0;
     if (durable->is_member)
-        return check_failed(o->replay_all ? "--replay-all" : "--replay", TL_ERR_IO,
-                            mem_strdup(MEMBER_REPLAY, strlen(MEMBER_REPLAY)));
+        return report_failure(o->replay_all ? "--replay-all" : "--replay", TL_ERR_IO,
+                              mem_strdup(MEMBER_REPLAY, strlen(MEMBER_REPLAY)));
     buf_printf(&own, "%s/log", o->data);
     buf_byte(&own, '\0');
     o->replay.logs[o->replay.log_count++] = own.data;
@@ -217,10 +217,10 @@ static int check_with_cluster(const struct check_options *o, const struct durabl
     if (o->cluster.url == NULL || (!durable->is_member && o->cluster_is_environments))
         return 0;
     if (!durable->is_member)
-        return check_failed("--cluster", TL_ERR_IO, mem_strdup(NO_MEMBER, strlen(NO_MEMBER)));
+        return report_failure("--cluster", TL_ERR_IO, mem_strdup(NO_MEMBER, strlen(NO_MEMBER)));
     int r = member_open_log(o->data, &opening, &log, &genesis, &reason);
     if (r != 0)
-        return check_failed("--cluster", r, reason);
+        return report_failure("--cluster", r, reason);
     int status = replayed_compare_cluster(o->data, durable, log, genesis);
     cmdlog_close(log);
     return status;
@@ -239,9 +239,9 @@ int command_check(int argc, char **argv)
     int r = durable_open(&opening, &limits, NULL, &durable, &reason);
     int status;
     if (r != 0)
-        status = check_failed(o.data, r, reason);
+        status = report_failure(o.data, r, reason);
     else if ((r = store_verify(durable.store, &reason)) != 0)
-        status = check_failed("checksums", r, reason);
+        status = report_failure("checksums", r, reason);
     else
         status =
             check_log(&o, &durable) != 0 || check_replay(&o, &durable) != 0 || check_with_cluster(&o, &durable) != 0

@@ -130,7 +130,11 @@ int durable_open(const struct store_options *options, const struct core_limits *
 {
     char boot[DURABLE_BOOT_BYTES_MAX];
     struct cmdlog_head head;
-    int r = store_open_rocks(options, &ret->store, ret_reason);
+    struct core_limits check_limits = *limits;
+    struct store_options checked = *options;
+    checked.check_older = recover_check_older;
+    checked.check_context = &check_limits;
+    int r = store_open_rocks(&checked, &ret->store, ret_reason);
     if (r == 0 && !(options->read_only && ret->is_member))
         r = open_log(options->directory, options->read_only, archive, ret, ret_reason);
     if (r == 0 && options->read_only)

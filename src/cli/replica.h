@@ -621,6 +621,10 @@ int source_send(struct replica *replica, const struct replica_key *keys, size_t 
 void source_put(struct replica *replica, yyjson_val *hit, bool found, const struct replica_key *key, tl_ts read);
 /* Whether a document of an answer has the timestamp of its commit, without which it has no version. */
 bool source_shows_commit(yyjson_val *hit);
+/* Appends the path of an index, such as "/name/_count" with `more` "/_count", and a NUL. */
+void replica_index_path(const char *name, const char *more, struct buf *to);
+/* Returns: a text of an answer; data NULL: none. */
+struct slice replica_text(yyjson_val *object, const char *name);
 /* Returns: a number of an answer, also where numbers stay as they are written; 0: none. */
 uint64_t replica_number(yyjson_val *object, const char *name);
 /* Returns: whether two routings are the same; data NULL: none. */

@@ -16,14 +16,6 @@
 
 #define ALIASES_EVERY_US (30 * TL_SECOND)
 
-static void index_path(const char *name, const char *more, struct buf *to)
-{
-    buf_byte(to, '/');
-    client_escape(to, slice_from(name));
-    buf_printf(to, "%s", more);
-    buf_byte(to, '\0');
-}
-
 /* --- Known indices ------------------------------------------------------------------------------------------------ */
 
 static void free_index(struct replica_index *index)
@@ -153,9 +145,9 @@ static void write_walk(const struct walk *walk, int size, struct buf *path, stru
     static const char *const sources[] = {[WALK_IDS] = ",\"_source\":false",
                                           [WALK_TOMBSTONES] = ",\"_source\":[\"" TOMBSTONE_FIELD "\"]",
                                           [WALK_SOURCES] = ""};
-    index_path(walk->index,
-               walk->client->context != NULL ? "/_search?scroll=10m&commit_timestamp=true" : "/_search?scroll=10m",
-               path);
+    replica_index_path(
+        walk->index,
+        walk->client->context != NULL ? "/_search?scroll=10m&commit_timestamp=true" : "/_search?scroll=10m", path);
     buf_printf(body, "{\"size\":%d,\"sort\":[\"_doc\"]%s%s}", size, sources[walk->what],
                walk->versions ? ",\"version\":true" : "");
 }
@@ -365,7 +357,7 @@ static int sweep_portion(struct replica *replica, const char *index, size_t at)
     struct hit_sweep sweep = {replica, index, known == NULL || known->types[at] == NULL ? "_doc" : known->types[at], 0};
     struct target *target = &replica->target;
     copy_write_name(replica, index, at, &name);
-    index_path(name.data, "/_refresh", &path);
+    replica_index_path(name.data, "/_refresh", &path);
     (void)!target_ask(target, "POST", path.data, SLICE_LIT(""));
     int r = copy_walk(&(struct walk){.client = &target->client,
                                      .whom = "target",
@@ -413,10 +405,10 @@ static bool has_documents(struct replica *replica, const char *name)
     for (size_t i = 0; i < copy_count_names(replica, name); i++) {
         tl_cleanup(buf_deinit) struct buf there = BUF_INIT(BUF_UNLIMITED), path = BUF_INIT(BUF_UNLIMITED);
         copy_write_name(replica, name, i, &there);
-        index_path(there.data, "/_refresh", &path);
+        replica_index_path(there.data, "/_refresh", &path);
         (void)!target_ask(target, "POST", path.data, SLICE_LIT(""));
         buf_clear(&path);
-        index_path(there.data, "/_count", &path);
+        replica_index_path(there.data, "/_count", &path);
         if (target_ask(target, "GET", path.data, SLICE_NONE) != 200 ||
             replica_number(client_json(&target->client), "count") > 0)
             return true;
@@ -464,7 +456,7 @@ static int see_index(struct replica *replica, struct slice index, enum target_ha
     *ret_had = TARGET_WHOLE;
     buf_slice(&name, index);
     buf_byte(&name, '\0');
-    index_path(name.data, "?include_type_name=true", &path);
+    replica_index_path(name.data, "?include_type_name=true", &path);
     struct client definitions; /* numbers as JSON's */
     source_client_init(&definitions, replica->hosts);
     client_set_transaction(&definitions, replica->snapshot);
@@ -512,7 +504,7 @@ static int see_aliases(struct replica *replica, struct slice index)
     tl_cleanup(buf_deinit) struct buf name = BUF_INIT(BUF_UNLIMITED), path = BUF_INIT(BUF_UNLIMITED);
     buf_slice(&name, index);
     buf_byte(&name, '\0');
-    index_path(name.data, "?include_type_name=true", &path);
+    replica_index_path(name.data, "?include_type_name=true", &path);
     struct client definitions;
     source_client_init(&definitions, replica->hosts);
     long status = source_ask_present(&definitions, "GET", path.data, SLICE_NONE);
@@ -554,8 +546,8 @@ int copy_retry_aliases(struct replica *replica, bool now)
 static int list_indices(struct replica *replica, char ***ret_names)
 {
     tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
-    index_path(replica->options->index == NULL ? "*" : replica->options->index,
-               "/_settings?ignore_unavailable=true&allow_no_indices=true", &path);
+    replica_index_path(replica->options->index == NULL ? "*" : replica->options->index,
+                       "/_settings?ignore_unavailable=true&allow_no_indices=true", &path);
     long status = source_ask_present(&replica->source, "GET", path.data, SLICE_NONE);
     *ret_names = NULL;
     if (source_lost_snapshot(replica, &replica->source))
@@ -574,8 +566,8 @@ static int list_indices(struct replica *replica, char ***ret_names)
 static uint64_t count_documents(struct replica *replica)
 {
     tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
-    index_path(replica->options->index == NULL ? "*" : replica->options->index,
-               "/_count?ignore_unavailable=true&allow_no_indices=true", &path);
+    replica_index_path(replica->options->index == NULL ? "*" : replica->options->index,
+                       "/_count?ignore_unavailable=true&allow_no_indices=true", &path);
     long status = source_ask(&replica->source, "GET", path.data, SLICE_NONE);
     const char *count = yyjson_get_raw(yyjson_obj_get(client_json(&replica->source), "count"));
     return status == 200 && count != NULL ? strtoull(count, NULL, 10) : 0;
@@ -588,7 +580,7 @@ int copy_look(struct replica *replica, char ***ret_names)
     source_client_init(&definitions, replica->hosts);
     for (char **name = *ret_names; r == 0 && name != NULL && *name != NULL; name++) {
         tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
-        index_path(*name, "?include_type_name=true", &path);
+        replica_index_path(*name, "?include_type_name=true", &path);
         long status = source_ask_present(&definitions, "GET", path.data, SLICE_NONE);
         if (status == 200)
             note_index(replica, *name, yyjson_obj_get(client_json(&definitions), *name));
@@ -615,7 +607,7 @@ static int check_index(struct replica *replica, const char *name)
 {
     tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
     struct client definitions;
-    index_path(name, "?include_type_name=true", &path);
+    replica_index_path(name, "?include_type_name=true", &path);
     source_client_init(&definitions, replica->hosts);
     client_set_transaction(&definitions, replica->snapshot);
     long status = source_ask_present(&definitions, "GET", path.data, SLICE_NONE);

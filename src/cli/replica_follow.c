@@ -61,12 +61,6 @@ static void page_deinit(struct page *page)
     map_deinit(&page->indices);
 }
 
-static struct slice text_of(yyjson_val *object, const char *name)
-{
-    yyjson_val *value = yyjson_obj_get(object, name);
-    return yyjson_is_str(value) ? slice_make(yyjson_get_str(value), yyjson_get_len(value)) : SLICE_NONE;
-}
-
 static void write_name(const struct replica_key *key, struct buf *to)
 {
     buf_slice(to, key->index);
@@ -137,18 +131,18 @@ static void add_place(struct page *page, const struct replica_key *document, str
 
 static void add_change(struct page *page, yyjson_val *change, tl_ts ts)
 {
-    struct slice op = text_of(change, "op"), index = text_of(change, "_index");
-    struct replica_key key = {.index = index, .type = text_of(change, "_type"), .id = text_of(change, "_id")};
+    struct slice op = replica_text(change, "op"), index = replica_text(change, "_index");
+    struct replica_key key = {.index = index, .type = replica_text(change, "_type"), .id = replica_text(change, "_id")};
     if (slice_is(op, "changed") || slice_is(op, "index") || slice_is(op, "delete")) {
         bool added = add_document(page, &key, ts);
         /*
          * One that was sent already was deleted without a routing, unless that was of another one:
          * see note_sent().
          */
-        if (slice_is(op, "delete") && (added || text_of(change, "_routing").data != NULL))
-            add_place(page, &key, text_of(change, "_routing"), ts);
+        if (slice_is(op, "delete") && (added || replica_text(change, "_routing").data != NULL))
+            add_place(page, &key, replica_text(change, "_routing"), ts);
         if (yyjson_obj_get(change, "_previous_routing") != NULL)
-            add_place(page, &key, text_of(change, "_previous_routing"), ts);
+            add_place(page, &key, replica_text(change, "_previous_routing"), ts);
         page->unplaced = page->unplaced || yyjson_get_bool(yyjson_obj_get(change, "later"));
     } else if (index.data != NULL) {
         (void)map_put(&page->indices, index, page);

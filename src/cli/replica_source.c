@@ -76,7 +76,7 @@ bool source_lost_snapshot(const struct replica *replica, const struct client *cl
                                          client_has_error(client, "transaction_aborted_exception"));
 }
 
-static struct slice text_of(yyjson_val *object, const char *name)
+struct slice replica_text(yyjson_val *object, const char *name)
 {
     yyjson_val *value = yyjson_obj_get(object, name);
     return yyjson_is_str(value) ? slice_make(yyjson_get_str(value), yyjson_get_len(value)) : SLICE_NONE;
@@ -143,10 +143,10 @@ void source_put(struct replica *replica, yyjson_val *hit, bool found, const stru
     tl_ts version = by_commit ? replica_number(hit, "_commit_timestamp") : read;
     if (found && vacates && version < key->sent_as)
         version = key->sent_as;
-    struct replica_key at = {.index = text_of(hit, "_index"),
+    struct replica_key at = {.index = replica_text(hit, "_index"),
                              .type = slice_from(type == NULL ? "_doc" : type),
-                             .id = text_of(hit, "_id"),
-                             .routing = text_of(hit, "_routing"),
+                             .id = replica_text(hit, "_id"),
+                             .routing = replica_text(hit, "_routing"),
                              .placed = true};
     if (found && !vacates) {
         size_t len = 0;

@@ -549,7 +549,7 @@ static int send_json(struct target *target, const char *method, const char *path
     return *ret_status == 0 ? REPLICA_STOPPED : 0;
 }
 
-static void index_path(const char *name, const char *more, struct buf *to)
+void replica_index_path(const char *name, const char *more, struct buf *to)
 {
     buf_byte(to, '/');
     client_escape(to, slice_from(name));
@@ -797,7 +797,7 @@ static int make_index(struct target *target, const struct portion *portion)
     yyjson_mut_obj_add_val(doc, root, "mappings", mappings_of(target, doc, portion));
     yyjson_mut_val *aliases = aliases_of(target, doc, portion->name, portion->definition);
     yyjson_mut_obj_add_val(doc, root, "aliases", aliases);
-    index_path(portion->name, "", &path);
+    replica_index_path(portion->name, "", &path);
     int r = send_json(target, "PUT", path.data, doc, &status);
     if (r == 0 && is_name_taken(target, status)) {
         r = leave_taken(target, portion, aliases);
@@ -826,7 +826,7 @@ static int put_mapping(struct target *target, const struct portion *portion, con
     tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
     long status;
     type = target_type(target, type);
-    index_path(portion->name, "/_mapping", &path);
+    replica_index_path(portion->name, "/_mapping", &path);
     buf_chop(&path, 1);
     if (type != NULL)
         buf_printf(&path, "/%s", type);
@@ -889,7 +889,7 @@ static int plan_aliases(struct target *target, const struct portion *portion, yy
                         yyjson_mut_val **ret_names)
 {
     tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
-    index_path(portion->name, "/_alias", &path);
+    replica_index_path(portion->name, "/_alias", &path);
     long status = target_ask(target, "GET", path.data, SLICE_NONE);
     if (status != 200)
         return complain_of_target(target, "cannot read the aliases of", portion->name, status);
@@ -933,7 +933,7 @@ static int raise_gc_deletes(struct target *target, const char *name)
     tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
     if (target->options->leave_settings)
         return 0;
-    index_path(name, "/_settings", &path);
+    replica_index_path(name, "/_settings", &path);
     long status = target_ask(target, "GET", path.data, SLICE_NONE);
     if (status != 200)
         return complain_of_target(target, "cannot read the settings of", name, status);
@@ -1019,7 +1019,7 @@ static int send_actions(struct target *target, const struct portion *portion, yy
 static int drop_earlier(struct target *target, const char *name)
 {
     tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
-    index_path(name, "", &path);
+    replica_index_path(name, "", &path);
     replica_print("the index was made anew in the source; so is %s", escape_terminal(name));
     long status = target_ask(target, "DELETE", path.data, SLICE_NONE);
     return status == 200 || status == 404 ? 0 : complain_of_target(target, "cannot delete", name, status);
@@ -1062,12 +1062,12 @@ static int take_over(struct target *target, const char *name)
     tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
     if (target->options->take_over)
         return 0;
-    index_path(name, "/_refresh", &path); /* else recent documents are not counted */
+    replica_index_path(name, "/_refresh", &path); /* else recent documents are not counted */
     long status = target_ask(target, "POST", path.data, SLICE_LIT(""));
     if (status != 200)
         return complain_of_target(target, "cannot refresh", name, status);
     buf_clear(&path);
-    index_path(name, "/_count", &path);
+    replica_index_path(name, "/_count", &path);
     status = target_ask(target, "GET", path.data, SLICE_NONE);
     yyjson_val *count = yyjson_obj_get(client_json(&target->client), "count");
     if (status != 200)
@@ -1173,7 +1173,7 @@ static int check_portion(struct target *target, const struct portion *portion, e
 static int open_index(struct target *target, const char *name, struct found *ret_found)
 {
     tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
-    index_path(name, "/_open", &path);
+    replica_index_path(name, "/_open", &path);
     long status = target_ask(target, "POST", path.data, SLICE_NONE);
     if (status != 200)
         return complain_of_target(target, "cannot open", name, status);
@@ -1374,7 +1374,7 @@ int target_drop_index(struct target *target, const char *name)
     if (r != 0 || !found.ours)
         return r;
     tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
-    index_path(name, deletes ? "" : "/_close", &path);
+    replica_index_path(name, deletes ? "" : "/_close", &path);
     long status = target_ask(target, deletes ? "DELETE" : "POST", path.data, SLICE_NONE);
     if (status != 200 && status != 404)
         return complain_of_target(target, deletes ? "cannot delete" : "cannot close", name, status);

@@ -112,12 +112,6 @@ static size_t count_differences(const struct verification *v)
     return v->doubt_count + v->many;
 }
 
-static struct slice text_of(yyjson_val *object, const char *name)
-{
-    yyjson_val *value = yyjson_obj_get(object, name);
-    return yyjson_is_str(value) ? slice_make(yyjson_get_str(value), yyjson_get_len(value)) : SLICE_NONE;
-}
-
 /* The type in the source, of a hit of either side. */
 static const char *type_of(const struct side *side, yyjson_val *hit)
 {
@@ -130,13 +124,13 @@ static const char *type_of(const struct side *side, yyjson_val *hit)
 
 static uint64_t place_hash(const struct side *side, yyjson_val *hit)
 {
-    return siphash_keyed(text_of(hit, "_id")) + 3 * siphash_keyed(slice_from(type_of(side, hit))) +
+    return siphash_keyed(replica_text(hit, "_id")) + 3 * siphash_keyed(slice_from(type_of(side, hit))) +
            5 * siphash_keyed(slice_from(side->index));
 }
 
 static uint64_t routing_hash(yyjson_val *hit)
 {
-    struct slice routing = text_of(hit, "_routing");
+    struct slice routing = replica_text(hit, "_routing");
     return routing.data == NULL ? 0 : 7 * siphash_keyed(routing);
 }
 
@@ -246,8 +240,8 @@ static void add_doubt(const struct side *side, yyjson_val *hit)
     }
     put_doubt(v, make_doubt(&(struct replica_key){.index = slice_from(side->index),
                                                   .type = slice_from(type_of(side, hit)),
-                                                  .id = text_of(hit, "_id"),
-                                                  .routing = text_of(hit, "_routing")}));
+                                                  .id = replica_text(hit, "_id"),
+                                                  .routing = replica_text(hit, "_routing")}));
     v->doubts[v->doubt_count - 1].version = version_of(hit, side->of_source);
 }
 
@@ -307,7 +301,7 @@ static bool is_of(const struct client *client, const struct doubt *doubts, size_
     if (yyjson_arr_size(documents) != asked)
         return false;
     json_arr_foreach (documents, i, count, document) {
-        struct slice id = text_of(document, "_id");
+        struct slice id = replica_text(document, "_id");
         bool answered = yyjson_is_bool(yyjson_obj_get(document, "found")) || yyjson_obj_get(document, "error") != NULL;
         if (!answered || id.data == NULL || !slice_equal(id, doubts[i].key.id))
             return false;
@@ -364,13 +358,13 @@ static void judge_doubt(struct doubt *doubt, yyjson_val *ours, yyjson_val *their
 {
     bool is_here = yyjson_get_bool(yyjson_obj_get(ours, "found")),
          is_there = yyjson_get_bool(yyjson_obj_get(theirs, "found")) && !tombstone_is(theirs);
-    struct slice routing = text_of(ours, "_routing");
+    struct slice routing = replica_text(ours, "_routing");
     mem_free((char *)doubt->routing.data);
     doubt->routing = SLICE_NONE;
     doubt->version = is_there ? version_of(theirs, false) : 0;
     doubt->read = read;
     if (is_here && !replica_same_routing(routing, doubt->key.routing) &&
-        !(is_there && replica_same_routing(routing, text_of(theirs, "_routing")))) {
+        !(is_there && replica_same_routing(routing, replica_text(theirs, "_routing")))) {
         doubt->what = is_there ? LEFT : EQUAL;
         doubt->routing = copy_text(routing);
         return;
@@ -379,7 +373,7 @@ static void judge_doubt(struct doubt *doubt, yyjson_val *ours, yyjson_val *their
     if (is_here && is_there) {
         doubt->older = doubt->version < version_of(ours, true);
         differs = doubt->older || is_newer(doubt) || content_hash(ours) != content_hash(theirs) ||
-                  !replica_same_routing(routing, text_of(theirs, "_routing"));
+                  !replica_same_routing(routing, replica_text(theirs, "_routing"));
     }
     doubt->what = is_here && !is_there ? MISSING : !is_here && is_there ? EXTRA : differs ? DIFFERENT : EQUAL;
 }
@@ -408,7 +402,7 @@ static int is_the_document(struct verification *v, const struct doubt *left, boo
     int r = ask_side(v, &own, 1, false, true);
     yyjson_val *there = yyjson_arr_get(yyjson_obj_get(client_json(&v->target), "docs"), 0);
     *ret_is = r == 0 && yyjson_get_bool(yyjson_obj_get(there, "found")) &&
-              replica_same_routing(text_of(there, "_routing"), left->key.routing);
+              replica_same_routing(replica_text(there, "_routing"), left->key.routing);
     return r;
 }
 
@@ -446,7 +440,7 @@ static int drop_equal_versions(struct verification *v, size_t from, bool of_sour
             yyjson_val *other = r == 0 ? yyjson_arr_get(yyjson_obj_get(client_json(client), "docs"), i - at) : NULL;
             if (yyjson_get_bool(yyjson_obj_get(other, "found")) &&
                 version_of(other, !of_source) == v->doubts[i].version &&
-                replica_same_routing(text_of(other, "_routing"), v->doubts[i].key.routing))
+                replica_same_routing(replica_text(other, "_routing"), v->doubts[i].key.routing))
                 free_doubt(&v->doubts[i]);
             else
                 v->doubts[left++] = v->doubts[i];

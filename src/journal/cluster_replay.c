@@ -85,15 +85,6 @@ static void compare_heartbeat(struct replay_comparison *comparison, const struct
     }
 }
 
-static void free_commands(struct list *commands)
-{
-    while (!list_empty(commands)) {
-        struct command *command = list_entry(commands->next, struct command, link);
-        list_remove(&command->link);
-        command_free(command);
-    }
-}
-
 /* Applies an entry. *ret_beat: the heartbeat in it that counts; position 0: none. */
 static int apply_entry(struct core *core, const struct cmdlog_entry *entry, struct command_group_header *ret_head,
                        struct heartbeat_command *ret_beat)
@@ -116,7 +107,7 @@ static int apply_entry(struct core *core, const struct cmdlog_entry *entry, stru
     r = command_group_apply(core, ret_head, &commands, &effects);
     if (r == COMMAND_GROUP_IGNORED)
         ret_beat->position = 0;
-    free_commands(&commands);
+    command_free_all(&commands);
     recover_free_completed(&effects);
     return r < 0 ? tl_trace(r) : 0;
 }

@@ -297,16 +297,6 @@ static void requeue_own(struct journal *journal, struct inflight_entry *mine, st
     pthread_mutex_unlock(&journal->queue_lock);
 }
 
-/* Frees the commands of an entry that the core did not apply: a repetition, or of an ended life. */
-static void free_commands(struct list *commands)
-{
-    while (!list_empty(commands)) {
-        struct command *command = list_entry(commands->next, struct command, link);
-        list_remove(&command->link);
-        command_free(command);
-    }
-}
-
 /*
  * Moves the completed commands to `withheld` if this host differs from the others: no client is
  * answered from a state that may be wrong.
@@ -362,7 +352,7 @@ static void apply_entry(struct journal *journal, const struct command_group_head
         requeue_own(journal, tl_steal(mine), commands);
         own = false;
     }
-    free_commands(commands);
+    command_free_all(commands);
     withhold(journal->cluster, &group);
     journal__finish(journal, &group, wanted, SYNC_ALL);
     while (!list_empty(&effects.heartbeats)) {

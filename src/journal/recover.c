@@ -139,6 +139,17 @@ static int load_checkpoint(struct store *store, const struct core_limits *limits
     return r;
 }
 
+int recover_check_older(struct store *store, void *context)
+{
+    struct core *core;
+    int r = core_open(store, context, &core);
+    if (r < 0)
+        return tl_trace(r);
+    r = core_check_conversion(core);
+    core_close(core);
+    return r < 0 ? tl_trace(r) : 0;
+}
+
 /* Opens a new store, or converts one of format 1 or 2. */
 static int open_without_checkpoint(struct store *store, const struct core_limits *limits, struct core **ret_core)
 {
@@ -237,15 +248,6 @@ static void check_chain(struct replay *replay, const struct list *commands, cmdl
         replay->recovered->differs = position;
 }
 
-static void free_commands(struct list *commands)
-{
-    while (!list_empty(commands)) {
-        struct command *command = list_entry(commands->next, struct command, link);
-        list_remove(&command->link);
-        command_free(command);
-    }
-}
-
 /* Records that an entry is being decoded, which may end the process as its application may. */
 static void begin_decoding(struct replay *replay, const struct cmdlog_entry *entry)
 {
@@ -272,7 +274,7 @@ static int replay_entry(struct replay *replay, const struct cmdlog_entry *entry)
             at_work_fail_entry(replay->at_work);
     }
     if (core == NULL)
-        free_commands(&commands);
+        command_free_all(&commands);
     INSIST(r != 0 || list_empty(&commands));
     recover_free_completed(&replay->effects);
     return r;

@@ -46,6 +46,9 @@ struct recovered {
 int recover_core(struct store *store, struct cmdlog *log, const struct core_limits *limits, struct at_work *at_work,
                  struct core **ret_core, struct recovered *ret_recovered, char **ret_reason) TL_MUST_USE;
 
+/* A store_check (store.h): whether recover_core() can convert a store. `context`: its struct core_limits. */
+int recover_check_older(struct store *store, void *context) TL_MUST_USE;
+
 /*
  * Refuses the start of a cluster's host whose next entries were trimmed after it had checked that the
  * log has them. Returns: TL_ERR_CORRUPT, with reason and remedy in *ret_reason (mem_free; may be

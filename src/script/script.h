@@ -143,6 +143,11 @@ struct script_update {
      * old_decimal_format.h, and dates with offsets beyond 18 hours, or 59 minutes in them, or more than nine letters S.
      */
     bool old_library;
+    /*
+     * For a replay: as before version 19 of commands. Offsets have any form, such as +1, letters S of a
+     * SimpleDateFormat are fractions, and a DecimalFormat writes big numbers as doubles. Also with old_library.
+     */
+    bool old_formats;
 
     /* out, always */
     uint64_t steps; /* taken by the run */

@@ -74,7 +74,8 @@ int rocks__code_of(const char *error);
 int rocks__put(struct rocks_store *rocks, rocksdb_writebatch_t *batch) TL_MUST_USE;
 
 /* rocks_open.c */
-int rocks__open_database(struct rocks_store *rocks, bool read_only, char **ret_reason) TL_MUST_USE;
+int rocks__open_database(struct rocks_store *rocks, const struct store_options *settings,
+                         char **ret_reason) TL_MUST_USE;
 void rocks__close_database(struct rocks_store *rocks);
 /*
  * Sets the memtables' sizes such that only a checkpoint fills one (README.md, "Checkpoints"), and

@@ -6,7 +6,9 @@
  * flush the WAL's content into files; then FORMAT is updated. After a power failure such a WAL may
  * have gaps that RocksDB skips silently. The versions that wrote it detect gaps. This version only
  * accepts a WAL that ends where SYNCED says, as every clean shutdown left it; otherwise it refers
- * to the version that wrote it. The check opens the store read-only, so nothing is changed before.
+ * to the version that wrote it. Opening for writing also adds families, which the older version
+ * does not know. So both this and whether the content can be read (store_options.check_older) are
+ * checked with the store opened read-only: a directory that is refused is as it was.
  */
 #include "base/alloc.h"
 #include "base/check.h"
@@ -210,16 +212,9 @@ static int open_database(struct rocks_store *rocks, bool read_only, char **ret_r
 }
 
 /* Checks that the WAL of an older format ends where it was last synced. */
-static int check_convertible(struct rocks_store *rocks, char **ret_reason)
+static int check_synced(struct rocks_store *rocks, char **ret_reason)
 {
-    int families = rocks->options.family_count;
-    rocks->options.family_count = SPACE_COUNT; /* it has no further families */
-    int r = open_database(rocks, true, ret_reason);
-    rocks->options.family_count = families;
-    if (r < 0)
-        return tl_trace(r);
     uint64_t found = rocksdb_get_latest_sequence_number(rocks->db), expected = rocks_dir_synced(&rocks->dir);
-    rocks__close_database(rocks);
     if (found == expected)
         return 0;
     rocks__set_reason(
@@ -228,6 +223,36 @@ static int check_convertible(struct rocks_store *rocks, char **ret_reason)
         "start the version that wrote it, end it in order, and start this one again",
         rocks->dir.path, rocks->dir.format, (unsigned long long)found, (unsigned long long)expected);
     return TL_ERR_VERSION;
+}
+
+/* Checks that the content of an older format can be read. */
+static int check_content(struct rocks_store *rocks, const struct store_options *settings, char **ret_reason)
+{
+    int r = rocks__load_history_low(rocks);
+    if (r == 0 && settings->check_older != NULL)
+        r = settings->check_older(&rocks->base, settings->check_context);
+    if (r < 0)
+        rocks__set_reason(ret_reason,
+                          "%s is of format %u, and its content cannot be read, so it is not converted: start the "
+                          "version that wrote it, or restore a backup",
+                          rocks->dir.path, rocks->dir.format);
+    return r;
+}
+
+/* Whether a directory of an older format can be converted. Changes nothing. */
+static int check_convertible(struct rocks_store *rocks, const struct store_options *settings, char **ret_reason)
+{
+    int families = rocks->options.family_count;
+    rocks->options.family_count = SPACE_COUNT; /* it has no further families */
+    int r = open_database(rocks, true, ret_reason);
+    rocks->options.family_count = families;
+    if (r < 0)
+        return tl_trace(r);
+    r = check_synced(rocks, ret_reason);
+    if (r == 0)
+        r = check_content(rocks, settings, ret_reason);
+    rocks__close_database(rocks);
+    return r < 0 ? tl_trace(r) : 0;
 }
 
 /*
@@ -245,14 +270,15 @@ static int check_free_space(const struct rocks_store *rocks, char **ret_reason)
     return TL_ERR_NO_SPACE;
 }
 
-int rocks__open_database(struct rocks_store *rocks, bool read_only, char **ret_reason)
+int rocks__open_database(struct rocks_store *rocks, const struct store_options *settings, char **ret_reason)
 {
+    bool read_only = settings->read_only;
     if (!read_only && rocks->dir.rocks_path != NULL) {
         int r = check_free_space(rocks, ret_reason);
         if (r < 0)
             return r;
     }
     bool older = rocks->dir.rocks_path != NULL && !rocks->dir.fresh && rocks->dir.format < ROCKS_FORMAT;
-    int r = older ? check_convertible(rocks, ret_reason) : 0;
+    int r = older ? check_convertible(rocks, settings, ret_reason) : 0;
     return r == 0 ? open_database(rocks, read_only, ret_reason) : tl_trace(r);
 }

@@ -43,12 +43,18 @@ struct store;
 struct store_batch;
 struct store_iter;
 
+/* Whether the content of a store, opened read-only, can be read. Returns: 0; TL_ERR_IO, TL_ERR_CORRUPT. */
+typedef int store_check(struct store *store, void *context);
+
 struct store_options {
     struct slice directory;    /* the data directory, created if missing; ignored by store_mem.c */
     size_t cache_bytes;        /* block cache including index and filter blocks; 0: 64 MiB */
     size_t write_buffer_bytes; /* twice the expected bytes between two checkpoints; 0: 64 MiB */
     bool read_only;            /* for `tidelock check` */
     bool in_memory;            /* use RocksDB's in-memory environment; for tests */
+    /* Called before a directory of an older format is converted; an error leaves it unchanged. NULL: none. */
+    store_check *check_older;
+    void *check_context;
 };
 
 /*
@@ -103,8 +109,8 @@ void store_batch_clear(struct store_batch *batch);
 void store_batch_begin(struct store_batch *batch, tl_ts ts);
 void store_batch_put(struct store_batch *batch, enum store_space space, struct slice key, struct slice value);
 /*
- * Puts a value without copying it. Requires: its bytes stay unchanged until the batch is written,
- * cleared or freed.
+ * Puts a key and a value without copying them. Requires: their bytes stay unchanged until the batch
+ * is written, cleared or freed.
  */
 void store_batch_put_nocopy(struct store_batch *batch, enum store_space space, struct slice key, struct slice value);
 void store_batch_delete(struct store_batch *batch, enum store_space space, struct slice key);

@@ -280,7 +280,7 @@ static int open_all(struct rocks_store *rocks, const struct store_options *setti
     if (r < 0)
         return tl_trace(r);
     rocks_options_init(&rocks->options, settings);
-    r = rocks__open_database(rocks, settings->read_only, ret_reason);
+    r = rocks__open_database(rocks, settings, ret_reason);
     if (r == 0 && !settings->read_only)
         r = rocks__never_full(rocks);
     if (r == 0)

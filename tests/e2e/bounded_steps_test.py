@@ -116,6 +116,20 @@ class BoundedSteps(unittest.TestCase):
         segments = [name for name in os.listdir(os.path.join(self.server.data, "log")) if name.endswith(".segment")]
         self.assertEqual(len(segments), 1, "the log has more than 16 MiB")
 
+    def test_filters_of_aliases_are_counted_for_each_index(self):
+        """A step parses the filter of each index and keeps it: what one short body can cause is limited, without effect beyond."""
+        self.server.must("POST", "/_bulk", "".join('{"create":{"_index":"many-%03d","_id":"1"}}\n{"a":1}\n' % i for i in range(200)))
+        body = {"filter": {"terms": {"a": ["%08d" % k for k in range(3000)]}}}
+        actions = {"actions": [{"add": {"index": "many-*", "alias": "filtered", **body}}]}
+        for reply in self.server.ask("POST", "/_aliases", actions), self.server.ask("PUT", "/many-*/_alias/filtered", body):
+            self.assertEqual((reply[0], reply[1]["error"]["type"]), (429, "limit_exceeded_exception"), reply)
+            self.assertIn("counted for each index and alias, have more than 2097152 bytes: divide the request", reply[1]["error"]["reason"])
+        self.assertEqual(self.server.ask("GET", "/_alias/filtered")[0], 404)
+        self.server.must("PUT", "/many-00*/_alias/filtered", body)
+        self.server.must("PUT", "/many-*/_alias/short", {"filter": {"term": {"a": 1}}})
+        self.assertEqual([len(self.server.must("GET", "/_alias/" + name)) for name in ("filtered", "short")], [10, 200])
+        self.assertEqual(self.figure("tidelock_steps_over_bound_total"), 0)
+
     def test_last_locks_of_a_divided_read_are_waited_for(self):
         """It reads the state after the commit of the other transaction; without a wait it is refused, and keeps its locks."""
         self.server.must("PUT", "/u/_doc/39999", {"n": 1})
@@ -215,27 +229,31 @@ class BoundedSteps(unittest.TestCase):
         self.assertEqual(self.server.must("GET", "/u/_doc/1")["_source"], {"n": 39999, "m": 3})
         self.assertLess(self.figure('tidelock_step_work_max{command="write"}'), 20000)
 
-    def test_long_scripts_of_many_clients_lose_nothing(self):
-        """Those that meet are run again: none is lost, and none is a conflict."""
-        self.server.must("PUT", "/u/_doc/1", {"n": -1, "m": 0})
+    def send_at_once(self, path, bodies, times):
+        """Each client, one of `bodies`, repeats its request on a connection of its own. Returns: the statuses."""
         found = []
 
-        def client(turns):
+        def client(body):
             connection = http.client.HTTPConnection("127.0.0.1", self.server.port)
-            body = json.dumps({"script": {"source": LOOP + " ctx._source.m += 1", "params": {"n": turns}}})
-            for _ in range(5):
-                connection.request("POST", "/u/_update/1", body, {"Content-Type": "application/json"})
+            for _ in range(times):
+                connection.request("POST", path, body, {"Content-Type": "application/json"})
                 response = connection.getresponse()
                 response.read()
                 found.append(response.status)
             connection.close()
 
-        clients = [threading.Thread(target=client, args=(turns,)) for turns in (12000, 12000, 12000, 10)]
+        clients = [threading.Thread(target=client, args=(body,)) for body in bodies]
         for one in clients:
             one.start()
         for one in clients:
             one.join()
-        self.assertEqual(found, [200] * 20)
+        return found
+
+    def test_long_scripts_of_many_clients_lose_nothing(self):
+        """Those that meet are run again: none is lost, and none is a conflict."""
+        self.server.must("PUT", "/u/_doc/1", {"n": -1, "m": 0})
+        bodies = [json.dumps({"script": {"source": LOOP + " ctx._source.m += 1", "params": {"n": turns}}}) for turns in (12000, 12000, 12000, 10)]
+        self.assertEqual(self.send_at_once("/u/_update/1", bodies, 5), [200] * 20)
         self.assertEqual(self.server.must("GET", "/u/_doc/1")["_source"]["m"], 20)
 
     def test_long_scripts_of_a_bulk_run_outside_of_the_core_in_order(self):
@@ -409,24 +427,8 @@ class BoundedSteps(unittest.TestCase):
     def test_long_scripts_of_atomic_bulks_of_many_clients_lose_nothing(self):
         for key in "12":
             self.server.must("PUT", "/u/_doc/" + key, {"n": -1, "m": 0})
-        found = []
-
-        def client(keys):
-            connection = http.client.HTTPConnection("127.0.0.1", self.server.port)
-            body = "".join(json.dumps(line) + "\n" for key in keys for line in self.long_update(key, turns=20000))
-            for _ in range(4):
-                connection.request("POST", "/_bulk?atomic=true", body, {"Content-Type": "application/x-ndjson"})
-                response = connection.getresponse()
-                response.read()
-                found.append(response.status)
-            connection.close()
-
-        clients = [threading.Thread(target=client, args=(keys,)) for keys in ("12", "21", "1")]
-        for one in clients:
-            one.start()
-        for one in clients:
-            one.join()
-        self.assertEqual(found, [200] * 12)
+        bodies = ["".join(json.dumps(line) + "\n" for key in keys for line in self.long_update(key, turns=20000)) for keys in ("12", "21", "1")]
+        self.assertEqual(self.send_at_once("/_bulk?atomic=true", bodies, 4), [200] * 12)
         self.assertEqual([self.server.must("GET", "/u/_doc/" + key)["_source"]["m"] for key in "12"], [12, 8])
 
     def test_long_script_checks_the_fencing_token(self):

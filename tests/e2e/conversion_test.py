@@ -10,6 +10,7 @@ Each point is tried with TIDELOCK_TEST_LONG; else some.
 import os
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tarfile
@@ -138,6 +139,70 @@ class Conversion(unittest.TestCase):
 
     def test_format_2(self):
         self.kill_everywhere(2)
+
+
+def crc32c(data):
+    crc = 0xffffffff
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82f63b78 if crc & 1 else 0)
+    return crc ^ 0xffffffff
+
+
+def add_record(data, key, value):
+    """Adds a record to the space of the system, as the older program did: to RocksDB's WAL, a batch of one, and the WAL's end to SYNCED."""
+    with open(os.path.join(data, "SYNCED"), "rb") as file:
+        sequence = struct.unpack("<Q", file.read(8))[0] + 1
+    batch = struct.pack("<QIBB", sequence, 1, 1, len(key)) + key + bytes([len(value)]) + value
+    crc = crc32c(b"\1" + batch)
+    with open(os.path.join(data, "rocks", "000004.log"), "ab") as file:
+        file.write(struct.pack("<IHB", ((crc >> 15 | crc << 17) + 0xa282ead8) & 0xffffffff, len(batch), 1) + batch)
+    with open(os.path.join(data, "SYNCED"), "wb") as file:
+        file.write(struct.pack("<QQ", sequence, sequence ^ (1 << 64) - 1))
+
+
+def files_of(data):
+    """Returns: each file's content by its name, but for what RocksDB logs about itself."""
+    found = {}
+    for folder, _, names in os.walk(data):
+        for name in names:
+            with open(os.path.join(folder, name), "rb") as file:
+                found[os.path.relpath(os.path.join(folder, name), data)] = file.read()
+    return {name: content for name, content in found.items() if not name.startswith("rocks/LOG")}
+
+
+class Refused(unittest.TestCase):
+    """A directory whose records cannot be read stays as it was, so that the older program opens it still."""
+
+    def check(self, record, refused):
+        folder = tempfile.mkdtemp(prefix="tidelock-conversion-")
+        self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
+        data = os.path.join(folder, "data")
+        shutil.copytree(FORMAT2, data)
+        add_record(data, *record)
+        before = files_of(data)
+        if not refused:
+            server = Server(data=data).start()
+            self.assertNotEqual(files_of(data)["FORMAT"], before["FORMAT"])
+            server.close()
+            return
+        for _ in range(2):
+            ended = subprocess.run([PROGRAM, "serve", "--data", data, "--listen", "127.0.0.1:0"], stdin=subprocess.DEVNULL,
+                                   capture_output=True, text=True, check=False, timeout=HANGS)
+            self.assertEqual(ended.returncode, 1, ended.stderr)
+            self.assertIn("is of format 2, and its content cannot be read, so it is not converted: start the version that wrote it", ended.stderr)
+            self.assertEqual(files_of(data), before)
+
+    def test_session(self):
+        self.check((b"Sdamaged", b"\xff"), True)
+
+    def test_transaction(self):
+        """One that was open: its record is read by the conversion alone."""
+        self.check((b"Bdamaged", b"\1"), True)
+
+    def test_record_that_no_one_reads(self):
+        self.check((b"~", b"\1"), False)
 
 
 class FirstFormat(unittest.TestCase):

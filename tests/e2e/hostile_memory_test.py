@@ -464,6 +464,60 @@ class Kept(Case):
         self.assertIn(status, (200, 400, 429), reply)
 
 
+class Catalog(Case):
+    """What indices keep: their fields."""
+
+    def test_fields_of_many_indices(self):
+        """One body of 30 KB for hundreds of indices, each of which keeps all fields: it is refused when the rest would be too much."""
+        count = 300
+        self.in_the_end("POST", "/_bulk?filter_path=errors", "".join('{"create":{"_index":"wide-%d","_id":"1"}}\n{}\n' % i for i in range(count)))
+        fields = {"properties": {"field-%d" % i: {"type": "keyword"} for i in range(900)}}
+        self.refused(self.server.ask("PUT", "/wide-*/_mapping", fields), "PUT /wide-*/_mapping")
+        self.assertLess(self.status("VmHWM"), (BUDGET + UNBUDGETED) * SANITIZER_TIMES, "it held more than it may")
+        found = [self.in_the_end("GET", "/wide-%d/_mapping?filter_path=*.mappings.properties.field-0" % i) for i in (0, 99)]
+        self.assertEqual([len(one) for one in found], [1, 0], "the first one has the fields, the last one has not")
+        self.in_the_end("DELETE", "/wide-*")
+        self.in_the_end("PUT", "/wide-0", {"mappings": fields})
+        self.in_the_end("DELETE", "/wide-0")
+
+
+class LongScripts(Case):
+    """Requests of many stored scripts on documents of a megabyte, some at once."""
+    DOCUMENTS = 8
+    ITEM = '{"update":{"_index":"large","_id":"%d"}}\n{"script":{"id":"count"}}\n'
+
+    def bulk(self, count, first=0):
+        return "".join(self.ITEM % ((first + i) % self.DOCUMENTS) for i in range(count))
+
+    def runs(self):
+        docs = self.in_the_end("POST", "/large/_mget?_source=runs", {"ids": [str(i) for i in range(self.DOCUMENTS)]})["docs"]
+        return sum(doc["_source"]["runs"] for doc in docs)
+
+    def test_scripts_on_large_documents(self):
+        """Each item that was answered with 200 has run once, no other one has, and all actions of ended sessions have."""
+        source = "for (int i = 0; i < 3000; i++) { ctx._source.n = i } ctx._source.runs += 1"
+        self.server.must("PUT", "/_scripts/count", {"script": {"lang": "painless", "source": source}})
+        self.server.must("PUT", "/large", {"mappings": {"properties": {"text": {"type": "object", "enabled": False}}}})
+        for i in range(self.DOCUMENTS):
+            self.in_the_end("PUT", "/large/_doc/%d" % i, {"text": "x" * MEGABYTE, "runs": 0})
+        wanted = 0
+        for status, body in self.ask_many([("POST", "/_bulk?filter_path=items.*.status", self.bulk(24, i)) for i in range(4)], 4):
+            self.assertIn(status, (200, 429), body)
+            wanted += body.count(b'"status":200')
+        self.assertEqual(self.runs(), wanted)
+        for status, body in self.ask_many([("POST", "/_bulk?atomic=true&filter_path=errors,error.type", self.bulk(24, i)) for i in range(2)], 2):
+            self.assertIn(status, (200, 429), body)
+            wanted += 24 if status == 200 else 0
+        self.assertEqual(self.runs(), wanted)
+        actions = [json.loads(line) for line in self.bulk(24).splitlines()]
+        for _ in range(2):
+            session = self.in_the_end("POST", "/_session", {"ttl": "1h", "on_expire": actions})["session"]
+            self.in_the_end("DELETE", "/_session/%s?force=true" % session)
+        until(lambda: self.runs() == wanted + 48, "all actions are done")
+        self.assertEqual(self.in_the_end("GET", "/_session")["deferred"], [])
+        self.in_the_end("DELETE", "/large")
+
+
 @unittest.skipUnless(MEASURING, "measured by make test-long")
 class Rows(Case):
     """What once grew to many times the budget, asked for again and again: the process stays within the budget and 100 MB."""

@@ -4,8 +4,10 @@
 
 Method: a session has a lock, others ask for it, one after the other. The server is killed, or stopped, and started again. They ask again, in
 another order and after one that is new. The lock is released by each that gets it: they must get it in the order in which they asked first.
+Writes of the locked document with a name (Tidelock-Request) wait in the same way. The versions that they make show their order.
 """
 import http.client
+import json
 import os
 import sys
 import threading
@@ -35,6 +37,27 @@ class Client(threading.Thread):
             if self.status == 200:
                 self.order.append(self.label)
                 self.server.request("POST", "/_unlock", body, connection=connection)
+        except (OSError, http.client.HTTPException):
+            pass  # the kill
+        finally:
+            connection.close()
+
+
+class Writer(threading.Thread):
+    """A write of the document that is locked, on a connection of its own. `name`: of the request; None: without."""
+
+    def __init__(self, server, name):
+        super().__init__()
+        self.server, self.label = server, name
+        self.status = self.version = None
+        self.start()
+
+    def run(self):
+        connection = self.server.connect()
+        headers = {} if self.label is None else {"Tidelock-Request": self.label}
+        try:
+            response = self.server.request("PUT", "/fs/_doc/1?timeout=5m", {"by": self.label}, headers, connection=connection)
+            self.status, self.version = response.status, json.loads(response.body).get("_version")
         except (OSError, http.client.HTTPException):
             pass  # the kill
         finally:
@@ -73,6 +96,46 @@ class KeptPlaces(unittest.TestCase):
                 client.join()
                 self.assertEqual(client.status, 200)
             self.assertEqual(order, ["a", "b", "c", "new"])
+
+    def write_over(self, restart, status, free):
+        """`free`: the lock is released before the writes are sent again."""
+        with Server() as self.server:
+            holder = {"session": self.session(), "locks": [TARGET]}
+            self.server.must("POST", "/_lock", holder)
+            before = []
+            for count, name in enumerate("ab", 1):
+                before.append(Writer(self.server, name))
+                until(lambda count=count: self.waiting() == count, "%d writes wait" % count)
+            restart()
+            for client in before:
+                client.join()
+                self.assertEqual(client.status, status)
+            if free:
+                self.server.must("POST", "/_unlock", holder)
+            new = Writer(self.server, None)
+            until(lambda: self.waiting() == (2 if free else 3), "the new write waits")
+            self.assertEqual(self.server.request("GET", "/fs/_doc/1").status, 404)  # no write runs before it is repeated
+            b = Writer(self.server, "b")
+            a = Writer(self.server, "a")
+            if not free:
+                self.server.must("POST", "/_unlock", holder)
+            for client in [a, b, new]:
+                client.join()
+            self.assertEqual([a.version, b.version, new.version], [1, 2, 3])
+            again = Writer(self.server, "a")
+            again.join()
+            self.assertEqual(again.version, 1)
+            self.assertEqual(self.server.must("GET", "/fs/_doc/1")["_version"], 3)
+
+    def test_write_after_kill(self):
+        for free in False, True:
+            with self.subTest(free=free):
+                self.write_over(self.kill, None, free)
+
+    def test_write_after_orderly_end(self):
+        for free in False, True:
+            with self.subTest(free=free):
+                self.write_over(self.stop, 503, free)
 
     def kill(self):
         self.server.kill()

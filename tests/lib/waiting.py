@@ -15,16 +15,16 @@ POLL_SECONDS = 0.01, 0.1  # between two polls of a condition, at the begin of a 
 class Waiting(threading.Thread):
     """One request on a connection of its own. After its end: `status` and `reply`; the error as `reply` if the connection broke."""
 
-    def __init__(self, server, method, path, body=None):
+    def __init__(self, server, method, path, body=None, headers=None):
         super().__init__()
-        self.server, self.method, self.path, self.body = server, method, path, body
+        self.server, self.method, self.path, self.body, self.headers = server, method, path, body, headers
         self.status = self.reply = None
         self.start()
 
     def run(self):
         connection = self.server.connect()
         try:
-            response = self.server.request(self.method, self.path, self.body, connection=connection)
+            response = self.server.request(self.method, self.path, self.body, self.headers, connection)
             self.status, self.reply = response.status, json.loads(response.body)
         except (OSError, http.client.HTTPException) as error:
             self.reply = str(error)

@@ -663,9 +663,7 @@ static int submit_later(struct request *request, struct bulk_request *bulk)
     }
     if (count == 0)
         return request_work_short(request, submit_piece);
-    uint64_t left = write_wait_left(bulk->until_us);
-    return request_read_in_transaction(request, targets, count, left < INT64_MAX ? (int64_t)left : INT64_MAX,
-                                       submit_read);
+    return request_read_in_transaction(request, targets, count, write_read_wait(bulk->until_us), submit_read);
 }
 
 static int reply_returned(struct request *request)

@@ -57,14 +57,14 @@ static void take_view(struct by_query *by, struct txn_lock_command *lock)
     by->pinned = journal_pin(by->api->journal, lock->read_ts) == 0;
 }
 
-/* Locks the first of some targets. Returns: 0, with how many of them these are; as carry_out(). */
-static int lock_some(struct by_query *by, struct lock_target *targets, size_t count, size_t *ret_done)
+/* Locks the first of the targets. Returns: 0, with how many of them these are; as carry_out(). */
+static int lock_some(struct by_query *by, const struct divided_targets *reads, uint64_t wait_us, size_t *ret_done)
 {
     struct command *command = command_new(COMMAND_TXN_LOCK, by->call.dialect);
     command->owner.transaction = arena_copy(&command->arena, by->transaction);
-    command->owner.timeout_us = by->options.timeout_us;
-    command->txn_lock.targets = targets;
-    command->txn_lock.target_count = count;
+    command->owner.timeout_us = wait_us;
+    command->txn_lock.targets = reads->targets;
+    command->txn_lock.target_count = reads->named;
     int r = carry_out(by, command);
     if (r == 0)
         take_view(by, &command->txn_lock);
@@ -73,18 +73,17 @@ static int lock_some(struct by_query *by, struct lock_target *targets, size_t co
     return r;
 }
 
-/* Locks all that the call reads, by several commands if it is much; these name as many as those of request.c. */
+/* Locks all that the call reads, by several commands if it is much. */
 static int lock_what_is_read(struct by_query *by)
 {
     tl_cleanup(arena_deinit) struct arena arena = ARENA_INIT;
-    size_t count, done = 0;
+    size_t count, done;
     struct lock_target *targets = search_call_locks(&by->call, &arena, &count);
-    int r = lock_some(by, targets, count, &done);
-    while (r == 0 && done < count) {
-        targets += done;
-        count -= done;
-        r = lock_some(by, targets, 2 * done < count ? 2 * done : count, &done);
-    }
+    struct divided_targets reads = divided_targets_of(targets, count);
+    uint64_t until_us = divided_wait_end(by->options.timeout_us);
+    int r = lock_some(by, &reads, by->options.timeout_us, &done);
+    while (r == 0 && divided_targets_advance(&reads, done))
+        r = lock_some(by, &reads, divided_wait_left(until_us), &done);
     return r;
 }
 

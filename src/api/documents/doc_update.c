@@ -73,12 +73,10 @@ static int update_read_locked(struct request *request)
 static int update_read(struct request *request)
 {
     const struct single_update *single = request->context;
-    uint64_t left = write_wait_left(single->runs.until_us);
     struct lock_target *target = arena_zalloc(request->arena, sizeof *target);
     *target = (struct lock_target){
         .mode = LOCK_S, .index = single->item.index, .type = single->item.type, .id = single->item.id};
-    return request_read_in_transaction(request, target, 1, left < INT64_MAX ? (int64_t)left : INT64_MAX,
-                                       update_read_locked);
+    return request_read_in_transaction(request, target, 1, write_read_wait(single->runs.until_us), update_read_locked);
 }
 
 /* The script takes long, or another write came between a dry run and its result. */

@@ -82,7 +82,7 @@ int write_options_read(struct request *request, struct write_options *ret_option
 size_t write_resubmitted_max(const struct write_command *done)
 {
     REQUIRE(done->postponed_count <= done->item_count);
-    return 2 * (done->item_count - done->postponed_count) + 1;
+    return divided_next(done->item_count - done->postponed_count, SIZE_MAX);
 }
 
 uint64_t write_wait_end(const struct write_options *options)
@@ -95,6 +95,12 @@ uint64_t write_wait_left(uint64_t until_us)
 {
     uint64_t now = clock_boot_us();
     return until_us > now ? until_us - now : 0;
+}
+
+uint64_t write_read_wait(uint64_t until_us)
+{
+    uint64_t left = write_wait_left(until_us);
+    return left > 0 ? left : 1;
 }
 
 struct command *write_command_new(struct request *request, const struct write_options *options, size_t count)

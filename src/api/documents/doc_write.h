@@ -46,10 +46,13 @@ uint64_t write_wait_end(const struct write_options *options);
 uint64_t write_wait_left(uint64_t until_us);
 
 /*
- * Returns: how many of the postponed items the command after `done` has at most: twice as many as
- * `done` began, and one more. If each command had all of them, a request that is divided into many
- * would be in the log as often.
+ * Returns: the time in which a script of such an item that runs outside of the core may wait for the lock under which
+ *          it reads: at least some, so that the write is refused with a timeout, as for its own locks. Without time
+ *          a read is refused with a conflict.
  */
+uint64_t write_read_wait(uint64_t until_us);
+
+/* Returns: how many of the postponed items the command after `done` has at most (divided.h). */
 size_t write_resubmitted_max(const struct write_command *done);
 
 /* An item as it is before anything is known of it; its dialect is then 7.10's. */

@@ -15,6 +15,7 @@
 
 /* Actions of one request, after wildcards. */
 #define ALIAS_ACTIONS_MAX 10000
+#define ALIAS_BYTES_MAX (2 << 20) /* of the bodies of several changes, which one step of the core parses */
 
 static const struct catalog_options alias_options = {
     .allow_no_indices = true, .expand_open = true, .expand_closed = true, .expand_hidden = true, .allow_closed = true};
@@ -211,6 +212,7 @@ struct alias_batch {
     struct alias_action *actions;
     size_t count;
     size_t capacity;
+    size_t body_bytes;  /* of all actions, each with a body of its own */
     struct buf missing; /* names of aliases that were to be removed and are not there, apart by commas */
 };
 
@@ -219,6 +221,12 @@ static int add_action(struct request *request, struct alias_batch *batch, const 
     if (batch->count == ALIAS_ACTIONS_MAX)
         return request_refuse(request, PROBLEM_LIMIT_EXCEEDED, "more than %d changes of aliases in a request",
                               ALIAS_ACTIONS_MAX);
+    batch->body_bytes += action->body.len;
+    if (batch->count > 0 && batch->body_bytes > ALIAS_BYTES_MAX)
+        return request_refuse(request, PROBLEM_LIMIT_EXCEEDED,
+                              "the filters and routings of a request's changes of aliases, counted for each index and "
+                              "alias, have more than %d bytes: divide the request",
+                              ALIAS_BYTES_MAX);
     batch->actions = arena_grow(request->arena, batch->actions, batch->count, &batch->capacity, sizeof *batch->actions);
     batch->actions[batch->count++] = *action;
     return 0;
@@ -261,9 +269,9 @@ int handle_alias_put(struct request *request)
         struct alias_action action = {.op = ALIAS_ADD, .index = set.targets[i].index->name, .alias = name};
         if (doc.root != NULL)
             action.body = request_body(request);
-        if ((r = alias_filter_check(request, set.targets[i].index, name, json_get_lit(doc.root, "filter"))) != 0)
-            return r;
         if ((r = add_action(request, &batch, &action)) != 0)
+            return r;
+        if ((r = alias_filter_check(request, set.targets[i].index, name, json_get_lit(doc.root, "filter"))) != 0)
             return r;
     }
     return submit_batch(request, &batch);
@@ -379,17 +387,15 @@ static struct slice alias_body(struct request *request, yyjson_val *action)
 }
 
 static int add_aliases(struct request *request, const struct catalog_index *index, struct slice aliases,
-                       yyjson_val *object, struct alias_batch *batch)
+                       yyjson_val *object, struct slice body, struct alias_batch *batch)
 {
-    struct slice body = alias_body(request, object);
-
     while (aliases.len > 0) {
         size_t len = slice_find_byte(aliases, ',');
         struct alias_action action = {
             .op = ALIAS_ADD, .index = index->name, .alias = slice_make(aliases.data, len), .body = body};
-        int r = alias_filter_check(request, index, action.alias, json_get_lit(object, "filter"));
+        int r = add_action(request, batch, &action);
         if (r == 0)
-            r = add_action(request, batch, &action);
+            r = alias_filter_check(request, index, action.alias, json_get_lit(object, "filter"));
         if (r != 0)
             return r;
         aliases = slice_from_offset(aliases, len + 1);
@@ -403,6 +409,7 @@ static int read_action(struct request *request, struct slice op, yyjson_val *obj
     size_t count, before = batch->count;
     struct slice indices = names_of(request, object, SLICE_LIT("index"), SLICE_LIT("indices"));
     struct slice aliases = names_of(request, object, SLICE_LIT("alias"), SLICE_LIT("aliases"));
+    struct slice body = slice_is(op, "add") ? alias_body(request, object) : SLICE_NONE;
     struct catalog_options options = change_options;
     options.refuse_aliases = true;
     int r = catalog_resolve(request_catalog(request), indices, &options, request->dialect, request->arena, &targets,
@@ -411,7 +418,7 @@ static int read_action(struct request *request, struct slice op, yyjson_val *obj
         const struct catalog_index *index = targets[i].index;
         struct alias_action removal = {.op = ALIAS_REMOVE_INDEX, .index = index->name};
         if (slice_is(op, "add"))
-            r = add_aliases(request, index, aliases, object, batch);
+            r = add_aliases(request, index, aliases, object, body, batch);
         else if (slice_is(op, "remove"))
             r = remove_from_index(request, index, aliases, batch);
         else

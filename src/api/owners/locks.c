@@ -165,14 +165,9 @@ int handle_lock(struct request *request)
 
 /* --- POST /_unlock ------------------------------------------------------------------------------------------------ */
 
-/*
- * An UNLOCK, which takes several commands if it names many locks: each does the first ones of those that are left. The
- * first command names all, so that a wrong name has no effect. A later one names twice as many as the one before did,
- * so that all together have three times the names at most: the log has them.
- */
+/* An UNLOCK, which takes several commands if it names many locks. */
 struct unlock_request {
-    struct lock_command lock; /* targets that no command has done yet */
-    size_t named;             /* by the command under way, the first ones */
+    struct divided_targets locks;
     struct command_owner terms;
     uint64_t released; /* so far */
 };
@@ -183,8 +178,8 @@ static int unlock_next(struct request *request)
 {
     const struct unlock_request *unlock = request->context;
     struct command *command = command_new(COMMAND_UNLOCK, DIALECT_7);
-    command->lock = unlock->lock;
-    command->lock.target_count = unlock->named;
+    command->lock.targets = unlock->locks.targets;
+    command->lock.target_count = unlock->locks.named;
     command->owner = unlock->terms;
     return request_submit(request, command, unlock_done);
 }
@@ -193,14 +188,9 @@ static int unlock_done(struct request *request, struct command *command)
 {
     struct unlock_request *unlock = request->context;
     struct json_writer writer;
-    size_t done = command->lock.done;
     unlock->released += command->lock.released;
-    if (done > 0 && done < unlock->lock.target_count) {
-        unlock->lock.targets += done;
-        unlock->lock.target_count -= done;
-        unlock->named = 2 * done < unlock->lock.target_count ? 2 * done : unlock->lock.target_count;
+    if (divided_targets_advance(&unlock->locks, command->lock.done))
         return unlock_next(request);
-    }
     reply_begin(request, 200, &writer);
     json_begin(&writer, '{');
     json_key(&writer, "released");
@@ -229,13 +219,14 @@ int handle_unlock(struct request *request)
 {
     struct native_body body;
     struct unlock_request *unlock = arena_zalloc(request->arena, sizeof *unlock);
-    struct lock_command *lock = &unlock->lock;
+    struct lock_target *targets = NULL;
+    size_t count = 0;
     int r = native_body_parse(request, &unlock_form, &body);
     if (r != 0 || (r = read_owner(&body, &unlock->terms)) != 0 || (r = check_unlocked(&body)) != 0 ||
-        (r = native_body_targets(&body, LOCK_X, &lock->targets, &lock->target_count)) != 0 ||
-        (r = request_accept(request)) != 0 || (r = request_forward_query_txn(request, unlock->terms.transaction)) != 0)
+        (r = native_body_targets(&body, LOCK_X, &targets, &count)) != 0 || (r = request_accept(request)) != 0 ||
+        (r = request_forward_query_txn(request, unlock->terms.transaction)) != 0)
         return r;
-    unlock->named = lock->target_count;
+    unlock->locks = divided_targets_of(targets, count);
     request->context = unlock;
     return unlock_next(request);
 }

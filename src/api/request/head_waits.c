@@ -13,13 +13,19 @@
 
 #define WAIT_DEFAULT_US ((int64_t)(10 * TL_SECOND))
 #define ATTEMPT_US (100 * TL_MS) /* limit of one wait for the result, so that waits can end meanwhile */
+#define RETURN_US (3 * TL_MS)    /* limit of one wait for returning clients */
+
+enum { UNAWAITED = 8 }; /* lookups without a wait for returning clients, after one that was in vain */
 
 struct head_waits {
     struct journal *journal;
     pthread_mutex_t lock;
     pthread_cond_t wake;
     struct thread thread;
-    struct list waiting; /* head_wait by link: arrived after the newest lookup of the head began */
+    struct list waiting;  /* head_wait by link: arrived after the newest lookup of the head began */
+    size_t waiting_count; /* in it */
+    size_t wake_count;    /* that many wake the thread */
+    unsigned unawaited;   /* so many more lookups begin without a wait for returning clients; the thread's */
     bool missed;         /* a miss was recorded after it */
     atomic_bool looking_up; /* because of a miss, a lookup is pending or about to begin */
     bool stopping, closing;
@@ -60,10 +66,14 @@ static void hand_on(struct list *waits)
     }
 }
 
-/* Moves the waits of `from` to `to`: all with `reached`, else those that end without. Requires: the lock. */
-static void take_over(const struct head_waits *waits, bool reached, struct list *from, struct list *to)
+/*
+ * Moves the waits of `from` to `to`: all with `reached`, else those that end without. Requires: the lock.
+ * Returns: how many.
+ */
+static size_t take_over(const struct head_waits *waits, bool reached, struct list *from, struct list *to)
 {
     uint64_t now = clock_boot_us();
+    size_t taken = 0;
     list_for_each_safe(link, following, from)
     {
         struct head_wait *wait = list_entry(link, struct head_wait, link);
@@ -73,7 +83,9 @@ static void take_over(const struct head_waits *waits, bool reached, struct list 
         wait->outcome = reached ? HEAD_REACHED : late ? HEAD_TIMEOUT : HEAD_STOPPING;
         list_remove(link);
         list_append(to, link);
+        taken++;
     }
+    return taken;
 }
 
 /* A lookup of the head, the requests that wait for it, and its result. */
@@ -82,6 +94,8 @@ struct lookup {
     bool missed;       /* a miss was recorded before it */
     bool known;        /* the log has returned it */
     uint64_t head;     /* if `known` */
+    size_t served;     /* of `waits`, when it has ended */
+    size_t found;      /* requests that waited for the next one then */
 };
 
 /* Begins a lookup for all that wait, unless one is pending. Requires: the lock. */
@@ -94,6 +108,7 @@ static void begin_lookup(struct head_waits *waits, struct lookup *lookup)
         list_remove(link);
         list_append(&lookup->waits, link);
     }
+    waits->waiting_count = 0;
     lookup->missed = waits->missed;
     lookup->known = waits->missed = false;
 }
@@ -111,14 +126,43 @@ static bool await_lookup(struct head_waits *waits, struct lookup *lookup)
 static void end_waits(struct head_waits *waits, struct lookup *lookup, bool reached)
 {
     struct list over = LIST_INIT(over);
-    take_over(waits, reached, &lookup->waits, &over);
-    take_over(waits, false, &waits->waiting, &over);
+    lookup->served = take_over(waits, reached, &lookup->waits, &over);
+    waits->waiting_count -= take_over(waits, false, &waits->waiting, &over);
+    lookup->found = waits->waiting_count;
     if (reached || waits->stopping)
         lookup->missed = false;
     atomic_store(&waits->looking_up, waits->missed || lookup->missed);
     pthread_mutex_unlock(&waits->lock);
     hand_on(&over);
     pthread_mutex_lock(&waits->lock);
+}
+
+/*
+ * Waits, before a lookup begins, for the next reads of the clients that the last one served: they are being answered.
+ * Otherwise there would be two groups of clients, of which one waits while the other one's lookup is under way, and
+ * twice as many lookups, each of which costs all members of the log and this host. The wait is in vain if clients are
+ * gone or read rarely, so it is as short as the lookup, and if none came, the next ones begin without it. A single
+ * client never waits.
+ * `took`: the lookup's time. Requires: the lock.
+ */
+static void await_returning(struct head_waits *waits, const struct lookup *lookup, uint64_t took)
+{
+    size_t wanted = lookup->found + lookup->served;
+    wanted -= wanted / 8; /* the last ones would delay all others */
+    if (waits->unawaited > 0) {
+        waits->unawaited--;
+        return;
+    }
+    if (wanted <= 1)
+        return;
+    uint64_t until = clock_boot_us() + (took < RETURN_US ? took : RETURN_US);
+    bool in_time = true;
+    waits->wake_count = wanted;
+    while (in_time && waits->waiting_count < wanted && !waits->missed && !waits->stopping && !waits->closing)
+        in_time = clock_wait(&waits->wake, &waits->lock, until);
+    waits->wake_count = 1;
+    if (!in_time && waits->waiting_count > 0 && waits->waiting_count == lookup->found)
+        waits->unawaited = UNAWAITED;
 }
 
 static void head_waits_main(void *context)
@@ -138,7 +182,9 @@ static void head_waits_main(void *context)
         bool reached = await_lookup(waits, &lookup);
         pthread_mutex_lock(&waits->lock);
         end_waits(waits, &lookup, reached);
-        if (!reached && !waits->stopping) /* the log may refuse at once */
+        if (reached)
+            await_returning(waits, &lookup, clock_boot_us() - begun);
+        else if (!waits->stopping) /* the log may refuse at once */
             (void)clock_wait(&waits->wake, &waits->lock, begun + ATTEMPT_US);
     }
     pthread_mutex_unlock(&waits->lock);
@@ -149,6 +195,7 @@ int head_waits_open(struct journal *journal, struct head_waits **ret_waits)
     struct head_waits *waits = mem_zalloc(sizeof *waits);
     waits->journal = journal;
     list_init(&waits->waiting);
+    waits->wake_count = 1;
     pthread_mutex_init(&waits->lock, NULL);
     pthread_cond_init(&waits->wake, NULL);
     if (thread_start(&waits->thread, "head-waits", head_waits_main, waits) != 0) {
@@ -219,7 +266,8 @@ int head_waits_add(struct request *request, request_handler *then)
     if (!stopping) {
         r = request_park(request);
         list_append(&waits->waiting, &wait->link);
-        pthread_cond_signal(&waits->wake);
+        if (++waits->waiting_count >= waits->wake_count)
+            pthread_cond_signal(&waits->wake);
     }
     pthread_mutex_unlock(&waits->lock);
     return stopping ? request_refuse_stopping(request) : r;

@@ -4,7 +4,9 @@
  *
  * One thread looks up the head of the log and waits until this host has applied it. One such lookup serves
  * all requests that waited when it began; those that arrive later wait for the next one, because
- * the head that is being looked up may precede what they must see.
+ * the head that is being looked up may precede what they must see. Before the next one begins, the thread waits a
+ * while for the next reads of the clients that were just answered, so that one lookup serves all that read
+ * again and again.
  *
  * 1. A request continues only after a lookup that began after its arrival has completed, and
  *    this host has applied the log up to that head.

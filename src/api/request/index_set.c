@@ -6,6 +6,7 @@
 
 #include "api/request/api_internal.h"
 #include "api/request/access_log.h"
+#include "api/request/request_budget.h"
 #include "mapping/mapping.h"
 
 /* --- Options ------------------------------------------------------------------------------------------------------ */
@@ -138,6 +139,11 @@ static int chain_step(struct request *request, struct command *done)
         return chain->then(request);
     }
     struct command *command = chain->make(request, chain->names[chain->next++], chain->context);
+    /* No guard counts what the commands before have left, such as the fields of thousands of indices. */
+    if (done != NULL && command_is(command->type, COMMAND_ADDS_DATA) && request_budget_check_reply(request) != 0) {
+        command_free(command);
+        return REQUEST_REFUSED;
+    }
     return request_submit(request, command, chain_step);
 }
 

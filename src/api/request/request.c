@@ -312,45 +312,24 @@ static int read_query(struct request *request, request_handler *then)
 
 static int read_locked(struct request *request, struct command *command);
 
-/*
- * Acquires the locks of a read, or of the first of its targets, which those of earlier commands precede. The first
- * command names all, as with an UNLOCK, and a later one twice as many as the one before it has done: the log has three
- * times the names at most, however few one command can lock.
- */
+/* Acquires the locks of a read, or of the first of its targets that no earlier command has locked. */
 static int lock_reads(struct request *request, uint64_t timeout_us)
 {
     struct command *command = command_new(COMMAND_TXN_LOCK, request->dialect);
     command->owner = request_terms(request, timeout_us < INT64_MAX ? (int64_t)timeout_us : INT64_MAX);
     command->owner.transaction = arena_copy(&command->arena, request->transaction);
     command->owner.session = arena_copy(&command->arena, request->session);
-    command->txn_lock.targets = request->reads;
-    command->txn_lock.target_count = request->read_named;
+    command->txn_lock.targets = request->reads.targets;
+    command->txn_lock.target_count = request->reads.named;
     return request_submit(request, command, read_locked);
-}
-
-/*
- * Returns: the time that is left to wait, at least some if there was any: the reply then says that the wait has
- * timed out, not that it has none.
- */
-static uint64_t read_wait_left(const struct request *request)
-{
-    uint64_t now = clock_boot_us();
-    if (request->read_until_us == 0)
-        return 0;
-    return request->read_until_us > now ? request->read_until_us - now : 1;
 }
 
 /* Locks of a read inside a transaction are granted: all of them, or the others are requested. */
 static int read_locked(struct request *request, struct command *command)
 {
-    size_t done = command->txn_lock.done;
-    INSIST(done <= request->read_named && (done > 0 || request->read_count == 0));
-    request->reads += done;
-    request->read_count -= done;
-    request->read_named = 2 * done < request->read_count ? 2 * done : request->read_count;
-    if (request->read_count > 0) {
+    if (divided_targets_advance(&request->reads, command->txn_lock.done)) {
         core_overlay_unref(tl_steal(command->txn_lock.overlay));
-        return lock_reads(request, read_wait_left(request));
+        return lock_reads(request, divided_wait_left(request->reads_until_us));
     }
     catalog_unref(tl_steal(request->catalog)); /* of before the locks */
     request_set_view(request, (struct view){request->api->store, command->txn_lock.read_ts, command->txn_lock.overlay});
@@ -361,13 +340,11 @@ static int read_locked(struct request *request, struct command *command)
 }
 
 int request_read_in_transaction(struct request *request, struct lock_target *targets, size_t target_count,
-                                int64_t timeout, request_handler *then)
+                                uint64_t wait_us, request_handler *then)
 {
-    uint64_t wait_us = timeout < 0 ? 0 : (uint64_t)timeout, now = clock_boot_us();
     request->next = then;
-    request->reads = targets;
-    request->read_count = request->read_named = target_count;
-    request->read_until_us = wait_us == 0 ? 0 : wait_us < UINT64_MAX - now ? now + wait_us : UINT64_MAX;
+    request->reads = divided_targets_of(targets, target_count);
+    request->reads_until_us = divided_wait_end(wait_us);
     return lock_reads(request, wait_us);
 }
 
@@ -416,7 +393,7 @@ int request_read(struct request *request, struct lock_target *targets, size_t ta
     if (request->query != NULL)
         return read_query(request, then);
     if (request->transaction.len > 0)
-        return request_read_in_transaction(request, targets, target_count, timeout, then);
+        return request_read_in_transaction(request, targets, target_count, timeout < 0 ? 0 : (uint64_t)timeout, then);
     if (ts != 0)
         return read_past(request, ts, then);
     if (!request_must_catch_up(request))

@@ -52,6 +52,7 @@
 #define TL_API_REQUEST_H
 
 #include "api/request/api.h"
+#include "api/request/divided.h"
 #include "api/request/params.h"
 #include "api/request/route.h"
 #include "base/account.h"
@@ -126,16 +127,14 @@ struct request {
     struct overlay *overlay; /* of its transaction, referenced; the same */
     tl_ts pinned_ts;         /* pinned in the journal until the request is settled or gets another view; 0: none */
 
-    request_handler *next;     /* where a worker or the transaction's queue continues */
-    request_handler *reader;   /* the argument of request_read(), while the read waits for its timestamp */
-    struct lock_target *reads; /* of a read in a transaction: those whose locks are not granted yet */
-    size_t read_count;
-    size_t read_named;           /* by the command under way, the first ones */
-    uint64_t read_until_us;      /* until when it waits for them, clock_boot_us(); 0: it does not */
-    struct awaited *awaited;     /* the wait for a timestamp (awaited.h); NULL: none */
-    struct head_wait *head_wait; /* the wait for the log's head (head_waits.h); NULL: none */
-    tl_ts written_ts;            /* newest change that readers of other hosts are to see (distribution.h); 0: none */
-    struct list link;            /* in the queue of the workers or of a transaction */
+    request_handler *next;        /* where a worker or the transaction's queue continues */
+    request_handler *reader;      /* the argument of request_read(), while the read waits for its timestamp */
+    struct divided_targets reads; /* of a read in a transaction: those whose locks are not granted yet */
+    uint64_t reads_until_us;      /* divided_wait_end(): until when it waits for them */
+    struct awaited *awaited;      /* the wait for a timestamp (awaited.h); NULL: none */
+    struct head_wait *head_wait;  /* the wait for the log's head (head_waits.h); NULL: none */
+    tl_ts written_ts;             /* newest change that readers of other hosts are to see (distribution.h); 0: none */
+    struct list link;             /* in the queue of the workers or of a transaction */
     atomic_bool abandoned; /* the connection broke while the request was processed: no client waits for the response */
     atomic_bool cancelled; /* by another request: _tasks/_cancel */
     struct command_waiter waiter; /* of its commands; it leaves when the connection breaks */
@@ -218,11 +217,11 @@ struct lock_target;
 int request_read(struct request *request, struct lock_target *targets, size_t target_count,
                  request_handler *then) TL_MUST_USE;
 /*
- * The same for a write in a transaction, without the parameters of a read. Waits `timeout` microseconds at most.
+ * The same for a write in a transaction, without the parameters of a read. Waits for locks for `wait_us` at most.
  * Requires: the targets stay valid until `then` runs: many locks are acquired by several commands.
  */
 int request_read_in_transaction(struct request *request, struct lock_target *targets, size_t target_count,
-                                int64_t timeout, request_handler *then) TL_MUST_USE;
+                                uint64_t wait_us, request_handler *then) TL_MUST_USE;
 
 /*
  * Returns: whether request_read() waits until this host has everything that was acknowledged in the

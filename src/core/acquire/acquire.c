@@ -553,6 +553,44 @@ static int resume_write(struct core *core, struct wait *wait)
     return proceed(&at, wait__deadline(wait));
 }
 
+/* Whether a write repeats the one of a kept place, which has its ID and part. */
+static bool is_repetition(const struct command *kept, const struct command *command)
+{
+    return kept->write.request.hash == command->write.request.hash &&
+           kept->write.item_count == command->write.item_count && kept->write.atomic == command->write.atomic;
+}
+
+bool acquire__take_over(struct core *core, struct command *command, int *ret)
+{
+    REQUIRE(core->open && command->type == COMMAND_WRITE);
+    struct wait *wait = wait__kept_write(core, &command->write.request);
+    struct session *session;
+    uint64_t until = deadline_after(core, command->owner.timeout_us);
+    *ret = 0;
+    if (wait == NULL || !is_repetition(wait->command, command))
+        return false;
+    if (!command_owner__session(core, command, &session))
+        return true;
+    bool granted = wait->granted_ts != 0;
+    if (wait->session != session || (!granted && until <= core->clock)) /* it does not want to wait */
+        return false;
+    if (wait__is_to_be_kept(wait))
+        wait__keep(core, wait, until); /* now, not in its turn */
+    wait__take_over(core, wait, command, until);
+    wait->granted_ts = 0;
+    *ret = granted ? resume_write(core, wait) : CORE_WAITS;
+    return true;
+}
+
+/* A write that keeps its place does not run: its client was not notified, and may never send it again. */
+static int on_grant(struct core *core, struct wait *wait)
+{
+    if (!wait->kept)
+        return wait__on_grant(core, wait);
+    wait__keep_granted(core, wait);
+    return 0;
+}
+
 /*
  * Fails the pending items of an autocommit write with the cause, if others have run or after a
  * deadlock. Answers any other write at once.
@@ -575,11 +613,15 @@ static int answer_write(struct core *core, struct wait *wait)
     return run_and_free_wait(&at, core->clock);
 }
 
-/* Runs the items that no lock blocks any more; fails the others. */
+/* Runs the items that no lock blocks any more; fails the others. One that keeps its place runs none. */
 static int on_timeout(struct core *core, struct wait *wait)
 {
     struct acquisition at = resumed(core, wait);
     struct command *command = wait->command;
+    if (wait__has_place(wait)) {
+        wait__fail(core, wait, PROBLEM_LOCK_WAIT_TIMEOUT, "the request was not repeated after a restart");
+        return 0;
+    }
     int r = acquisition__find_targets(&at);
     if (r == 0)
         r = at.targets.exceed_step ? refuse_above_step(&at) : acquire_each(&at);
@@ -598,7 +640,7 @@ static void on_deadlock(struct core *core, struct wait *wait)
         grants__on_deadlock(core, wait);
 }
 
-const struct wait_ops write__wait_ops = {wait__on_grant, resume_write, on_timeout, on_deadlock, answer_write};
+const struct wait_ops write__wait_ops = {on_grant, resume_write, on_timeout, on_deadlock, answer_write};
 
 /* --- Callbacks of all commands that wait -------------------------------------------------------------------------- */
 

@@ -38,6 +38,11 @@ int acquire__refuse_above_step(struct core *core, struct command *command) TL_MU
  */
 int acquire__write_in_pieces(struct core *core, struct command *command) TL_MUST_USE;
 /*
+ * Continues the place that the same request, by its ID, has kept over a restart (README-locks.md, "Kept places").
+ * Requires: no outcome of it was found. Returns: whether it did, or refused the command; then *ret is as of a handler.
+ */
+bool acquire__take_over(struct core *core, struct command *command, int *ret) TL_MUST_USE;
+/*
  * Runs the only item of `command`, a cleanup action of an ending session, in the open unit. Waiting
  * requests do not block it.
  * Requires: the command lives as long as the unit, which reads the documents it wrote in its

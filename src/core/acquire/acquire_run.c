@@ -206,6 +206,7 @@ static const char *what_was_not_done(const struct acquisition *at)
 
 void acquisition__refuse_too_large(struct acquisition *at)
 {
+    REQUIRE(at->txn != NULL);
     const struct core_limits *limits = &at->core->limits;
     struct problem problem = {0};
     if (at->in_pieces) {

@@ -5,7 +5,6 @@
 #include "core/acquire/lock_resolve.h"
 #include "core/catalog/catalog.h"
 #include "core/command/command.h"
-#include "core/documents/update.h"
 #include "core/documents/write.h"
 #include "core/locks/resource.h"
 #include "core/session/command_owner.h"
@@ -37,12 +36,6 @@ static bool token_is_valid(struct acquisition *at, const struct write_target *ta
                                       &acquisition__write(at)->results[target->item].problem);
 }
 
-static size_t source_bytes(const struct write_item *item)
-{
-    const struct write_update *update = item->update;
-    return item->source.len + (update == NULL ? 0 : update->doc.len + update->upsert.len + update->script_params.len);
-}
-
 void acquisition__choose_range(struct acquisition *at)
 {
     const struct write_command *write = acquisition__write(at);
@@ -58,7 +51,7 @@ void acquisition__choose_range(struct acquisition *at)
     INSIST(at->range.begin < write->item_count || write->item_count == 0 || at->in_pieces);
     at->range.end = at->range.begin;
     while (at->range.end < write->item_count && at->range.end - at->range.begin + bytes / SOURCE_BYTES_PER_COST < batch)
-        bytes += source_bytes(&write->items[at->range.end++]);
+        bytes += write_item_source_bytes(&write->items[at->range.end++]);
 }
 
 /*

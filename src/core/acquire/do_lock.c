@@ -298,7 +298,7 @@ static struct wait *find_kept(struct core *core, const struct session *session, 
         struct wait *wait = list_entry(link, struct wait, of_session);
         if (++looks > KEPT_LOOKS_MAX)
             break;
-        bool kept = (wait->kept && wait->cancelled == WAIT_NOT_CANCELLED) || wait__is_to_be_kept(wait);
+        bool kept = wait__has_place(wait) && wait->command->type == COMMAND_LOCK;
         if (!kept || !names_same_locks(&wait->command->lock, &command->lock, &looks))
             continue;
         found = wait;

@@ -93,6 +93,8 @@ int core__do_write(struct core *core, struct command *command)
     }
     if (surely_exceeds_step(core, command))
         return acquire__write_in_pieces(core, command);
+    if (acquire__take_over(core, command, &r))
+        return r;
     if (needs_owners(core, command))
         return acquire__write(core, command);
     struct write_range all = {0, command->write.item_count};

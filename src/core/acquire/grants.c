@@ -22,10 +22,10 @@
 /* How long the place of a request is kept for its client after an end of its host. */
 #define KEPT_PLACE_US (10 * TL_SECOND)
 /*
- * Locks that a kept request names for which it counts as one more cancelled request, since its command is copied; and
- * later requests of its session, and locks of theirs, that it is compared with.
+ * Locks or items of a kept request, and bytes of its sources, for which it counts as one more cancelled request, since
+ * its command is copied; and later requests of its session, and locks of theirs, that it is compared with.
  */
-enum { KEPT_TARGETS = 20, KEPT_LOOKS = 20 };
+enum { KEPT_TARGETS = 20, KEPT_BYTES = 4096, KEPT_LOOKS = 20 };
 
 /* --- Cancelled waits ---------------------------------------------------------------------------------------------- */
 
@@ -99,7 +99,12 @@ void grants__end_cancelled(struct core *core, struct wait *wait, bool granted)
 /* Returns: as how many cancelled requests one counts. */
 static size_t count_of(const struct wait *wait)
 {
-    return wait__is_to_be_kept(wait) ? 1 + wait->command->lock.target_count / KEPT_TARGETS : 1;
+    const struct command *command = wait->command;
+    if (!wait__is_to_be_kept(wait))
+        return 1;
+    if (command->type == COMMAND_LOCK)
+        return 1 + command->lock.target_count / KEPT_TARGETS;
+    return 1 + command->write.item_count / KEPT_TARGETS + write_source_bytes(&command->write) / KEPT_BYTES;
 }
 
 /*
@@ -141,11 +146,34 @@ void grants__end_some_cancelled(struct core *core, size_t *left)
     cost_charge(left, count / CANCELS_PER_COST);
 }
 
-/* Whether a wait can keep its place: one that is ready has names that changed, and needs its client now. */
-static bool can_be_kept(const struct wait *wait)
+/*
+ * Whether a write can keep its place: its name says which request repeats it, and it has run nothing. One in pieces has
+ * a transaction, which ends. Of several that wait by one name, the first can. If its host is gone, its client may have
+ * repeated it by another one by now, which would wait for its own place then.
+ */
+static bool write_can_be_kept(struct core *core, const struct wait *wait, bool gone)
 {
-    return wait->command->type == COMMAND_LOCK && wait->session != NULL && wait__state(wait) == WAIT_PARKED &&
-           (wait->cancelled == WAIT_NOT_CANCELLED || wait__is_to_be_kept(wait));
+    const struct write_request *request = &wait->command->write.request;
+    if (core->command_version < COMMAND_SINCE_KEPT_WRITES || request->id.len == 0 || wait->write_owner == NULL)
+        return false;
+    if (gone)
+        return wait__has_place(wait);    /* by a CANCEL */
+    INSIST(wait->pending_items == NULL); /* a named write runs all its items in one unit */
+    const struct wait *other = wait__kept_write(core, request);
+    return other == NULL || other == wait;
+}
+
+/*
+ * Whether a wait can keep its place, so that a request that repeats it takes it over. One that is ready would need
+ * its client now: a LOCK of names that changed, or a write that would run. `gone`: its host is gone.
+ */
+static bool can_be_kept(struct core *core, const struct wait *wait, bool gone)
+{
+    if (wait__state(wait) != WAIT_PARKED || (wait->cancelled != WAIT_NOT_CANCELLED && !wait__is_to_be_kept(wait)))
+        return false;
+    return wait->command->type == COMMAND_LOCK    ? wait->session != NULL
+           : wait->command->type == COMMAND_WRITE ? write_can_be_kept(core, wait, gone)
+                                                  : false;
 }
 
 /*
@@ -162,7 +190,7 @@ static void cancel_host(struct core *core, uint64_t host, enum wait_cancel cause
         core__work(core, WORK_LOCK);
         if (wait->command == NULL || wait->ended || host_of_number(wait->command->request) != host)
             continue;
-        if (!keeps || !can_be_kept(wait))
+        if (!keeps || !can_be_kept(core, wait, cause == WAIT_HOST_GONE))
             wait__cancel(core, wait, cause);
         else if (at_once)
             keep_place(core, wait, false);
@@ -195,7 +223,7 @@ void grants__cancel_restarted_host(struct core *core, uint64_t host)
 void grants__cancel_at_end(struct core *core, struct wait *wait)
 {
     REQUIRE(core->open && MAGIC_VALID(wait, WAIT_MAGIC));
-    if (can_be_kept(wait))
+    if (can_be_kept(core, wait, false))
         keep_place(core, wait, false);
     else
         wait__fail(core, wait, PROBLEM_STOPPING, "%s", wait__cancel_text(WAIT_HOST_STOPS));

@@ -164,7 +164,7 @@ static struct level *find_slot(const struct level_set *set, const struct resourc
     }
 }
 
-static void grow(struct level_set *set)
+static void grow_hashes(struct level_set *set)
 {
     struct level *old = set->slots;
     size_t old_capacity = set->capacity;
@@ -225,7 +225,7 @@ static void add_path(struct core *core, struct level_set *set, const struct reso
     set->levels = levels;
     for (size_t level = levels; level > 0; level--) {
         if (2 * (set->count + 1) > set->capacity)
-            grow(set);
+            grow_hashes(set);
         struct level *slot = find_slot(set, name, level);
         core__work(core, WORK_LOCK);
         if (slot->of != NULL)

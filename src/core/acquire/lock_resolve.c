@@ -741,7 +741,7 @@ static int add_read(struct core *core, const struct lock_target *target, enum di
 static bool exceed_command(const struct core *core, const struct lock_spec_list *specs)
 {
     return core->command_version >= COMMAND_SINCE_LOCK_STEP &&
-           specs->work + work_of_levels(core, specs->levels) > specs->work_max;
+           specs->work + work_of_levels(core, specs->levels) > core->reads_work_max;
 }
 
 int lock_resolve__reads(struct core *core, const struct lock_target *targets, size_t count, enum dialect dialect,

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/check.h"
+#include "base/mem_chain.h"
 #include "core/command/command_codec.h"
 #include "store/view.h"
 
@@ -20,6 +21,12 @@ struct command *command_new(enum command_type type, enum dialect dialect)
     return command;
 }
 
+static void free_retired(const struct command_retired *retired)
+{
+    overlay_free(retired->overlay);
+    mem_chain_free(retired->locks);
+}
+
 void command_free(struct command *command)
 {
     if (command == NULL)
@@ -28,11 +35,35 @@ void command_free(struct command *command)
     if (command->release_attached != NULL)
         command->release_attached(command);
     if (command->type == COMMAND_TXN_COMMIT)
-        overlay_free(command->txn.retired_overlay);
+        free_retired(&command->txn.retired);
     if (command->type == COMMAND_WRITE)
-        overlay_free(command->write.retired_overlay);
+        free_retired(&command->write.retired);
     arena_deinit(&command->arena);
     mem_free(command);
+}
+
+void command_free_all(struct list *commands)
+{
+    while (!list_empty(commands)) {
+        struct command *command = list_entry(commands->next, struct command, link);
+        list_remove(&command->link);
+        command_free(command);
+    }
+}
+
+size_t write_item_source_bytes(const struct write_item *item)
+{
+    const struct write_update *update = item->update;
+    return item->source.len + (update == NULL ? 0 : update->doc.len + update->upsert.len + update->script_params.len);
+}
+
+size_t write_source_bytes(const struct write_command *write)
+{
+    size_t bytes = 0;
+
+    for (size_t i = 0; i < write->item_count; i++)
+        bytes += write_item_source_bytes(&write->items[i]);
+    return bytes;
 }
 
 size_t write_result_bytes(const struct write_result *result)

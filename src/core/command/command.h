@@ -23,6 +23,7 @@
 #include "script/script.h"
 
 struct catalog_options;
+struct mem_chain;
 struct overlay;
 struct json_doc;
 
@@ -212,6 +213,12 @@ struct write_request {
 };
 enum { WRITE_REQUEST_ID_BYTES_MAX = 128 };
 
+/* What a commit leaves; command_free() frees it outside of the step, since that is slow. */
+struct command_retired {
+    struct overlay *overlay; /* its changes, to which the unit's batch refers; NULL: none */
+    struct mem_chain *locks; /* the memory of its locks */
+};
+
 struct write_command {
     struct write_item *items;
     size_t item_count;
@@ -225,8 +232,7 @@ struct write_command {
     /* In the core: atomic, and too much for one step, so that it is carried out in pieces (acquire_pieces.c) */
     bool exceeds_step;
     uint32_t attempts; /* of one in pieces: those that ended because a piece was blocked */
-    /* Of one in pieces: its changes; command_free() frees them outside of the step, since that is slow */
-    struct overlay *retired_overlay;
+    struct command_retired retired; /* of one in pieces */
     /*
      * Out: number of items that were not started because earlier scripts used up the limit of one
      * command (update.h). At least one item was started. The submitter resubmits the postponed ones
@@ -239,6 +245,9 @@ struct write_command {
     size_t result_bytes;
 };
 
+/* Returns: the bytes of the sources of an item, and of those of all items, each with the parameters of its script. */
+size_t write_item_source_bytes(const struct write_item *item);
+size_t write_source_bytes(const struct write_command *write);
 /* Returns: the bytes of a result that count towards WRITE_RESULT_BYTES_MAX. */
 size_t write_result_bytes(const struct write_result *result);
 
@@ -373,11 +382,7 @@ struct txn_command {
     uint64_t number;  /* out, TXN_BEGIN: the public number */
     tl_ts commit_ts;  /* out, TXN_COMMIT */
     uint64_t changes; /* out, TXN_COMMIT: number of changes */
-    /*
-     * Out, TXN_COMMIT: its changes; command_free() frees them outside of the step, since that is
-     * slow
-     */
-    struct overlay *retired_overlay;
+    struct command_retired retired; /* out, TXN_COMMIT */
 };
 
 /*
@@ -774,6 +779,10 @@ enum {
     COMMAND_SINCE_JAVA_FORMATS = 18,
     /* The waits of a host that leaves its cluster keep their places: README-locks.md, "Kept places". */
     COMMAND_SINCE_PLACES_IN_CLUSTER = 19,
+    /* Dates and big numbers that scripts read and write as in Java: script_update.old_formats. */
+    COMMAND_SINCE_SCRIPT_FORMATS = 19,
+    /* A named write that waits at a restart keeps its place. */
+    COMMAND_SINCE_KEPT_WRITES = 19,
     /* An atomic write in a client's transaction is refused if it takes more than one step may: write_run.one_step. */
     COMMAND_SINCE_ATOMIC_STEP = 19
 };
@@ -845,6 +854,8 @@ struct command {
  */
 struct command *command_new(enum command_type type, enum dialect dialect);
 void command_free(struct command *command);
+/* Empties a list of commands, by command.link, and frees them. */
+void command_free_all(struct list *commands);
 const char *command_name(enum command_type type);
 /* Returns: whether the type has any of the flags. */
 bool command_is(enum command_type type, unsigned flags);

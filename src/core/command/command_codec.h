@@ -24,7 +24,8 @@ struct codec;
  * 14 how requests of many locks are, 15 those of deep directories and commits (README.md); 15 also added
  * which waits a CANCEL keeps. 16 changed how commits and locks are bounded, and
  * added what the script of an update returned outside of the core. 17 and 18 changed how locks are
- * bounded, and 18 how scripts format numbers and parse dates. 19 changed which waits keep their places.
+ * bounded, and 18 how scripts format numbers and parse dates. 19 changed which waits keep their places, and
+ * again how scripts format big numbers and parse dates.
  */
 enum { COMMAND_CODEC_VERSION = 19 };
 

@@ -169,6 +169,7 @@ static int run_script(struct update *update, struct slice source, struct problem
         .params = params->script_params,
         .account = update->account,
         .old_library = update->old_library,
+        .old_formats = update->old_formats,
     };
     r = script_run_update(script, &limits, update->arena, &run, &cause);
     report_steps(update, &limits, &run);

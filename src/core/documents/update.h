@@ -76,6 +76,7 @@ struct update {
     struct account *account; /* of a dry run, which may be cancelled; NULL in the core */
     struct slice zones;      /* the catalog's time zones, for scripts */
     bool old_library;        /* script_update.old_library, for a command before COMMAND_SINCE_JAVA_FORMATS */
+    bool old_formats;        /* script_update.old_formats, for a command before COMMAND_SINCE_SCRIPT_FORMATS */
     uint64_t *steps;         /* in, out: steps left to the command's scripts; NULL: not shared */
     tl_ts ts;                /* current time of scripts */
     struct arena *arena;     /* holds the new source and the problem */

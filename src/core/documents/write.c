@@ -333,6 +333,7 @@ struct update write_executor__update(struct write_executor *exec, const struct w
         .limits = limits,
         .zones = catalog_zones(core->catalog),
         .old_library = core->command_version < COMMAND_SINCE_JAVA_FORMATS,
+        .old_formats = core->command_version < COMMAND_SINCE_SCRIPT_FORMATS,
         .steps = &exec->script_steps,
         .ts = core->ts,
         .arena = arena,

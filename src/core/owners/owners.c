@@ -188,6 +188,7 @@ void owners__close(struct core *core)
     map_deinit(&owners->sessions);
     map_deinit(&owners->txns);
     map_deinit(&owners->requests);
+    map_deinit(&owners->kept_writes);
     map_deinit(&owners->deferred_by_number);
     owners__update_budget(core);
     lock_table_deinit(&owners->locks);
@@ -232,6 +233,8 @@ void owners__stop(struct core *core)
     }
     map_deinit(&owners->requests);
     owners->requests = MAP_INIT;
+    map_deinit(&owners->kept_writes);
+    owners->kept_writes = MAP_INIT;
     complete_closes(core, &owners->sessions_to_clean);
     complete_closes(core, &owners->sessions_to_purge);
 }

@@ -65,7 +65,7 @@ static void check_txns(const struct owners *owners)
 
 static void check_waits(const struct owners *owners)
 {
-    size_t bytes = 0, ready = 0, count = 0, kept = 0;
+    size_t bytes = 0, ready = 0, count = 0, kept = 0, kept_writes = 0;
     uint64_t last_ready = 0;
     list_for_each(link, &owners->waits)
     {
@@ -74,15 +74,20 @@ static void check_waits(const struct owners *owners)
         INSIST(state != WAIT_NEW && (wait->command != NULL || wait->deferred != NULL));
         INSIST(state == WAIT_ENDED ? wait->owner == NULL && wait->request == NULL : wait->owner != NULL);
         INSIST(list_linked(&wait->of_cancelled) == (wait->cancelled != WAIT_NOT_CANCELLED));
-        INSIST(!wait->kept || (state == WAIT_PARKED && wait->session != NULL));
-        INSIST(!wait__is_to_be_kept(wait) || (state == WAIT_PARKED && wait->session != NULL && !wait->kept));
+        INSIST(!wait->kept || state == WAIT_PARKED);
+        INSIST(!wait__is_to_be_kept(wait) || (state == WAIT_PARKED && !wait->kept));
         INSIST(list_linked(&wait->of_resolved) || wait->command == NULL || wait->command->type != COMMAND_LOCK ||
                wait->session == NULL || wait->names_epoch == WAIT_NAMES_AGAIN);
+        if (wait__has_place(wait)) {
+            bool write = wait->command->type == COMMAND_WRITE;
+            INSIST(write ? wait->command->write.request.id.len > 0 : wait->session != NULL);
+            kept_writes += write;
+        }
         kept += wait->kept;
         bytes += wait->bytes;
         count++;
     }
-    INSIST(owners->kept_count == kept);
+    INSIST(owners->kept_count == kept && owners->kept_writes.count == kept_writes);
     list_for_each(link, &owners->ready)
     {
         const struct wait *wait = list_entry(link, struct wait, link);

@@ -459,6 +459,7 @@ void piece_codec__chunks(struct codec *codec, struct core *core, enum save_piece
 {
     const struct save_chunks *chunks = chunks_of(core, kind);
     size_t count = 0;
+    REQUIRE(codec_reads(codec) || list_empty(&chunks->changed));
     if (!codec_reads(codec))
         list_for_each(link, &chunks->all) count++;
     codec_array(codec, NULL, &count, 0, PIECE_BYTES_MIN);

@@ -239,6 +239,16 @@ static bool session_end_is_valid(const struct wait *wait)
     return ends == (wait->cancelled == WAIT_SESSION_ENDED) && (!ends || session->cleanup_pending);
 }
 
+/* Whether the place of a wait may be kept. A write with a name has run nothing. */
+static bool may_be_kept(const struct codec *codec, const struct wait *wait)
+{
+    const struct command *command = wait->command;
+    if (command->type == COMMAND_LOCK)
+        return wait->session != NULL;
+    return command->type == COMMAND_WRITE && codec->version >= 21 && command->write.request.id.len > 0 &&
+           wait->write_owner != NULL && wait->pending_items == NULL && wait->cancelled != WAIT_PLACE_KEPT_GONE;
+}
+
 static void codec_cancelled(struct codec *codec, struct wait *wait)
 {
     unsigned count = codec->version < 9    ? WAIT_SESSION_ENDED
@@ -249,18 +259,27 @@ static void codec_cancelled(struct codec *codec, struct wait *wait)
     wait->cancelled = (enum wait_cancel)codec_enum(codec, wait->cancelled, count);
     codec_number(codec, &wait->cancel_number);
     codec_require(codec, wait->cancelled != WAIT_NOT_CANCELLED && wait->cancel_number > 0);
-    codec_require(codec, !wait__is_to_be_kept(wait) ||
-                             (wait->command->type == COMMAND_LOCK && wait->session != NULL && wait->until != 0));
+    codec_require(codec, !wait__is_to_be_kept(wait) || (may_be_kept(codec, wait) && wait->until != 0));
 }
 
 static void codec_kept(struct codec *codec, struct core *core, struct wait *wait)
 {
     codec_number(codec, &wait->granted_ts);
-    codec_require(codec, wait->command->type == COMMAND_LOCK && wait->session != NULL);
+    codec_require(codec, may_be_kept(codec, wait));
     if (codec_reads(codec) && !codec->bad) {
         wait->kept = true;
         core->owners->kept_count++;
     }
+}
+
+/* Registers the place of a write that was read, the only one by its name. */
+static void restore_place(struct codec *codec, struct core *core, struct wait *wait)
+{
+    if (!wait__has_place(wait) || wait->command->type != COMMAND_WRITE)
+        return;
+    codec_require(codec, wait__kept_write(core, &wait->command->write.request) == NULL);
+    if (!codec->bad)
+        wait__note_place(core, wait);
 }
 
 /* A wait without its lock request. When reading, *wait becomes the new one; NULL: the codec is bad. */
@@ -301,6 +320,8 @@ static void codec_wait_fields(struct codec *codec, struct core *core, struct wai
     codec_require(codec, !wait__is_to_be_kept(*wait) || (!ready && !kept));
     if (kept)
         codec_kept(codec, core, *wait);
+    if (reads && !codec->bad)
+        restore_place(codec, core, *wait);
     codec_require(codec, codec->bad || session_end_is_valid(*wait));
     codec_require(codec, codec->bad || never_waited_is_valid(*wait));
     codec_require(codec, codec->bad || !named || (*wait)->command->request != 0);

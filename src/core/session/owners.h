@@ -53,6 +53,7 @@ struct owners {
     struct list cancelled;   /* waits that later steps end, in order of wait.cancel_number */
     uint64_t last_cancelled; /* highest cancel_number in `cancelled`; 0: it is empty */
     size_t kept_count;       /* waits that are kept (wait.kept) */
+    struct map kept_writes;  /* named writes with a place (wait__has_place()), one by each ID and part */
     struct list ready;       /* waits to resume or to answer, in order */
     size_t ready_count;
     uint64_t last_ready; /* highest ready_number in `ready`; 0: it is empty */

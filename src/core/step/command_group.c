@@ -59,15 +59,6 @@ void command_group_add(const struct command *command, struct buf *buf)
     buf_remove(buf, at + length.len, LENGTH_RESERVED - length.len);
 }
 
-static void free_all(struct list *commands)
-{
-    while (!list_empty(commands)) {
-        struct command *command = list_entry(commands->next, struct command, link);
-        list_remove(&command->link);
-        command_free(command);
-    }
-}
-
 /* Takes the bytes of the next command. Returns: false, with a bad codec, at the end or if it is damaged. */
 static bool take_command(struct codec *codec, struct slice *ret_bytes)
 {
@@ -152,7 +143,7 @@ int command_group_decode(struct slice bytes, struct command_group_header *ret_he
     if (r == 0)
         r = decode_commands(&codec, &made);
     if (r != 0) {
-        free_all(&made);
+        command_free_all(&made);
         return r;
     }
     while (!list_empty(&made)) {

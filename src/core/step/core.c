@@ -129,6 +129,7 @@ int core__open_bare(struct store *store, const struct core_limits *limits, struc
     core->commit_work_max = CORE_COMMIT_WORK;
     core->ahead_work = ENTRIES_AHEAD_WORK;
     core->unlock_work = UNLOCK_WORK_PER_COST;
+    core->reads_work_max = LOCK_WORK_MAX;
     core->lock_work = owners__lock_work;
     core->document_owners = &owners__of_documents;
     core->store = store;
@@ -336,6 +337,18 @@ int core_convert(struct core *core)
     int written = core__commit(core);
     core->old_records = false;
     return r < 0 ? tl_trace(r) : written;
+}
+
+int core_check_conversion(struct core *core)
+{
+    REQUIRE(MAGIC_VALID(core, CORE_MAGIC) && !core->open && !core->chained);
+    if (!core->old_records)
+        return 0;
+    core__begin(core, core->last_ts + 1);
+    int r = owners__convert(core);
+    core__rollback(core);
+    int ended = core__commit(core);
+    return r < 0 ? tl_trace(r) : ended;
 }
 
 const struct core_limits *core_limits(const struct core *core)

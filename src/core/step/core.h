@@ -59,6 +59,11 @@ int core_open(struct store *store, const struct core_limits *limits, struct core
  * Returns: 0; fatal codes as core_step().
  */
 int core_convert(struct core *core) TL_MUST_USE;
+/*
+ * As core_convert(), but writes nothing: whether the records can be converted.
+ * Requires: as there; afterwards the core is closed.
+ */
+int core_check_conversion(struct core *core) TL_MUST_USE;
 
 /* Frees the state; the store stays open. Requires: no command waits (core_stop()). */
 void core_close(struct core *core);

@@ -177,6 +177,56 @@ static void forget_number(struct core *core, struct wait *wait)
         map_remove(&core->owners->requests, request_key(wait->command->request, key));
 }
 
+/* --- Kept places -------------------------------------------------------------------------------------------------- */
+
+/* The name of a write: its ID, and the position of its part of the request. Valid until `buf` is changed. */
+static struct slice write_name(const struct write_request *request, struct buf *buf)
+{
+    REQUIRE(request->id.len > 0);
+    buf_slice(buf, request->id);
+    buf_u64be(buf, request->part);
+    return buf_as_slice(buf);
+}
+
+static bool is_autocommit_write(const struct wait *wait)
+{
+    return wait->command != NULL && wait->command->type == COMMAND_WRITE && wait->write_owner != NULL;
+}
+
+bool wait__has_place(const struct wait *wait)
+{
+    REQUIRE(MAGIC_VALID(wait, WAIT_MAGIC));
+    return wait__is_to_be_kept(wait) || (wait->kept && wait->cancelled == WAIT_NOT_CANCELLED);
+}
+
+struct wait *wait__kept_write(struct core *core, const struct write_request *request)
+{
+    struct buf name = BUF_INIT(BUF_UNLIMITED);
+    if (request->id.len == 0 || core->owners->kept_writes.count == 0)
+        return NULL;
+    core__work(core, WORK_LOCK);
+    struct wait *wait = map_get(&core->owners->kept_writes, write_name(request, &name));
+    buf_deinit(&name);
+    ENSURE(wait == NULL || (MAGIC_VALID(wait, WAIT_MAGIC) && wait__has_place(wait)));
+    return wait;
+}
+
+void wait__note_place(struct core *core, struct wait *wait)
+{
+    struct map *kept = &core->owners->kept_writes;
+    struct buf name = BUF_INIT(BUF_UNLIMITED);
+    if (!is_autocommit_write(wait) || wait->command->write.request.id.len == 0)
+        return;
+    struct slice key = write_name(&wait->command->write.request, &name);
+    if (wait__has_place(wait)) {
+        struct wait *other = map_put(kept, key, wait);
+        INSIST(other == NULL || other == wait); /* grants.c: the first one has the place */
+    } else if (map_get(kept, key) == wait) {
+        map_remove(kept, key);
+    }
+    buf_deinit(&name);
+}
+
 static void leave_kept(struct core *core, struct wait *wait)
 {
     if (!wait->kept)
@@ -185,6 +235,7 @@ static void leave_kept(struct core *core, struct wait *wait)
     touch_wait(core, wait);
     wait->kept = false;
     core->owners->kept_count--;
+    wait__note_place(core, wait);
 }
 
 void wait__names_resolved(struct wait *wait)
@@ -219,6 +270,7 @@ static void leave_cancelled(struct core *core, struct wait *wait)
         list_remove(&wait->of_cancelled);
     if (list_empty(&core->owners->cancelled))
         core->owners->last_cancelled = 0;
+    wait__note_place(core, wait);
 }
 
 void wait__undo(struct core *core, struct wait *wait)
@@ -257,6 +309,27 @@ bool wait__is_to_be_kept(const struct wait *wait)
     return wait->cancelled == WAIT_PLACE_KEPT || wait->cancelled == WAIT_PLACE_KEPT_GONE;
 }
 
+/* A write that keeps its place has run nothing. Its results are as in a loaded core. */
+static void reset_results(struct command *command)
+{
+    if (command->type != COMMAND_WRITE)
+        return;
+    struct write_command *write = &command->write;
+    write->results = arena_zalloc(&command->arena, (write->item_count + 1) * sizeof *write->results);
+    write->script_steps = 0;
+    write->result_bytes = 0;
+    write->postponed_count = 0;
+    write->exceeds_step = false;
+}
+
+/* Returns: the work of copying a command that keeps its place. */
+static uint64_t copy_work(const struct command *command)
+{
+    if (command->type == COMMAND_LOCK)
+        return WORK_LOCK * (uint64_t)command->lock.target_count;
+    return WORK_ITEM * (uint64_t)command->write.item_count + write_source_bytes(&command->write) / WORK_BYTES;
+}
+
 /*
  * Answers the client of a wait that keeps its place with `text`, and gives the wait a copy of the command. Without a
  * submitter, as in a replay and in other hosts' cores, no client waits for a reply. State and further replies are the
@@ -272,6 +345,7 @@ static void answer_kept(struct core *core, struct wait *wait, const char *text)
     int r = command_decode(buf_as_slice(&bytes), &copy);
     INSIST(r == 0);
     buf_deinit(&bytes);
+    reset_results(copy);
     replace_command(core, wait, copy);
     problem_set(&command->problem, &command->arena, PROBLEM_STOPPING, "%s", text);
     core__complete(core, command);
@@ -279,18 +353,24 @@ static void answer_kept(struct core *core, struct wait *wait, const char *text)
 
 void wait__keep(struct core *core, struct wait *wait, uint64_t until)
 {
-    REQUIRE(wait__state(wait) == WAIT_PARKED && wait->command != NULL && wait->command->type == COMMAND_LOCK);
-    REQUIRE(wait->session != NULL && wait->until != 0);
+    REQUIRE(wait__state(wait) == WAIT_PARKED && wait->command != NULL && wait->until != 0);
+    REQUIRE(wait->command->type == COMMAND_LOCK ? wait->session != NULL
+                                                : is_autocommit_write(wait) && wait->pending_items == NULL);
     REQUIRE(wait->cancelled == WAIT_NOT_CANCELLED || wait__is_to_be_kept(wait));
     enum wait_cancel cause = wait__is_to_be_kept(wait) ? wait->cancelled : WAIT_PLACE_KEPT;
     leave_cancelled(core, wait);
     if (wait->kept)
         return; /* by an earlier restart */
-    core__work(core, WORK_OWNER + WORK_LOCK * (uint64_t)wait->command->lock.target_count);
+    uint64_t work = copy_work(wait->command);
+    core__work(core, WORK_OWNER + work);
+    if (wait->command->type == COMMAND_WRITE)
+        core__note_indivisible(core, work); /* less than to run it */
     touch_wait(core, wait);
     forget_number(core, wait);
     wait->kept = true;
     core->owners->kept_count++;
+    wait__note_place(core, wait);
+    reset_results(wait->command);
     answer_kept(core, wait, wait__cancel_text(cause));
     if (until >= wait->until)
         return;
@@ -350,8 +430,8 @@ static void report_wait(struct core *core, const struct wait *wait)
 static void unregister(struct core *core, struct wait *wait)
 {
     struct owners *owners = core->owners;
+    leave_kept(core, wait); /* before: one that is cancelled has no place */
     leave_cancelled(core, wait);
-    leave_kept(core, wait);
     if (!list_linked(&wait->of_all) || wait->ended)
         return;
     report_wait(core, wait);
@@ -530,6 +610,7 @@ void wait__cancel(struct core *core, struct wait *wait, enum wait_cancel cause)
     touch_wait(core, wait);
     if (!again || cause == WAIT_SESSION_ENDED || wait__is_to_be_kept(wait))
         wait->cancelled = cause;
+    wait__note_place(core, wait);
     if (again)
         return;
     wait->cancel_number = ++owners->last_cancelled;

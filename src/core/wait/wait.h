@@ -114,13 +114,13 @@ struct wait {
     bool ended;               /* in owners->ready only to be answered with its cause */
     uint64_t ready_number;    /* orders owners->ready; 0: it was never ready */
     uint64_t names_epoch;     /* LOCK: core->names_epoch when its names were resolved, or WAIT_NAMES_AGAIN */
-    tl_ts granted_ts;         /* LOCK: of a grant that did not complete it, see `kept`; 0: none */
+    tl_ts granted_ts;         /* of a grant that did not complete it, see `kept`; of a write only then; 0: none */
     bool reported;            /* reported as a slow wait (report.c) */
     /*
-     * LOCK of a session, parked: its client was lost, or answered, at an end of its host, and may repeat the
-     * request, by any host, which then takes over this wait (README-locks.md, "Kept places"). With granted_ts it has
-     * its locks until then. Else granted_ts is of a grant that is undone: its names changed their meaning, or it is
-     * cancelled.
+     * LOCK of a session, or named autocommit write, parked: its client was lost, or answered, at an end of its host,
+     * and may repeat the request, by any host, which then takes over this wait (README-locks.md, "Kept places").
+     * With granted_ts it has its locks until then. Else granted_ts is of a grant that is undone: its names changed
+     * their meaning, or it is cancelled.
      */
     bool kept;
     enum wait_cancel cancelled;
@@ -188,11 +188,18 @@ const char *wait__cancel_text(enum wait_cancel cause);
 /* Whether a wait is to be kept in its turn. */
 bool wait__is_to_be_kept(const struct wait *wait);
 /*
- * Keeps the place of a LOCK whose client is lost, or is answered now, since its host ends or was out of the cluster,
- * until `until` or its own deadline, if that is earlier. CANCEL no longer finds it by its number. Requires: it is
- * parked, belongs to a session, and is not cancelled, or is to be kept.
+ * Keeps the place of a LOCK, or of a named write, whose client is lost, or is answered now, since its host ends or was
+ * out of the cluster, until `until` or its own deadline, if that is earlier. CANCEL no longer finds it by its number.
+ * Requires: it is parked, and not cancelled, or to be kept; a LOCK belongs to a session, and a write is an autocommit
+ * one in one unit.
  */
 void wait__keep(struct core *core, struct wait *wait, uint64_t until);
+/* Returns: whether the place of a wait is kept, or will be in its turn, for a repetition of its request. */
+bool wait__has_place(const struct wait *wait);
+/* Returns: the named write whose place is kept by the ID and the part of `request`; NULL: none. */
+struct wait *wait__kept_write(struct core *core, const struct write_request *request);
+/* Records in owners->kept_writes whether a named write has a place. A loaded one; wait.c does so for others. */
+void wait__note_place(struct core *core, struct wait *wait);
 /* Records that a kept wait was granted its locks. Its request has them until its client asks again. */
 void wait__keep_granted(struct core *core, struct wait *wait);
 /*
@@ -251,7 +258,7 @@ void wait__explain_briefly(struct arena *arena, enum problem_type type, struct p
  * once; one that can be granted is granted.
  */
 bool wait__limit_reached(const struct core *core);
-/* Reports that limits.waiters_max is reached. Requires: wait__limit_reached(). */
+/* Reports that limits.waiters_max was reached when the locks were asked for: wait__limit_reached(). */
 void wait__explain_limit(const struct core *core, struct arena *arena, struct problem *ret_problem);
 /* Records that a LOCK has resolved its names, for wait__resolve_again(). */
 void wait__names_resolved(struct wait *wait);

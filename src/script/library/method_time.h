@@ -76,8 +76,20 @@ void scan_expect(struct scan *scan, char c);
 /* Reads at most `max` digits. Returns: their value, which wraps beyond 64 bits. Sets `failed`, and reads
    nothing, if there are fewer than `min`. */
 int64_t scan_digits(struct scan *scan, unsigned min, unsigned max);
-/* Reads "Z", "+01", "+01:30" and the like, in seconds. Sets `failed` if it is malformed. The range of all is of
-   check_offset(). */
+/* Texts of offsets: two digits of hours, then, of two digits each, minutes and perhaps seconds. */
+struct offset_form {
+    bool zulu;    /* or "Z" */
+    bool colon;   /* before minutes and seconds */
+    bool minutes; /* may have minutes */
+    bool needs_minutes;
+    bool seconds; /* may have seconds */
+};
+
+/* Reads an offset of a form, in seconds; of the range of hours says check_offset(). Sets `failed`, and `at` to the
+   offset, if it is malformed. As in Java, what follows a complete offset is left. */
+void scan_offset_as(struct scan *scan, const struct offset_form *form, int32_t *ret_offset);
+/* Reads "Z", "+01", "+01:30" and the like, in seconds: for old_formats, and letters of zones. Sets `failed` if it is
+   malformed. The range of all is of check_offset(). */
 void scan_offset(struct scan *scan, int32_t *ret_offset);
 /* Throws Java's DateTimeParseException at scan->at. Returns: false. */
 bool parse_failed(struct run *run, const struct scan *scan);

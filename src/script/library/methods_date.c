@@ -4,7 +4,8 @@
 
 #include <stdio.h>
 
-#define FRACTION_WIDTH_MAX 9 /* letters S of a pattern: nanoseconds */
+#define FRACTION_WIDTH_MAX 9   /* letters S of a pattern: nanoseconds */
+#define FRACTION_DIGITS_MAX 18 /* digits of milliseconds in java.text */
 
 enum iso_format {
     ISO_LOCAL_DATE,
@@ -120,6 +121,10 @@ static bool write_letter(struct run *run, const struct temporal *temporal, const
     case 's': write_number(out, civil->second, width); return true;
     case 'S': {
         char digits[12];
+        if (temporal->object.class == CLASS_DATE && !run->old_formats) {
+            write_number(out, civil->nano / 1000000, width);
+            return true;
+        }
         snprintf(digits, sizeof digits, "%09d", civil->nano);
         digits[width < 9 ? width : 9] = '\0';
         text_buf_ascii(out, digits);
@@ -275,7 +280,10 @@ struct date_parser {
     struct scan scan;
     struct civil civil;
     int32_t offset;
+    int64_t seconds; /* java.text: those of the milliseconds */
     bool pm;
+    bool text;    /* by java.text, not java.time */
+    bool adjoins; /* a letter follows at once, so a number has no more digits than letters */
 };
 
 /* Reads a month's English name, ignoring case: three letters, or in full. */
@@ -294,7 +302,15 @@ static void scan_month_name(struct date_parser *parser, bool full)
     scan->failed = true;
 }
 
-/* Reads a fraction of a second. Of java.text a wider one is refused, which Java reads as milliseconds. */
+/* Reads milliseconds as java.text does: an int, which wraps. */
+static void scan_millis(struct date_parser *parser, unsigned width)
+{
+    int32_t millis = (int32_t)(uint32_t)scan_digits(&parser->scan, 1, width);
+    parser->seconds = floor_div(millis, 1000);
+    parser->civil.nano = (int32_t)floor_mod(millis, 1000) * 1000000;
+}
+
+/* Reads a fraction of a second. Version 18 of commands refused a wider one, which only java.text may have. */
 static int32_t scan_fraction(const struct run *run, struct scan *scan, unsigned width)
 {
     if (width > FRACTION_WIDTH_MAX && !run->old_library) {
@@ -315,12 +331,33 @@ static bool scan_half_day(struct scan *scan)
     return pm;
 }
 
-static void scan_zone(struct date_parser *parser)
+/* Returns: whether letters of a pattern stand for offsets of one form. */
+static bool form_of_letters(const struct date_parser *parser, uint16_t letter, unsigned width,
+                            struct offset_form *ret_form)
+{
+    bool rfc_822 = parser->text ? letter == 'z' || letter == 'Z' : letter == 'Z' && width < 4; /* +0100 */
+    bool iso = letter == 'X' || letter == 'x' || (letter == 'Z' && width == 5);
+    *ret_form = (struct offset_form){
+        .zulu = letter == 'X' || (letter == 'Z' && !rfc_822),
+        .colon = !rfc_822 && (width == 3 || width == 5),
+        .minutes = rfc_822 || width > 1 || !parser->text,
+        .needs_minutes = rfc_822 || width > 1,
+        .seconds = !rfc_822 && width > 3,
+    };
+    return rfc_822 || (iso && width <= 5);
+}
+
+static void scan_zone(struct run *run, struct date_parser *parser, uint16_t letter, unsigned width)
 {
     struct scan *scan = &parser->scan;
+    struct offset_form form;
+    bool one_form = form_of_letters(parser, letter, width, &form) && !run->old_formats;
+    bool named = !one_form || (parser->text && letter != 'X');
     struct slice next = slice_make(scan->text.data + scan->at, scan->text.len - scan->at < 3 ? 0 : 3);
-    if (slice_is(next, "UTC") || slice_is(next, "GMT"))
+    if (named && (slice_is(next, "UTC") || slice_is(next, "GMT")))
         scan->at += 3;
+    else if (one_form)
+        scan_offset_as(scan, &form, &parser->offset);
     else
         scan_offset(scan, &parser->offset);
 }
@@ -345,13 +382,18 @@ static bool scan_letter(struct run *run, struct date_parser *parser, uint16_t le
     case 'h': civil->hour = (int)scan_digits(scan, width, max); break;
     case 'm': civil->minute = (int)scan_digits(scan, width, max); break;
     case 's': civil->second = (int)scan_digits(scan, width, max); break;
-    case 'S': civil->nano = scan_fraction(run, scan, width); break;
+    case 'S':
+        if (parser->text && !run->old_formats)
+            scan_millis(parser, parser->adjoins ? width : FRACTION_DIGITS_MAX);
+        else
+            civil->nano = scan_fraction(run, scan, width);
+        break;
     case 'a': parser->pm = scan_half_day(scan); break;
     case 'X':
     case 'x':
     case 'Z':
     case 'z':
-    case 'V': scan_zone(parser); break;
+    case 'V': scan_zone(run, parser, letter, width); break;
     default:
         if (is_pattern_letter(letter))
             return run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, "Unknown pattern letter: %c", letter);
@@ -375,6 +417,7 @@ static bool scan_pattern(struct run *run, struct date_parser *parser, const stru
         while (is_pattern_letter(c) && i + width < pattern->length && text_at(pattern, i + width) == c)
             width++;
         i += width;
+        parser->adjoins = i < pattern->length && is_pattern_letter(text_at(pattern, i));
         if (!scan_letter(run, parser, c, width))
             return false;
     }
@@ -390,7 +433,8 @@ static bool parse_by(struct run *run, struct value text, const struct date_forma
     if (source == NULL)
         return false;
     struct date_parser parser = {.scan = {.text = text_utf8(run, source), .short_hours = !run->old_library},
-                                 .civil = {.year = 1970, .month = 1, .day = 1}};
+                                 .civil = {.year = 1970, .month = 1, .day = 1},
+                                 .text = id == CLASS_DATE};
     struct scan *scan = &parser.scan;
     struct civil *civil = &parser.civil;
     if (!scan_pattern(run, &parser, formatter->pattern))
@@ -402,7 +446,7 @@ static bool parse_by(struct run *run, struct value text, const struct date_forma
         return false;
     if (!check_offset(run, scan->text, id, parser.offset))
         return false;
-    struct temporal *temporal = temporal_new(run, id, civil_seconds(civil), civil->nano);
+    struct temporal *temporal = temporal_new(run, id, civil_seconds(civil) + parser.seconds, civil->nano);
     if (id == CLASS_DATE || id == CLASS_INSTANT)
         temporal->seconds -= parser.offset != 0 ? parser.offset : local_offset(formatter, temporal->seconds);
     else

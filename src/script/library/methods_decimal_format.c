@@ -4,6 +4,7 @@
 
 #include "base/number_format.h"
 #include "script/library/old_decimal_format.h"
+#include "script/value/big.h"
 
 struct decimal_format {
     struct object object;
@@ -27,6 +28,19 @@ static bool decimal_format_new(struct call *call, struct value *ret)
     return run_step(run, pattern.len / 16);
 }
 
+/* Appends a BigInteger or BigDecimal. Returns: false with a throwable. */
+static bool print_big(struct run *run, const struct number_format *numbers, struct value number, struct buf *out)
+{
+    const struct decimal *decimal = value_is(number, CLASS_BIG_DECIMAL) ? (const struct decimal *)number.object : NULL;
+    const struct big *big = decimal != NULL ? decimal->unscaled : (const struct big *)number.object;
+    int32_t scale = decimal != NULL ? decimal->scale : 0;
+    if (!run_step(run, big_digits(big) / 16))
+        return false;
+    struct slice digits = slice_from_offset(big_slice(run, big), big->negative);
+    number_print_digits(out, numbers, big->negative, digits, scale);
+    return true;
+}
+
 static bool decimal_format_format(struct call *call, struct value *ret)
 {
     struct run *run = call->run;
@@ -36,11 +50,17 @@ static bool decimal_format_format(struct call *call, struct value *ret)
     struct value number = call->args[0];
     if (!value_number(number))
         return run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, "Cannot format given Object as a Number");
-    tl_cleanup(buf_deinit) struct buf out = BUF_INIT(BUF_UNLIMITED); /* a double and a pattern: some hundred bytes */
-    if (value_integral(number))
+    /* A double and a pattern: some hundred bytes; of a big number all of its digits. */
+    tl_cleanup(buf_deinit) struct buf out = BUF_INIT(BUF_UNLIMITED);
+    bool big = value_is(number, CLASS_BIG_DECIMAL) || value_is(number, CLASS_BIG_INTEGER);
+    if (big && !run->old_formats) {
+        if (!print_big(run, numbers, number, &out))
+            return false;
+    } else if (value_integral(number)) {
         number_print_i64(&out, numbers, number.i);
-    else
+    } else {
         number_print_double(&out, numbers, number_to_double(run, number));
+    }
     return run_step(run, out.len / 16) && give(ret, text_new(run, buf_as_slice(&out)));
 }
 

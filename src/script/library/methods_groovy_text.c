@@ -67,22 +67,15 @@ static struct regex_matcher *match_with(struct run *run, struct value self, stru
     return compiled == NULL ? NULL : regex_matcher_new(run, compiled, text);
 }
 
-static bool group_text(struct run *run, const struct regex_matcher *matcher, unsigned group, struct value *ret)
-{
-    int32_t begin = matcher->groups[group * 2], end = matcher->groups[group * 2 + 1];
-    *ret = VALUE_NONE;
-    return begin < 0 || give(ret, text_substring(run, matcher->input, (size_t)begin, (size_t)end));
-}
-
 static bool match_value(struct run *run, const struct regex_matcher *matcher, struct value *ret)
 {
     struct seq *groups = seq_new(run, CLASS_ARRAY_LIST, 0);
     if (matcher->pattern->groups == 0)
-        return group_text(run, matcher, 0, ret);
+        return regex_matcher_group(run, matcher, 0, ret);
     *ret = value_of(groups);
     for (unsigned i = 0; i <= matcher->pattern->groups; i++) {
         struct value group;
-        if (!group_text(run, matcher, i, &group) || !seq_add(run, groups, group))
+        if (!regex_matcher_group(run, matcher, i, &group) || !seq_add(run, groups, group))
             return false;
     }
     return true;

@@ -38,19 +38,12 @@ static bool append_replacement(struct run *run, struct text_buf *out, const stru
     return true;
 }
 
-static bool group_value(struct run *run, const struct regex_matcher *matcher, unsigned group, struct value *ret)
-{
-    int32_t begin = matcher->groups[group * 2], end = matcher->groups[group * 2 + 1];
-    *ret = VALUE_NONE;
-    return begin < 0 || give(ret, text_substring(run, matcher->input, (size_t)begin, (size_t)end));
-}
-
 static struct value groups_of(struct run *run, const struct regex_matcher *matcher)
 {
     struct seq *groups = seq_new(run, CLASS_ARRAY_LIST, 0);
     for (unsigned i = 0; i <= matcher->pattern->groups; i++) {
         struct value group;
-        if (!group_value(run, matcher, i, &group) || !seq_add(run, groups, group))
+        if (!regex_matcher_group(run, matcher, i, &group) || !seq_add(run, groups, group))
             return VALUE_NONE;
     }
     return value_of(groups);
@@ -63,7 +56,7 @@ static bool append_computed(struct run *run, struct text_buf *out, struct regex_
     struct value argument = value_of(matcher), result;
     if (run->groovy && matcher->pattern->groups > 0)
         argument = groups_of(run, matcher);
-    else if (run->groovy && !group_value(run, matcher, 0, &argument))
+    else if (run->groovy && !regex_matcher_group(run, matcher, 0, &argument))
         return false;
     return argument.kind != VALUE_NULL && run_invoke(run, function, &argument, 1, &result) &&
            value_append(run, result, out);
@@ -134,7 +127,7 @@ static bool string_find_all(struct call *call, struct value *ret)
             return false;
         if (!found)
             return give(ret, found_all);
-        if (!group_value(run, matcher, 0, &item))
+        if (!regex_matcher_group(run, matcher, 0, &item))
             return false;
         if (!seq_add(run, found_all, item))
             return false;
@@ -150,7 +143,7 @@ static bool string_find(struct call *call, struct value *ret)
     if (matcher == NULL || !regex_matcher_find(run, matcher, &found))
         return false;
     *ret = VALUE_NONE;
-    return !found || group_value(run, matcher, 0, ret);
+    return !found || regex_matcher_group(run, matcher, 0, ret);
 }
 
 static const struct method_row string_methods[] = {

@@ -86,6 +86,42 @@ void scan_offset(struct scan *scan, int32_t *ret_offset)
     *ret_offset = (int32_t)(negative ? -total : total);
 }
 
+/* Reads two digits of at most 59, after a colon if there must be one; nothing if they are not there. */
+static bool scan_sixtieth(struct scan *scan, bool colon, int64_t *ret_value)
+{
+    size_t begin = scan->at;
+    bool failed = scan->failed;
+    if (colon && !scan_char(scan, ':'))
+        return false;
+    *ret_value = scan_digits(scan, 2, 2);
+    bool found = !scan->failed && *ret_value <= 59;
+    scan->failed = failed;
+    scan->at = found ? scan->at : begin;
+    *ret_value = found ? *ret_value : 0;
+    return found;
+}
+
+void scan_offset_as(struct scan *scan, const struct offset_form *form, int32_t *ret_offset)
+{
+    size_t begin = scan->at;
+    int64_t minutes = 0, seconds = 0;
+    *ret_offset = 0;
+    if (form->zulu && scan_char(scan, 'Z'))
+        return;
+    bool negative = scan_char(scan, '-');
+    if (!negative && !scan_char(scan, '+'))
+        scan->failed = true;
+    int64_t hours = scan->failed ? 0 : scan_digits(scan, 2, 2);
+    bool has_minutes = !scan->failed && form->minutes && scan_sixtieth(scan, form->colon, &minutes);
+    if (has_minutes && form->seconds)
+        scan_sixtieth(scan, form->colon, &seconds);
+    scan->failed |= form->needs_minutes && !has_minutes;
+    if (scan->failed)
+        scan->at = begin;
+    int64_t total = hours * 3600 + minutes * 60 + seconds;
+    *ret_offset = (int32_t)(negative ? -total : total);
+}
+
 bool parse_failed(struct run *run, const struct scan *scan)
 {
     if (!scan->failed)
@@ -143,6 +179,7 @@ bool set_zone(struct run *run, struct temporal *temporal, struct slice name)
 
 bool parse_iso(struct run *run, struct value text, enum class_id id, struct value *ret)
 {
+    static const struct offset_form iso = {.zulu = true, .colon = true, .minutes = true, .seconds = true};
     struct civil civil = {.year = 1970, .month = 1, .day = 1};
     struct temporal *temporal = temporal_new(run, id, 0, 0);
     struct text *source = value_to_text(run, text);
@@ -157,8 +194,10 @@ bool parse_iso(struct run *run, struct value text, enum class_id id, struct valu
     if (!scan.failed && id != CLASS_LOCAL_DATE)
         scan_time(&scan, &civil);
     bool zoned = id == CLASS_ZONED_DATE_TIME || id == CLASS_OFFSET_DATE_TIME || id == CLASS_INSTANT;
-    if (zoned && !scan.failed)
+    if (zoned && !scan.failed && run->old_formats)
         scan_offset(&scan, &temporal->offset);
+    else if (zoned && !scan.failed && !scan_char(&scan, 'z'))
+        scan_offset_as(&scan, &iso, &temporal->offset);
     if (id == CLASS_ZONED_DATE_TIME && !scan.failed && scan_char(&scan, '[')) {
         size_t begin = scan.at;
         while (scan.at < scan.text.len && scan.text.data[scan.at] != ']')

@@ -45,7 +45,7 @@ static bool boolean_meets_number(struct run *run, struct value a, struct value b
                      names[wider < VALUE_INT && wider != VALUE_BOOLEAN ? VALUE_INT : wider]);
 }
 
-static bool concat_texts(struct run *run, struct value a, struct value b, struct value *ret)
+bool operate__concat(struct run *run, struct value a, struct value b, struct value *ret)
 {
     struct text *left = value_to_text(run, a), *right = left == NULL ? NULL : value_to_text(run, b);
     struct text *both =
@@ -108,7 +108,7 @@ static bool painless_binary(struct run *run, enum operator op, struct value a, s
     if (is_primitive(a) && is_primitive(b))
         return painless_primitives(run, op, a, b, ret);
     if (op == OP_ADD && (value_is(a, CLASS_STRING) || value_is(b, CLASS_STRING)))
-        return concat_texts(run, a, b, ret);
+        return operate__concat(run, a, b, ret);
     if (is_bitwise(op)) {
         if (!painless_integral(run, a, "value", &a) || !painless_integral(run, b, "value", &b))
             return false;

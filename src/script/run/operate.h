@@ -22,6 +22,9 @@ bool operate_equal(struct run *run, struct value a, struct value b, bool *ret);
  */
 bool operate__groovy(struct run *run, enum operator op, struct value a, struct value b, struct value *ret);
 
+/* Joins the texts of two values, one of which is a text: the operator +. Returns: false with a throwable. */
+bool operate__concat(struct run *run, struct value a, struct value b, struct value *ret);
+
 /* Compares any two values as Groovy's <=> does: numbers by value, texts, null first. */
 bool operate_order(struct run *run, struct value a, struct value b, int *ret_order);
 

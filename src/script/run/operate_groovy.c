@@ -46,15 +46,6 @@ static bool throw_missing_operator(struct run *run, enum operator op, struct val
                      type_java_name(value_type(a), left), names[op], right, SLICE_ARG(text));
 }
 
-static bool concat_texts(struct run *run, struct value a, struct value b, struct value *ret)
-{
-    struct text *left = value_to_text(run, a), *right = left == NULL ? NULL : value_to_text(run, b);
-    struct text *both =
-        right == NULL || !run_step(run, (left->length + right->length) / 64) ? NULL : text_concat(run, left, right);
-    *ret = value_of(both);
-    return both != NULL;
-}
-
 /* Removes the first occurrence. */
 static bool text_minus(struct run *run, struct text *text, struct value b, struct value *ret)
 {
@@ -89,7 +80,7 @@ static bool text_binary(struct run *run, enum operator op, struct value a, struc
 {
     struct text *text = (struct text *)a.object;
     if (op == OP_ADD)
-        return concat_texts(run, a, b, ret);
+        return operate__concat(run, a, b, ret);
     if (op == OP_SUB)
         return text_minus(run, text, b, ret);
     if (op == OP_MUL && value_number(b))
@@ -261,7 +252,7 @@ bool operate__groovy(struct run *run, enum operator op, struct value a, struct v
     bool joins = a.kind == VALUE_NULL || value_number(a) || value_is(a, CLASS_STRING_BUILDER) ||
                  value_is(a, CLASS_STRING_BUFFER);
     if (op == OP_ADD && joins && value_is(b, CLASS_STRING))
-        return concat_texts(run, a, b, ret);
+        return operate__concat(run, a, b, ret);
     if (value_is(a, CLASS_CLOSURE) && value_is(b, CLASS_CLOSURE) && (op == OP_SHL || op == OP_SHR)) {
         *ret = op == OP_SHR ? function_then(run, a, b) : function_then(run, b, a);
         return true;

@@ -321,6 +321,7 @@ int script_run_update(const struct script *script, const struct script_limits *l
     run.now_ms = update->now_ms;
     run.zones = update->zones;
     run.old_library = update->old_library;
+    run.old_formats = update->old_library || update->old_formats;
     int r = run_update(&run, update, ret_problem);
     run_draw(&run);
     update->steps = run_steps(&run);

@@ -75,6 +75,9 @@ struct regex_matcher *regex_matcher_new(struct run *run, const struct regex *pat
 bool regex_matcher_find(struct run *run, struct regex_matcher *matcher, bool *ret_found);
 bool regex_matcher_match_at(struct run *run, struct regex_matcher *matcher, int64_t at, bool whole, bool *ret_found);
 
+/* Sets the text of a capture group; null without one. Returns: false with a throwable. */
+bool regex_matcher_group(struct run *run, const struct regex_matcher *matcher, unsigned group, struct value *ret);
+
 /* Java's split: an array of texts; empty ones at the end are dropped when `limit` is 0. */
 struct array *regex_split(struct run *run, const struct regex *pattern, struct text *text, int64_t limit);
 

@@ -290,6 +290,15 @@ bool regex_matcher_find(struct run *run, struct regex_matcher *matcher, bool *re
     return true;
 }
 
+bool regex_matcher_group(struct run *run, const struct regex_matcher *matcher, unsigned group, struct value *ret)
+{
+    int32_t begin = matcher->groups[group * 2], end = matcher->groups[group * 2 + 1];
+    *ret = VALUE_NONE;
+    if (begin >= 0)
+        *ret = value_of(text_substring(run, matcher->input, (size_t)begin, (size_t)end));
+    return begin < 0 || ret->object != NULL;
+}
+
 struct array *regex_split(struct run *run, const struct regex *pattern, struct text *text, int64_t limit)
 {
     struct regex_matcher *matcher = regex_matcher_new(run, pattern, text);

@@ -46,6 +46,7 @@ struct run {
     struct throwable *thrown;           /* NULL: none */
     bool groovy;                        /* the dialect of the script */
     bool old_library;                   /* script_update.old_library */
+    bool old_formats;                   /* script_update.old_formats; always with old_library */
     struct call_cache *caches;          /* one per call site: the last method found */
     const struct method_rows **methods; /* Groovy: cache of lookups, see run_methods; NULL before the first */
     struct value *stack;                /* of locals */

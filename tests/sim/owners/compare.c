@@ -268,7 +268,8 @@ static void read_all(struct world *world, const struct om_done *expected, const 
     same(world, "the timestamp of a read", lock->read_ts, expected->token);
     if (catalog_load(&base, &catalog) != 0)
         world_fail(world, "no catalog as of %llu", (unsigned long long)lock->read_ts);
-    for (int i = 0; i < expected->op->count; i++) {
+    same(world, "the targets done", lock->done, (uint64_t)expected->names);
+    for (int i = 0; i < expected->names; i++) {
         const struct om_spec *spec = &expected->op->specs[i];
         const struct catalog_index *index = catalog_index(catalog, slice_from(gen_index_names[spec->on.index]));
         uint64_t count;

@@ -21,6 +21,7 @@ void follower_open(struct world *world, const struct core_limits *limits)
         world_fail(world, "the other core does not open");
     follower->core->ahead_work = world->core->ahead_work;
     follower->core->unlock_work = world->core->unlock_work;
+    follower->core->reads_work_max = world->core->reads_work_max;
     core_begin_chain(follower->core, world->seed);
     core_begin_chain(world->core, world->seed);
 }
@@ -86,7 +87,10 @@ static void note(const struct command *command, struct buf *text)
         buf_printf(text, "  %" PRIu64 " %" PRIu64 " %zu\n", command->lock.fencing_token, command->lock.waited_us,
                    command->lock.queue_position);
         break;
-    case COMMAND_TXN_LOCK: buf_printf(text, "  %" PRIu64 "\n", command->txn_lock.read_ts); break;
+    case COMMAND_TXN_LOCK:
+        buf_printf(text, "  %" PRIu64 " %zu\n", command->txn_lock.read_ts,
+                   command->problem.type == PROBLEM_NONE ? command->txn_lock.done : 0);
+        break;
     case COMMAND_TXN_COMMIT:
         buf_printf(text, "  %" PRIu64 " %" PRIu64 "\n", command->txn.commit_ts, command->txn.changes);
         break;

@@ -211,7 +211,7 @@ struct om_done {
     uint64_t token; /* or expiry of a lease, read or commit timestamp, by the kind of op */
     uint64_t waited;
     uint64_t released; /* locks; of a commit: changes */
-    int names;         /* that an UNLOCK has done */
+    int names;         /* that an UNLOCK or a read has done */
     bool at, below;    /* of a rename: documents were at the path, and below it */
     int64_t seq_no;    /* of a rename */
     struct om_result results[OM_ITEMS];
@@ -358,6 +358,7 @@ struct om_limits {
 struct om {
     struct om_limits limits;
     bool unlocks_one; /* an UNLOCK releases the first lock that it names */
+    bool reads_one;   /* a read acquires the locks of the first thing that it names */
     uint64_t last_ts;
     uint64_t ts;              /* of the open unit */
     uint64_t clock;           /* the latest of all operations since the start; deadlines use it */

@@ -151,16 +151,16 @@ static void answer_read(struct om *model, struct om_step *step, int slot, struct
 }
 
 /*
- * Collects the locks of a read that its transaction does not hold yet: its targets; for a missing
+ * Collects the locks of a read that its transaction does not hold yet: its targets, or the first of them; for a missing
  * index also the name. A retry of a rolled-back transaction reads documents with update locks.
  */
-static int read_specs(const struct om *model, const struct om_op *op, int owner, bool for_update, bool retry,
+static int read_specs(const struct om *model, const struct om_done *done, int owner, bool for_update, bool retry,
                       struct om_spec *specs)
 {
     int count = 0;
 
-    for (int i = 0; i < op->count; i++) {
-        const struct om_spec *spec = &op->specs[i], name = {{OM_NAME, spec->on.index, 0}, OM_S, false};
+    for (int i = 0; i < done->names; i++) {
+        const struct om_spec *spec = &done->op->specs[i], name = {{OM_NAME, spec->on.index, 0}, OM_S, false};
         if (spec->on.kind != OM_ALL && !model->indices[spec->on.index].there && !om_holds(model, owner, &name))
             specs[count++] = name;
         if (retry && om_holds(model, owner, spec))
@@ -199,6 +199,7 @@ void om_txn_read(struct om *model, struct om_step *step, const struct om_op *op)
         om_complete(model, step, &done);
         return;
     }
+    done.names = model->reads_one && op->count > 1 ? 1 : op->count;
     ask_to_read(model, step, om_wait_new(model, step, &done, om_txn_owner(slot), 0, slot), om_after(model, op->us));
 }
 
@@ -207,8 +208,7 @@ static void ask_to_read(struct om *model, struct om_step *step, int wait, uint64
     struct om_done done = model->waits[wait].done;
     int slot = model->waits[wait].txn;
     struct om_spec specs[2 * OM_ITEMS];
-    int count =
-        read_specs(model, done.op, om_txn_owner(slot), model->txns[slot].retry, model->waits[wait].parked, specs);
+    int count = read_specs(model, &done, om_txn_owner(slot), model->txns[slot].retry, model->waits[wait].parked, specs);
     bool may_wait = deadline > model->clock && !om_full(model);
 
     int counted = 0;

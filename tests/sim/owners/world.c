@@ -130,15 +130,21 @@ static bool unlocks_one(uint64_t seed)
     return seed % 4 == 1;
 }
 
+static bool reads_one(uint64_t seed)
+{
+    return seed % 4 == 0;
+}
+
 /*
  * A core has few sessions and waits, so a chunk of theirs has one or two. In two of three seeds single writes of
  * transactions put their entries ahead, from the first on or once the commit has four. In a fourth of them an
- * UNLOCK releases one name.
+ * UNLOCK releases one name, and in another a TXN_LOCK acquires the locks of one target.
  */
 static void make_parts_small(const struct world *world, struct core *core)
 {
     core->ahead_work = world->seed % 3 == 0 ? ENTRIES_AHEAD_WORK : (world->seed % 3 - 1) * 4 * WORK_ENTRY;
     core->unlock_work = unlocks_one(world->seed) ? 1 : UNLOCK_WORK_PER_COST;
+    core->reads_work_max = reads_one(world->seed) ? 1 : LOCK_WORK_MAX;
     core->owners->locks.chunk_holds = CHUNK_HOLDS;
     core->owners->session_chunks.members_max = 2;
     core->owners->wait_chunks.members_max = 2;
@@ -813,6 +819,7 @@ static void open_world(struct world *world, uint64_t seed, const struct world_op
     effects_init(&world->effects);
     om_init(&world->model, &limits, world->now);
     world->model.unlocks_one = unlocks_one(world->seed);
+    world->model.reads_one = reads_one(world->seed);
     snprintf(world->directory, sizeof(world->directory), "%s", "/tmp/tidelock-owners-XXXXXX");
     if (world->kind == WORLD_ROCKS_ON_DISK && mkdtemp(world->directory) == NULL)
         world_fail(world, "no directory for RocksDB");

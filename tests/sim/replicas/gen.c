@@ -255,6 +255,18 @@ static struct write_item *some_items(struct gen *gen, struct arena *arena, size_
     return items;
 }
 
+/* Some writes have names. Most repetitions are of recent ones, which may wait, keep a place or have an outcome. */
+static void name_write(struct gen *gen, struct command *command)
+{
+    unsigned name = one_in(gen, 2) || gen->names == 0 ? ++gen->names : gen->names - below(gen, gen->names < 5 ? 1 : 5);
+    command->write.request =
+        (struct write_request){arena_printf(&command->arena, "n%u", name), one_in(gen, 8) ? 2 : 1, 0};
+    if (one_in(gen, 2)) { /* so that a repetition often has as many items */
+        command->write.item_count = 1;
+        command->write.atomic = false;
+    }
+}
+
 static void gen_write(struct gen *gen, struct command *command)
 {
     struct arena *arena = &command->arena;
@@ -270,6 +282,8 @@ static void gen_write(struct gen *gen, struct command *command)
         command->owner.session = some_session(gen, arena);
     if (one_in(gen, gen->rich ? 60 : 15))
         command->owner.fencing_token = SOME(gen, gen->tokens);
+    if (gen->named && command->owner.transaction.len == 0 && one_in(gen, 2))
+        name_write(gen, command);
 }
 
 /* --- Sessions, locks, transactions -------------------------------------------------------------------------------- */

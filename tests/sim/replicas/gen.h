@@ -18,6 +18,7 @@ struct gen {
     struct rng *script_rng;  /* for what scripts returned outside of the core: seeds keep their other commands */
     const struct core *core; /* from which most names of sessions and transactions are taken */
     unsigned sessions;       /* number generated */
+    unsigned names;          /* of named writes */
     unsigned txns;
     uint64_t requests;
     uint64_t attachments;
@@ -26,6 +27,7 @@ struct gen {
     tl_ts tokens[4]; /* of recent grants */
     uint16_t host;
     bool waits, rich; /* the mode; set before the first command */
+    bool named;       /* half of the autocommit writes have names; set before the first command */
 };
 
 /*

@@ -19,6 +19,9 @@
  * With --waits many sessions and transactions wait for the same few locks, strengthen them, are
  * cancelled and ended, and are saved and loaded meanwhile; seeds have another meaning then.
  *
+ * With --waits --named half of the autocommit writes have names, and most of these are sent again: while they wait,
+ * keep a place for the repetition, or have an outcome.
+ *
  * With --attempts two sessions lock and unlock, in turn, the first and the last document of an atomic write that is
  * carried out in pieces, so that it reaches its last attempt, which is cancelled, ended, saved and loaded, too; at
  * least one in ten seeds must reach it.
@@ -39,8 +42,8 @@
  *
  * Whole states are saved and compared less often than in the other modes.
  *
- * usage: replicas [--waits | --attempts | --rich] [--seeds N | --commands N] [--from N] [--share K] [--steps N]
- *                 [--trace] [SEED ...]
+ * usage: replicas [--waits [--named] | --attempts | --rich] [--seeds N | --commands N] [--from N] [--share K]
+ *                 [--steps N] [--trace] [SEED ...]
  *
  * --commands takes as many seeds as make so many commands; --share K is the K-th of processes that share the work: its
  * seeds are others.
@@ -141,7 +144,8 @@ static _Noreturn void fail(const struct world *world, const char *format, ...)
     vfprintf(stderr, format, arguments);
     va_end(arguments);
     fprintf(stderr, "\n  again: replicas %s--trace %" PRIu64 "\n",
-            world->waits      ? "--waits "
+            world->gen.named  ? "--waits --named "
+            : world->waits    ? "--waits "
             : world->attempts ? "--attempts "
             : world->rich     ? "--rich "
                               : "",
@@ -231,8 +235,8 @@ static void save(struct world *world, struct side *side, struct buf *saved)
 
 /*
  * A core has few sessions and waits, so a chunk of theirs has one or two. In some seeds most atomic writes are
- * carried out in pieces, in half of them most single writes of transactions put their entries ahead, and in a fourth an
- * UNLOCK releases a name or two.
+ * carried out in pieces, in half of them most single writes of transactions put their entries ahead, in a fourth an
+ * UNLOCK releases a name or two, and in a sixth a TXN_LOCK acquires the locks of a target or two.
  */
 static void make_parts_small(const struct world *world, struct core *core)
 {
@@ -240,6 +244,7 @@ static void make_parts_small(const struct world *world, struct core *core)
         core->atomic_work_max = 200;
     core->ahead_work = world->seed % 2 == 0 ? 4 * WORK_ENTRY : ENTRIES_AHEAD_WORK;
     core->unlock_work = world->seed % 4 == 3 ? 10 : UNLOCK_WORK_PER_COST;
+    core->reads_work_max = world->seed % 6 == 3 ? 2 * WORK_LOCK_ASKED : LOCK_WORK_MAX;
     core->owners->locks.chunk_holds = CHUNK_HOLDS;
     core->owners->session_chunks.members_max = 2;
     core->owners->wait_chunks.members_max = 2;
@@ -1015,7 +1020,7 @@ static void step(struct world *world)
 }
 
 struct mode {
-    bool waits, attempts, rich, trace;
+    bool waits, named, attempts, rich, trace;
     int steps;
 };
 
@@ -1084,6 +1089,7 @@ static void live(uint64_t seed, const struct mode *mode, struct totals *totals)
                              .clock = 10 * TL_SECOND,
                              .ts = 1000 * TL_SECOND,
                              .waits = mode->waits,
+                             .named = mode->named,
                              .rich = mode->rich};
     world.added_at = choose_added_at(&world, steps);
     world.sides[FIRST] = (struct side){.name = "first", .prefetches = true};
@@ -1150,6 +1156,8 @@ int main(int argc, char **argv)
             mode.trace = true;
         else if (strcmp(argv[i], "--waits") == 0)
             mode.waits = true;
+        else if (strcmp(argv[i], "--named") == 0)
+            mode.named = true;
         else if (strcmp(argv[i], "--attempts") == 0)
             mode.attempts = true;
         else if (strcmp(argv[i], "--rich") == 0)

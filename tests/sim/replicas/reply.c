@@ -66,7 +66,12 @@ static void print_outputs(const struct command *command, struct buf *text)
         buf_printf(text, " %" PRIu64 " %" PRIu64 " %" PRIu64, command->txn.number, command->txn.commit_ts,
                    command->txn.changes);
         break;
-    case COMMAND_TXN_LOCK: print_read(&command->txn_lock, text); break;
+    case COMMAND_TXN_LOCK:
+        print_read(&command->txn_lock, text);
+        if (command->problem.type ==
+            PROBLEM_NONE) /* else it has no meaning: a wait may be of before the state was saved */
+            buf_printf(text, " %zu done", command->txn_lock.done);
+        break;
     case COMMAND_RENAME:
         buf_printf(text, " %d %d %" PRId64 "%s", command->rename.directory, command->rename.document,
                    command->rename.seq_no, command->rename.unknown ? " unknown" : "");

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How a request that its scripts divide is submitted: which items each command has, and how long
- * they may wait for locks.
+ * How a request that is divided is submitted: which items each command has, and how long they may
+ * wait for locks.
  *
  * Goal: the log of a named bulk grows in proportion to its items, a repetition finds the outcomes,
- * and no item gets more time than the client gave. Method: each WRITE is recorded when it is
- * submitted.
+ * and no item gets more time than the client gave. Method: each WRITE, or each command of another
+ * type, is recorded when it is submitted.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -28,6 +28,7 @@ struct submitted {
 static struct api_box box;
 static struct {
     pthread_mutex_t lock;
+    enum command_type type;
     struct submitted commands[COMMANDS_MAX];
     size_t count;
 } seen = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -39,8 +40,10 @@ void __wrap_journal_submit(struct journal *journal, struct command *command, boo
 void __wrap_journal_submit(struct journal *journal, struct command *command, bool may_block)
 {
     pthread_mutex_lock(&seen.lock);
-    if (command->type == COMMAND_WRITE && seen.count < COMMANDS_MAX)
-        seen.commands[seen.count++] = (struct submitted){command->write.item_count, command->owner.timeout_us};
+    if (command->type == seen.type && seen.count < COMMANDS_MAX)
+        seen.commands[seen.count++] =
+            (struct submitted){seen.type == COMMAND_WRITE ? command->write.item_count : command->txn_lock.target_count,
+                               command->owner.timeout_us};
     pthread_mutex_unlock(&seen.lock);
     __real_journal_submit(journal, command, may_block);
 }
@@ -49,6 +52,7 @@ static int setup(void **state)
 {
     (void)state;
     api_box_open(&box);
+    seen.type = COMMAND_WRITE;
     return 0;
 }
 
@@ -136,16 +140,22 @@ static void test_named_bulk_is_divided_in_blocks(void **state)
         expect_n(i, 1);
 }
 
+/* The commands of one request wait for locks for an hour together. */
+static void expect_time_that_is_left(void)
+{
+    assert_true(seen.count > 1);
+    assert_int_equal(seen.commands[0].timeout_us, 3600 * TL_SECOND);
+    for (size_t i = 1; i < seen.count; i++)
+        assert_true(seen.commands[i].timeout_us < seen.commands[i - 1].timeout_us);
+}
+
 /* Items that were postponed wait for as long as is left of the time that the client gave. */
 static void test_postponed_items_have_time_that_is_left(void **state)
 {
     (void)state;
     send_bulk("/_bulk", NULL, put_document);
     send_bulk("/_bulk?timeout=1h", NULL, put_update);
-    assert_true(seen.count > 1);
-    assert_int_equal(seen.commands[0].timeout_us, 3600 * TL_SECOND);
-    for (size_t i = 1; i < seen.count; i++)
-        assert_true(seen.commands[i].timeout_us < seen.commands[i - 1].timeout_us);
+    expect_time_that_is_left();
 }
 
 /* A batch of a call by query is divided for the mappings that it makes. */
@@ -161,10 +171,59 @@ static void test_postponed_items_of_a_batch_have_time_that_is_left(void **state)
     seen.count = 0;
     api_box_expect(&box, "POST", "/_reindex?timeout=1h&filter_path=created,batches",
                    "{\"source\":{\"index\":\"s\"},\"dest\":{\"index\":\"d\"}}", 200, "{\"created\":300,\"batches\":1}");
-    assert_true(seen.count > 1);
-    assert_int_equal(seen.commands[0].timeout_us, 3600 * TL_SECOND);
-    for (size_t i = 1; i < seen.count; i++)
-        assert_true(seen.commands[i].timeout_us < seen.commands[i - 1].timeout_us);
+    expect_time_that_is_left();
+}
+
+/* A document so deep that one command locks some four times its path, which the call refers to LOOKUPS times. */
+static void test_locks_of_a_call_by_query_have_time_that_is_left(void **state)
+{
+    enum { LOOKUPS = 20, LEVELS = 4000 };
+    struct buf body = BUF_INIT(BUF_UNLIMITED);
+    (void)state;
+    api_box_expect(&box, "PUT", "/fs?filter_path=acknowledged",
+                   "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}", 200, "{\"acknowledged\":true}");
+    buf_lit(&body, "{\"path\":\"");
+    for (size_t i = 0; i < LEVELS; i++)
+        buf_lit(&body, "/x");
+    buf_lit(&body, "\"}");
+    buf_byte(&body, '\0');
+    assert_int_equal(api_box_ask(&box, "PUT", "/fs/_doc/deep", body.data, NULL), 201);
+    buf_clear(&body);
+    buf_lit(&body, "{\"query\":{\"bool\":{\"should\":[");
+    for (size_t i = 0; i < LOOKUPS; i++)
+        buf_printf(&body, "%s{\"terms\":{\"n\":{\"index\":\"fs\",\"id\":\"deep\",\"path\":\"n\"}}}", i == 0 ? "" : ",");
+    buf_lit(&body, "]}}}");
+    buf_byte(&body, '\0');
+    seen.type = COMMAND_TXN_LOCK;
+    seen.count = 0;
+    api_box_expect(&box, "POST", "/fs/_delete_by_query?atomic=true&timeout=1h&filter_path=deleted", body.data, 200,
+                   "{\"deleted\":0}");
+    buf_deinit(&body);
+    expect_time_that_is_left();
+    assert_int_equal(seen.commands[0].items, LOOKUPS + 1);
+}
+
+/*
+ * A script that takes long reads its document under a lock of the transaction. What the write is refused with in the
+ * end is a timeout, so there is always some time.
+ */
+static void test_read_of_a_long_script_has_some_time(void **state)
+{
+    char target[256], id[64], *body;
+    (void)state;
+    assert_int_equal(api_box_ask(&box, "PUT", "/u/_doc/1", "{\"n\":0}", NULL), 201);
+    assert_int_equal(api_box_ask(&box, "POST", "/_transaction", "{}", &body), 201);
+    assert_int_equal(sscanf(strstr(body, "\"transaction\":\""), "\"transaction\":\"%63[^\"]", id), 1);
+    mem_free(body);
+    snprintf(target, sizeof target, "/u/_update/1?timeout=0s&transaction=%s", id);
+    seen.type = COMMAND_TXN_LOCK;
+    seen.count = 0;
+    assert_int_equal(api_box_ask(&box, "POST", target,
+                                 "{\"script\":{\"source\":\"for (int i = 0; i < 40000; i++) { ctx._source.n = i }\"}}",
+                                 NULL),
+                     200);
+    assert_int_equal(seen.count, 1);
+    assert_int_equal(seen.commands[0].timeout_us, 1);
 }
 
 int main(void)
@@ -173,6 +232,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_named_bulk_is_divided_in_blocks, setup, teardown),
         cmocka_unit_test_setup_teardown(test_postponed_items_have_time_that_is_left, setup, teardown),
         cmocka_unit_test_setup_teardown(test_postponed_items_of_a_batch_have_time_that_is_left, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_locks_of_a_call_by_query_have_time_that_is_left, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_read_of_a_long_script_has_some_time, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -311,9 +311,22 @@ static struct command *send_lock(struct core_fixture *box, const char *id, uint1
     return apply_one(box, 0, 0, 0, command, &counts);
 }
 
+static struct command *send_write(struct core_fixture *box, uint16_t host)
+{
+    bool counts;
+    struct command *command = command_new(COMMAND_WRITE, DIALECT_7);
+
+    command->request = (uint64_t)host << HOST_SHIFT | box->now;
+    command->owner.timeout_us = 60 * TL_SECOND;
+    command->write.items = arena_zalloc(&command->arena, sizeof *command->write.items);
+    command->write.item_count = 1;
+    command->write.items[0] = fixture_item(WRITE_INDEX, "fs", NULL, "1", "{}");
+    return apply_one(box, 0, 0, 0, command, &counts);
+}
+
 /*
- * Waiting requests of the host end. Sessions that it kept alive continue until their leases expire.
- * Requests of other hosts continue.
+ * Waiting requests of the host end, but those for locks of sessions keep their places. Sessions that it kept alive
+ * continue until their leases expire. Requests of other hosts continue.
  */
 static void test_host_removal_ends_only_its_waiting_requests(void **state)
 {
@@ -329,14 +342,16 @@ static void test_host_removal_ends_only_its_waiting_requests(void **state)
     send_session(&box, COMMAND_SESSION_ATTACH, "s", 1);
     command_free(send_lock(&box, "s", 1));
     assert_null(send_lock(&box, "t", 1));
+    assert_null(send_write(&box, 1));
     assert_null(send_lock(&box, "u", 2));
     box.clock += 60 * TL_SECOND;
-    remove_host(&box, "a", 1, false); /* completes the host's waiting request, the first in the list */
+    remove_host(&box, "a", 1, false); /* completes the host's waiting write, the first in the list */
     struct command *ended = list_entry(box.effects.completed.next, struct command, link);
     assert_false(list_empty(&box.effects.completed));
+    assert_int_equal(ended->type, COMMAND_HOST_GONE); /* it is after the write */
     list_remove(&ended->link);
     command_free(ended);
-    assert_true(list_empty(&box.effects.completed)); /* the other one still waits */
+    assert_true(list_empty(&box.effects.completed)); /* the others still wait */
     assert_true(core_next_lease_end(box.core) != TL_TS_MAX);
     core_stop(box.core, &box.effects);
     free_all(&box.effects.completed);

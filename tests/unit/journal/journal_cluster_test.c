@@ -2005,6 +2005,26 @@ static void test_full_log_refuses_large_commands_only(void **state)
     double_medium_free(medium);
 }
 
+/* What one large command needed is not kept by the thread that encodes entries, also if a smaller one follows it. */
+static void test_buffer_of_a_large_entry_is_freed(void **state)
+{
+    enum { LARGE = 9 << 20 };
+    struct double_medium *medium = double_medium_new();
+    struct host host = {0};
+    char *id = mem_alloc(LARGE + 1);
+    (void)state;
+    begin(&host, medium, "a");
+    memset(id, 'x', LARGE);
+    id[LARGE] = '\0';
+    assert_int_equal(run(&host, session_command(COMMAND_SESSION_KEEPALIVE, id, 0)), PROBLEM_SESSION_MISSING);
+    must(run(&host, session_command(COMMAND_SESSION_OPEN, "s", LONG_US)));
+    journal_stop(host.journal);
+    assert_in_range(host.journal->entry.capacity, 0, LARGE / 2);
+    mem_free(id);
+    end(&host);
+    double_medium_free(medium);
+}
+
 /* --- Hosts that differ -------------------------------------------------------------------------------------------- */
 
 static sem_t ended;                                              /* posted by each host that ends */
@@ -2340,6 +2360,7 @@ int main(void)
         cmocka_unit_test(test_cancel_of_command_that_never_happens_is_dropped),
         cmocka_unit_test(test_cancel_of_command_that_is_refused_is_not_queued),
         cmocka_unit_test(test_full_log_refuses_large_commands_only),
+        cmocka_unit_test(test_buffer_of_a_large_entry_is_freed),
         cmocka_unit_test(test_two_hosts_that_differ_both_end_if_keeper_finds_out),
         cmocka_unit_test(test_two_hosts_that_differ_both_end_if_other_one_finds_out),
         cmocka_unit_test(test_two_hosts_that_differ_both_end_if_undistorted_one_finds_out),

@@ -505,6 +505,35 @@ static void test_older_format_not_closed_cleanly_is_refused(void **state)
     assert_int_equal(count_keys(f->store, SPACE_DOCUMENTS), FORMAT2_DOCUMENTS);
 }
 
+/* Counts its calls. */
+static int refuse_content(struct store *store, void *context)
+{
+    ++*(int *)context;
+    assert_int_equal(count_keys(store, SPACE_DOCUMENTS), FORMAT2_DOCUMENTS);
+    return TL_ERR_CORRUPT;
+}
+
+/* The check is called once, before anything is changed; not for a store that needs no conversion. */
+static void test_older_format_whose_content_is_refused(void **state)
+{
+    struct fixture *f = *state;
+    int asked = 0;
+    char *reason = NULL;
+    copy_format2(f);
+    struct store_options options = {
+        .directory = slice_from(f->directory), .check_older = refuse_content, .check_context = &asked};
+    assert_int_equal(store_open_rocks(&options, &f->store, &reason), TL_ERR_CORRUPT);
+    assert_non_null(strstr(reason, "its content cannot be read, so it is not converted"));
+    mem_free(reason);
+    assert_int_equal(asked, 1);
+    assert_int_equal(read_format(f), '2');
+    must_open(f, false);
+    assert_int_equal(read_format(f), '3');
+    store_close(f->store);
+    assert_int_equal(store_open_rocks(&options, &f->store, NULL), 0);
+    assert_int_equal(asked, 1);
+}
+
 static void test_in_memory_store_behaves_alike(void **state)
 {
     struct store *store = store_open_mem();
@@ -533,6 +562,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_pieces_are_as_of_last_checkpoint, setup, teardown),
         cmocka_unit_test_setup_teardown(test_older_format_is_converted, setup, teardown),
         cmocka_unit_test_setup_teardown(test_older_format_not_closed_cleanly_is_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_older_format_whose_content_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(test_history_limit_does_not_pass_unfinished_checkpoint, setup, teardown),
         cmocka_unit_test(test_in_memory_store_behaves_alike),
     };

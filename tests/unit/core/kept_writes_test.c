@@ -1,0 +1,719 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Goal: a named write that waited at a restart keeps its place for its repetition, and never runs by itself
+ * (README-locks.md, "Kept places").
+ * Method: the commands of a host that ends in good order, or that has started again. Each case runs twice, the second
+ * time with the core saved and loaded before each command.
+ */
+#include "../../lib/core_fixture.h"
+#include "../../lib/unit.h"
+
+#include <stdio.h>
+
+#include "core/session/cost.h"
+#include "core/session/owners.h"
+#include "core/wait/wait.h"
+
+enum { LONGER_THAN_KEPT = 11, SHORTER_THAN_KEPT = 9 }; /* seconds */
+enum { AFTER_RESTART = 100000 };                       /* the first number of a request then */
+
+struct world {
+    struct core_fixture core;
+    uint64_t last_request;
+    uint64_t of_before; /* the last request before the last restart; 0: there was none */
+    bool saves;
+};
+
+static struct command *new_as(struct world *box, enum command_type type)
+{
+    struct command *command = command_new(type, DIALECT_7);
+    command->request = ++box->last_request;
+    return command;
+}
+
+/* Returns: the number of its request. */
+static uint64_t give(struct world *box, struct command *command, uint64_t us)
+{
+    struct core_fixture *core = &box->core;
+    uint64_t request = command->request;
+    if (box->saves)
+        fixture_reopen(core);
+    core->now = core->now <= core_last_ts(core->core) ? core_last_ts(core->core) : core->now;
+    command->ts = ++core->now;
+    command->clock = core->clock += us;
+    if (command->type == COMMAND_TICK)
+        command->tick.barrier_clock = command->clock;
+    assert_int_equal(core_step(core->core, command, &core->effects), 0);
+    return request;
+}
+
+/* What a command of the last step was answered with. */
+struct reply {
+    enum problem_type problem; /* of the command, or of its first item that failed */
+    int64_t version;           /* of the first item */
+};
+
+/* Takes all replies. Returns: whether the command with this number, 0: none, is among them; then *ret is its reply. */
+static bool take(struct world *box, uint64_t request, struct reply *ret)
+{
+    bool found = false;
+    while (!list_empty(&box->core.effects.completed)) {
+        struct command *command = list_entry(box->core.effects.completed.next, struct command, link);
+        list_remove(&command->link);
+        if (command->request == request) {
+            found = true;
+            *ret = (struct reply){.problem = command->problem.type};
+            if (command->type == COMMAND_WRITE && command->problem.type == PROBLEM_NONE)
+                *ret = (struct reply){command->write.results[0].problem.type, command->write.results[0].version};
+        } else if (command->type == COMMAND_WRITE && command->request <= box->of_before) {
+            assert_true(command->problem.type != PROBLEM_NONE ||
+                        command->write.results[0].problem.type !=
+                            PROBLEM_NONE); /* no client waits for it: it never ran */
+        }
+        command_free(command);
+    }
+    return found;
+}
+
+static void expect(struct world *box, uint64_t request, enum problem_type problem)
+{
+    struct reply reply;
+    assert_true(take(box, request, &reply));
+    assert_int_equal(reply.problem, problem);
+}
+
+/* Checks that the write is done, and its first document has this version. */
+static void expect_version(struct world *box, uint64_t request, int64_t version)
+{
+    struct reply reply;
+    assert_true(take(box, request, &reply));
+    assert_int_equal(reply.problem, PROBLEM_NONE);
+    assert_int_equal(reply.version, version);
+}
+
+static void expect_waits(struct world *box, uint64_t request)
+{
+    struct reply reply;
+    assert_false(take(box, request, &reply));
+}
+
+static void session(struct world *box, enum command_type type, const char *id)
+{
+    struct command *command = new_as(box, type);
+    command->session.id = slice_from(id);
+    command->session.ttl_us = 3600 * TL_SECOND;
+    struct reply reply;
+    (void)take(box, give(box, command, 10), &reply);
+}
+
+static uint64_t lock(struct world *box, const char *session, const char *id, uint64_t wait_us)
+{
+    struct command *command = new_as(box, COMMAND_LOCK);
+    command->owner.session = slice_from(session);
+    command->owner.timeout_us = wait_us;
+    command->lock.targets = arena_zalloc(&command->arena, sizeof(struct lock_target));
+    command->lock.targets[0] = (struct lock_target){.mode = LOCK_X, .index = SLICE_LIT("fs"), .id = slice_from(id)};
+    command->lock.target_count = 1;
+    return give(box, command, 10);
+}
+
+static void unlock(struct world *box, const char *session)
+{
+    struct command *command = new_as(box, COMMAND_UNLOCK);
+    command->owner.session = slice_from(session);
+    give(box, command, 10);
+}
+
+static void tick(struct world *box, uint64_t seconds)
+{
+    for (int i = 0; i < 2; i++)
+        give(box, new_as(box, COMMAND_TICK), i == 0 ? seconds * TL_SECOND : 10);
+}
+
+/* `request` 0: of all requests of the host. */
+static void cancel(struct world *box, uint64_t request)
+{
+    struct command *command = new_as(box, COMMAND_CANCEL);
+    command->cancel.request = request;
+    command->cancel.keeps_places = true;
+    give(box, command, 10);
+}
+
+/* The commands of a host after a start. */
+static void restart(struct world *box)
+{
+    struct reply reply;
+    give(box, new_as(box, COMMAND_RESTART), 10);
+    cancel(box, 0);
+    box->of_before = box->last_request;
+    (void)take(box, 0, &reply);
+    box->last_request += AFTER_RESTART;
+}
+
+/* How a write is sent. Its items are the letters of `ids`. */
+struct sent {
+    const char *ids;
+    const char *name; /* NULL: without */
+    const char *session;
+    uint64_t hash;
+    uint64_t part;
+    uint64_t wait_us;
+    bool atomic;
+};
+
+static const struct sent usual = {.ids = "1", .name = "a", .hash = 7, .wait_us = 60 * TL_SECOND};
+
+static uint64_t put(struct world *box, struct sent sent)
+{
+    struct command *command = new_as(box, COMMAND_WRITE);
+    size_t count = strlen(sent.ids);
+    command->owner.timeout_us = sent.wait_us;
+    if (sent.session != NULL)
+        command->owner.session = slice_from(sent.session);
+    command->write.items = arena_zalloc(&command->arena, count * sizeof *command->write.items);
+    command->write.item_count = count;
+    command->write.atomic = sent.atomic;
+    for (size_t i = 0; i < count; i++) {
+        command->write.items[i] = fixture_item(WRITE_INDEX, "fs", NULL, "?", "{}");
+        command->write.items[i].id = arena_copy(&command->arena, slice_make(sent.ids + i, 1));
+    }
+    if (sent.name != NULL)
+        command->write.request = (struct write_request){slice_from(sent.name), sent.hash, sent.part};
+    return give(box, command, 10);
+}
+
+static uint64_t put_usual(struct world *box)
+{
+    return put(box, usual);
+}
+
+/* A write of the same document that is not repeated, and comes after the one that is. */
+static uint64_t put_other(struct world *box)
+{
+    return put(box, (struct sent){.ids = "1", .wait_us = 60 * TL_SECOND});
+}
+
+static size_t kept_count(const struct world *box)
+{
+    return box->core.core->owners->kept_count;
+}
+
+static size_t held(const struct world *box)
+{
+    return box->core.core->owners->locks.hold_count;
+}
+
+/* Session "holder" locks document 1, which has version 1. */
+static void begin(struct world *box, bool saves)
+{
+    *box = (struct world){.saves = saves};
+    fixture_open(&box->core);
+    session(box, COMMAND_SESSION_OPEN, "holder");
+    session(box, COMMAND_SESSION_OPEN, "writer");
+    expect_version(box, put(box, (struct sent){.ids = "1"}), 1);
+    expect(box, lock(box, "holder", "1", 0), PROBLEM_NONE);
+}
+
+/* A named write waits for the lock of "holder", at a restart. */
+static void begin_kept(struct world *box, bool saves, struct sent sent)
+{
+    begin(box, saves);
+    expect_waits(box, put(box, sent));
+    restart(box);
+    assert_int_equal(kept_count(box), 1);
+}
+
+static void end(struct world *box)
+{
+    struct reply reply;
+    core_stop(box->core.core, &box->core.effects);
+    (void)take(box, 0, &reply);
+    fixture_close(&box->core);
+}
+
+/* Repeated before its lock is free: it is before a write that was sent earlier after the restart. */
+static void keeps_its_place(bool saves)
+{
+    struct world box;
+    begin_kept(&box, saves, usual);
+    uint64_t other = put_other(&box);
+    expect_waits(&box, other);
+    uint64_t again = put_usual(&box);
+    expect_waits(&box, again);
+    assert_int_equal(kept_count(&box), 0);
+    unlock(&box, "holder");
+    struct reply reply;
+    assert_true(take(&box, again, &reply));
+    assert_int_equal(reply.version, 2);
+    tick(&box, 0);
+    expect_version(&box, put(&box, (struct sent){.ids = "1"}), 4);
+    assert_int_equal(held(&box), 0);
+    (void)other;
+    end(&box);
+}
+
+/* The lock is free before it is repeated: nothing is written until then, and no other write overtakes it. */
+static void runs_when_it_is_repeated(bool saves)
+{
+    struct world box;
+    begin_kept(&box, saves, usual);
+    unlock(&box, "holder");
+    uint64_t other = put_other(&box);
+    expect_waits(&box, other);
+    tick(&box, SHORTER_THAN_KEPT);
+    expect_waits(&box, other);
+    assert_string_equal(fixture_source(&box.core, "fs", "1"), "{}");
+    uint64_t again = put(&box, (struct sent){.ids = "1", .name = "a", .hash = 7}); /* it need not wait */
+    expect_version(&box, again, 2);
+    tick(&box, 0);
+    expect_version(&box, put_usual(&box), 2); /* its outcome */
+    expect_version(&box, put(&box, (struct sent){.ids = "1"}), 4);
+    assert_int_equal(held(&box), 0);
+    assert_int_equal(kept_count(&box), 0);
+    end(&box);
+}
+
+/* Not repeated in time, by whatever the lock does meanwhile: nothing is written, and nothing is locked. */
+static void ends_after_a_time(bool saves)
+{
+    for (int free = 0; free < 2; free++) {
+        struct world box;
+        begin_kept(&box, saves, usual);
+        if (free)
+            unlock(&box, "holder");
+        tick(&box, SHORTER_THAN_KEPT);
+        assert_int_equal(kept_count(&box), 1);
+        restart(&box); /* gives it no further time */
+        tick(&box, LONGER_THAN_KEPT - SHORTER_THAN_KEPT);
+        assert_int_equal(kept_count(&box), 0);
+        if (!free)
+            unlock(&box, "holder");
+        tick(&box, 0);
+        assert_int_equal(held(&box), 0);
+        expect_version(&box, put_usual(&box), 2); /* it begins anew */
+        end(&box);
+    }
+}
+
+/* Its own deadline ends it earlier. Its items are not tried then, although no lock blocks them. */
+static void has_its_own_deadline(bool saves)
+{
+    struct world box;
+    struct sent sent = usual;
+    sent.wait_us = 2 * TL_SECOND;
+    begin_kept(&box, saves, sent);
+    unlock(&box, "holder");
+    tick(&box, 3);
+    assert_int_equal(kept_count(&box), 0);
+    assert_int_equal(held(&box), 0);
+    expect_version(&box, put(&box, (struct sent){.ids = "1"}), 2);
+    end(&box);
+}
+
+/* One that does not want to wait has no place to take over, unless its locks are granted. */
+static void needs_time_to_wait(bool saves)
+{
+    struct world box;
+    struct sent now = usual;
+    now.wait_us = 0;
+    begin_kept(&box, saves, usual);
+    expect(&box, put(&box, now), PROBLEM_LOCK_WAIT_TIMEOUT);
+    assert_int_equal(kept_count(&box), 1);
+    unlock(&box, "holder");
+    expect_version(&box, put(&box, now), 2);
+    assert_int_equal(held(&box), 0);
+    end(&box);
+}
+
+/* What differs from the kept write is another request, which waits after it. */
+static void only_the_same_request_takes_over(bool saves)
+{
+    static const struct sent others[] = {
+        {.ids = "1", .name = "a", .hash = 8, .wait_us = 60 * TL_SECOND},
+        {.ids = "12", .name = "a", .hash = 7, .wait_us = 60 * TL_SECOND},
+        {.ids = "1", .name = "a", .hash = 7, .part = 2000, .wait_us = 60 * TL_SECOND},
+        {.ids = "1", .name = "b", .hash = 7, .wait_us = 60 * TL_SECOND},
+        {.ids = "1", .name = "a", .hash = 7, .session = "writer", .wait_us = 60 * TL_SECOND},
+    };
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        struct world box;
+        begin_kept(&box, saves, usual);
+        uint64_t other = put(&box, others[i]);
+        expect_waits(&box, other);
+        assert_int_equal(kept_count(&box), 1);
+        unlock(&box, "holder");
+        expect_waits(&box, other);
+        expect_version(&box, put_usual(&box), 2);
+        tick(&box, 0);
+        assert_int_equal(held(&box), 0);
+        end(&box);
+    }
+}
+
+/* A write of a session is repeated by it, and ends with it, granted or not. */
+static void ends_with_its_session(bool saves)
+{
+    struct sent sent = usual;
+    sent.session = "writer";
+    for (int free = 0; free < 3; free++) {
+        struct world box;
+        begin_kept(&box, saves, sent);
+        if (free > 0)
+            unlock(&box, "holder");
+        if (free == 2) {
+            expect_version(&box, put(&box, sent), 2);
+        } else {
+            session(&box, COMMAND_SESSION_CLOSE, "writer");
+            tick(&box, 0);
+            expect(&box, put(&box, sent), PROBLEM_SESSION_MISSING);
+        }
+        assert_int_equal(kept_count(&box), 0);
+        unlock(&box, "holder");
+        expect_version(&box, put(&box, (struct sent){.ids = "1"}), free == 2 ? 3 : 2);
+        assert_int_equal(held(&box), 0);
+        end(&box);
+    }
+}
+
+/* All items of a bulk wait together, and none has run before it is repeated. */
+static void bulk_has_one_place(bool saves)
+{
+    for (int atomic = 0; atomic < 2; atomic++) {
+        struct world box;
+        struct sent sent = usual;
+        sent.ids = "213";
+        sent.atomic = atomic;
+        begin_kept(&box, saves, sent);
+        uint64_t other = put(&box, (struct sent){.ids = "3", .wait_us = 60 * TL_SECOND});
+        unlock(&box, "holder");
+        expect_waits(&box, other);
+        assert_null(fixture_source(&box.core, "fs", "2"));
+        expect_version(&box, put(&box, sent), 1);
+        tick(&box, 0);
+        assert_string_equal(fixture_source(&box.core, "fs", "2"), "{}");
+        expect_version(&box, put(&box, (struct sent){.ids = "3"}), 3);
+        expect_version(&box, put(&box, sent), 1);
+        assert_int_equal(held(&box), 0);
+        end(&box);
+    }
+}
+
+/* A wait that was taken over has the deadline and the number of the repetition, runs by itself, and is kept again. */
+static void is_as_any_other_once_taken_over(bool saves)
+{
+    struct world box;
+    begin_kept(&box, saves, usual);
+    uint64_t again = put_usual(&box);
+    tick(&box, LONGER_THAN_KEPT);
+    expect_waits(&box, again);
+    restart(&box);
+    assert_int_equal(kept_count(&box), 1);
+    uint64_t other = put_other(&box);
+    again = put_usual(&box);
+    struct command *command = new_as(&box, COMMAND_CANCEL);
+    command->cancel.request = other;
+    give(&box, command, 10);
+    expect(&box, other, PROBLEM_LOCK_WAIT_TIMEOUT);
+    unlock(&box, "holder");
+    expect_version(&box, again, 2);
+    assert_int_equal(held(&box), 0);
+    end(&box);
+}
+
+/* An ID has one place, that of the first of the requests which wait by it. The others are cancelled. */
+static void name_has_one_place(bool saves)
+{
+    struct world box;
+    begin(&box, saves);
+    (void)put_usual(&box);
+    (void)put_usual(&box);
+    struct sent other = usual;
+    other.hash = 8;
+    expect_waits(&box, put(&box, other));
+    restart(&box);
+    tick(&box, 0);
+    assert_int_equal(kept_count(&box), 1);
+    assert_int_equal(box.core.core->owners->locks.waiting_count, 1);
+    other.wait_us = 60 * TL_SECOND;
+    uint64_t waits = put(&box, other);
+    restart(&box); /* the one that was kept before has the place still */
+    tick(&box, 0);
+    (void)waits;
+    assert_int_equal(kept_count(&box), 1);
+    unlock(&box, "holder");
+    expect_version(&box, put_usual(&box), 2);
+    assert_int_equal(held(&box), 0);
+    end(&box);
+}
+
+/* A write of a session may be a victim of a deadlock: its repetition is another request. */
+static void may_be_a_victim(bool saves)
+{
+    struct world box;
+    struct sent sent = usual;
+    sent.session = "writer";
+    begin(&box, saves);
+    expect(&box, lock(&box, "writer", "2", 0), PROBLEM_NONE);
+    expect_waits(&box, put(&box, sent));
+    restart(&box);
+    uint64_t holder = lock(&box, "holder", "2", 60 * TL_SECOND);
+    expect_waits(&box, holder);
+    tick(&box, 0);
+    assert_int_equal(kept_count(&box), 0);
+    expect(&box, put(&box, sent), PROBLEM_DEADLOCK_DETECTED);
+    unlock(&box, "writer");
+    expect(&box, holder, PROBLEM_NONE);
+    unlock(&box, "holder");
+    expect_version(&box, put(&box, sent), 2);
+    assert_int_equal(held(&box), 0);
+    end(&box);
+}
+
+/* Nothing says which request repeats a write without a name. */
+static void others_are_cancelled(bool saves)
+{
+    struct world box;
+    begin(&box, saves);
+    struct sent sent = usual;
+    sent.name = NULL;
+    (void)put(&box, sent);
+    cancel(&box, 0);
+    tick(&box, 0);
+    assert_int_equal(kept_count(&box), 0);
+    assert_int_equal(box.core.core->owners->locks.waiting_count, 0);
+    end(&box);
+}
+
+static void has_submitter(struct command *command)
+{
+    command_free(command);
+}
+
+/* At an end in good order the client is answered, and its place is kept: that of all requests, or of a later one. */
+static void answers_at_an_orderly_end(bool saves)
+{
+    for (int one = 0; one < 2; one++) {
+        struct world box;
+        begin(&box, saves);
+        uint64_t first = put_usual(&box);
+        list_for_each(link, &box.core.core->owners->waits) list_entry(link, struct wait, of_all)->command->on_done =
+            has_submitter;
+        cancel(&box, one ? first : 0);
+        struct reply reply;
+        assert_int_equal(take(&box, first, &reply), !saves);
+        assert_true(saves || reply.problem == PROBLEM_STOPPING);
+        unlock(&box, "holder");
+        restart(&box);
+        uint64_t other = put_other(&box);
+        expect_waits(&box, other);
+        expect_version(&box, put_usual(&box), 2);
+        tick(&box, 0);
+        assert_int_equal(held(&box), 0);
+        end(&box);
+    }
+}
+
+enum { WAITS = 3 * CANCELS_PER_COST };
+
+/* Many named writes wait at a restart; the turns of most are still to come. */
+static void begin_many(struct world *box, bool saves, char names[][8])
+{
+    begin(box, saves);
+    for (int i = 0; i < WAITS; i++) {
+        struct sent sent = usual;
+        (void)snprintf(names[i], sizeof names[i], "n%d", i);
+        sent.name = names[i];
+        expect_waits(box, put(box, sent));
+    }
+    box->core.limits.ephemeral_batch = 1;
+    box->core.core->limits.ephemeral_batch = 1;
+    cancel(box, 0);
+    assert_int_equal(kept_count(box), CANCELS_PER_COST);
+    box->of_before = box->last_request;
+    box->last_request += AFTER_RESTART;
+}
+
+/* Runs TICKs until none is due. */
+static void settle(struct world *box)
+{
+    for (int i = 0; i < 20 && core_next_wait_end(box->core.core) <= box->core.clock; i++)
+        tick(box, 0);
+    assert_true(core_next_wait_end(box->core.core) > box->core.clock);
+}
+
+/* One whose turn is to come and whose deadline passes runs no more than one that has had it. */
+static void times_out_in_batches(bool saves)
+{
+    for (int free = 0; free < 2; free++) {
+        struct world box;
+        char names[WAITS][8];
+        begin_many(&box, saves, names);
+        if (free)
+            unlock(&box, "holder");
+        tick(&box, 61);
+        settle(&box);
+        unlock(&box, "holder");
+        assert_int_equal(kept_count(&box), 0);
+        assert_int_equal(held(&box), 0);
+        expect_version(&box, put(&box, (struct sent){.ids = "1"}), 2);
+        end(&box);
+    }
+}
+
+/* Places are kept in batches; one whose turn is to come may be granted, and repeated, as if it had had it. */
+static void keeps_in_batches(bool saves)
+{
+    struct world box;
+    char names[WAITS][8];
+    begin_many(&box, saves, names);
+    struct sent sent = usual;
+    sent.name = names[WAITS - 1];
+    expect_waits(&box, put(&box, sent));
+    unlock(&box, "holder");
+    settle(&box);
+    assert_int_equal(kept_count(&box), WAITS - 1);
+    for (int i = 0; i < WAITS - 1; i++) {
+        sent.name = names[i];
+        expect_version(&box, put(&box, sent), 2 + i);
+    }
+    settle(&box);
+    assert_int_equal(kept_count(&box), 0);
+    assert_int_equal(held(&box), 0);
+    end(&box);
+}
+
+/* A host joins the cluster, or leaves it. */
+static void host(struct world *box, bool leaves)
+{
+    struct command *command = new_as(box, leaves ? COMMAND_HOST_GONE : COMMAND_JOIN);
+    command->join = (struct join_command){.name = SLICE_LIT("a"),
+                                          .group = SLICE_LIT("default"),
+                                          .build = SLICE_LIT("1"),
+                                          .life = 11,
+                                          .limits = box->core.limits};
+    if (leaves)
+        command->gone = (struct gone_command){.name = SLICE_LIT("a"), .life = 11};
+    (void)give(box, command, 10);
+}
+
+/* A place that a CANCEL has kept outlives the host of a cluster that leaves then. Without a CANCEL the write ends. */
+static void outlives_its_host(bool saves)
+{
+    for (int cancelled = 0; cancelled < 2; cancelled++) {
+        struct world box;
+        begin(&box, saves);
+        host(&box, false);
+        uint64_t of_others = box.last_request; /* requests of hosts that stay have small numbers */
+        box.last_request = (uint64_t)1 << HOST_SHIFT;
+        uint64_t write = put_usual(&box);
+        expect_waits(&box, write);
+        if (cancelled)
+            cancel(&box, write);
+        box.last_request = of_others;
+        host(&box, true);
+        tick(&box, 0);
+        assert_int_equal(kept_count(&box), cancelled);
+        unlock(&box, "holder");
+        uint64_t other = put_other(&box);
+        if (cancelled) {
+            expect_waits(&box, other);
+            expect_version(&box, put_usual(&box), 2);
+        } else {
+            expect_version(&box, other, 2);
+        }
+        tick(&box, 0);
+        assert_int_equal(held(&box), 0);
+        end(&box);
+    }
+}
+
+/* By commands before version 19 all writes are cancelled. */
+static void test_older_commands_keep_no_write(void **state)
+{
+    struct world box;
+    (void)state;
+    begin(&box, false);
+    (void)put_usual(&box);
+    struct command *command = new_as(&box, COMMAND_CANCEL);
+    command->cancel.keeps_places = true;
+    command->version = COMMAND_SINCE_KEPT_WRITES - 1;
+    uint64_t write = command->request - 1;
+    (void)give(&box, command, 10);
+    expect(&box, write, PROBLEM_STOPPING);
+    assert_int_equal(kept_count(&box), 0);
+    end(&box);
+}
+
+/* A write of many items, or of much source, counts as several: its command is copied. */
+static void test_large_writes_have_smaller_batches(void **state)
+{
+    struct world box;
+    (void)state;
+    begin(&box, false);
+    char ids[200];
+    memset(ids, '1', sizeof ids - 1);
+    ids[sizeof ids - 1] = '\0';
+    for (int i = 0; i < 3; i++) {
+        struct sent sent = usual;
+        sent.ids = ids;
+        sent.part = (uint64_t)i;
+        expect_waits(&box, put(&box, sent));
+    }
+    box.core.core->limits.ephemeral_batch = 1;
+    cancel(&box, 0);
+    assert_int_equal(kept_count(&box), 1);
+    tick(&box, 0);
+    assert_int_equal(kept_count(&box), 3);
+    end(&box);
+}
+
+/* Each case, without and with a core that is saved and loaded. */
+#define TWICE(name, body)          \
+    static void name(void **state) \
+    {                              \
+        (void)state;               \
+        body(false);               \
+        body(true);                \
+    }
+
+TWICE(test_repeated_write_has_its_place, keeps_its_place)
+TWICE(test_free_lock_waits_for_the_repetition, runs_when_it_is_repeated)
+TWICE(test_place_ends_after_a_time, ends_after_a_time)
+TWICE(test_place_ends_at_its_own_deadline, has_its_own_deadline)
+TWICE(test_repetition_needs_time_to_wait, needs_time_to_wait)
+TWICE(test_only_the_same_request_takes_over, only_the_same_request_takes_over)
+TWICE(test_place_ends_with_its_session, ends_with_its_session)
+TWICE(test_bulk_has_one_place, bulk_has_one_place)
+TWICE(test_wait_that_was_taken_over, is_as_any_other_once_taken_over)
+TWICE(test_name_has_one_place, name_has_one_place)
+TWICE(test_kept_victim, may_be_a_victim)
+TWICE(test_other_writes_are_cancelled, others_are_cancelled)
+TWICE(test_orderly_end_keeps_places, answers_at_an_orderly_end)
+TWICE(test_place_outlives_its_host, outlives_its_host)
+TWICE(test_places_are_kept_in_batches, keeps_in_batches)
+TWICE(test_places_time_out_in_batches, times_out_in_batches)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_repeated_write_has_its_place),
+        cmocka_unit_test(test_free_lock_waits_for_the_repetition),
+        cmocka_unit_test(test_place_ends_after_a_time),
+        cmocka_unit_test(test_place_ends_at_its_own_deadline),
+        cmocka_unit_test(test_repetition_needs_time_to_wait),
+        cmocka_unit_test(test_only_the_same_request_takes_over),
+        cmocka_unit_test(test_place_ends_with_its_session),
+        cmocka_unit_test(test_bulk_has_one_place),
+        cmocka_unit_test(test_wait_that_was_taken_over),
+        cmocka_unit_test(test_name_has_one_place),
+        cmocka_unit_test(test_kept_victim),
+        cmocka_unit_test(test_other_writes_are_cancelled),
+        cmocka_unit_test(test_orderly_end_keeps_places),
+        cmocka_unit_test(test_place_outlives_its_host),
+        cmocka_unit_test(test_places_are_kept_in_batches),
+        cmocka_unit_test(test_places_time_out_in_batches),
+        cmocka_unit_test(test_older_commands_keep_no_write),
+        cmocka_unit_test(test_large_writes_have_smaller_batches),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
