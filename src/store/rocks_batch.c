@@ -13,44 +13,38 @@
 #include "store/rocks_internal.h"
 
 #include <stdlib.h>
+#include <sys/mman.h>
 
 enum {
     RETAINED_BYTES_MAX = 4 << 20,   /* larger buffers are freed when a batch is cleared */
     MOVES_MIN = 256,                /* moves of an insertion sort before it falls back to qsort(), */
     MOVES_FRACTION = 8,             /* plus one for each so many changes */
-    CHANGE_OVERHEAD_BYTES_MAX = 32, /* RocksDB's overhead of a change besides key and value */
-    VALUES_AHEAD = 4,               /* changes by which values are prefetched: those of an overlay are scattered */
+    CHANGE_OVERHEAD_BYTES_MAX = 20, /* of a change in RocksDB besides key and value: tag, family, lengths, timestamp */
+    CHANGES_AHEAD = 4,              /* by which keys and values are prefetched: those of an overlay are scattered */
 };
 
+/*
+ * A change. The copies of keys and values lie in `bytes`, in the order of calls. They may move while
+ * changes are added, so their addresses are set by set_addresses().
+ */
 struct change {
-    enum store_space space;
+    uint8_t space;
     bool deletes;
+    bool copied;     /* key and value; else the caller keeps them */
     uint32_t number; /* position in the order of calls */
     struct slice key;
     struct slice value;
 };
 
-/*
- * A change not yet sorted. `bytes` may move while changes are added, so keys and values are offsets
- * into it.
- */
-struct pending_change {
-    enum store_space space;
-    bool deletes;
-    size_t offset;        /* of the key */
-    const char *borrowed; /* a value that was not copied; NULL: it follows the key in `bytes` */
-    size_t key_len;
-    size_t value_len;
-};
-
 struct rocks_batch {
     struct store_batch base;
     struct buf bytes;
-    struct pending_change *pending;
+    struct change *changes; /* in the order of calls until they are sorted */
     size_t count;
     size_t capacity;
-    struct change *sorted; /* scratch of `capacity` elements */
-    struct buf ranges;     /* deleted ranges: space, then length and bytes of both bounds */
+    size_t in_order;   /* as many, from the first one on, were added in order of space and key */
+    size_t newest_key; /* offset in `bytes` of the newest change's key, if that is a copy */
+    struct buf ranges; /* deleted ranges: space, then length and bytes of both bounds */
     rocksdb_writebatch_t *batch;
     bool large; /* `batch` was made for more than RETAINED_BYTES_MAX */
 };
@@ -71,63 +65,73 @@ void rocks__batch_free(struct store_batch *base)
     rocksdb_writebatch_destroy(batch->batch);
     buf_deinit(&batch->bytes);
     buf_deinit(&batch->ranges);
-    mem_free(batch->pending);
-    mem_free(batch->sorted);
+    mem_free(batch->changes);
     mem_free(batch);
 }
 
 void rocks__batch_clear(struct store_batch *base)
 {
     struct rocks_batch *batch = (struct rocks_batch *)base;
-    batch->count = 0;
+    batch->count = batch->in_order = 0;
     buf_clear(&batch->ranges);
-    if (batch->bytes.capacity <= RETAINED_BYTES_MAX && !batch->large) {
+    size_t of_changes = batch->capacity * sizeof *batch->changes;
+    if (batch->bytes.capacity <= RETAINED_BYTES_MAX && of_changes <= RETAINED_BYTES_MAX && !batch->large) {
         buf_clear(&batch->bytes);
         return;
     }
     buf_deinit(&batch->bytes);
-    mem_free(batch->pending);
-    mem_free(batch->sorted);
-    batch->pending = NULL;
-    batch->sorted = NULL;
+    mem_free(batch->changes);
+    batch->changes = NULL;
     batch->capacity = 0;
     batch->large = false;
     rocksdb_writebatch_destroy(batch->batch);
     batch->batch = rocksdb_writebatch_create();
 }
 
-/* Appends a change with its key. The caller appends the value. */
-static void append_change(struct rocks_batch *batch, const struct pending_change *change, struct slice key)
+/* Returns: whether a change comes after the newest one. Its key is still in the processor's cache. */
+static bool is_in_order(const struct rocks_batch *batch, const struct change *change)
+{
+    if (batch->in_order < batch->count || batch->count == 0)
+        return batch->in_order == batch->count;
+    const struct change *newest = &batch->changes[batch->count - 1];
+    struct slice key =
+        newest->copied ? slice_make(batch->bytes.data + batch->newest_key, newest->key.len) : newest->key;
+    return newest->space != change->space ? newest->space < change->space : slice_compare(key, change->key) <= 0;
+}
+
+static void append_change(struct rocks_batch *batch, const struct change *change)
 {
     REQUIRE(batch->count < UINT32_MAX);
     if (batch->count == batch->capacity) {
         batch->capacity = batch->capacity ? batch->capacity * 2 : 32;
-        batch->pending = mem_realloc(batch->pending, batch->capacity * sizeof *batch->pending);
-        batch->sorted = mem_realloc(batch->sorted, batch->capacity * sizeof *batch->sorted);
+        batch->changes = mem_realloc(batch->changes, batch->capacity * sizeof *batch->changes);
     }
-    batch->pending[batch->count] = *change;
-    batch->pending[batch->count].offset = batch->bytes.len;
-    batch->pending[batch->count].key_len = key.len;
+    batch->in_order += is_in_order(batch, change);
+    batch->changes[batch->count] = *change;
+    batch->changes[batch->count].number = (uint32_t)batch->count;
     batch->count++;
-    buf_slice(&batch->bytes, key);
+    if (!change->copied)
+        return;
+    batch->newest_key = batch->bytes.len;
+    buf_slice(&batch->bytes, change->key);
+    buf_slice(&batch->bytes, change->value);
 }
 
 void rocks__batch_put(struct store_batch *base, enum store_space space, struct slice key, struct slice value)
 {
-    struct rocks_batch *batch = (struct rocks_batch *)base;
-    append_change(batch, &(struct pending_change){.space = space, .value_len = value.len}, key);
-    buf_slice(&batch->bytes, value);
+    append_change((struct rocks_batch *)base,
+                  &(struct change){.space = (uint8_t)space, .copied = true, .key = key, .value = value});
 }
 
 void rocks__batch_put_nocopy(struct store_batch *base, enum store_space space, struct slice key, struct slice value)
 {
-    append_change((struct rocks_batch *)base,
-                  &(struct pending_change){.space = space, .borrowed = value.data, .value_len = value.len}, key);
+    append_change((struct rocks_batch *)base, &(struct change){.space = (uint8_t)space, .key = key, .value = value});
 }
 
 void rocks__batch_delete(struct store_batch *base, enum store_space space, struct slice key)
 {
-    append_change((struct rocks_batch *)base, &(struct pending_change){.space = space, .deletes = true}, key);
+    append_change((struct rocks_batch *)base,
+                  &(struct change){.space = (uint8_t)space, .deletes = true, .copied = true, .key = key});
 }
 
 void rocks__batch_delete_range(struct store_batch *base, enum store_space space, struct slice lower, struct slice upper)
@@ -182,37 +186,47 @@ static size_t insert_change(struct change *changes, size_t at)
 }
 
 /*
- * Sorts nearly sorted changes by insertion, as long as few are out of order. A transaction's
- * changes come in the order of its overlay. Returns: false: too many moves; the array is a
- * permutation, not sorted.
+ * Sorts nearly sorted changes by insertion, as long as few are out of order; the first `in_order`
+ * are sorted. A transaction's changes come in the order of its overlay. Returns: false: too many
+ * moves; the array is a permutation, not sorted.
  */
-static bool sort_nearly(struct change *changes, size_t count)
+static bool sort_nearly(struct change *changes, size_t in_order, size_t count)
 {
     size_t moves = 0, most = MOVES_MIN + count / MOVES_FRACTION;
-    for (size_t i = 1; i < count && moves <= most; i++)
+    for (size_t i = in_order; i < count && moves <= most; i++)
         moves += insert_change(changes, i);
     return moves <= most;
 }
 
+/* Sets the addresses of copies, which move no more. */
+static void set_addresses(struct rocks_batch *batch)
+{
+    const char *at = batch->bytes.data;
+    for (size_t i = 0; i < batch->count && at != NULL; i++) {
+        struct change *change = &batch->changes[i];
+        if (!change->copied)
+            continue;
+        change->key.data = at;
+        change->value.data = at + change->key.len;
+        at += change->key.len + change->value.len;
+    }
+    ENSURE(at == NULL || at == batch->bytes.data + batch->bytes.len);
+}
+
 static void sort_changes(struct rocks_batch *batch)
 {
-    for (size_t i = 0; i < batch->count; i++) {
-        const struct pending_change *change = &batch->pending[i];
-        const char *bytes = batch->bytes.data + change->offset;
-        const char *value = change->borrowed != NULL ? change->borrowed : bytes + change->key_len;
-        batch->sorted[i] = (struct change){
-            change->space, change->deletes, (uint32_t)i, {bytes, change->key_len}, {value, change->value_len}};
-    }
-    if (!sort_nearly(batch->sorted, batch->count))
-        qsort(batch->sorted, batch->count, sizeof *batch->sorted, compare_changes);
+    set_addresses(batch);
+    if (!sort_nearly(batch->changes, batch->in_order, batch->count))
+        qsort(batch->changes, batch->count, sizeof *batch->changes, compare_changes);
 }
 
 static void emit_change(struct rocks_batch *batch, const struct change *change, const char ts[ROCKS_TS_BYTES])
 {
-    rocksdb_column_family_handle_t *family = rocks_of(batch->base.store)->families[change->space];
+    enum store_space space = change->space;
+    rocksdb_column_family_handle_t *family = rocks_of(batch->base.store)->families[space];
     INSIST(family != NULL);
     struct slice key = change->key, value = change->value;
-    bool versioned = store__space_is_versioned(change->space);
+    bool versioned = store__space_is_versioned(space);
     if (versioned && change->deletes)
         rocksdb_writebatch_delete_cf_with_ts(batch->batch, family, key.data, key.len, ts, ROCKS_TS_BYTES);
     else if (versioned)
@@ -228,17 +242,22 @@ static void emit_change(struct rocks_batch *batch, const struct change *change, 
  * Reserves memory for a large batch at once. RocksDB's buffer grows by doubling: for 43 MB,
  * allocating, clearing and freeing three times as much memory took longer than filling it. The C
  * interface has no reserve function, but a batch made from bytes and then cleared keeps its
- * capacity.
+ * capacity. These bytes are a mapping that is only read, so each huge page of it is the kernel's
+ * page of zeros, at one fault for 2 MiB.
  */
 static void reserve_batch(struct rocks_batch *batch)
 {
     size_t bytes = batch->base.bytes + batch->count * CHANGE_OVERHEAD_BYTES_MAX;
     if (bytes <= RETAINED_BYTES_MAX)
         return;
-    tl_cleanup(mem_freep) char *zeros = mem_zalloc(bytes);
+    void *zeros = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (zeros == MAP_FAILED)
+        return;                                 /* out of address space: it grows */
+    (void)madvise(zeros, bytes, MADV_HUGEPAGE); /* only saves time */
     rocksdb_writebatch_destroy(batch->batch);
     batch->batch = rocksdb_writebatch_create_from(zeros, bytes);
     batch->large = true;
+    (void)munmap(zeros, bytes);
 }
 
 rocksdb_writebatch_t *rocks__batch_sorted(struct store_batch *base)
@@ -252,9 +271,11 @@ rocksdb_writebatch_t *rocks__batch_sorted(struct store_batch *base)
     rocksdb_writebatch_clear(batch->batch);
     emit_ranges(batch);
     for (size_t i = 0; i < batch->count; i++) {
-        const struct change *change = &batch->sorted[i];
-        if (i + VALUES_AHEAD < batch->count)
-            __builtin_prefetch(change[VALUES_AHEAD].value.data);
+        const struct change *change = &batch->changes[i];
+        if (i + CHANGES_AHEAD < batch->count) {
+            __builtin_prefetch(change[CHANGES_AHEAD].key.data);
+            __builtin_prefetch(change[CHANGES_AHEAD].value.data);
+        }
         bool is_last =
             i + 1 == batch->count || change[1].space != change->space || !slice_equal(change[1].key, change->key);
         if (is_last) /* of its key: earlier ones are replaced */

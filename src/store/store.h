@@ -109,8 +109,8 @@ void store_batch_clear(struct store_batch *batch);
 void store_batch_begin(struct store_batch *batch, tl_ts ts);
 void store_batch_put(struct store_batch *batch, enum store_space space, struct slice key, struct slice value);
 /*
- * Puts a value without copying it. Requires: its bytes stay unchanged until the batch is written,
- * cleared or freed.
+ * Puts a key and a value without copying them. Requires: their bytes stay unchanged until the batch
+ * is written, cleared or freed.
  */
 void store_batch_put_nocopy(struct store_batch *batch, enum store_space space, struct slice key, struct slice value);
 void store_batch_delete(struct store_batch *batch, enum store_space space, struct slice key);

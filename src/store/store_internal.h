@@ -56,7 +56,7 @@ struct store_ops {
     void (*batch_free)(struct store_batch *batch);
     void (*batch_clear)(struct store_batch *batch);
     void (*batch_put)(struct store_batch *batch, enum store_space space, struct slice key, struct slice value);
-    /* batch_put() of a value that stays unchanged until the write; NULL: use batch_put(). */
+    /* batch_put() of a key and a value that stay unchanged until the write; NULL: use batch_put(). */
     void (*batch_put_nocopy)(struct store_batch *batch, enum store_space space, struct slice key, struct slice value);
     void (*batch_delete)(struct store_batch *batch, enum store_space space, struct slice key);
     void (*batch_delete_range)(struct store_batch *batch, enum store_space space, struct slice lower,

@@ -117,7 +117,7 @@ static void delete_range(struct diff_run *run)
 
 static void write_batch(struct diff_run *run)
 {
-    struct arena kept = ARENA_INIT; /* holds the values that the batch does not copy */
+    struct arena kept = ARENA_INIT; /* holds the keys and values that the batch does not copy */
     run->now += 1 + below(run, 5);
     store_batch_clear(run->mem_batch);
     store_batch_clear(run->rocks_batch);
@@ -138,7 +138,7 @@ static void write_batch(struct diff_run *run)
             if (below(run, 2) == 0)
                 store_batch_put(run->rocks_batch, space, key, value);
             else
-                store_batch_put_nocopy(run->rocks_batch, space, key, arena_copy(&kept, value));
+                store_batch_put_nocopy(run->rocks_batch, space, arena_copy(&kept, key), arena_copy(&kept, value));
         }
     }
     expect(run, store_write(run->mem, run->mem_batch) == 0 && store_write(run->rocks, run->rocks_batch) == 0, "write");

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/check.h"
+#include "base/mem_chain.h"
 #include "core/command/command_codec.h"
 #include "store/view.h"
 
@@ -20,6 +21,12 @@ struct command *command_new(enum command_type type, enum dialect dialect)
     return command;
 }
 
+static void free_retired(const struct command_retired *retired)
+{
+    overlay_free(retired->overlay);
+    mem_chain_free(retired->locks);
+}
+
 void command_free(struct command *command)
 {
     if (command == NULL)
@@ -28,9 +35,9 @@ void command_free(struct command *command)
     if (command->release_attached != NULL)
         command->release_attached(command);
     if (command->type == COMMAND_TXN_COMMIT)
-        overlay_free(command->txn.retired_overlay);
+        free_retired(&command->txn.retired);
     if (command->type == COMMAND_WRITE)
-        overlay_free(command->write.retired_overlay);
+        free_retired(&command->write.retired);
     arena_deinit(&command->arena);
     mem_free(command);
 }

@@ -23,6 +23,7 @@
 #include "script/script.h"
 
 struct catalog_options;
+struct mem_chain;
 struct overlay;
 struct json_doc;
 
@@ -212,6 +213,12 @@ struct write_request {
 };
 enum { WRITE_REQUEST_ID_BYTES_MAX = 128 };
 
+/* What a commit leaves; command_free() frees it outside of the step, since that is slow. */
+struct command_retired {
+    struct overlay *overlay; /* its changes, to which the unit's batch refers; NULL: none */
+    struct mem_chain *locks; /* the memory of its locks */
+};
+
 struct write_command {
     struct write_item *items;
     size_t item_count;
@@ -224,8 +231,7 @@ struct write_command {
     /* In the core: atomic, and too much for one step, so that it is carried out in pieces (acquire_pieces.c) */
     bool exceeds_step;
     uint32_t attempts; /* of one in pieces: those that ended because a piece was blocked */
-    /* Of one in pieces: its changes; command_free() frees them outside of the step, since that is slow */
-    struct overlay *retired_overlay;
+    struct command_retired retired; /* of one in pieces */
     /*
      * Out: number of items that were not started because earlier scripts used up the limit of one
      * command (update.h). At least one item was started. The submitter resubmits the postponed ones
@@ -375,11 +381,7 @@ struct txn_command {
     uint64_t number;  /* out, TXN_BEGIN: the public number */
     tl_ts commit_ts;  /* out, TXN_COMMIT */
     uint64_t changes; /* out, TXN_COMMIT: number of changes */
-    /*
-     * Out, TXN_COMMIT: its changes; command_free() frees them outside of the step, since that is
-     * slow
-     */
-    struct overlay *retired_overlay;
+    struct command_retired retired; /* out, TXN_COMMIT */
 };
 
 /*
@@ -779,7 +781,12 @@ enum {
     /* Dates and big numbers that scripts read and write as in Java: script_update.old_formats. */
     COMMAND_SINCE_SCRIPT_FORMATS = 19,
     /* A named write that waits at a restart keeps its place. */
-    COMMAND_SINCE_KEPT_WRITES = 19
+    COMMAND_SINCE_KEPT_WRITES = 19,
+    /*
+     * Settings that guard something guard it or are refused: those marked 19 in the tables of core/catalog, and
+     * index.auto_expand_replicas, index.number_of_routing_shards, cluster.max_shards_per_node.
+     */
+    COMMAND_SINCE_FIXED_SETTINGS = 19
 };
 
 struct command {

@@ -7,8 +7,6 @@
 #include "base/sm.h"
 #include "core/locks/lock_internal.h"
 
-enum { BUCKETS_MIN = 64 };
-
 #define BIT(name) (1u << LOCK_BIT_##name)
 
 const uint8_t lock__conflicts[LOCK_BIT_COUNT] = {
@@ -46,10 +44,10 @@ static bool wakes_before(const struct heap_node *a, const struct heap_node *b)
 
 void lock_table_init(struct lock_table *table, const struct lock_hooks *hooks)
 {
-    *table = (struct lock_table){.magic = LOCK_TABLE_MAGIC, .bucket_count = BUCKETS_MIN};
+    *table = (struct lock_table){.magic = LOCK_TABLE_MAGIC, .bucket_count = RESOURCE_BUCKETS_MIN};
     resource_table_init(&table->resources);
-    table->buckets = mem_zalloc(BUCKETS_MIN * sizeof *table->buckets);
-    table->tokens = mem_zalloc(BUCKETS_MIN * sizeof *table->tokens);
+    table->buckets = mem_zalloc(RESOURCE_BUCKETS_MIN * sizeof *table->buckets);
+    table->tokens = mem_zalloc(RESOURCE_BUCKETS_MIN * sizeof *table->tokens);
     heap_init(&table->wake, wakes_before);
     heap_init(&table->ready_cleanup, wakes_before);
     table->cleanup_quota = table->grant_quota = SIZE_MAX;
@@ -107,7 +105,7 @@ struct lock_hold *lock__hold_find(const struct lock_table *table, const struct l
 
 static void resize(struct lock_table *table, size_t bucket_count)
 {
-    REQUIRE(bucket_count >= BUCKETS_MIN && bucket_count >= table->hold_count);
+    REQUIRE(bucket_count >= RESOURCE_BUCKETS_MIN && bucket_count >= table->hold_count);
     struct lock_hold **old = table->buckets;
     size_t old_count = table->bucket_count;
     table->bucket_count = bucket_count;
@@ -147,6 +145,13 @@ static struct lock_hold *hold_open(struct lock_table *table, struct lock_owner *
     return hold;
 }
 
+static void shrink(struct lock_table *table)
+{
+    size_t needed = resource_buckets_needed(table->bucket_count, table->hold_count);
+    if (needed < table->bucket_count)
+        resize(table, needed);
+}
+
 /* Requires: the hold has no bits and no watchers. */
 static void hold_free(struct lock_table *table, struct lock_hold *hold)
 {
@@ -164,9 +169,9 @@ static void hold_free(struct lock_table *table, struct lock_hold *hold)
     hold->owner->hold_count--;
     table->hold_count--;
     resource_unref(&table->resources, hold->resource);
-    mem_free(hold);
-    if (table->bucket_count > BUCKETS_MIN && table->hold_count < table->bucket_count / RESOURCE_SHRINK_BELOW)
-        resize(table, table->bucket_count / 2);
+    resource_free_block(&table->resources, hold);
+    if (!table->resources.keeps_size)
+        shrink(table);
 }
 
 struct lock_hold *lock__hold_next(const struct resource *resource, const struct lock_hold *after, uint8_t mask)
@@ -296,6 +301,12 @@ static void intention_update_finish(struct intention_update *update)
     mem_free(update->nodes);
     update->nodes = NULL;
     update->count = update->capacity = 0;
+}
+
+void lock_table_free_later(struct lock_table *table, struct mem_chain **chain)
+{
+    REQUIRE(MAGIC_VALID(table, LOCK_TABLE_MAGIC) && (chain == NULL) != (table->resources.freed == NULL));
+    table->resources.freed = chain;
 }
 
 /* --- Locks -------------------------------------------------------------------------------------------------------- */
@@ -829,6 +840,14 @@ struct ahead {
     const struct list *at[AHEAD_COUNT]; /* the first is the nearest; `holds`: after the last */
 };
 
+static void prefetch_hold(const struct list *link)
+{
+    enum { CACHE_LINE = 64 };
+    const char *hold = (const char *)list_entry(link, struct lock_hold, of_owner);
+    for (size_t at = 0; at < sizeof(struct lock_hold); at += CACHE_LINE)
+        __builtin_prefetch(hold + at);
+}
+
 static void prefetch_part(const struct ahead *ahead, int part, const struct list *link)
 {
     const struct lock_hold *hold = list_entry(link, struct lock_hold, of_owner);
@@ -837,6 +856,8 @@ static void prefetch_part(const struct ahead *ahead, int part, const struct list
     case 0: resource_prefetch_chain(&ahead->table->resources, hold->resource); break;
     case 1: resource_prefetch_bucket(&ahead->table->resources, hold->resource); break;
     default:
+        if (link->next != ahead->holds) /* its address is known from here on */
+            prefetch_hold(link->next);
         __builtin_prefetch(hold->resource);
         __builtin_prefetch(&hold->resource->holds);
         __builtin_prefetch(&hold->resource->hash);
@@ -884,6 +905,7 @@ size_t lock_release_all(struct lock_table *table, struct lock_owner *owner)
     REQUIRE(MAGIC_VALID(table, LOCK_TABLE_MAGIC));
     size_t count = owner->lock_count;
     struct ahead ahead = ahead_of(table, &owner->holds);
+    table->resources.keeps_size = true; /* halving the tables step by step took a tenth of the time */
     while (!list_empty(&owner->holds)) {
         struct lock_hold *hold = list_entry(owner->holds.next, struct lock_hold, of_owner);
         table->work += 3;
@@ -893,6 +915,9 @@ size_t lock_release_all(struct lock_table *table, struct lock_owner *owner)
         hold_set_bits(table, hold, 0);
         hold_free(table, hold);
     }
+    table->resources.keeps_size = false;
+    resource_table_shrink(&table->resources);
+    shrink(table);
     INSIST(owner->hold_count == 0 && owner->awaited_count == 0);
     owner->lock_count = owner->auxiliary_count = 0;
     lock__queue_check_waits(table, owner);

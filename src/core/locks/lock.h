@@ -320,6 +320,32 @@ struct lock_request *lock_table_next_victim(struct lock_table *table);
 bool lock_release(struct lock_table *table, struct lock_owner *owner, const struct resource_name *name);
 /* Releases all locks of an owner. Returns: how many there were, without auxiliary locks. */
 size_t lock_release_all(struct lock_table *table, struct lock_owner *owner);
+/*
+ * Until the next call, with NULL, the memory of released locks is added to a chain instead of freed,
+ * which is a quarter of the time of lock_release_all().
+ * Owns: the caller; mem_chain_free().
+ */
+void lock_table_free_later(struct lock_table *table, struct mem_chain **chain);
+
+/*
+ * For a loop over the holds of an owner that has come to `link`: prefetches the hold after the next one, and the
+ * resource of the next one, since both are scattered.
+ */
+static inline void lock_holds_prefetch(const struct lock_owner *owner, const struct list *link)
+{
+    const struct list *next = link->next;
+    if (next == &owner->holds)
+        return;
+    const struct lock_hold *hold = list_entry(next, struct lock_hold, of_owner);
+    __builtin_prefetch(&hold->resource->holds);
+    __builtin_prefetch(&hold->resource->kind);
+    if (next->next == &owner->holds)
+        return;
+    hold = list_entry(next->next, struct lock_hold, of_owner);
+    __builtin_prefetch(&hold->of_owner);
+    __builtin_prefetch(&hold->resource);
+    __builtin_prefetch(&hold->mode);
+}
 
 /* --- Atomic changes ----------------------------------------------------------------------------------------------- */
 

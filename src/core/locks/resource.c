@@ -5,8 +5,6 @@
 #include "base/check.h"
 #include "base/siphash.h"
 
-enum { BUCKETS_MIN = 64 };
-
 static struct resource *new_resource(struct resource_table *table, enum resource_kind kind, struct slice type,
                                      struct slice name)
 {
@@ -27,8 +25,8 @@ static struct resource *new_resource(struct resource_table *table, enum resource
 
 void resource_table_init(struct resource_table *table)
 {
-    *table = (struct resource_table){.bucket_count = BUCKETS_MIN};
-    table->buckets = mem_zalloc(BUCKETS_MIN * sizeof *table->buckets);
+    *table = (struct resource_table){.bucket_count = RESOURCE_BUCKETS_MIN};
+    table->buckets = mem_zalloc(RESOURCE_BUCKETS_MIN * sizeof *table->buckets);
     table->root = new_resource(table, RESOURCE_ALL, SLICE_NONE, SLICE_NONE);
     table->root->refs = 1;
 }
@@ -95,7 +93,7 @@ static void unlink_bucket(struct resource_table *table, struct resource *resourc
 
 static void resize(struct resource_table *table, size_t bucket_count)
 {
-    REQUIRE(bucket_count >= BUCKETS_MIN && bucket_count >= table->count);
+    REQUIRE(bucket_count >= RESOURCE_BUCKETS_MIN && bucket_count >= table->count);
     struct resource **old = table->buckets;
     size_t old_count = table->bucket_count;
     table->bucket_count = bucket_count;
@@ -317,6 +315,20 @@ struct resource *resource_restore(struct resource_table *table, struct resource 
     return may_exist && found->parent == parent ? resource_ref(found) : NULL;
 }
 
+size_t resource_buckets_needed(size_t bucket_count, size_t count)
+{
+    while (bucket_count > RESOURCE_BUCKETS_MIN && count < bucket_count / RESOURCE_SHRINK_BELOW)
+        bucket_count /= 2;
+    return bucket_count;
+}
+
+void resource_table_shrink(struct resource_table *table)
+{
+    size_t needed = resource_buckets_needed(table->bucket_count, table->count);
+    if (needed < table->bucket_count)
+        resize(table, needed);
+}
+
 void resource_unref(struct resource_table *table, struct resource *resource)
 {
     while (resource != NULL) {
@@ -330,9 +342,9 @@ void resource_unref(struct resource_table *table, struct resource *resource)
         unlink_child(resource);
         table->count--;
         table->bytes -= sizeof *resource + resource->name_len;
-        mem_free(resource);
-        if (table->bucket_count > BUCKETS_MIN && table->count < table->bucket_count / RESOURCE_SHRINK_BELOW)
-            resize(table, table->bucket_count / 2);
+        resource_free_block(table, resource);
+        if (!table->keeps_size)
+            resource_table_shrink(table);
         resource = parent;
     }
 }

@@ -12,6 +12,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/list.h"
+#include "base/mem_chain.h"
 #include "base/slice.h"
 #include "base/treap.h"
 
@@ -85,7 +86,7 @@ struct resource {
  * The tables of resources and of holds are halved when less than one in so many buckets is used, so that they take no
  * memory for what there was once. A table that varies about one size is neither halved nor doubled again and again.
  */
-enum { RESOURCE_SHRINK_BELOW = 8 };
+enum { RESOURCE_BUCKETS_MIN = 64, RESOURCE_SHRINK_BELOW = 8 };
 
 struct resource_table {
     struct resource *root;
@@ -95,6 +96,8 @@ struct resource_table {
     size_t bytes;        /* memory of all resources, with the root */
     uint32_t last_number;
     uint64_t epoch; /* resource_new_epoch() */
+    struct mem_chain **freed; /* gets the resources and holds that end; NULL: they are freed at once */
+    bool keeps_size; /* it is not halved: resource_table_shrink() follows when many were released */
     /* steps of lookups since the table was made; work, but not part of the state */
     uint64_t lookups;
 };
@@ -107,6 +110,19 @@ static inline void resource_count_lookup(const struct resource_table *table)
 
 /* Makes a table with the root only. */
 void resource_table_init(struct resource_table *table);
+/* Frees a resource, or a hold, that is in no table any more. */
+static inline void resource_free_block(const struct resource_table *table, void *block)
+{
+    if (table->freed != NULL)
+        mem_chain_add(table->freed, block);
+    else
+        mem_free(block);
+}
+
+/* Gives a table that has kept its size the size that it needs. */
+void resource_table_shrink(struct resource_table *table);
+/* Returns: the buckets of a table of `count` elements, which may have fewer than before. */
+size_t resource_buckets_needed(size_t bucket_count, size_t count);
 /* Frees the table. Requires: only the root is left, with no other reference. */
 void resource_table_deinit(struct resource_table *table);
 

@@ -210,6 +210,7 @@ static struct locked_documents find_locked(struct core *core, const struct txn *
     {
         const struct lock_hold *hold = list_entry(link, struct lock_hold, of_owner);
         core__work(core, WORK_LOCK);
+        lock_holds_prefetch(&txn->owner.locks, link);
         if (hold->mode != LOCK_X || hold->resource->kind != RESOURCE_DOCUMENT || lock_hold_is_sole(hold))
             continue;
         documents.names =
@@ -316,14 +317,13 @@ static struct slice check_ephemeral(struct core *core, const struct txn *txn, en
     return problem.reason;
 }
 
-/*
- * Puts what a transaction has written into the open unit, and frees the transaction. *ret_overlay: its changes,
- * to which the unit's batch refers; NULL: none.
- */
-static int apply_and_free(struct core *core, struct txn *txn, struct txn_outcome *outcome, struct overlay **ret_overlay)
+/* Puts what a transaction has written into the open unit, and frees the transaction. */
+static int apply_and_free(struct core *core, struct txn *txn, struct txn_outcome *outcome,
+                          struct command_retired *retired)
 {
     struct locked_documents documents = {NULL, 0};
     struct lock_table *locks = &core->owners->locks;
+    REQUIRE(retired->overlay == NULL && retired->locks == NULL);
     txn__check_may_enter(txn, TXN_ENDED);
     core->indivisible = true; /* all or nothing: transaction_changes_max bounds it */
     if (txn->overlay != NULL) {
@@ -336,11 +336,13 @@ static int apply_and_free(struct core *core, struct txn *txn, struct txn_outcome
             return tl_trace(r);
     }
     provisional__commit(core, txn->id, txn->undo_record_count);
-    *ret_overlay = tl_steal(txn->overlay);
+    retired->overlay = tl_steal(txn->overlay);
+    lock_table_free_later(locks, &retired->locks);
     lock_table_suspend_grants(locks); /* moved documents and released locks take effect together */
     txn__free(core, txn);
     move_documents(core, &documents);
     lock_table_resume_grants(locks);
+    lock_table_free_later(locks, NULL);
     return 0;
 }
 
@@ -348,10 +350,9 @@ static int commit_txn(struct core *core, struct command *command, struct txn *tx
 {
     struct txn_outcome outcome = outcome_of(core, txn);
     struct slice id = arena_copy(&core->arena, txn->id);
-    REQUIRE(command->txn.retired_overlay == NULL);
     if (txn->overlay != NULL)
         feed__set_transaction(core, id);
-    int r = apply_and_free(core, txn, &outcome, &command->txn.retired_overlay);
+    int r = apply_and_free(core, txn, &outcome, &command->txn.retired);
     if (r < 0)
         return tl_trace(r);
     outcome.committed = true;
@@ -406,7 +407,7 @@ int core__do_txn_commit(struct core *core, struct command *command)
 
 int txn__commit_write(struct core *core, struct txn *txn, struct command *command)
 {
-    REQUIRE(core->open && command->type == COMMAND_WRITE && command->write.retired_overlay == NULL);
+    REQUIRE(core->open && command->type == COMMAND_WRITE);
     struct txn_outcome unused = {0};
     enum problem_type type;
     int r = check_token(core, txn, command);
@@ -418,7 +419,7 @@ int txn__commit_write(struct core *core, struct txn *txn, struct command *comman
                     SLICE_ARG(forbidden));
         return 1;
     }
-    r = apply_and_free(core, txn, &unused, &command->write.retired_overlay);
+    r = apply_and_free(core, txn, &unused, &command->write.retired);
     return r < 0 ? tl_trace(r) : 0;
 }
 

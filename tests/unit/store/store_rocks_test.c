@@ -262,15 +262,15 @@ static void test_rocks_disk_size_counts_data(void **state)
  */
 static void write_large(struct fixture *f, tl_ts ts, char fill)
 {
-    enum { KEYS = 3000, BYTES = 2048 };
+    enum { KEYS = 3000, BYTES = 2048, KEY_BYTES = 16 };
     struct store_batch *batch = store_batch_new(f->store);
-    char *values = mem_alloc((size_t)KEYS * BYTES);
+    char *values = mem_alloc((size_t)KEYS * BYTES), *keys = mem_alloc((size_t)KEYS * KEY_BYTES);
     for (int round = 0; round < 2; round++) { /* the batch is reused */
         store_batch_clear(batch);
         store_batch_begin(batch, ts + (tl_ts)round);
         for (int i = KEYS - 1; i >= 0; i--) {
-            char key[16];
-            snprintf(key, sizeof key, "k%04d", i);
+            char *key = keys + (size_t)i * KEY_BYTES;
+            snprintf(key, KEY_BYTES, "k%04d", i);
             memset(values + (size_t)i * BYTES, fill + round, BYTES);
             store_batch_put(batch, SPACE_DOCUMENTS, slice_from(key), SLICE_LIT("before"));
             store_batch_put_nocopy(batch, SPACE_DOCUMENTS, slice_from(key),
@@ -279,6 +279,7 @@ static void write_large(struct fixture *f, tl_ts ts, char fill)
         assert_int_equal(store_write(f->store, batch), 0);
     }
     mem_free(values);
+    mem_free(keys);
     store_batch_clear(batch);
     store_batch_begin(batch, ts + 2);
     store_batch_put(batch, SPACE_DOCUMENTS, SLICE_LIT("small"), SLICE_LIT("one"));
