@@ -6,6 +6,7 @@
 #include "core/documents/doc.h"
 #include "core/session/owners.h"
 #include "core/unit/unit.h"
+#include "core/wait/wait.h"
 #include "mapping/mapping.h"
 
 static const char *const hosts[] = {"a", "b", "c", "d"};
@@ -255,15 +256,47 @@ static struct write_item *some_items(struct gen *gen, struct arena *arena, size_
     return items;
 }
 
-/* Some writes have names. Most repetitions are of recent ones, which may wait, keep a place or have an outcome. */
+/* Returns: a named write that waits, most often one with a kept place if there is any; NULL: none. */
+static const struct command *some_named_wait(struct gen *gen)
+{
+    const struct command *chosen = NULL;
+    unsigned count = 0;
+    bool with_place = gen->core->owners->kept_writes.count > 0 && !one_in(gen, 4);
+
+    list_for_each(link, &gen->core->owners->waits)
+    {
+        const struct wait *wait = list_entry(link, struct wait, of_all);
+        bool named = wait->write_owner != NULL && wait->command != NULL && wait->command->type == COMMAND_WRITE &&
+                     wait->command->write.request.id.len > 0;
+        if (named && (!with_place || wait__has_place(wait)) && one_in(gen, ++count))
+            chosen = wait->command;
+    }
+    return chosen;
+}
+
+/*
+ * Some writes have names. Many are repetitions: of one that waits or keeps a place, in all that its name is compared
+ * with, or of a recent one, which may have an outcome.
+ */
 static void name_write(struct gen *gen, struct command *command)
 {
+    struct write_command *write = &command->write;
+    const struct command *waiting = one_in(gen, 4) ? NULL : some_named_wait(gen);
+
+    if (waiting != NULL) {
+        write->request = waiting->write.request;
+        write->request.id = arena_copy(&command->arena, write->request.id);
+        write->items = some_items(gen, &command->arena, waiting->write.item_count);
+        write->item_count = waiting->write.item_count;
+        write->atomic = waiting->write.atomic;
+        command->owner.session = arena_copy(&command->arena, waiting->owner.session);
+        return;
+    }
     unsigned name = one_in(gen, 2) || gen->names == 0 ? ++gen->names : gen->names - below(gen, gen->names < 5 ? 1 : 5);
-    command->write.request =
-        (struct write_request){arena_printf(&command->arena, "n%u", name), one_in(gen, 8) ? 2 : 1, 0};
+    write->request = (struct write_request){arena_printf(&command->arena, "n%u", name), one_in(gen, 8) ? 2 : 1, 0};
     if (one_in(gen, 2)) { /* so that a repetition often has as many items */
-        command->write.item_count = 1;
-        command->write.atomic = false;
+        write->item_count = 1;
+        write->atomic = false;
     }
 }
 
@@ -405,6 +438,10 @@ static void gen_cancel(struct gen *gen, struct command *command)
     command->cancel.request =
         one_in(gen, gen->waits ? 4 : 20) || gen->requests <= back ? host : host | (gen->requests - back);
     command->cancel.keeps_places = one_in(gen, 2);
+    if (gen->named && !one_in(gen, 4)) { /* a host ends */
+        command->cancel.request = host;
+        command->cancel.keeps_places = true;
+    }
 }
 
 static void gen_tick(struct gen *gen, struct command *command)

@@ -8,7 +8,8 @@
  * apply it, each with its own store:
  *
  * - The *first* proposes. It has the prefetched reads and parsed sources of submitters. It is
- *   sometimes saved and loaded.
+ *   sometimes saved and loaded. In half of the seeds of --waits its commands have submitters, so that those
+ *   whose places are kept are answered, and copied; then such answers are not compared.
  * - The *second* follows with a delay. It is saved and loaded over its store between any two
  *   entries. It is checkpointed, killed, loaded from its last checkpoint over the store of that
  *   time, and given the later part of the log again.
@@ -20,7 +21,7 @@
  * cancelled and ended, and are saved and loaded meanwhile; seeds have another meaning then.
  *
  * With --waits --named half of the autocommit writes have names, and most of these are sent again: while they wait,
- * keep a place for the repetition, or have an outcome.
+ * keep a place for the repetition, or have an outcome. Of 20 seeds, one at least must take over a place.
  *
  * With --attempts two sessions lock and unlock, in turn, the first and the last document of an atomic write that is
  * carried out in pieces, so that it reaches its last attempt, which is cancelled, ended, saved and loaded, too; at
@@ -81,6 +82,7 @@ enum { COMMANDS_MAX = 6, BEHIND_MAX = 12, CHUNK_HOLDS = 3 };
 struct side {
     const char *name;
     bool prefetches; /* has prefetched reads and parsed sources */
+    bool submits;    /* clients wait for the replies to its commands, until it is loaded */
     bool splits;     /* applies each command as a group of its own */
     bool used;
     struct feed_follower *follower; /* of the third, in the mode `rich`; else NULL */
@@ -101,6 +103,7 @@ struct side {
 struct totals {
     uint64_t seeds, commands, entries, saves, kills, repeats, added, copied, followed, cut, interrupted;
     uint64_t last_attempts; /* seeds that reached one */
+    uint64_t taken_over;    /* kept places of writes, by repetitions */
 };
 
 /* State of the first core after an entry. */
@@ -178,18 +181,27 @@ static bool rarely(struct world *world, unsigned n)
 
 /* --- Cores -------------------------------------------------------------------------------------------------------- */
 
+/* Whether a reply may be one that only the core gives by which the request came: its place is kept. */
+static bool may_be_of_kept_place(const struct world *world, const struct command *command)
+{
+    return world->sides[FIRST].submits && command->problem.type == PROBLEM_STOPPING &&
+           (command->type == COMMAND_LOCK || command->type == COMMAND_WRITE);
+}
+
 static void take_completed(struct world *world, struct side *side, bool replied)
 {
     while (!list_empty(&side->effects.completed)) {
         struct command *command = list_entry(side->effects.completed.next, struct command, link);
         list_remove(&command->link);
-        if (replied)
+        if (replied && !may_be_of_kept_place(world, command))
             reply_print(command, &side->replies);
         if (replied && side == &world->sides[FIRST] && command->type == COMMAND_LOCK &&
             command->lock.fencing_token != 0)
             world->gen.tokens[below(world, 4)] = command->lock.fencing_token;
         if (command->type == COMMAND_TXN_LOCK)
             core_overlay_unref(command->txn_lock.overlay);
+        world->totals.taken_over += command->type == COMMAND_WRITE && command->problem.type == PROBLEM_STOPPING &&
+                                    slice_is(command->problem.reason, "the request was repeated after a restart");
         command_free(command);
     }
 }
@@ -480,6 +492,12 @@ static void check_followed(struct world *world, struct side *side)
     catalog_unref(catalog);
 }
 
+/* Is not called: the replies are taken from the effects. */
+static void on_done(struct command *command)
+{
+    command_free(command);
+}
+
 /* Returns: whether the group counts. */
 static bool apply_whole(struct world *world, struct side *side, const struct command_group_header *head,
                         struct list *commands)
@@ -491,6 +509,8 @@ static bool apply_whole(struct world *world, struct side *side, const struct com
             if (command->type == COMMAND_WRITE)
                 prefetch_items(side, command);
         }
+    if (side->submits)
+        list_for_each(link, commands) list_entry(link, struct command, link)->on_done = on_done;
     int r = command_group_apply(side->core, head, commands, &side->effects);
     if (r < 0)
         fail(world, "%s: the entry cannot be applied", side->name);
@@ -1059,6 +1079,7 @@ static void add_totals(struct totals *totals, const struct world *world)
     totals->interrupted += world->wire.interrupted;
     totals->followed += world->totals.followed;
     totals->last_attempts += world->last_attempts > 0;
+    totals->taken_over += world->totals.taken_over;
 }
 
 /* A host is added in one of six seeds. */
@@ -1092,7 +1113,7 @@ static void live(uint64_t seed, const struct mode *mode, struct totals *totals)
                              .named = mode->named,
                              .rich = mode->rich};
     world.added_at = choose_added_at(&world, steps);
-    world.sides[FIRST] = (struct side){.name = "first", .prefetches = true};
+    world.sides[FIRST] = (struct side){.name = "first", .prefetches = true, .submits = world.waits && seed % 2 == 1};
     world.sides[SECOND] = (struct side){.name = "second"};
     world.sides[THIRD] = (struct side){.name = "third", .splits = true};
     world.sides[ADDED] = (struct side){.name = "added"};
@@ -1174,6 +1195,10 @@ int main(int argc, char **argv)
     print_totals(&totals, mode.rich);
     if (mode.attempts && totals.seeds > 1 && totals.last_attempts * 10 < totals.seeds) {
         fprintf(stderr, "replicas: only %" PRIu64 " seeds reached a last attempt\n", totals.last_attempts);
+        return 1;
+    }
+    if (mode.named && totals.seeds >= 20 && totals.taken_over == 0) { /* one in a seed or two */
+        fprintf(stderr, "replicas: no write took over a kept place\n");
         return 1;
     }
     return 0;
