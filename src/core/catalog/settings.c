@@ -31,25 +31,29 @@ static struct setting *append_setting(struct settings *settings, struct arena *a
     return added;
 }
 
-/* Sorts by key; of equal keys the last one given remains. */
-static void sort_by_key(struct settings *settings)
+/* Orders positions in an array of settings by key; those of one key by themselves. */
+static int compare_places(const void *a, const void *b)
 {
+    const struct setting *one = *(const struct setting *const *)a, *other = *(const struct setting *const *)b;
+    int order = compare_keys(one, other);
+
+    return order != 0 ? order : one < other ? -1 : one > other;
+}
+
+/* Sorts by key; of equal keys the last one given remains. */
+static void sort_by_key(struct settings *settings, struct arena *arena)
+{
+    const struct setting **places = arena_alloc(arena, (settings->count + 1) * sizeof(*places));
+    struct setting *sorted = arena_alloc(arena, (settings->count + 1) * sizeof(*sorted));
     size_t count = 0;
 
-    /* A stable sort, unlike qsort; there are few settings. */
-    for (size_t i = 1; i < settings->count; i++) {
-        struct setting moved = settings->items[i];
-        size_t at = i;
-        for (; at > 0 && compare_keys(&settings->items[at - 1], &moved) > 0; at--)
-            settings->items[at] = settings->items[at - 1];
-        settings->items[at] = moved;
-    }
-    for (size_t i = 0; i < settings->count; i++) {
-        if (i + 1 < settings->count && slice_equal(settings->items[i].key, settings->items[i + 1].key))
-            continue;
-        settings->items[count++] = settings->items[i];
-    }
-    settings->count = count;
+    for (size_t i = 0; i < settings->count; i++)
+        places[i] = &settings->items[i];
+    qsort(places, settings->count, sizeof(*places), compare_places); /* stable, since places differ */
+    for (size_t i = 0; i < settings->count; i++)
+        if (i + 1 == settings->count || !slice_equal(places[i]->key, places[i + 1]->key))
+            sorted[count++] = *places[i];
+    *settings = (struct settings){sorted, count};
 }
 
 static struct slice scalar_text(yyjson_val *value, struct arena *arena)
@@ -142,49 +146,59 @@ int settings_parse(yyjson_val *json, struct slice prefix, struct arena *arena, s
 
     if (r != 0)
         return r;
-    sort_by_key(&walk.out);
+    sort_by_key(&walk.out, arena);
     *ret_settings = walk.out;
     return 0;
 }
 
-/* Returns: whether a null removes a setting; its key may be a wildcard: "index.routing.*": null. */
-static bool removes(const struct setting *change, struct slice key)
+/* Returns: whether a change is a null, which removes settings; its key may be a wildcard: "index.routing.*": null. */
+static bool is_null(const struct setting *change)
 {
-    if (change->list || change->value_count != 0)
-        return false;
-    if (slice_equal(change->key, key))
-        return true;
-    return change->key.len > 0 && change->key.data[change->key.len - 1] == '*' &&
-           slice_starts_with(key, slice_make(change->key.data, change->key.len - 1));
+    return !change->list && change->value_count == 0;
 }
 
-static bool is_removed(const struct settings *changes, struct slice key)
+static bool is_removed(const struct settings *wildcards, struct slice key)
 {
-    for (size_t i = 0; i < changes->count; i++)
-        if (removes(&changes->items[i], key))
+    for (size_t i = 0; i < wildcards->count; i++) {
+        struct slice wildcard = wildcards->items[i].key;
+        if (slice_starts_with(key, slice_make(wildcard.data, wildcard.len - 1)))
             return true;
+    }
     return false;
+}
+
+/* Returns: the nulls with a wildcard. */
+static struct settings wildcards_of(const struct settings *changes, struct arena *arena)
+{
+    struct settings wildcards = {0};
+    size_t capacity = 0;
+
+    for (size_t i = 0; i < changes->count; i++) {
+        const struct setting *change = &changes->items[i];
+        if (is_null(change) && change->key.len > 0 && change->key.data[change->key.len - 1] == '*')
+            *append_setting(&wildcards, arena, &capacity) = *change;
+    }
+    return wildcards;
 }
 
 struct settings settings_merge(const struct settings *base, const struct settings *changes, bool keep_existing,
                                struct arena *arena)
 {
-    struct settings merged = {0};
-    size_t capacity = 0;
+    struct settings merged = {0}, wildcards = wildcards_of(changes, arena);
+    size_t capacity = 0, i = 0, j = 0;
 
-    for (size_t i = 0; i < base->count; i++) {
-        const struct setting *setting = &base->items[i];
-        bool replaced = settings_find(changes, setting->key) != NULL || is_removed(changes, setting->key);
-        if (keep_existing || !replaced)
+    /* Both are in order of key, which is that of the result. */
+    while (i < base->count || j < changes->count) {
+        const struct setting *setting = i < base->count ? &base->items[i] : NULL;
+        const struct setting *change = j < changes->count ? &changes->items[j] : NULL;
+        int order = setting == NULL ? 1 : change == NULL ? -1 : compare_keys(setting, change);
+        i += order <= 0;
+        j += order >= 0;
+        if (order <= 0 && (keep_existing || (order < 0 && !is_removed(&wildcards, setting->key))))
             *append_setting(&merged, arena, &capacity) = *setting;
-    }
-    for (size_t i = 0; i < changes->count; i++) {
-        const struct setting *change = &changes->items[i];
-        bool is_null = !change->list && change->value_count == 0;
-        if (!is_null && !(keep_existing && settings_find(base, change->key) != NULL))
+        else if (order >= 0 && !is_null(change))
             *append_setting(&merged, arena, &capacity) = *change;
     }
-    sort_by_key(&merged);
     return merged;
 }
 
