@@ -256,6 +256,15 @@ static int parse_settings(yyjson_val *json, struct arena *arena, struct settings
     return index_settings__check(ret_settings, false, arena, ret_problem) == 0 ? 0 : INDEX_REFUSED;
 }
 
+static int refuse_settings(struct slice index, struct arena *arena, struct problem *ret_problem)
+{
+    problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
+                "index [%.*s] would have more than [%d] settings, with those of its templates: leave some out, or "
+                "remove some with null",
+                SLICE_ARG(index), SETTINGS_KEYS_MAX);
+    return INDEX_REFUSED;
+}
+
 int index__draft_add(struct core *core, struct index_draft *draft, yyjson_val *json, bool from_template,
                      struct arena *arena, struct problem *ret_problem)
 {
@@ -265,12 +274,8 @@ int index__draft_add(struct core *core, struct index_draft *draft, yyjson_val *j
     if (parse_settings(json_get_lit(json, "settings"), arena, &added, ret_problem) != 0)
         return INDEX_REFUSED;
     draft->settings = settings_merge(&draft->settings, &added, false, arena);
-    if (draft->settings.count > SETTINGS_KEYS_MAX && core->command_version >= COMMAND_SINCE_TEMPLATES_MERGED) {
-        problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
-                    "index [%.*s] has more than %d settings, with those of its templates: it needs fewer",
-                    SLICE_ARG(draft->name), SETTINGS_KEYS_MAX);
-        return INDEX_REFUSED;
-    }
+    if (draft->settings.count > SETTINGS_KEYS_MAX && core->command_version >= COMMAND_SINCE_TEMPLATES_MERGED)
+        return refuse_settings(draft->name, arena, ret_problem);
     if (yyjson_is_obj(mappings) && add_mappings(core, draft, mappings, from_template, arena, ret_problem) != 0)
         return INDEX_REFUSED;
     return alias__parse_all(core->catalog, json_get_lit(json, "aliases"), draft->dialect, arena, &draft->aliases,
@@ -862,6 +867,11 @@ int core__do_settings_put(struct core *core, struct command *command)
         static_change(index, &changes, command->index.preserve_existing, command))
         return 0;
     merged = settings_merge(index->settings, &changes, command->index.preserve_existing, arena);
+    if (merged.count > SETTINGS_KEYS_MAX && merged.count > index->settings->count &&
+        core->command_version >= COMMAND_SINCE_TEMPLATES_MERGED) {
+        (void)refuse_settings(index->name, arena, &command->problem);
+        return 0;
+    }
     set_default(&merged, arena, SLICE_LIT("index.number_of_replicas"), "1");
     if (mapping_apply_settings(index->mapping, settings_json(&merged, arena), arena, &mapping, &command->problem) != 0)
         return 0;

@@ -14,6 +14,7 @@ struct flattener {
     struct slice prefix;
     struct settings out;
     size_t capacity;
+    bool stored; /* without limits */
     struct problem *problem;
 };
 
@@ -122,7 +123,7 @@ static int flatten_object(struct flattener *walk, struct slice path, yyjson_val 
         struct slice full = path.len == 0 ? arena_copy(walk->arena, name)
                                           : arena_printf(walk->arena, "%.*s.%.*s", SLICE_ARG(path), SLICE_ARG(name));
         int r = 0;
-        if (full.len > SETTINGS_KEY_BYTES_MAX || walk->out.count >= SETTINGS_KEYS_MAX)
+        if (!walk->stored && (full.len > SETTINGS_KEY_BYTES_MAX || walk->out.count >= SETTINGS_KEYS_MAX))
             return refuse_setting(walk, "too many settings, or too long a key, at",
                                   slice_make(full.data, full.len < 64 ? full.len : 64));
         if (yyjson_is_obj(value))
@@ -137,11 +138,11 @@ static int flatten_object(struct flattener *walk, struct slice path, yyjson_val 
     return 0;
 }
 
-int settings_parse(yyjson_val *json, struct slice prefix, struct arena *arena, struct settings *ret_settings,
-                   struct problem *ret_problem)
+static int parse(yyjson_val *json, struct slice prefix, bool stored, struct arena *arena, struct settings *ret_settings,
+                 struct problem *ret_problem)
 {
     REQUIRE(ret_settings != NULL && ret_problem != NULL);
-    struct flattener walk = {.arena = arena, .prefix = prefix, .problem = ret_problem};
+    struct flattener walk = {.arena = arena, .prefix = prefix, .stored = stored, .problem = ret_problem};
     int r = json == NULL ? 0 : flatten_object(&walk, SLICE_NONE, json);
 
     if (r != 0)
@@ -149,6 +150,18 @@ int settings_parse(yyjson_val *json, struct slice prefix, struct arena *arena, s
     sort_by_key(&walk.out, arena);
     *ret_settings = walk.out;
     return 0;
+}
+
+int settings_parse(yyjson_val *json, struct slice prefix, struct arena *arena, struct settings *ret_settings,
+                   struct problem *ret_problem)
+{
+    return parse(json, prefix, false, arena, ret_settings, ret_problem);
+}
+
+int settings_parse_stored(yyjson_val *json, struct arena *arena, struct settings *ret_settings,
+                          struct problem *ret_problem)
+{
+    return parse(json, SLICE_LIT(""), true, arena, ret_settings, ret_problem);
 }
 
 /* Returns: whether a change is a null, which removes settings; its key may be a wildcard: "index.routing.*": null. */

@@ -492,8 +492,52 @@ static void test_too_many_templates_are_refused(void **state)
         create_in(&box, COMMAND_CODEC_VERSION, i == 0 ? "set-1" : "set-2", NULL);
         assert_int_equal(box.last->problem.type, i == 0 ? PROBLEM_NONE : PROBLEM_ILLEGAL_ARGUMENT);
     }
-    assert_slice_equal(box.last->problem.reason,
-                       "index [set-2] has more than 1000 settings, with those of its templates: it needs fewer");
+    static const char *const reason =
+        "index [set-2] would have more than [1000] settings, with those of its templates: "
+        "leave some out, or remove some with null";
+    assert_slice_equal(box.last->problem.reason, reason);
+    fixture_close(&box);
+}
+
+/* Adds settings to an index. Returns: the command. */
+static struct command *add_settings(struct core_fixture *box, unsigned version, enum command_type type, char letter)
+{
+    struct command *command = command_new(type, DIALECT_7);
+    struct buf body = BUF_INIT(BUF_UNLIMITED);
+
+    buf_lit(&body, "{\"settings\":{\"routing.allocation.require.");
+    for (size_t i = sizeof "routing.allocation.require." - 1; i < SETTINGS_KEY_BYTES_MAX; i++)
+        buf_byte(&body, 'a'); /* the longest key, to which the prefix "index." is added */
+    buf_lit(&body, "\":1,");
+    for (int i = 0; i < 999; i++)
+        buf_printf(&body, "%s\"index.routing.allocation.require.%c%d\":1", i == 0 ? "" : ",", letter, i);
+    buf_lit(&body, "}}");
+    command->version = version;
+    command->index.name = SLICE_LIT("many");
+    command->index.body = arena_copy(&command->arena, buf_as_slice(&body));
+    buf_deinit(&body);
+    return fixture_run(box, command, 1);
+}
+
+/* An index has as many settings as a request may name and those of its own, or more of earlier commands: it is read. */
+static void test_index_with_many_settings_is_loaded(void **state)
+{
+    struct core_fixture box;
+    (void)state;
+
+    fixture_open(&box);
+    assert_int_equal(add_settings(&box, COMMAND_CODEC_VERSION, COMMAND_INDEX_CREATE, 'a')->problem.type, PROBLEM_NONE);
+    fixture_reopen(&box);
+    add_settings(&box, COMMAND_CODEC_VERSION, COMMAND_SETTINGS_PUT, 'b');
+    assert_int_equal(box.last->problem.type, PROBLEM_ILLEGAL_ARGUMENT);
+    add_settings(&box, COMMAND_SINCE_TEMPLATES_MERGED - 1, COMMAND_SETTINGS_PUT, 'b');
+    assert_int_equal(box.last->problem.type, PROBLEM_NONE);
+    fixture_reopen(&box);
+    struct catalog *catalog = core_catalog(box.core);
+    const struct settings *settings = catalog_index(catalog, SLICE_LIT("many"))->settings;
+    assert_non_null(settings_find(settings, SLICE_LIT("index.routing.allocation.require.a998")));
+    assert_non_null(settings_find(settings, SLICE_LIT("index.routing.allocation.require.b998")));
+    catalog_unref(catalog);
     fixture_close(&box);
 }
 
@@ -850,6 +894,7 @@ int main(void)
         cmocka_unit_test(test_templates_merged_at_once_make_the_same_indices),
         cmocka_unit_test(test_creation_takes_the_time_of_its_templates),
         cmocka_unit_test(test_too_many_templates_are_refused),
+        cmocka_unit_test(test_index_with_many_settings_is_loaded),
         cmocka_unit_test(test_create_index_refuses_like_elasticsearch),
         cmocka_unit_test(test_settings_change_while_open_only_if_dynamic),
         cmocka_unit_test(test_snapshot_is_immutable),
