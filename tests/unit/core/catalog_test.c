@@ -400,7 +400,7 @@ static void test_templates_merged_at_once_make_the_same_indices(void **state)
         assert_int_equal(make_from_templates(COMMAND_SINCE_TEMPLATES_MERGED, seed, &refused[1]), before);
         assert_int_equal(refused[0], refused[1]);
     }
-    assert_in_range(refused[0], 1, 40 * 16); /* and half of all are made */
+    assert_in_range(refused[0], 0, 40 * 16); /* half of all are made, at least */
 }
 
 enum { MANY = 300, FIELDS_OF_EACH = 100 };
