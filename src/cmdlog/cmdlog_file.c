@@ -100,26 +100,46 @@ static int remove_spare(struct cmdlog_file *log, uint64_t number)
 }
 
 /*
- * Creates spares until there are `count` of them, or CMDLOG_SPARES_MAX. `reserve`: reserves them
- * for the append in progress.
+ * `reserve`: reserves them for the append in progress.
+ * Returns: whether there are `count` spares, or CMDLOG_SPARES_MAX.
  */
-static int make_spares(struct cmdlog_file *log, uint64_t count, bool reserve)
+static bool has_spares(struct cmdlog_file *log, uint64_t count, bool reserve)
 {
-    for (;;) {
+    pthread_mutex_lock(&log->lock);
+    bool enough = log->spare_count >= count || log->spare_count >= CMDLOG_SPARES_MAX;
+    if (enough && reserve)
+        log->spares_reserved = (unsigned)(count < log->spare_count ? count : log->spare_count);
+    pthread_mutex_unlock(&log->lock);
+    return enough;
+}
+
+/* Creates spares until there are `count` of them, or CMDLOG_SPARES_MAX. Requires: spares_lock. */
+static int make_spares(struct cmdlog_file *log, uint64_t count)
+{
+    REQUIRE(mutex_is_held(&log->spares_lock));
+    int r = 0;
+    while (r == 0 && !has_spares(log, count, false)) {
         uint64_t number;
-        pthread_mutex_lock(&log->lock);
-        bool enough = log->spare_count >= count || log->spare_count >= CMDLOG_SPARES_MAX;
-        if (enough && reserve)
-            log->spares_reserved = (unsigned)(count < log->spare_count ? count : log->spare_count);
-        pthread_mutex_unlock(&log->lock);
-        if (enough)
-            return 0;
-        int r = make_spare(log, &number);
+        r = make_spare(log, &number);
         if (r == 0 && !add_spare(log, number, count))
             r = remove_spare(log, number);
-        if (r < 0)
-            return tl_trace(r);
     }
+    return r < 0 ? tl_trace(r) : 0;
+}
+
+/* Reserves spares for the append in progress; makes those that are missing, or waits for the thread that does. */
+static int take_spares(struct cmdlog_file *log, uint64_t count)
+{
+    int r = 0;
+    while (r == 0 && !has_spares(log, count, true)) {
+        pthread_mutex_lock(&log->lock);
+        log->spares_late++;
+        pthread_mutex_unlock(&log->lock);
+        pthread_mutex_lock(&log->spares_lock);
+        r = make_spares(log, count);
+        pthread_mutex_unlock(&log->spares_lock);
+    }
+    return r < 0 ? tl_trace(r) : 0;
 }
 
 static int take_spare(struct cmdlog_file *log, uint64_t *ret_number)
@@ -349,7 +369,7 @@ static int reserve_spares(struct cmdlog_file *log, uint64_t len)
     uint64_t payload = log->segment_bytes - SEGMENT_HEADER_BYTES - RECORD_SPACE_MIN;
     if (len + RECORD_SPACE_MIN <= available)
         return 0;
-    return make_spares(log, len / payload + 1, true);
+    return take_spares(log, len / payload + 1);
 }
 
 static int file_append(struct cmdlog *base, const struct slice *parts, size_t count, cmdlog_position *ret_position)
@@ -511,6 +531,13 @@ static int file_sync(struct cmdlog *base, cmdlog_position position)
     return r < 0 ? tl_trace(r) : 0;
 }
 
+/* Requires: the lock. */
+static bool wants_spare(const struct cmdlog_file *log)
+{
+    REQUIRE(mutex_is_held(&log->lock));
+    return !log->read_only && log->half_full && log->spare_count == 0;
+}
+
 static void file_head(struct cmdlog *base, struct cmdlog_head *ret_head)
 {
     struct cmdlog_file *log = file_of(base);
@@ -521,6 +548,7 @@ static void file_head(struct cmdlog *base, struct cmdlog_head *ret_head)
         .appended = log->appended,
         .durable = log->durable,
         .sealed = log->sealed,
+        .wants_space = wants_spare(log),
     };
     pthread_mutex_unlock(&log->lock);
 }
@@ -871,17 +899,28 @@ static int file_trim(struct cmdlog *base, cmdlog_position before)
 int cmdlog_file_preallocate(struct cmdlog *base)
 {
     struct cmdlog_file *log = file_of(base);
-    return log->read_only ? 0 : make_spares(log, log->spares_max, false);
+    if (log->read_only)
+        return 0;
+    pthread_mutex_lock(&log->spares_lock);
+    int r = make_spares(log, log->spares_max);
+    pthread_mutex_unlock(&log->spares_lock);
+    return r < 0 ? tl_trace(r) : 0;
 }
 
-/* Creates a spare when the last segment is half full; trims provide further ones. */
+/*
+ * Creates a spare when the last segment is half full, unless another thread does; trims provide further
+ * ones.
+ */
 static int file_prepare(struct cmdlog *base)
 {
     struct cmdlog_file *log = file_of(base);
     pthread_mutex_lock(&log->lock);
-    bool wanted = !log->read_only && log->half_full;
+    bool wanted = wants_spare(log);
     pthread_mutex_unlock(&log->lock);
-    int r = wanted ? make_spares(log, 1, false) : 0;
+    if (!wanted || pthread_mutex_trylock(&log->spares_lock) != 0)
+        return 0;
+    int r = make_spares(log, 1);
+    pthread_mutex_unlock(&log->spares_lock);
     return r == TL_ERR_NO_SPACE ? 0 : r; /* the next append reports it */
 }
 
@@ -1066,6 +1105,7 @@ static void file_close(struct cmdlog *base)
     pthread_mutex_destroy(&log->lock);
     pthread_mutex_destroy(&log->sync_lock);
     pthread_mutex_destroy(&log->trim_lock);
+    pthread_mutex_destroy(&log->spares_lock);
     log->disk->functions->free(log->disk);
     mem_free(log);
 }
@@ -1122,6 +1162,7 @@ int cmdlog_file_open(struct cmdlog_disk *disk, const struct cmdlog_file_options 
     mutex_init(&log->lock);
     mutex_init(&log->sync_lock);
     mutex_init(&log->trim_lock);
+    mutex_init(&log->spares_lock);
     *ret_reason = NULL;
     int r = open_files(log, ret_reason);
     if (r == 0)

@@ -68,7 +68,10 @@ struct cmdlog_file {
     uint64_t spare_numbers[CMDLOG_SPARES_MAX];
     unsigned spare_count;
     unsigned spares_reserved; /* of these, for the append in progress */
+    uint64_t spares_late;     /* how many an append had to make, or to wait for */
     uint64_t spare_next;      /* a number that no spare has had */
+
+    pthread_mutex_t spares_lock; /* serializes the making of spares */
 
     pthread_mutex_t sync_lock; /* serializes syncs and changes of the checkpoints */
     bool sync_failed;          /* invariant 7; under `lock` */

@@ -598,6 +598,20 @@ void journal__end_saver(struct journal *journal)
     thread_join(&journal->saver);
 }
 
+bool journal__log_wants_space(struct journal *journal)
+{
+    struct cmdlog_head head;
+    cmdlog_head(journal->log, &head);
+    return head.wants_space;
+}
+
+void journal__prepare_log(struct journal *journal)
+{
+    int r = cmdlog_preallocate(journal->log);
+    if (r < 0)
+        journal__store_failed("preparing the log", r);
+}
+
 void journal__advance_checkpoints(struct journal *journal)
 {
     REQUIRE(MAGIC_VALID(journal, JOURNAL_MAGIC) && journal__holds(&journal->core_lock));
@@ -607,10 +621,9 @@ void journal__advance_checkpoints(struct journal *journal)
     if (done.position != 0)
         report_checkpoint(journal, &done);
     int r = lacks && done.position != 0 ? cmdlog_shrink(journal->log) : 0;
-    if (r == 0)
-        r = cmdlog_preallocate(journal->log);
     if (r < 0)
         journal__store_failed("preparing the log", r);
+    journal__prepare_log(journal);
 }
 
 int journal__reach_checkpoint(struct journal *journal, cmdlog_position *ret_wanted)

@@ -699,6 +699,17 @@ bool journal_serves(struct journal *journal)
     return in && clock_boot_us() < lease.until;
 }
 
+bool journal_serves_past(struct journal *journal)
+{
+    REQUIRE(MAGIC_VALID(journal, JOURNAL_MAGIC));
+    if (journal->cluster == NULL)
+        return true;
+    pthread_mutex_lock(&journal->queue_lock);
+    bool differs = journal->cluster->differs;
+    pthread_mutex_unlock(&journal->queue_lock);
+    return !differs;
+}
+
 int journal_read_head(struct journal *journal, uint64_t until, uint64_t *ret_position)
 {
     REQUIRE(MAGIC_VALID(journal, JOURNAL_MAGIC));

@@ -141,6 +141,13 @@ uint16_t journal_host_number(struct journal *journal);
 bool journal_serves(struct journal *journal);
 
 /*
+ * Returns: whether data as of a timestamp up to journal_stable(), read before this call, may be sent
+ *          to a client. It is final, so no lease is needed: false only when this host has found that
+ *          its state differs from the others'.
+ */
+bool journal_serves_past(struct journal *journal);
+
+/*
  * Asks the log for its head: everything that any host of the cluster acknowledged before this call
  * is at or before that position. 0 without a cluster.
  * Returns: 0; JOURNAL_TIMEOUT: `until` (boot clock) has passed, or the log could not be reached.

@@ -360,8 +360,12 @@ void journal__trim_again(struct journal *journal);
  * write. While core_lock is held it does nothing: without it that sync takes longer.
  */
 void journal__presync_log(struct journal *journal);
+/* Returns: whether a worker is to call journal__prepare_log() soon, or an entry would wait for space in the log. */
+bool journal__log_wants_space(struct journal *journal);
+/* Provides space in the log for the next entries, if there is little. */
+void journal__prepare_log(struct journal *journal);
 /*
- * Begins a checkpoint that is due, or writing ahead of it, and reports a durable one to the log.
+ * Begins a checkpoint that is due, or writing ahead of it, reports a durable one to the log, and prepares the log.
  * Releases core_lock. Requires: core_lock.
  */
 void journal__advance_checkpoints(struct journal *journal);

@@ -157,14 +157,16 @@ void journal_end_waits(struct journal *journal)
 
 /*
  * Applies the command on the caller's thread if the core is free, the queue is empty, and neither a
- * TICK nor a step of a checkpoint is due at once: only workers make checkpoints, after a group, and an
- * idle one looks once a second, in which a lone caller could fill the memory. Returns: whether it did.
+ * TICK nor a step of a checkpoint is due at once, and the log needs no space: only workers make
+ * checkpoints and prepare the log, after a group, and an idle one looks once a second, in which a lone
+ * caller could fill the memory, or a segment. Returns: whether it did.
  */
 static bool apply_on_caller(struct journal *journal, struct command *command)
 {
     if (!try_lock_core(journal))
         return false;
-    bool held = journal__is_paused(journal) || journal__wants_worker(journal) || core_next_wait_end(journal->core) == 0;
+    bool held = journal__is_paused(journal) || journal__wants_worker(journal) || journal__log_wants_space(journal) ||
+                core_next_wait_end(journal->core) == 0;
     pthread_mutex_lock(&journal->queue_lock);
     bool admitted = !held && list_empty(&journal->queue) && !journal->stopping && !journal->waits_ended &&
                     journal__register_waiter(command);

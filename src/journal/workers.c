@@ -508,10 +508,12 @@ static void maintain_after_group(struct journal *journal)
 static void advance_checkpoints(struct journal *journal, bool is_due)
 {
     journal__presync_log(journal);
-    if (is_due)
+    if (is_due) {
         lock_core(journal);
-    else if (pthread_mutex_trylock(&journal->core_lock) != 0)
+    } else if (pthread_mutex_trylock(&journal->core_lock) != 0) {
+        journal__prepare_log(journal); /* which does not wait: the next segment is needed after a few groups */
         return;
+    }
     journal__advance_checkpoints(journal);
 }
 

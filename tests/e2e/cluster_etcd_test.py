@@ -1,20 +1,22 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""An etcd that has lost entries, or all of them: hosts refuse to continue with a state that the log does not lead to, and say what to do (docs/cluster.md, "After a restore of etcd").
+"""An etcd that has lost entries, or all of them: hosts refuse to continue with a state that the log does not lead to, and say what to do (docs/cluster.md, "After a restore of etcd"). One that loses its leader delays writes, and fails none.
 
-Method: etcd's data directory is copied while etcd is stopped, and takes the place of a newer one. Each case has an etcd of its own. Skipped without etcd.
+Method: etcd's data directory is copied while etcd is stopped, and takes the place of a newer one; of three members the leader is killed, or stopped. Each case has an etcd of its own. Skipped without etcd.
 """
 import base64
 import os
 import shutil
+import signal
 import sys
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from cluster_members_test import Member, Writer  # noqa: E402
 from cluster_test import Etcd, free_port  # noqa: E402
 from server import REPORTS, Server  # noqa: E402
 import skips  # noqa: E402
-from waiting import until  # noqa: E402
+from waiting import stop_process, until  # noqa: E402
 
 
 @unittest.skipUnless(shutil.which("etcd"), "there is no etcd")
@@ -113,6 +115,58 @@ class LostEntries(unittest.TestCase):
         self.assertEqual(a.process.wait(), 70)
         self.assertRegex(a.errors(), r"the log in etcd is damaged: the entry of tidelock/log/a at revision [0-9]+ was deleted")
         self.assert_refused(self.host("a", data=a.data), r"the directory is of cluster [0-9a-f]+, and there is no cluster at .*\"Backup\"")
+
+
+@unittest.skipUnless(shutil.which("etcd"), "there is no etcd")
+class LostLeader(unittest.TestCase):
+    def setUp(self):
+        self.members = [Member("m%d" % i) for i in range(3)]
+        for member in self.members:
+            member.start(self.members, "new")
+            self.addCleanup(member.close)
+        for member in self.members:
+            until(member.serves, "the member serves")
+
+    def await_leader(self, members):
+        """Returns: the one of them that leads."""
+        found = []
+
+        def leads(member):
+            status = member.ask("maintenance/status")
+            return status is not None and status.get("leader") == status["header"]["member_id"]
+
+        def is_found():
+            found[:] = [member for member in members if leads(member)]
+            return len(found) == 1
+        until(is_found, "one of the members leads")
+        return found[0]
+
+    def test_no_write_fails_while_leader_is_lost(self):
+        """The timeout of a write, 30 s, is longer than an election. The lease is longer than any delay of the machine."""
+        host = Server("--cluster", ",".join(member.url for member in self.members) + "/tidelock", "--node-name", "a", "--host-lease", "10m", port=free_port())
+        self.addCleanup(host.close)
+        host.start()
+        writer = Writer(host, "w")
+        try:
+            writer.await_more()
+            killed = self.await_leader(self.members)
+            killed.end()
+            rest = [member for member in self.members if member is not killed]
+            stopped = self.await_leader(rest)
+            writer.await_more()
+            killed.start(self.members, "existing")
+            until(killed.serves, "it is back")
+            stop_process(stopped.process)
+            try:
+                self.await_leader([member for member in self.members if member is not stopped])
+                writer.await_more()
+            finally:
+                stopped.process.send_signal(signal.SIGCONT)
+            writer.await_more()
+        finally:
+            writer.end()
+        self.assertEqual(writer.refused, [])
+        self.assertEqual(host.must("GET", "/w/_count")["count"], writer.written)
 
 
 if __name__ == "__main__":

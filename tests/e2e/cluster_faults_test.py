@@ -7,7 +7,8 @@ faults hit hosts and members: killed, stopped beyond the lease and continued, cu
 set, a full disk, syncs that take long or fail. In a round a minority of the members has faults, or at times all, and any number of hosts. A seed draws
 the mode of the cluster (docs/cluster.md, "Time and reading") and all faults:
 
-    contemporaneous   transactions are strictly serializable, in real time
+    contemporaneous, cluster-contemporaneous (writes in the mode `fast`, or `cluster`)
+                      transactions are strictly serializable, in real time
     strict, cluster   they are serializable, and after the answer of one that wrote every other one sees its writes
     fast              with Tidelock-After they are serializable in the order of each client, whose timestamps never fall
 
@@ -43,6 +44,7 @@ INDICES = ["lists", "bank", "receipts", "judge"]
 MODES = {
     "contemporaneous": ({"distribute_timestamps": "fast", "multi_version_concurrency_control": "contemporaneous"}, False, "all"),
     "cluster": ({"distribute_timestamps": "cluster"}, False, "writers"),
+    "cluster-contemporaneous": ({"distribute_timestamps": "cluster", "multi_version_concurrency_control": "contemporaneous"}, False, "all"),
     "strict": ({"distribute_timestamps": "strict"}, False, "writers"),
     "fast": ({"distribute_timestamps": "fast"}, True, "clients"),
 }

@@ -3,6 +3,7 @@
 """A cluster as clients of Elasticsearch see it (docs/cluster.md): its hosts as nodes, its health, and what lives on one host asked for on another. Skipped where there is no
 etcd.
 """
+import contextlib
 import os
 import shutil
 import signal
@@ -54,6 +55,21 @@ class Nodes(unittest.TestCase):
     def command(self, host, *options):
         return subprocess.run([PROGRAM, "hosts", "--url", host.url, *options], capture_output=True, text=True, check=False)
 
+    @contextlib.contextmanager
+    def watched(self, host):
+        """Runs `tidelock hosts --watch`. Yields: a function that waits until it shows a value in column `live` of a host."""
+        with subprocess.Popen([PROGRAM, "hosts", "--url", host.url, "--watch", "--interval", "100ms"], stdout=subprocess.PIPE, text=True) as watch:
+            def await_shown(name, live):
+                for line in watch.stdout:
+                    if line.split()[:1] == [name] and line.split()[3] == live:
+                        return
+                self.fail("it ended with status %d" % watch.wait())
+            try:
+                yield await_shown
+                self.assertIsNone(watch.poll())
+            finally:
+                watch.terminate()
+
     def sniffed(self, host, path="/_nodes/_all/http"):
         """What clients read when they sniff. Returns: node ids by address."""
         reply = self.must(host, "GET", path)
@@ -104,7 +120,10 @@ class Nodes(unittest.TestCase):
         self.assertEqual(whole.returncode, 0, whole.stderr)
         self.assertEqual(whole.stdout.split("\n")[0].split(), "name group address live lag.ms lag.entries clock.ms applied chain build".split())
         fewer = Waiting(a, "GET", "/_cluster/health?wait_for_nodes=%3C3&timeout=1h")
-        c.kill()
+        with self.watched(a) as await_shown:
+            await_shown("c", "+")
+            c.kill()
+            await_shown("c", "-")
         until(lambda: self.health(a) == ("yellow", 2), "a host is missing")
         fewer.join()
         self.assertEqual((fewer.status, fewer.reply["timed_out"], fewer.reply["number_of_nodes"]), (200, False, 2))

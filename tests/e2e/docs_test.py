@@ -6,9 +6,11 @@
 
 In ```console blocks a line that begins with "$ " is a command (lines that end in a backslash, or in an open quote, continue),
 the lines after it are its output. "…" matches anything within a line, a line "…" matches any lines. All blocks of a page
-run in one shell, in a folder of its own, with a fresh server that the page calls localhost:9200; the line that starts a
-server is therefore not run. A page that names localhost:9201 has a second server there. On a page that starts a server with
---tls-cert the rest runs with another server with TLS.
+run in one shell, in a folder of its own, with a fresh server that the page calls localhost:9200, with its data in
+tidelock-data; the line that starts a server is therefore not run. But one that starts a server with another data directory,
+which the page has made, does so: the page calls that localhost:9200 from there on, or localhost:9201 if the line says so.
+"sudo systemctl stop tidelock" stops the first server. A page of the feed names localhost:9201 without such a line: it has a
+second server there. On a page that starts a server with --tls-cert the rest runs with another server with TLS.
 """
 import os
 import re
@@ -21,7 +23,9 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from server import BUILD, ROOT, Server
 
 WITH_TLS = re.compile(r"^tidelock serve .*--tls-cert")
-SECOND = "localhost:9201"
+WITH_DATA = re.compile(r"^tidelock serve --data (?!tidelock-data\b)([\w-]+)( --listen 127\.0\.0\.1:9201)?$")
+STOPS = re.compile(r"^sudo systemctl stop tidelock$")
+FIRST, SECOND = "localhost:9200", "localhost:9201"
 NOT_RUN = re.compile(r"^(build/)?tidelock serve\b|^kill\b|^make\b|^git clone\b|^cd tidelock\b|^sudo\b")
 
 
@@ -115,9 +119,10 @@ def run_page(path):
     folder = tempfile.mkdtemp(prefix="tidelock-docs-")
     count, failures, others = 0, 0, []
     with open(path, encoding="utf-8") as page:
-        has_second = SECOND in page.read()
-    with Server("--backups", os.path.join(folder, "backups")) as server:
-        place, second = "localhost:%d" % server.port, SECOND
+        text = page.read()
+        has_second = SECOND in text and "--listen 127.0.0.1:9201" not in text
+    with Server("--backups", os.path.join(folder, "backups"), "--log-archive", os.path.join(folder, "log-archive"), data=os.path.join(folder, "tidelock-data")) as server:
+        place, second, stopped = "localhost:%d" % server.port, SECOND, False
         if has_second:
             others.append(Server().start())
             second = "localhost:%d" % others[-1].port
@@ -135,10 +140,22 @@ def run_page(path):
                 if WITH_TLS.match(command):
                     others.append(speaking_tls(command, folder))
                     place = "localhost:%d" % others[-1].port
+                started = WITH_DATA.match(command)
+                if started:
+                    others.append(Server(data=os.path.join(folder, started[1])).start())
+                    if started[2]:
+                        second = "localhost:%d" % others[-1].port
+                    else:
+                        place = "localhost:%d" % others[-1].port
+                        shell.run("export TIDELOCK_URL=http://" + place)
+                    count += 1
+                if STOPS.match(command):
+                    stopped = server.stop() == 0
+                    count += 1
                 if NOT_RUN.match(command):
                     continue
-                output = shell.run(command.replace("localhost:9200", place).replace(SECOND, second))
-                output = output.replace(place, "localhost:9200").replace(second, SECOND)
+                output = shell.run(command.replace(FIRST, place).replace(SECOND, second))
+                output = output.replace(place, FIRST).replace(second, SECOND)
                 count += 1
                 while expected and not expected[-1].strip():
                     expected.pop()
@@ -149,7 +166,7 @@ def run_page(path):
         shell.close()
         for other in others:
             other.close()
-        if server.process.poll() is not None:
+        if server.process.poll() is not None and not stopped:
             failures += 1
             print("the server ended with status %d: %s" % (server.process.returncode, server.errors()))
     shutil.rmtree(folder, ignore_errors=True)

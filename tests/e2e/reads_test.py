@@ -171,6 +171,23 @@ class Reads(cluster_test.Hosts):
         self.must(a, "PUT", "/w/_doc/strict", {"v": 2})
         self.assertEqual(self.must(b, "GET", "/w/_doc/strict")["_source"], {"v": 2})
 
+    def test_live_host_that_lags_makes_health_yellow(self):
+        a, b = self.pair("--host-lease", "60s")
+
+        def health():
+            reply = self.must(a, "GET", "/_cluster/health")
+            self.assertEqual(reply["number_of_nodes"], 2)
+            return reply["status"]
+        until(lambda: health() == "green", "both hosts are within a second")
+
+        def lag():
+            until(lambda: health() == "yellow", "it lags by more than a second")
+            listed = self.listed(a)["b"]
+            self.assertTrue(listed["live"])
+            self.assertGreater(listed["lag_ms"], 1000)
+        self.stopped_during(b, lag)
+        until(lambda: health() == "green", "it has caught up")
+
     def test_query_transaction_begins_in_the_mode_of_the_setting(self):
         """Its host lags by some thousand documents."""
         a, b = self.pair("--host-lease", "60s")
@@ -250,6 +267,32 @@ class Reads(cluster_test.Hosts):
             self.must(a, "GET", "/w/_doc/0?timeout=0s", wanted=(504,))
         finally:
             self.etcd.process.send_signal(signal.SIGCONT)
+
+    def test_reads_at_a_timestamp_outlast_the_lease(self):
+        """A host that cannot reach etcd answers no read of the present state when its lease is over, and those of a state that is final."""
+        a = self.host("a", "--host-lease", "1s")
+        _, ts = timestamp_of(a, "PUT", "/w/_doc/1", {"v": 1})
+        query = self.must(a, "POST", "/_transaction", {"mode": "query"})["transaction"]
+        pit = self.must(a, "POST", "/w/_pit?keep_alive=10m")["id"]
+        scroll = self.must(a, "POST", "/w/_search?scroll=10m&size=1")["_scroll_id"]
+        self.must(a, "PUT", "/w/_doc/1", {"v": 2})
+        present = (("GET", "/w/_doc/1", None), ("POST", "/w/_search", {}), ("POST", "/w/_count", {}), ("POST", "/_mget", {"docs": [{"_index": "w", "_id": "1"}]}))
+        stop_process(self.etcd.process)
+        try:
+            until(lambda: a.ask("GET", "/w/_doc/1")[0] == 503, "its lease is over")
+            for method, path, body in present:
+                self.assertEqual(self.must(a, method, path, body, wanted=(503,))["error"]["type"], "log_unavailable_exception")
+                self.must(a, method, "%s?timestamp=%d" % (path, ts), body)
+            for path in ("/w/_doc/1?timestamp=%d" % ts, "/w/_doc/1?transaction=" + query):
+                self.assertEqual(self.must(a, "GET", path)["_source"], {"v": 1})
+            self.assertEqual([hit["_source"] for hit in self.must(a, "POST", "/_search", {"pit": {"id": pit}})["hits"]["hits"]], [{"v": 1}])
+            self.must(a, "POST", "/_search/scroll", {"scroll_id": scroll})
+            self.must(a, "GET", "/w/_doc/none?timestamp=%d" % ts, wanted=(404,))
+            late = self.must(a, "GET", "/w/_doc/1?timeout=1ms&timestamp=%d" % (2 ** 53 - 1), wanted=(504,))
+            self.assertEqual(late["error"]["type"], "timestamp_not_reached_exception")
+        finally:
+            self.etcd.process.send_signal(signal.SIGCONT)
+        until(lambda: a.ask("GET", "/w/_doc/1")[0] == 200, "it is back")
 
     def test_ten_cycles(self):
         a, b = self.pair()

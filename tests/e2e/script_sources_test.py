@@ -117,6 +117,23 @@ class Watched(Case):
         os.unlink(os.path.join(self.folder, "add.groovy"))
         until(lambda: self.update(script) == "unable to find file script [add] using lang [groovy]", "it is gone")
 
+    def test_difference_at_the_start_is_logged(self):
+        """The folder is not watched while the server does not run."""
+        def differences():
+            first = os.path.getsize(self.server.data + ".log")
+            self.server.start()
+            return sorted(line.split("file scripts: ")[1] for line in self.server.errors(first).splitlines() if "file scripts: " in line)
+        self.server.stop(replay=False)
+        self.write("add.groovy", "ctx._source.n -= d")
+        self.write("new.groovy", "ctx._source.n = 7")
+        os.unlink(os.path.join(self.folder, "above.groovy"))
+        self.assertEqual(differences(), ["groovy/above was removed, or made unreadable, since the server last ran",
+                                         "groovy/add was changed since the server last ran", "groovy/new was added since the server last ran"])
+        self.assertIsNone(self.update({"lang": "groovy", "file": "new"}))
+        self.assertEqual(self.value(), 7)
+        self.server.kill()
+        self.assertEqual(differences(), [], "the log has the scripts of the last start")
+
     def test_script_names_cannot_leave_folder(self):
         with open(os.path.join(self.server.data, "outside.groovy"), "w", encoding="utf-8") as file:
             file.write("ctx._source.n = 666")

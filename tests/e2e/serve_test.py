@@ -110,12 +110,21 @@ class Begin(unittest.TestCase):
             shutil.rmtree(data)
 
     def test_newer_format_is_refused(self):
+        """The format after this program's is to it what this program's is to its predecessor, which has the same check: that refuses a directory of today."""
         with Server() as server:
             server.stop()
-            with open(os.path.join(server.data, "FORMAT"), "w", encoding="ascii") as file:
-                file.write("tidelock 99\n")
-            with self.assertRaisesRegex(RuntimeError, "says format 99, .* a newer one wrote it; start the newer one, or restore a backup from before the upgrade"):
-                Server(data=server.data).start()
+            path = os.path.join(server.data, "FORMAT")
+            with open(path, encoding="ascii") as file:
+                newest = int(file.read().split()[1])
+            for number in (newest + 1, 99):
+                with open(path, "w", encoding="ascii") as file:
+                    file.write("tidelock %d\n" % number)
+                with self.assertRaisesRegex(RuntimeError, "says format %d, and this program knows formats up to %d: a newer one wrote it; start the newer one, "
+                                            "or restore a backup from before the upgrade" % (number, newest)):
+                    Server(data=server.data).start()
+            with open(path, "w", encoding="ascii") as file:
+                file.write("tidelock %d\n" % newest)
+            server.start()  # nothing else was changed
 
 
 class Merge(unittest.TestCase):

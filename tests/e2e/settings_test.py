@@ -9,16 +9,17 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from clock import ClockedServer  # noqa: E402
 from server import ROOT, Server  # noqa: E402
 
 # A value of each kind that is no setting's default.
 VALUES = {"TEXT": "1", "NUMBER": "7", "REAL": "30", "BOOLEAN": "true", "TIME": "90s", "BYTES": "5mb", "PRIVATE": "1"}
 # A valid value of each text setting that permits only a few.
 CHOICES = {"index.auto_expand_replicas": "0-1", "index.codec": "best_compression", "index.fielddata.cache": "node", "index.indexing.slowlog.level": "info",
-           "index.recovery.type": "", "index.routing.allocation.enable": "all", "index.routing.rebalance.enable": "none", "index.shard.check_on_startup":
+           "index.recovery.type": "", "index.routing.allocation.enable": "none", "index.routing.rebalance.enable": "none", "index.shard.check_on_startup":
            "checksum", "index.store.fs.fs_lock": "simple", "index.store.type": "niofs", "index.translog.durability": "async",
            "cluster.no_master_block": "write", "cluster.persistent_tasks.allocation.enable": "none", "cluster.routing.allocation.allow_rebalance": "always",
-           "cluster.routing.allocation.enable": "all", "cluster.routing.allocation.shard_state.reroute.priority": "HIGH",
+           "cluster.routing.allocation.enable": "none", "cluster.routing.allocation.shard_state.reroute.priority": "HIGH",
            "cluster.routing.rebalance.enable": "none", "discovery.zen.no_master_block": "write", "script.max_compilations_rate": "10/1m"}
 NONSENSE = {"TEXT": "nonsense", "NUMBER": "nonsense", "REAL": "nonsense", "BOOLEAN": "nonsense", "TIME": "nonsense", "BYTES": "nonsense"}
 
@@ -30,6 +31,11 @@ def rows(name, pattern):
         found = re.findall(pattern, file.read(), re.M)
     assert len(found) > 90, name
     return found
+
+
+def alone(effect):
+    """Returns: the effect on a new command of a row that has another one on those of old logs."""
+    return effect.removesuffix("_19")
 
 
 INDEX = rows("index_settings.def", r'^X\("([^"]+)", (\w+), \w+, -?\w+, -?\w+, (\w+), "([^"]*)", "([^"]*)"\)$')
@@ -73,6 +79,7 @@ class Settings(unittest.TestCase):
     def test_each_of_an_index(self):
         for key, kind, effect, only, what in INDEX:
             with self.subTest(key=key):
+                effect = alone(effect)
                 name = key.replace("*", "x")
                 value = CHOICES.get(key, VALUES[kind])
                 if effect in ("FIXED", "OWN"):
@@ -86,8 +93,8 @@ class Settings(unittest.TestCase):
                 else:
                     self.assertEqual(effect, "USED")
                     self.assertIn(key if "threshold" not in key else "index.search.slowlog.threshold", EFFECTS)
-                if only:
-                    self.must("PUT", "/x", {"settings": {name: only}})
+                for accepted in only.split("|") if only else []:
+                    self.must("PUT", "/x", {"settings": {name: accepted}})
                     self.must("DELETE", "/x")
                 self.assertIn("`%s`" % key, self.page.split("## Settings of an index")[1])
                 if kind != "TEXT" or key in CHOICES:
@@ -96,14 +103,16 @@ class Settings(unittest.TestCase):
     def test_each_of_the_cluster(self):
         for key, kind, effect, what in CLUSTER:
             with self.subTest(key=key):
+                effect = alone(effect)
                 name = key.replace("*", "x")
                 body = {"transient": {name: CHOICES.get(key, VALUES[kind])}}
                 if effect == "OWN":
                     self.refused("PUT", "/_cluster/settings", body, reason="has no effect here: ")
                 elif effect == "FIXED":
-                    body["transient"][name] = "false" if what == "true" else VALUES[kind]
+                    body["transient"][name] = "false" if what == "true" else CHOICES.get(key, VALUES[kind])
                     self.refused("PUT", "/_cluster/settings", body, reason="it is [%s] here" % what)
-                    self.must("PUT", "/_cluster/settings", {"transient": {name: what}})
+                    for accepted in what.split("|"):
+                        self.must("PUT", "/_cluster/settings", {"transient": {name: accepted}})
                 elif effect == "IDLE":
                     self.must("PUT", "/_cluster/settings", body)
                 else:
@@ -208,6 +217,33 @@ class Settings(unittest.TestCase):
         self.make({key: 3})
         self.assertEqual(self.must("PUT", "/i/_doc/1", {})["_shards"]["total"], 4)
 
+    def expand(self, key):
+        for value, replicas in (("0-1", 0), ("0-all", 0), ("2-5", 2)):
+            self.make({key: value, "index.number_of_replicas": 3})
+            self.assertEqual(self.must("PUT", "/i/_doc/1", {})["_shards"]["total"], 1 + replicas, value)
+            self.assertEqual(self.must("GET", "/i/_settings")["i"]["settings"]["index"]["number_of_replicas"], str(replicas))
+        self.must("PUT", "/_template/t", {"index_patterns": ["of*"], "settings": {key: "0-all"}})
+        self.assertEqual(self.must("PUT", "/of/_doc/1", {})["_shards"]["total"], 1)
+        self.must("DELETE", "/_template/t")
+
+    def routing_shards(self, key):
+        """Also where a template has the setting, and for an index that a write makes."""
+        self.must("PUT", "/_template/t", {"index_patterns": ["of*"], "settings": {key: 7, "index.number_of_shards": 2}})
+        self.refused("PUT", "/of", {}, reason="the number of source shards [2] must be a factor of [7]")
+        self.refused("PUT", "/of/_doc/1", {}, reason="the number of source shards [2] must be a factor of [7]")
+        self.must("PUT", "/of", {"settings": {key: 8}})
+        self.must("DELETE", "/_template/t")
+
+    def shards_in_all(self, key):
+        """tests/golden/7.10/compat-shard-limits.jsonl has 7.10's answers; here also the writes that would make an index."""
+        self.make({"index.number_of_replicas": 0}, 1)
+        self.cluster(key, 2)
+        reason = "this action would add [2] total shards, but this cluster currently has [1]/[2] maximum shards open;"
+        for method, path, body in (("PUT", "/j", {}), ("PUT", "/j/_doc/1", {}), ("POST", "/j/_update/1", {"doc": {}, "doc_as_upsert": True})):
+            self.refused(method, path, body, reason=reason)
+        self.must("PUT", "/j", {"settings": {"index.number_of_replicas": 0}})
+        self.refused("PUT", "/k", {"settings": {"index.number_of_replicas": 0}}, reason="currently has [2]/[2] maximum shards open;")
+
     def shards(self, key):
         self.make({key: 3})
         self.assertEqual(self.must("POST", "/i/_search", {})["_shards"]["total"], 3)
@@ -264,12 +300,21 @@ class Settings(unittest.TestCase):
 
     def keep_alive(self, key):
         self.make({}, 1)
-        if key.endswith("max_keep_alive"):
-            self.cluster(key, "6m")
-            self.refused("POST", "/i/_search?scroll=7m", {}, reason="is too large")
-        else:
-            self.cluster(key, "6m")
-            self.assertEqual(self.must("GET", "/_cluster/settings?flat_settings=true")["transient"][key], "6m")
+        self.cluster(key, "6m")
+        self.refused("POST", "/i/_search?scroll=7m", {}, reason="is too large")
+
+    def default_keep_alive(self, key):
+        """A scroll that names no time is kept for that of the setting; without it for 5 minutes."""
+        for setting, minutes in ((None, 5), ("20m", 20), ("1m", 1)):
+            with ClockedServer() as server:
+                server.must("PUT", "/_cluster/settings", {"transient": {key: setting}})
+                server.must("PUT", "/i/_doc/1", {})
+                opened = [server.must("POST", "/i/_search?size=1&scroll=0s", {})["_scroll_id"] for _ in range(2)]
+                server.clock.jump(60 * minutes - 30)
+                server.must("POST", "/_search/scroll", {"scroll_id": opened[0], "scroll": "1h"})
+                server.clock.jump(31)
+                self.assertEqual(server.ask("POST", "/_search/scroll", {"scroll_id": opened[1]})[0], 404, setting)
+                server.must("POST", "/_search/scroll", {"scroll_id": opened[0]})
 
     def search_timeout(self, key):
         self.make({}, 1)
@@ -300,15 +345,18 @@ EFFECTS = {
     "index.max_result_window": Settings.window,
     "index.max_script_fields": Settings.script_fields,
     "index.max_terms_count": Settings.terms,
+    "index.auto_expand_replicas": Settings.expand,
     "index.number_of_replicas": Settings.replicas,
+    "index.number_of_routing_shards": Settings.routing_shards,
     "index.number_of_shards": Settings.shards,
     "index.search.slowlog.threshold": Settings.slow,
     "index.search.slowlog.level": Settings.slow_level,
     "action.auto_create_index": Settings.auto_create,
     "action.destructive_requires_name": Settings.destructive,
     "cluster.indices.close.enable": Settings.close,
+    "cluster.max_shards_per_node": Settings.shards_in_all,
     "logger._root": Settings.log,
-    "search.default_keep_alive": Settings.keep_alive,
+    "search.default_keep_alive": Settings.default_keep_alive,
     "search.default_search_timeout": Settings.search_timeout,
     "search.max_keep_alive": Settings.keep_alive,
     "tidelock.distribute_timestamps": Settings.of_hosts,

@@ -8,7 +8,7 @@
 #include "base/alloc.h"
 #include "base/check.h"
 
-enum { FILES_MAX = 4096, NAMES_MAX = 512, CHANGES_MAX = 4096, NAME_BYTES = 48 };
+enum { FILES_MAX = 4096, NAMES_MAX = 4096, CHANGES_MAX = 4096, NAME_BYTES = 48 };
 
 /*
  * The state of a cached sector: as on the platter; to be written by the next sync; not written by a

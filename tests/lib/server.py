@@ -47,6 +47,16 @@ def has_shared_rocksdb():
         return b"librocksdb.so" in program.read()
 
 
+def options_value(options, name):
+    """Returns: the value of an option, which is given as NAME VALUE or NAME=VALUE."""
+    for option, after in zip(options, [*options[1:], None]):
+        if option == name:
+            return after
+        if option.startswith(name + "="):
+            return option.partition("=")[2]
+    return None
+
+
 class Server:
     count = 0  # in this process
 
@@ -63,8 +73,10 @@ class Server:
         self.log = open(os.path.join(self.data + ".log"), "ab")
         drawn = self.draws()
         given = [option.split("=")[0] for option in options]
-        replay = replay and (REPLAYED == "all" or (REPLAYED == "some" and drawn)) and self.own_data and "--log-archive" not in given and "--cluster" not in given
-        self.archive = self.data + ".archive" if replay else None  # for replay(), None: not wanted, or done
+        replay = replay and (REPLAYED == "all" or (REPLAYED == "some" and drawn)) and self.own_data and "--log-keep" not in given and "--cluster" not in given
+        self.own_archive = "--log-archive" not in given
+        archive = self.data + ".archive" if self.own_archive else options_value(options, "--log-archive")
+        self.archive = archive if replay else None  # for replay(), None: not wanted, or done
         self.is_shared = False  # by the cases of a class: the last one does not end with stop()
 
     def __enter__(self):
@@ -102,7 +114,7 @@ class Server:
             told = os.path.getsize(self.data + ".log")
             self.process = subprocess.Popen(
                 [PROGRAM, "serve", "--data", self.data, "--listen", "127.0.0.1:%d" % port, *self.options,
-                 *(["--log-archive", self.archive] if self.archive else [])],
+                 *(["--log-archive", self.archive] if self.archive and self.own_archive else [])],
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self.log, env=self.environment, text=True)
             line = self.process.stdout.readline()
             if not line:
@@ -176,7 +188,8 @@ class Server:
         run = subprocess.run([PROGRAM, "check", "--data", self.data, "--replay-all", "--log", self.archive],
                              capture_output=True, text=True, env=self.environment)
         assert run.returncode == 0, "tidelock check --replay-all: status %d: %s" % (run.returncode, (run.stdout + run.stderr)[-20000:])
-        shutil.rmtree(self.archive, ignore_errors=True)
+        if self.own_archive:
+            shutil.rmtree(self.archive, ignore_errors=True)
         self.archive = None
 
     def close(self):

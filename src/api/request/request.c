@@ -255,6 +255,7 @@ void request_set_view(struct request *request, struct view view)
 {
     unpin_request(request);
     request->view = view;
+    request->reads_past = false;
 }
 
 void request_set_stable_view(struct request *request)
@@ -673,7 +674,7 @@ void request_count(const struct request *request)
 /* Writes may read a view, too, but their effects are ordered by the log. */
 static bool shows_what_it_read(const struct exchange *exchange)
 {
-    static const char *const reads[] = {"_search", "_msearch", "_count", "_mget"};
+    static const char *const reads[] = {"_search", "_search/scroll", "_msearch", "_count", "_mget"};
     struct slice path = exchange->path;
     for (size_t i = 0; exchange->method == HTTP_POST && i < sizeof reads / sizeof *reads; i++) {
         size_t len = strlen(reads[i]);
@@ -697,14 +698,26 @@ static bool is_miss(const struct request *request)
            reads_present(request) && shows_what_it_read(exchange) && consistency_is_fast(request->api);
 }
 
-/* Whether this host holds its lease is checked after the view was taken, not before. */
+/*
+ * Whether this host holds its lease is checked after the view was taken, not before: without it, newer writes may have
+ * been acknowledged elsewhere. The state at a timestamp, and so that of a query transaction, a scroll and a point in
+ * time, is final when this host has applied it. The last two have no view in the request.
+ */
+static bool may_show(const struct request *request)
+{
+    const struct exchange *exchange = request->exchange;
+    if ((request->view.ts == 0 && exchange->timestamp == 0) || !shows_what_it_read(exchange))
+        return true;
+    bool present = request->view.ts != 0 && reads_present(request);
+    return present ? journal_serves(request->api->journal) : journal_serves_past(request->api->journal);
+}
+
 void request_finish(struct request *request, int result)
 {
     if (result == REQUEST_PENDING)
         return;
     struct api *api = request->api;
-    if (result == REQUEST_DONE && request->view.ts != 0 && shows_what_it_read(request->exchange) &&
-        !journal_serves(api->journal))
+    if (result == REQUEST_DONE && !may_show(request))
         result =
             request_refuse(request, PROBLEM_LOG_UNAVAILABLE,
                            "this host is out of the cluster, or about to be: its data may be stale; ask another host");

@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/thread.h"
+#include "core/catalog/catalog.h"
 #include "core/command/command.h"
 #include "journal/journal.h"
 
@@ -145,8 +146,39 @@ static struct command *make_command(struct file_scripts *scripts, char *const *n
     return command;
 }
 
+static bool has_key(const struct slice *keys, size_t count, struct slice key)
+{
+    for (size_t i = 0; i < count; i++)
+        if (slice_equal(keys[i], key))
+            return true;
+    return false;
+}
+
+/* Logs how the files differ from the scripts of the log: they are not watched while the server does not run. */
+static void report_differences(struct file_scripts *scripts, const struct file_scripts_command *files)
+{
+    struct arena arena = ARENA_INIT;
+    struct catalog *catalog = journal_catalog(scripts->journal);
+    struct slice *keys = arena_alloc(&arena, (files->script_count + 1) * sizeof *keys);
+    for (size_t i = 0; i < files->script_count; i++) {
+        const struct file_script *file = &files->scripts[i];
+        keys[i] = arena_printf(&arena, "%.*s/%.*s", SLICE_ARG(file->lang), SLICE_ARG(file->name));
+        const struct catalog_object *before = catalog_object(catalog, CATALOG_FILE_SCRIPTS, keys[i]);
+        if (before == NULL || !slice_equal(before->body, file->source))
+            log_info("file scripts: %.*s %s since the server last ran", SLICE_ARG(keys[i]),
+                     before == NULL ? "was added" : "was changed");
+    }
+    for (size_t i = 0; i < catalog_object_count(catalog, CATALOG_FILE_SCRIPTS); i++) {
+        struct slice key = catalog_object_at(catalog, CATALOG_FILE_SCRIPTS, i)->name;
+        if (!has_key(keys, files->script_count, key))
+            log_info("file scripts: %.*s was removed, or made unreadable, since the server last ran", SLICE_ARG(key));
+    }
+    catalog_unref(catalog);
+    arena_deinit(&arena);
+}
+
 /* Looks at the folder, and hands it over when it has changed. */
-static void look_at_folder(struct file_scripts *scripts)
+static void look_at_folder(struct file_scripts *scripts, bool at_start)
 {
     struct arena arena = ARENA_INIT;
     char **names = arena_alloc(&arena, FILE_SCRIPTS_MAX * sizeof *names);
@@ -157,7 +189,10 @@ static void look_at_folder(struct file_scripts *scripts)
         pthread_mutex_lock(&scripts->lock);
         scripts->under_way++;
         pthread_mutex_unlock(&scripts->lock);
-        journal_submit(scripts->journal, make_command(scripts, names, count), false);
+        struct command *command = make_command(scripts, names, count);
+        if (at_start)
+            report_differences(scripts, &command->file_scripts);
+        journal_submit(scripts->journal, command, false);
     }
     arena_deinit(&arena);
 }
@@ -171,7 +206,7 @@ static void watch_folder(void *context)
         if (scripts->stopping)
             break;
         pthread_mutex_unlock(&scripts->lock);
-        look_at_folder(scripts);
+        look_at_folder(scripts, false);
         pthread_mutex_lock(&scripts->lock);
     }
     pthread_mutex_unlock(&scripts->lock);
@@ -195,7 +230,7 @@ int file_scripts_open(struct journal *journal, struct slice directory, struct fi
     arena_deinit(&arena);
     pthread_mutex_init(&scripts->lock, NULL);
     pthread_cond_init(&scripts->wake, NULL);
-    look_at_folder(scripts);
+    look_at_folder(scripts, true);
     wait_until_done(scripts);
     if (thread_start(&scripts->thread, "file-scripts", watch_folder, scripts) != 0) {
         file_scripts_close(scripts);

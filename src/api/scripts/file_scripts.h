@@ -19,8 +19,8 @@ struct journal;
 struct file_scripts;
 
 /*
- * Reads the folder `directory`/scripts, waits until the core has it, then watches it. A folder that is not there is
- * an empty one.
+ * Reads the folder `directory`/scripts, logs each script that differs from that of the log, waits until the core has
+ * the folder, then watches it. A folder that is not there is an empty one.
  * Returns: 0, TL_ERR_IO. Owns: the caller; file_scripts_close(). `journal` outlives it.
  */
 int file_scripts_open(struct journal *journal, struct slice directory, struct file_scripts **ret_scripts) TL_MUST_USE;

@@ -211,13 +211,14 @@ static int check_kind(const struct known *known, const struct setting *setting, 
     }
 }
 
-static int check_effect(const struct known *known, const struct setting *setting, struct arena *arena,
+static int check_effect(const struct known *known, const struct setting *setting, bool early, struct arena *arena,
                         struct problem *ret_problem)
 {
-    if (known->effect == EFFECT_OWN)
+    enum setting_effect effect = setting__effect(known->effect, early);
+    if (effect == EFFECT_OWN)
         problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "[%.*s] has no effect here: %s",
                     SLICE_ARG(setting->key), known->what);
-    else if (known->effect == EFFECT_FIXED && !slice_is(setting->values[0], known->what))
+    else if (effect == EFFECT_FIXED && !setting__is_one_of(setting->values[0], known->what))
         problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "[%.*s] cannot be [%.*s]: it is [%s] here",
                     SLICE_ARG(setting->key), SLICE_ARG(setting->values[0]), known->what);
     else
@@ -226,7 +227,7 @@ static int check_effect(const struct known *known, const struct setting *setting
 }
 
 int cluster_settings__check(const char *section, const struct settings *requested, const struct settings *current,
-                            enum dialect dialect, struct arena *arena, struct problem *ret_problem)
+                            enum dialect dialect, bool early, struct arena *arena, struct problem *ret_problem)
 {
     for (size_t i = 0; i < requested->count; i++) {
         const struct setting *setting = &requested->items[i];
@@ -243,7 +244,7 @@ int cluster_settings__check(const char *section, const struct settings *requeste
         }
         int r = check_kind(known, setting, dialect, arena, ret_problem);
         if (r == 0)
-            r = check_effect(known, setting, arena, ret_problem);
+            r = check_effect(known, setting, early, arena, ret_problem);
         if (r != 0)
             return r;
     }

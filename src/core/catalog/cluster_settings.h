@@ -17,12 +17,13 @@ struct catalog;
 
 /*
  * Checks requested settings of a section ("transient", "persistent") whose current settings are
- * `current`.
+ * `current`; `early`: of a command before COMMAND_SINCE_FIXED_SETTINGS.
  * Returns: 0; SETTINGS_REFUSED: *ret_problem is an illegal_argument_exception in Elasticsearch's
  *   words.
  */
 int cluster_settings__check(const char *section, const struct settings *requested, const struct settings *current,
-                            enum dialect dialect, struct arena *arena, struct problem *ret_problem) TL_MUST_USE;
+                            enum dialect dialect, bool early, struct arena *arena,
+                            struct problem *ret_problem) TL_MUST_USE;
 
 /* Returns: whether a name is a setting of a node, which is not set by a call. */
 bool cluster_settings__is_static(struct slice key);

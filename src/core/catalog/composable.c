@@ -444,7 +444,8 @@ static int read_parts(struct core *core, struct command *command, yyjson_val *te
     *ret_parts = (struct parts){0};
     if (settings_parse(json_get_lit(template, "settings"), SLICE_LIT("index."), &core->arena, &ret_parts->settings,
                        &command->problem) != 0 ||
-        index_settings__check(&ret_parts->settings, false, &command->arena, &command->problem) != 0) {
+        index_settings__check(&ret_parts->settings, false, core->command_version < COMMAND_SINCE_FIXED_SETTINGS,
+                              &command->arena, &command->problem) != 0) {
         struct problem *bad = arena_alloc(&command->arena, sizeof(*bad));
         *bad = command->problem;
         command->problem = (struct problem){0};

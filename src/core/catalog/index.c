@@ -14,12 +14,14 @@
 #include "core/catalog/catalog.h"
 #include "core/catalog/catalog_change.h"
 #include "core/catalog/catalog_internal.h"
+#include "core/catalog/cluster_settings.h"
 #include "core/catalog/counter.h"
 #include "core/catalog/index_settings.h"
 #include "core/catalog/purge.h"
 #include "core/catalog/settings.h"
-#include "core/feed/feed.h"
 #include "core/command/command.h"
+#include "core/feed/feed.h"
+#include "core/step/core.h"
 #include "core/unit/handler.h"
 #include "core/unit/unit.h"
 #include "core/unit/work.h"
@@ -222,7 +224,7 @@ static int add_mappings(struct core *core, struct index_draft *draft, yyjson_val
 
 /*
  * Merges the mappings of a draft's templates and of the request. All at once, so that the cost is in proportion to
- * what was added. Returns: 0; INDEX_REFUSED.
+ * them. Returns: 0; INDEX_REFUSED.
  */
 static int merge_parts(struct core *core, struct index_draft *draft, struct arena *arena, struct problem *ret_problem)
 {
@@ -247,13 +249,19 @@ static int merge_parts(struct core *core, struct index_draft *draft, struct aren
     return INDEX_REFUSED;
 }
 
+/* Returns: whether the command is one to which newly enforced settings do not apply. */
+static bool is_early(const struct core *core)
+{
+    return core->command_version < COMMAND_SINCE_FIXED_SETTINGS;
+}
+
 /* Flattens and checks the settings of a request. Returns: 0; INDEX_REFUSED. */
-static int parse_settings(yyjson_val *json, struct arena *arena, struct settings *ret_settings,
+static int parse_settings(yyjson_val *json, bool early, struct arena *arena, struct settings *ret_settings,
                           struct problem *ret_problem)
 {
     if (settings_parse(json, SLICE_LIT("index."), arena, ret_settings, ret_problem) != 0)
         return INDEX_REFUSED;
-    return index_settings__check(ret_settings, false, arena, ret_problem) == 0 ? 0 : INDEX_REFUSED;
+    return index_settings__check(ret_settings, false, early, arena, ret_problem) == 0 ? 0 : INDEX_REFUSED;
 }
 
 static int refuse_settings(struct slice index, struct arena *arena, struct problem *ret_problem)
@@ -271,7 +279,8 @@ int index__draft_add(struct core *core, struct index_draft *draft, yyjson_val *j
     yyjson_val *mappings = json_get_lit(json, "mappings");
     struct settings added;
 
-    if (parse_settings(json_get_lit(json, "settings"), arena, &added, ret_problem) != 0)
+    bool early = from_template || is_early(core);
+    if (parse_settings(json_get_lit(json, "settings"), early, arena, &added, ret_problem) != 0)
         return INDEX_REFUSED;
     draft->settings = settings_merge(&draft->settings, &added, false, arena);
     if (draft->settings.count > SETTINGS_KEYS_MAX && core->command_version >= COMMAND_SINCE_TEMPLATES_MERGED)
@@ -345,6 +354,22 @@ static void set_default(struct settings *settings, struct arena *arena, struct s
         settings_set(settings, arena, key, slice_from(text));
 }
 
+/* Returns: how many shards an index has, with copies. */
+static uint64_t shards_of(const struct catalog_index *index)
+{
+    return (uint64_t)index->shard_count * (1 + (uint64_t)index->replica_count);
+}
+
+static uint64_t shards_of_settings(const struct settings *settings)
+{
+    uint64_t shards, replicas;
+
+    return slice_to_u64(settings_get_lit(settings, "index.number_of_shards"), &shards) &&
+                   slice_to_u64(settings_get_lit(settings, "index.number_of_replicas"), &replicas)
+               ? shards * (1 + replicas)
+               : 0;
+}
+
 static void complete_settings(struct index_draft *draft, uint64_t created_ms, struct arena *arena)
 {
     REQUIRE(draft->uuid.len > 0);
@@ -359,6 +384,37 @@ static void complete_settings(struct index_draft *draft, uint64_t created_ms, st
     settings_set(settings, arena, SLICE_LIT("index.version.created"),
                  five ? SLICE_LIT("5061699") : SLICE_LIT("7100299"));
     settings_set(settings, arena, SLICE_LIT("index.provided_name"), draft->name);
+}
+
+/*
+ * Checks cluster.max_shards_per_node, as Elasticsearch does before it creates or opens an index or
+ * adds replicas; without the setting there is no such limit. Returns: 0; INDEX_REFUSED.
+ */
+static int check_shards(struct core *core, uint64_t adds, struct arena *arena, struct problem *ret_problem)
+{
+    size_t known, count = catalog_index_count(core->catalog);
+    uint64_t limit, most, hosts = 0, open = 0;
+
+    if (is_early(core) || !slice_to_u64(cluster_setting(core->catalog, "cluster.max_shards_per_node", arena), &limit))
+        return 0;
+    const struct core_host *host = core_hosts(core, &known);
+    for (size_t i = 0; i < known; i++)
+        hosts += host[i].life != 0;
+    if (__builtin_mul_overflow(limit, hosts > 0 ? hosts : 1, &most))
+        most = UINT64_MAX;
+    for (size_t i = 0; i < count; i++) {
+        const struct catalog_index *index = catalog_index_at(core->catalog, i);
+        if (!index->closed)
+            open += shards_of(index);
+    }
+    core__work_mapping(core, count * WORK_LOCK);
+    if (adds == 0 || open + adds <= most)
+        return 0;
+    problem_set(ret_problem, arena, PROBLEM_VALIDATION,
+                "Validation Failed: 1: this action would add [%llu] total shards, but this cluster currently has "
+                "[%llu]/[%llu] maximum shards open;",
+                (unsigned long long)adds, (unsigned long long)open, (unsigned long long)most);
+    return INDEX_REFUSED;
 }
 
 /* Returns: settings as JSON, for the mapping layer. */
@@ -425,6 +481,13 @@ static int create_index(struct core *core, struct index_draft *draft, struct are
     if (draft->uuid.len == 0)
         draft->uuid = make_uuid(core->ts, spec.number, arena);
     complete_settings(draft, spec.created_ms, arena);
+    if (!is_early(core)) {
+        index_settings__expand(&draft->settings, arena);
+        if (index_settings__check_routing(&draft->settings, arena, ret_problem) != 0)
+            return INDEX_REFUSED;
+    }
+    if (check_shards(core, shards_of_settings(&draft->settings), arena, ret_problem) != 0)
+        return INDEX_REFUSED;
     if (make_mapping(core, draft, arena, &mapping, ret_problem) != 0)
         return INDEX_REFUSED;
     spec.uuid = draft->uuid;
@@ -568,22 +631,23 @@ static int check_sections(const struct index_command *index, enum dialect dialec
 }
 
 /* Adds a body of 5.x without sections as settings. */
-static int add_bare_settings(struct index_draft *draft, yyjson_val *body, struct arena *arena,
+static int add_bare_settings(const struct core *core, struct index_draft *draft, yyjson_val *body, struct arena *arena,
                              struct problem *ret_problem)
 {
     struct settings added;
 
-    if (parse_settings(body, arena, &added, ret_problem) != 0)
+    if (parse_settings(body, is_early(core), arena, &added, ret_problem) != 0)
         return INDEX_REFUSED;
     draft->settings = settings_merge(&draft->settings, &added, false, arena);
     return 0;
 }
 
 /* Checks the settings before the name, as 7.10 does. */
-static int check_settings(yyjson_val *body, struct arena *arena, bool *ret_hidden, struct problem *ret_problem)
+static int check_settings(const struct core *core, yyjson_val *body, struct arena *arena, bool *ret_hidden,
+                          struct problem *ret_problem)
 {
     struct settings requested;
-    int r = parse_settings(json_get_lit(body, "settings"), arena, &requested, ret_problem);
+    int r = parse_settings(json_get_lit(body, "settings"), is_early(core), arena, &requested, ret_problem);
 
     *ret_hidden = r == 0 && slice_is(settings_get(&requested, SLICE_LIT("index.hidden")), "true");
     return r;
@@ -605,13 +669,13 @@ static int draft_command(struct core *core, const struct command *command, struc
     if (r == 0)
         r = check_sections(index, command->dialect, body.root, arena, problem);
     if (r == 0 && command->dialect != DIALECT_5)
-        r = check_settings(body.root, arena, &draft->hidden, problem);
+        r = check_settings(core, body.root, arena, &draft->hidden, problem);
     if (r == 0)
         r = check_free(core, draft, arena, problem);
     if (r == 0)
         r = template__apply(core, draft, arena, problem);
     if (r == 0 && command->dialect == DIALECT_5 && !has_sections(body.root))
-        r = add_bare_settings(draft, body.root, arena, problem);
+        r = add_bare_settings(core, draft, body.root, arena, problem);
     else if (r == 0)
         r = index__draft_add(core, draft, body.root, false, arena, problem);
     return r;
@@ -744,6 +808,9 @@ int core__do_index_state(struct core *core, struct command *command)
 
     if (index == NULL || index__check_block(index, false, &command->arena, &command->problem) != 0)
         return 0;
+    if (index->closed && !command->index.close &&
+        check_shards(core, shards_of(index), &command->arena, &command->problem) != 0)
+        return 0;
     if (index->closed != command->index.close) {
         struct catalog_index_spec spec = catalog__spec(index);
         struct settings settings = settings_with_close(index->settings, command);
@@ -863,7 +930,7 @@ int core__do_settings_put(struct core *core, struct command *command)
 
     if (index == NULL || parse_changes(command, arena, &changes, &command->problem) != 0 ||
         (!changes_the_block(&changes) && index__check_block(index, false, arena, &command->problem) != 0) ||
-        index_settings__check(&changes, true, arena, &command->problem) != 0 ||
+        index_settings__check(&changes, true, is_early(core), arena, &command->problem) != 0 ||
         static_change(index, &changes, command->index.preserve_existing, command))
         return 0;
     merged = settings_merge(index->settings, &changes, command->index.preserve_existing, arena);
@@ -873,6 +940,12 @@ int core__do_settings_put(struct core *core, struct command *command)
         return 0;
     }
     set_default(&merged, arena, SLICE_LIT("index.number_of_replicas"), "1");
+    if (!is_early(core))
+        index_settings__expand(&merged, arena);
+    uint64_t shards = shards_of_settings(&merged);
+    if (!index->closed && shards > shards_of(index) &&
+        check_shards(core, shards - shards_of(index), arena, &command->problem) != 0)
+        return 0;
     if (mapping_apply_settings(index->mapping, settings_json(&merged, arena), arena, &mapping, &command->problem) != 0)
         return 0;
     struct catalog_index_spec spec = catalog__spec(index);

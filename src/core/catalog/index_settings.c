@@ -359,13 +359,13 @@ static int check_text(const struct setting *setting, struct arena *arena, struct
  * Checks a setting that would change replies in Elasticsearch: only its default is accepted. An
  * empty text sets nothing.
  */
-static int check_fixed(const struct known *known, const struct setting *setting, struct arena *arena,
+static int check_fixed(const struct known *known, const struct setting *setting, bool early, struct arena *arena,
                        struct problem *ret_problem)
 {
     bool none = setting->value_count == 0 ||
                 (setting->value_count == 1 && known->kind == SETTING_TEXT && setting->values[0].len == 0);
-    if (known->effect != EFFECT_FIXED || none ||
-        (known->only[0] != '\0' && setting->value_count == 1 && slice_is(setting->values[0], known->only)))
+    if (setting__effect(known->effect, early) != EFFECT_FIXED || none ||
+        (known->only[0] != '\0' && setting->value_count == 1 && setting__is_one_of(setting->values[0], known->only)))
         return 0;
     if (known->only[0] == '\0')
         problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "[%.*s] is not supported: %s",
@@ -439,7 +439,8 @@ static int refuse_private(const struct settings *settings, struct arena *arena, 
     return INDEX_SETTINGS_REFUSED;
 }
 
-static int check_one(const struct setting *setting, bool update, struct arena *arena, struct problem *ret_problem)
+static int check_one(const struct setting *setting, bool update, bool early, struct arena *arena,
+                     struct problem *ret_problem)
 {
     const struct known *known = find_known(setting->key);
     bool pattern = setting->value_count == 0 && slice_find_byte(setting->key, '*') < setting->key.len;
@@ -447,7 +448,7 @@ static int check_one(const struct setting *setting, bool update, struct arena *a
         return pattern ? 0 : refuse_unknown(setting->key, arena, ret_problem);
     if (known->kind != SETTING_PRIVATE) {
         int r = check_kind(known, setting, arena, ret_problem);
-        return r != 0 ? r : check_fixed(known, setting, arena, ret_problem);
+        return r != 0 ? r : check_fixed(known, setting, early, arena, ret_problem);
     }
     if (!update)
         return 0;
@@ -457,11 +458,11 @@ static int check_one(const struct setting *setting, bool update, struct arena *a
     return INDEX_SETTINGS_REFUSED;
 }
 
-int index_settings__check(const struct settings *settings, bool update, struct arena *arena,
+int index_settings__check(const struct settings *settings, bool update, bool early, struct arena *arena,
                           struct problem *ret_problem)
 {
     for (size_t i = 0; i < settings->count; i++) {
-        int r = check_one(&settings->items[i], update, arena, ret_problem);
+        int r = check_one(&settings->items[i], update, early, arena, ret_problem);
         if (r != 0)
             return r;
     }
@@ -476,4 +477,36 @@ struct slice index_settings__static(const struct settings *settings)
             return settings->items[i].key;
     }
     return SLICE_NONE;
+}
+
+/* --- Shards ------------------------------------------------------------------------------------------------------- */
+
+void index_settings__expand(struct settings *settings, struct arena *arena)
+{
+    struct slice text = settings_get_lit(settings, "index.auto_expand_replicas");
+    size_t dash = text.data == NULL ? 0 : slice_find_byte(text, '-');
+    int64_t least;
+
+    if (dash < text.len && slice_to_i64(slice_make(text.data, dash), &least) && least >= 0)
+        settings_set(settings, arena, SLICE_LIT("index.number_of_replicas"), slice_make(text.data, dash));
+}
+
+int index_settings__check_routing(const struct settings *settings, struct arena *arena, struct problem *ret_problem)
+{
+    struct slice routing = settings_get_lit(settings, "index.number_of_routing_shards");
+    struct slice shards = settings_get_lit(settings, "index.number_of_shards");
+    int64_t most, count;
+
+    if (routing.data == NULL || !slice_to_i64(routing, &most) || !slice_to_i64(shards, &count) || count < 1)
+        return 0;
+    if (most >= count && most % count == 0)
+        return 0;
+    if (most < count)
+        problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
+                    "index.number_of_routing_shards [%lld] must be >= index.number_of_shards [%lld]", (long long)most,
+                    (long long)count);
+    else
+        problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
+                    "the number of source shards [%lld] must be a factor of [%lld]", (long long)count, (long long)most);
+    return INDEX_SETTINGS_REFUSED;
 }

@@ -8,13 +8,27 @@
 enum { INDEX_SETTINGS_REFUSED = 1 };
 
 /*
- * Checks settings of a client against index_settings.def; `update`: of an index that exists.
+ * Checks settings of a client against index_settings.def; `update`: of an index that exists;
+ * `early`: of a command before COMMAND_SINCE_FIXED_SETTINGS, or of a stored template, which one may
+ * have put.
  * Returns: 0; INDEX_SETTINGS_REFUSED: *ret_problem is Elasticsearch's error.
  */
-int index_settings__check(const struct settings *settings, bool update, struct arena *arena,
+int index_settings__check(const struct settings *settings, bool update, bool early, struct arena *arena,
                           struct problem *ret_problem) TL_MUST_USE;
 
 /* Returns: the first setting that cannot change while an index is open; data NULL: none. */
 struct slice index_settings__static(const struct settings *settings);
+
+/*
+ * Makes index.number_of_replicas follow index.auto_expand_replicas: there is one copy, so that it is
+ * the lower bound.
+ */
+void index_settings__expand(struct settings *settings, struct arena *arena);
+
+/*
+ * Checks index.number_of_routing_shards of a complete new index. Returns: as index_settings__check().
+ */
+int index_settings__check_routing(const struct settings *settings, struct arena *arena,
+                                  struct problem *ret_problem) TL_MUST_USE;
 
 #endif

@@ -305,7 +305,9 @@ static int merge_section(struct core *core, struct command *command, yyjson_val 
             0 ||
         settings_parse(json_get(requested, slice_from(name)), SLICE_LIT(""), &core->arena, &changes,
                        &command->problem) != 0 ||
-        cluster_settings__check(name, &changes, &before, command->dialect, &command->arena, &command->problem) != 0)
+        cluster_settings__check(name, &changes, &before, command->dialect,
+                                core->command_version < COMMAND_SINCE_FIXED_SETTINGS, &command->arena,
+                                &command->problem) != 0)
         return REFUSED;
     after = settings_merge(&before, &changes, false, &core->arena);
     settings_render(&after, true, &piece);

@@ -13,6 +13,27 @@ bool setting__matches(const char *pattern, struct slice key)
     return group ? slice_starts_with(key, slice_make(whole.data, whole.len - 1)) : slice_equal(key, whole);
 }
 
+enum setting_effect setting__effect(enum setting_effect effect, bool early)
+{
+    switch (effect) {
+    case EFFECT_FIXED_19: return early ? EFFECT_IDLE : EFFECT_FIXED;
+    case EFFECT_OWN_19: return early ? EFFECT_IDLE : EFFECT_OWN;
+    default: return effect;
+    }
+}
+
+bool setting__is_one_of(struct slice text, const char *list)
+{
+    REQUIRE(list != NULL);
+    for (struct slice rest = slice_from(list); rest.data != NULL;) {
+        size_t bar = slice_find_byte(rest, '|');
+        if (text.len == bar && strncasecmp(text.data, rest.data, bar) == 0)
+            return true;
+        rest = bar < rest.len ? slice_from_offset(rest, bar + 1) : SLICE_NONE;
+    }
+    return false;
+}
+
 static int refuse_number(const struct setting *setting, const char *bound, int64_t limit, struct arena *arena,
                          struct problem *ret_problem)
 {

@@ -16,7 +16,20 @@ enum setting_kind {
 };
 
 /* Effect of a setting in Tidelock; index_settings.def and cluster_settings.def explain them. */
-enum setting_effect { EFFECT_USED, EFFECT_IDLE, EFFECT_FIXED, EFFECT_OWN };
+enum setting_effect {
+    EFFECT_USED,
+    EFFECT_IDLE,
+    EFFECT_FIXED,
+    EFFECT_OWN,
+    EFFECT_FIXED_19, /* since COMMAND_SINCE_FIXED_SETTINGS; before, as IDLE */
+    EFFECT_OWN_19,
+};
+
+/* Returns: the effect on a command; `early`: it is of a version before COMMAND_SINCE_FIXED_SETTINGS. */
+enum setting_effect setting__effect(enum setting_effect effect, bool early);
+
+/* Returns: whether a text is one of those in a list, with '|' between them; letters of either case. */
+bool setting__is_one_of(struct slice text, const char *list);
 
 /*
  * Returns: whether a pattern of a table matches a key; it is the key itself, or a prefix of it

@@ -83,7 +83,8 @@ static int check_parts(struct core *core, struct command *command, yyjson_val *b
             return refuse_template(command, "index patterns are missing");
     if (settings_parse(json_get_lit(body, "settings"), SLICE_LIT("index."), &core->arena, &parts->settings,
                        &command->problem) != 0 ||
-        index_settings__check(&parts->settings, false, &command->arena, &command->problem) != 0) {
+        index_settings__check(&parts->settings, false, core->command_version < COMMAND_SINCE_FIXED_SETTINGS,
+                              &command->arena, &command->problem) != 0) {
         if (command->problem.type == PROBLEM_VALIDATION)
             problem_set(&command->problem, &command->arena, PROBLEM_INVALID_INDEX_TEMPLATE,
                         "index_template [%.*s] invalid, cause [%.*s]", SLICE_ARG(command->object.name),

@@ -783,7 +783,12 @@ enum {
     /* Dates and big numbers that scripts read and write as in Java: script_update.old_formats. */
     COMMAND_SINCE_SCRIPT_FORMATS = 19,
     /* A named write that waits at a restart keeps its place. */
-    COMMAND_SINCE_KEPT_WRITES = 19
+    COMMAND_SINCE_KEPT_WRITES = 19,
+    /*
+     * Settings that guard something guard it or are refused: those marked 19 in the tables of core/catalog, and
+     * index.auto_expand_replicas, index.number_of_routing_shards, cluster.max_shards_per_node.
+     */
+    COMMAND_SINCE_FIXED_SETTINGS = 19
 };
 
 struct command {

@@ -1323,6 +1323,184 @@ static void test_entries_survive_stopped_members(void **state)
     three_members(false);
 }
 
+/* --- The leader --------------------------------------------------------------------------------------------------- */
+
+/* Three members, by their numbers in the fixture: the leader, and the two others. */
+struct led {
+    struct etcd_fixture *box;
+    uint64_t ids[3];
+    int leader, others[2];
+    char url[3][64], text[256];
+};
+
+/* Asks the member to which a lane is connected. Returns: its identity; *ret_leader: of the leader that it knows. */
+static uint64_t ask_member(struct etcd_client *client, enum etcd_client_lane lane, uint64_t *ret_leader)
+{
+    struct buf request = BUF_INIT(BUF_UNLIMITED), reply = BUF_INIT(BUF_UNLIMITED);
+    struct etcd_header header;
+    struct etcd_status status;
+    grpc_frame_begin(&request);
+    grpc_frame_end(&request);
+    assert_int_equal(
+        etcd_client_request(client, lane, ETCD_STATUS, buf_as_slice(&request), CMDLOG_FOREVER, &reply, NULL), 0);
+    assert_int_equal(etcd_read_header(buf_as_slice(&reply), &header), 0);
+    assert_int_equal(etcd_read_status(buf_as_slice(&reply), &status), 0);
+    buf_deinit(&request);
+    buf_deinit(&reply);
+    *ret_leader = status.leader;
+    return header.member;
+}
+
+static struct etcd_client *connect_to(const char *url)
+{
+    static struct list none;
+    struct etcd_client *client;
+    char *reason;
+    list_init(&none);
+    assert_int_equal(etcd_client_open(slice_from(url), &(struct etcd_tls_files){0}, &client, &reason), 0);
+    assert_int_equal(etcd_client_start(client, &none, &reason), 0);
+    return client;
+}
+
+static void start_led(struct led *led)
+{
+    uint64_t leader = 0;
+    led->box = etcd_fixture_start(3, NULL);
+    for (int i = 0, others = 0; i < 3; i++) {
+        snprintf(led->url[i], sizeof led->url[i], "http://127.0.0.1:%d", etcd_fixture_port(led->box, i));
+        snprintf(led->text, sizeof led->text, "%s/led", led->url[i]);
+        struct etcd_client *client = connect_to(led->text);
+        while ((led->ids[i] = ask_member(client, LANE_CONTROL, &leader)) == 0 || leader == 0)
+            usleep(10000);
+        etcd_client_close(client);
+        if (led->ids[i] == leader)
+            led->leader = i;
+        else
+            led->others[others++ % 2] = i;
+    }
+    assert_int_equal(led->ids[led->leader], leader);
+}
+
+/* Makes another member the leader. */
+static void move_leader(struct led *led, int to)
+{
+    struct buf request = BUF_INIT(BUF_UNLIMITED), reply = BUF_INIT(BUF_UNLIMITED);
+    snprintf(led->text, sizeof led->text, "%s/led", led->url[led->leader]);
+    struct etcd_client *client = connect_to(led->text);
+    grpc_frame_begin(&request);
+    proto_number(&request, 1, led->ids[to]);
+    grpc_frame_end(&request);
+    assert_int_equal(etcd_client_request(client, LANE_CONTROL, "/etcdserverpb.Maintenance/MoveLeader",
+                                         buf_as_slice(&request), CMDLOG_FOREVER, &reply, NULL),
+                     0);
+    etcd_client_close(client);
+    buf_deinit(&request);
+    buf_deinit(&reply);
+    led->leader = to;
+}
+
+/* Waits until the lanes for appends and control are at the leader, which is not the member `but`. */
+static void await_leader(struct cmdlog *log, uint64_t but)
+{
+    static const enum etcd_client_lane lanes[] = {LANE_APPEND, LANE_CONTROL};
+    for (size_t i = 0; i < 2;) {
+        uint64_t leader, member = ask_member(cmdlog_etcd_of(log)->client, lanes[i], &leader);
+        if (member == leader && leader != but)
+            i++;
+        else
+            usleep(10000);
+    }
+}
+
+struct endless {
+    struct cmdlog *log;
+    pthread_t thread;
+    atomic_uint done;
+    atomic_bool stopping;
+};
+
+/* Returns: NULL; itself: an append failed. */
+static void *write_endlessly(void *context)
+{
+    struct endless *writer = context;
+    cmdlog_position position;
+    while (!atomic_load(&writer->stopping)) {
+        unsigned number = atomic_load(&writer->done);
+        if (append_entry(writer->log, "w", number, number % 20 == 7 ? 1500000 : 500, &position) != 0)
+            return writer;
+        atomic_fetch_add(&writer->done, 1);
+    }
+    return NULL;
+}
+
+static void await_writes(struct endless *writer, unsigned more)
+{
+    for (unsigned until = atomic_load(&writer->done) + more; atomic_load(&writer->done) < until;)
+        usleep(1000);
+}
+
+/*
+ * Appends and requests go to the leader, whichever place it has in the URL; watches stay. While appends are in
+ * flight the leader changes, and dies. Each entry is in the log once.
+ */
+static void test_lanes_follow_leader(void **state)
+{
+    struct led led = {0};
+    char url[256];
+    uint64_t leader;
+    void *failed;
+    (void)state;
+    start_led(&led);
+    const uint64_t was = led.ids[led.leader];
+    snprintf(url, sizeof url, "%s,%s,%s/led", led.url[led.others[0]], led.url[led.others[1]], led.url[led.leader]);
+    struct cmdlog *log = open_at(url, "a");
+    struct endless writer = {.log = log};
+    cmdlog_position first = begin(log);
+    join(log);
+    assert_int_equal(ask_member(cmdlog_etcd_of(log)->client, LANE_FOLLOW, &leader), led.ids[led.others[0]]);
+    pthread_create(&writer.thread, NULL, write_endlessly, &writer);
+    await_leader(log, 0);
+    await_writes(&writer, 20);
+    move_leader(&led, led.others[1]);
+    await_leader(log, was);
+    await_writes(&writer, 20);
+    assert_int_equal(ask_member(cmdlog_etcd_of(log)->client, LANE_FOLLOW, &leader), led.ids[led.others[0]]);
+    etcd_fixture_kill(led.box, led.leader);
+    await_leader(log, led.ids[led.leader]);
+    await_writes(&writer, 20);
+    atomic_store(&writer.stopping, true);
+    pthread_join(writer.thread, &failed);
+    assert_null(failed);
+    expect_entries(log, first, "w", 0, atomic_load(&writer.done) - 1);
+    cmdlog_close(log);
+    etcd_fixture_stop(led.box);
+}
+
+/* The URL lacks the leader: the lanes stay, until a member that it has becomes the leader. */
+static void test_lanes_stay_if_leader_is_not_in_url(void **state)
+{
+    struct led led = {0};
+    char url[256];
+    uint64_t leader;
+    struct cmdlog_etcd_counts counts;
+    (void)state;
+    start_led(&led);
+    const uint64_t was = led.ids[led.leader];
+    snprintf(url, sizeof url, "%s,%s/led", led.url[led.others[0]], led.url[led.others[1]]);
+    struct cmdlog *log = open_at(url, "a");
+    struct etcd_client *client = cmdlog_etcd_of(log)->client;
+    do { /* two lanes, and two searches, which ask the one other member */
+        assert_int_equal(ask_member(client, LANE_APPEND, &leader), led.ids[led.others[0]]);
+        assert_int_equal(ask_member(client, LANE_CONTROL, &leader), led.ids[led.others[0]]);
+        cmdlog_etcd_counts(log, &counts);
+        usleep(10000);
+    } while (counts.connections < 4);
+    move_leader(&led, led.others[1]);
+    await_leader(log, was);
+    cmdlog_close(log);
+    etcd_fixture_stop(led.box);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1356,6 +1534,8 @@ int main(void)
         cmocka_unit_test(test_status_reports_alarm),
         cmocka_unit_test(test_entries_survive_killed_members),
         cmocka_unit_test(test_entries_survive_stopped_members),
+        cmocka_unit_test(test_lanes_follow_leader),
+        cmocka_unit_test(test_lanes_stay_if_leader_is_not_in_url),
     };
     return cmocka_run_group_tests(tests, start_one, stop_one);
 }

@@ -17,6 +17,7 @@
 #include "base/alloc.h"
 #include "base/crc32c.h"
 #include "cmdlog/cmdlog_file.h"
+#include "cmdlog/cmdlog_file_internal.h"
 #include "cmdlog/cmdlog_memory.h"
 #include "cmdlog/segment.h"
 
@@ -638,6 +639,42 @@ static void test_preallocate_creates_spares(void **state)
     disk_sim_free(sim);
 }
 
+static bool wants_space(struct cmdlog *log)
+{
+    struct cmdlog_head head;
+    cmdlog_head(log, &head);
+    return head.wants_space;
+}
+
+/*
+ * A thread that prepares the log when it wants space is in time: no append makes a spare. Nor is one wanted before
+ * half of a segment is full.
+ */
+static void test_no_append_makes_a_spare_that_was_asked_for(void **state)
+{
+    struct disk_sim *sim = disk_sim_new(11);
+    struct cmdlog *log = open_file(sim);
+    const struct cmdlog_file *file = (const struct cmdlog_file *)log;
+    unsigned wanted = 0;
+    (void)state;
+    assert_false(wants_space(log));
+    for (unsigned i = 1; i <= 400; i++) {
+        append(log, i, small(i));
+        if (!wants_space(log))
+            continue;
+        wanted++;
+        assert_true(file->end.offset > SEGMENT / 2);
+        assert_int_equal(cmdlog_preallocate(log), 0);
+        assert_false(wants_space(log));
+    }
+    assert_true(wanted > 20);
+    assert_int_equal(file->spares_late, 0);
+    append(log, 401, 2 * SEGMENT); /* more than a segment: no notice was given */
+    assert_true(file->spares_late > 0);
+    cmdlog_close(log);
+    disk_sim_free(sim);
+}
+
 /* Guarantee 7: an append without space has written nothing, and succeeds later. */
 static void test_append_on_full_disk_writes_nothing(void **state)
 {
@@ -1025,6 +1062,7 @@ int main(void)
         cmocka_unit_test(test_failed_sync_is_repaired_by_reopen),
         cmocka_unit_test(test_truncated_entries_never_reappear),
         cmocka_unit_test(test_preallocate_creates_spares),
+        cmocka_unit_test(test_no_append_makes_a_spare_that_was_asked_for),
         cmocka_unit_test(test_append_on_full_disk_writes_nothing),
         cmocka_unit_test(test_bit_flip_is_detected),
         cmocka_unit_test(test_misplaced_sector_is_detected),

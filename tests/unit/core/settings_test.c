@@ -73,7 +73,8 @@ static void refused_as(const char *json, bool update, enum problem_type type, co
     struct settings_fixture box = {.arena = ARENA_INIT};
 
     assert_int_equal(parse(&box, json), 0);
-    assert_int_equal(index_settings__check(&box.settings, update, &box.arena, &box.problem), INDEX_SETTINGS_REFUSED);
+    assert_int_equal(index_settings__check(&box.settings, update, false, &box.arena, &box.problem),
+                     INDEX_SETTINGS_REFUSED);
     assert_int_equal(box.problem.type, type);
     assert_slice_equal(box.problem.reason, reason);
     arena_deinit(&box.arena);
@@ -153,6 +154,25 @@ static void test_settings_refuse_unknown_and_invalid(void **state)
             "breaking changes documentation for removed settings");
 }
 
+/* Commands of old logs keep what they did: a setting that is refused since was accepted. */
+static void test_settings_fixed_later(void **state)
+{
+    static const char *const later[] = {"{\"routing_partition_size\":7}", "{\"routing.allocation.enable\":\"none\"}"};
+    (void)state;
+    for (size_t i = 0; i < sizeof later / sizeof *later; i++) {
+        struct settings_fixture box = {.arena = ARENA_INIT};
+        assert_int_equal(parse(&box, later[i]), 0);
+        assert_int_equal(index_settings__check(&box.settings, false, true, &box.arena, &box.problem), 0);
+        assert_int_equal(index_settings__check(&box.settings, false, false, &box.arena, &box.problem),
+                         INDEX_SETTINGS_REFUSED);
+        arena_deinit(&box.arena);
+    }
+    refused(
+        "{\"routing.allocation.enable\":\"none\"}",
+        "[index.routing.allocation.enable] is not supported, only [all|new_primaries|primaries]: an index is served "
+        "as soon as it is there");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -161,6 +181,7 @@ int main(void)
         cmocka_unit_test(test_settings_refuse_unknown_and_invalid),
         cmocka_unit_test(test_settings_refuse_private),
         cmocka_unit_test(test_settings_propose_similar_names),
+        cmocka_unit_test(test_settings_fixed_later),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -43,6 +43,7 @@ static struct {
     unsigned refused;      /* completed commands for which it had none */
     unsigned waiting;      /* workers that are stopped */
     unsigned done;         /* completed commands */
+    unsigned prepared;     /* the log, which wanted space */
     unsigned holds;        /* of core_lock by workers */
     unsigned entries;      /* appended to the log */
     unsigned ticks;        /* steps of COMMAND_TICK */
@@ -188,6 +189,32 @@ struct group_box {
 };
 
 /* Sessions are cleaned up in many steps. */
+/* The log says that it wants space while `wants_space`, until a worker prepares it. */
+static struct {
+    struct cmdlog_functions functions;
+    void (*head)(struct cmdlog *log, struct cmdlog_head *ret_head);
+    bool wants_space;
+} thirsty;
+
+static void thirsty_head(struct cmdlog *log, struct cmdlog_head *ret_head)
+{
+    thirsty.head(log, ret_head);
+    pthread_mutex_lock(&seen.lock);
+    ret_head->wants_space = thirsty.wants_space;
+    pthread_mutex_unlock(&seen.lock);
+}
+
+static int thirsty_preallocate(struct cmdlog *log)
+{
+    (void)log;
+    pthread_mutex_lock(&seen.lock);
+    seen.prepared += thirsty.wants_space;
+    thirsty.wants_space = false;
+    pthread_cond_broadcast(&seen.changed);
+    pthread_mutex_unlock(&seen.lock);
+    return 0;
+}
+
 static void open_box(struct group_box *box)
 {
     struct core_limits limits = core_limits_default();
@@ -197,6 +224,11 @@ static void open_box(struct group_box *box)
     box->store = store_open_mem();
     box->log = (struct cmdlog_fixture){0};
     box->core = cmdlog_fixture_begin(&box->log, box->store, &options);
+    thirsty.functions = *box->log.log->functions;
+    thirsty.head = thirsty.functions.head;
+    thirsty.functions.head = thirsty_head;
+    thirsty.functions.preallocate = thirsty_preallocate;
+    box->log.log->functions = &thirsty.functions;
     assert_int_equal(journal_open_local(box->core, box->store, &options, &box->journal), 0);
     pthread_mutex_lock(&seen.lock);
     seen.step_count = 0;
@@ -654,6 +686,34 @@ static void test_busy_workers_make_checkpoints_due(void **state)
     make_checkpoints_due(true);
 }
 
+/*
+ * An append that finds no space prepared allocates it while it has core_lock. So a lone caller's command is left to
+ * a worker when the log wants space, and a worker prepares it after its group, also if core_lock is held then.
+ */
+static void test_worker_prepares_log_before_it_is_full(void **state)
+{
+    struct group_box box;
+    (void)state;
+    for (int busy = 0; busy < 2; busy++) {
+        open_box(&box);
+        submit(&box, write_command("1"), true);
+        await(&seen.done, 1);
+        pthread_mutex_lock(&seen.lock);
+        seen.prepared = 0;
+        thirsty.wants_space = true;
+        seen.busy = busy == 1;
+        pthread_mutex_unlock(&seen.lock);
+        uint64_t number = submit(&box, write_command("2"), true);
+        await(&seen.done, 2);
+        assert_false(step_of(number).on_caller);
+        await(&seen.prepared, 1);
+        pthread_mutex_lock(&seen.lock);
+        seen.busy = false;
+        pthread_mutex_unlock(&seen.lock);
+        close_box(&box);
+    }
+}
+
 /* While a checkpoint is not durable and the memory is at its limit, a caller's thread applies nothing. */
 static void test_lone_caller_stalls_at_limit_of_memory(void **state)
 {
@@ -730,6 +790,7 @@ int main(void)
         cmocka_unit_test(test_pause_holds_no_applied_command),
         cmocka_unit_test(test_lone_caller_makes_checkpoints_due),
         cmocka_unit_test(test_busy_workers_make_checkpoints_due),
+        cmocka_unit_test(test_worker_prepares_log_before_it_is_full),
         cmocka_unit_test(test_lone_caller_stalls_at_limit_of_memory),
         cmocka_unit_test(test_full_log_refuses_large_commands_only),
     };

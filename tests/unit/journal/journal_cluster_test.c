@@ -691,6 +691,7 @@ static void test_dead_host_releases_its_locks(void **state)
     must(run(&hosts[1], lock_command(COMMAND_UNLOCK, "t", 0)));
     must(answer(&waits));
     assert_false(journal_serves(hosts[0].journal));
+    assert_true(journal_serves_past(hosts[0].journal));
     assert_true(session_lives(&hosts[1], "s"));
     cmdlog_double_cut(hosts[0].log, false); /* it returns with another life */
     assert_int_equal(answer(&lost), PROBLEM_STOPPING);
@@ -2068,7 +2069,7 @@ static void differ(int first, int distorted)
         cmdlog_double_fail_at(hosts[first].log, "{\"v\":1}", DOUBLE_HOLD); /* after its own write */
     distort(&hosts[distorted]);
     must(run(&hosts[1 - distorted], write_command(WRITE_INDEX, "1")));
-    while (journal_serves(hosts[first].journal))
+    while (journal_serves(hosts[first].journal) || journal_serves_past(hosts[first].journal))
         usleep(1000);
     ask(&hosts[first], &request, write_command(WRITE_INDEX, "2"));
     atomic_store(&on_end, END_HOST);

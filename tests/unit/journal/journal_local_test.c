@@ -2,8 +2,9 @@
 /*
  * The stages of the local journal around a sync.
  *
- * Goal: no command that is enqueued during a sync is forgotten. Method: the log's sync blocks until
- * the test releases it, which makes the interleaving deterministic.
+ * Goal: no command that is enqueued during a sync is forgotten, and requests of a transaction need
+ * none. Method: the log's sync blocks until the test releases it, which makes the interleaving
+ * deterministic; and it is counted.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -20,6 +21,7 @@ struct txn_queue {
     pthread_cond_t changed;
     bool closed;
     unsigned inside; /* blocked syncs */
+    unsigned syncs;  /* begun */
     unsigned done;   /* completed commands */
     unsigned stops;  /* waits of journal_stop() for another thread */
 };
@@ -37,6 +39,7 @@ int __wrap_cmdlog_sync(struct cmdlog *log, cmdlog_position position)
 {
     pthread_mutex_lock(&gate.lock);
     gate.inside++;
+    gate.syncs++;
     pthread_cond_broadcast(&gate.changed);
     while (gate.closed && !is_stopping)
         __real_pthread_cond_wait(&gate.changed, &gate.lock);
@@ -368,6 +371,83 @@ static void test_end_waits_refuses_later_waits(void **state)
     close_sessions(&sessions);
 }
 
+static unsigned count_syncs(void)
+{
+    pthread_mutex_lock(&gate.lock);
+    unsigned count = gate.syncs;
+    pthread_mutex_unlock(&gate.lock);
+    return count;
+}
+
+static struct command *txn_command(enum command_type type)
+{
+    struct command *command = command_new(type, DIALECT_7);
+    command->txn.id = slice_from("t");
+    command->txn.idle_us = 60 * TL_SECOND;
+    return command;
+}
+
+static struct command *txn_write(int document)
+{
+    struct command *command = command_new(COMMAND_WRITE, DIALECT_7);
+    struct write_item *item = arena_zalloc(&command->arena, sizeof *item);
+    *item = (struct write_item){.op = WRITE_INDEX,
+                                .index = slice_from("a"),
+                                .id = arena_printf(&command->arena, "%d", document),
+                                .source = slice_from("{\"v\":1}"),
+                                .version = VERSION_ANY,
+                                .if_seq_no = SEQ_NO_ANY};
+    command->write.items = item;
+    command->write.item_count = 1;
+    command->owner.transaction = slice_from("t");
+    command->owner.timeout_us = 60 * TL_SECOND;
+    return command;
+}
+
+/* Locks a document, as a read in the transaction does. Returns: the command's problem. */
+static enum problem_type lock_to_read(struct sessions *sessions, int document)
+{
+    struct command *command = command_new(COMMAND_TXN_LOCK, DIALECT_7);
+    struct lock_target *target = arena_zalloc(&command->arena, sizeof *target);
+    struct outcome outcome;
+    *target = (struct lock_target){
+        .mode = LOCK_S, .index = slice_from("a"), .id = arena_printf(&command->arena, "%d", document)};
+    command->txn_lock.targets = target;
+    command->txn_lock.target_count = 1;
+    command->owner.transaction = slice_from("t");
+    command->owner.timeout_us = 60 * TL_SECOND;
+    start(sessions, command, NULL, &outcome);
+    await(&outcome.done, 1);
+    core_overlay_unref(command->txn_lock.overlay);
+    command->txn_lock.overlay = NULL;
+    return end(&outcome);
+}
+
+/*
+ * A request in a transaction is answered when it is written: only the commit waits for a sync. Each request
+ * follows the answer to the last, so that none shares its sync with another. The journal syncs for its own
+ * purposes meanwhile, such as maintenance once a second.
+ */
+static void test_requests_of_a_transaction_are_not_synced(void **state)
+{
+    enum { REQUESTS = 100, OWN_SYNCS_MAX = REQUESTS / 4 };
+    struct sessions sessions;
+    (void)state;
+    open_sessions(&sessions);
+    assert_int_equal(run(&sessions, session_command(COMMAND_SESSION_CLOSE, "holder"), NULL), PROBLEM_NONE);
+    unsigned before = count_syncs();
+    assert_int_equal(run(&sessions, txn_command(COMMAND_TXN_BEGIN), NULL), PROBLEM_NONE);
+    assert_int_equal(run(&sessions, txn_write(0), NULL), PROBLEM_NONE); /* creates the index */
+    for (int i = 1; i < REQUESTS; i++)
+        assert_int_equal(i % 2 == 0 ? run(&sessions, txn_write(i), NULL) : lock_to_read(&sessions, i), PROBLEM_NONE);
+    unsigned syncs = count_syncs() - before;
+    assert_in_range(syncs, 0, OWN_SYNCS_MAX);
+    before = count_syncs();
+    assert_int_equal(run(&sessions, txn_command(COMMAND_TXN_COMMIT), NULL), PROBLEM_NONE);
+    assert_true(count_syncs() > before);
+    close_sessions(&sessions);
+}
+
 static void *open_another(void *journal)
 {
     struct command *command = session_command(COMMAND_SESSION_OPEN, "another");
@@ -423,6 +503,7 @@ int main(void)
         cmocka_unit_test(test_cancelled_waiter_ends_its_wait),
         cmocka_unit_test(test_cancelled_idle_waiter_refuses_later_commands),
         cmocka_unit_test(test_end_waits_refuses_later_waits),
+        cmocka_unit_test(test_requests_of_a_transaction_are_not_synced),
         cmocka_unit_test(test_stop_during_caller_sync_completes_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
