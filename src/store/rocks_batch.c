@@ -250,13 +250,13 @@ static void reserve_batch(struct rocks_batch *batch)
     size_t bytes = batch->base.bytes + batch->count * CHANGE_OVERHEAD_BYTES_MAX;
     if (bytes <= RETAINED_BYTES_MAX)
         return;
+    batch->large = true; /* also if it grows */
     void *zeros = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (zeros == MAP_FAILED)
         return;                                 /* out of address space: it grows */
     (void)madvise(zeros, bytes, MADV_HUGEPAGE); /* only saves time */
     rocksdb_writebatch_destroy(batch->batch);
     batch->batch = rocksdb_writebatch_create_from(zeros, bytes);
-    batch->large = true;
     (void)munmap(zeros, bytes);
 }
 

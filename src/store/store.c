@@ -140,6 +140,7 @@ int store_write(struct store *store, struct store_batch *batch)
     REQUIRE(batch->store == store && batch->begun);
     REQUIRE(batch->ts > store->last_ts && batch->ts > atomic_load(&store->history_low));
     int r = store->ops->write(store, batch);
+    batch->begun = false; /* its changes are no longer in the order in which they were added */
     if (r == 0)
         store->last_ts = batch->ts;
     return r;

@@ -137,7 +137,7 @@ void store_batch_track_digest(struct store_batch *batch);
 uint64_t store_batch_digest(const struct store_batch *batch);
 
 /*
- * Applies a batch: visible to reads at once, durable with the next checkpoint.
+ * Applies a batch, which can then only be cleared or freed: visible to reads at once, durable with the next checkpoint.
  * Returns: 0; TL_ERR_IO, TL_ERR_NO_SPACE: nothing was applied.
  * Requires: the batch's timestamp is above those of all earlier batches and above the history
  *          limit.

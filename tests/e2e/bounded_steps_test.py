@@ -571,6 +571,36 @@ class BoundedSteps(unittest.TestCase):
         self.assertEqual(self.server.must("GET", "/a/_count", {"query": {"range": {"n": {"gte": 3500}}}})["count"], 3500)
         self.assertEqual(self.figure("tidelock_steps_over_bound_total"), 0)
 
+    def test_atomic_bulk_in_a_transaction_is_one_step(self):
+        """One that is more is refused, without effect, however many actions it has. Without atomic it is divided."""
+        self.server.must("PUT", "/tree", {"mappings": {"properties": {"path": {"type": "path"}}}})
+        new = ({"index": {"_index": "a", "_id": "%d" % i}} if part == 0 else {"n": i} for i in range(20000) for part in range(2))
+        removes = ({"delete": {"_index": "a", "_id": "1"}} for _ in range(200000))
+        places = ({"index": {"_index": "tree", "_id": "%d" % i}} if part == 0 else {"path": "/%d%s/f" % (i, "/d" * 14)}
+                  for i in range(3000) for part in range(2))
+        texts = ({"index": {"_index": "a", "_id": "%d" % i}} if part == 0 else {"text": "x" * 1500000} for i in range(3) for part in range(2))
+        extends = ({"index": {"_index": "a", "_id": "%d" % i}} if part == 0 else {"f%d" % (i * 9 + k): 1 for k in range(9)}
+                   for i in range(110) for part in range(2))
+        transaction = self.server.must("POST", "/_transaction")["transaction"]
+        query = "&transaction=" + transaction
+        self.server.must("PUT", "/a/_doc/0?transaction=" + transaction, {"before": True})
+        for lines in new, removes, places, texts, extends:
+            status, told = self.bulk_of(*lines, query="?atomic=true" + query)
+            self.assertEqual((status, told["error"]["type"]), (400, "illegal_argument_exception"), told)
+            self.assertIn("send it without [atomic]", told["error"]["reason"])
+        small = [line for i in range(3000) for line in ({"index": {"_index": "a", "_id": "%d" % i}}, {"n": i})]
+        status, told = self.bulk_of(*small, *small[:2], {"create": {"_index": "a", "_id": "7"}}, {}, query="?atomic=true" + query)
+        self.assertEqual((status, told["rolled_back"], len(told["items"])), (409, True, 1), told)
+        self.assertEqual(self.server.must("GET", "/a/_count?transaction=" + transaction)["count"], 1)
+        self.assertEqual(self.server.must("GET", "/a/_doc/0?transaction=" + transaction)["_source"], {"before": True})
+        status, told = self.bulk_of(*small, query="?atomic=true" + query)
+        self.assertEqual((status, told["errors"]), (200, False), told)
+        many = [line for i in range(3000, 20000) for line in ({"index": {"_index": "a", "_id": "%d" % i}}, {"n": i})]
+        self.assertFalse(self.bulk_of(*many, query="?" + query)[1]["errors"])
+        self.assertEqual(self.figure("tidelock_steps_over_bound_total"), 0)  # of the writes; a commit of so many is one step
+        self.server.must("POST", "/_transaction/%s/_commit" % transaction)
+        self.assertEqual(self.server.must("GET", "/a/_count")["count"], 20000)
+
     def test_many_small_actions_are_divided(self):
         before = self.figure('tidelock_commands_total{command="write"}')
         body = "".join('{"delete":{"_index":"u","_id":"%d"}}\n' % i for i in range(9000))

@@ -22,11 +22,11 @@ struct head_waits {
     pthread_mutex_t lock;
     pthread_cond_t wake;
     struct thread thread;
-    struct list waiting;  /* head_wait by link: arrived after the newest lookup of the head began */
-    size_t waiting_count; /* in it */
-    size_t wake_count;    /* that many wake the thread */
-    unsigned unawaited;   /* so many more lookups begin without a wait for returning clients; the thread's */
-    bool missed;         /* a miss was recorded after it */
+    struct list waiting;    /* head_wait by link: arrived after the newest lookup of the head began */
+    size_t waiting_count;   /* in it */
+    size_t wake_count;      /* that many wake the thread */
+    unsigned unawaited;     /* so many more lookups begin without a wait for returning clients; the thread's */
+    bool missed;            /* a miss was recorded after it */
     atomic_bool looking_up; /* because of a miss, a lookup is pending or about to begin */
     bool stopping, closing;
 };

@@ -139,8 +139,11 @@ static int chain_step(struct request *request, struct command *done)
         return chain->then(request);
     }
     struct command *command = chain->make(request, chain->names[chain->next++], chain->context);
-    /* No guard counts what the commands before have left, such as the fields of thousands of indices. */
-    if (done != NULL && command_is(command->type, COMMAND_ADDS_DATA) && request_budget_check_reply(request) != 0) {
+    /*
+     * No guard counts what the commands before have left, such as the fields of thousands of indices. The first one
+     * asks, too: a server that has no memory for the second index changes none.
+     */
+    if (chain->count > 1 && command_is(command->type, COMMAND_ADDS_DATA) && request_budget_check_reply(request) != 0) {
         command_free(command);
         return REQUEST_REFUSED;
     }

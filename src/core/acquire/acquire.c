@@ -33,6 +33,7 @@
 #include "core/documents/request_outcome.h"
 #include "core/documents/update.h"
 #include "core/documents/write.h"
+#include "core/documents/write_command.h"
 #include "core/locks/lock.h"
 #include "core/session/command_owner.h"
 #include "core/session/deadline.h"
@@ -418,13 +419,35 @@ static bool holds_locks(const struct lock_owner *owner)
     return owner->lock_count + owner->auxiliary_count > 0;
 }
 
+/* Whether asking for its locks makes an atomic write in a client's transaction take more than one step may. */
+static bool locks_exceed_step(struct acquisition *at)
+{
+    uint64_t most = at->core->atomic_work_max, work;
+    if (!at->one_step || acquisition__write(at)->item_count == 1)
+        return false;
+    if (lock_specs__exceed_work(at->core, &at->specs, at->work < most ? most - at->work : 0, &work))
+        return true;
+    at->work += work;
+    return false;
+}
+
+static int refuse_above_step(struct acquisition *at)
+{
+    write__refuse_above_step(at->command);
+    return leave_refused(at);
+}
+
 static int acquire_in_txn(struct acquisition *at, uint64_t deadline)
 {
     REQUIRE(at->txn != NULL);
     struct core *core = at->core;
+    if (at->targets.exceed_step)
+        return refuse_above_step(at); /* before it asks for locks, which would stay with the transaction */
     if (at->targets.count == 0)
         return run_and_free_wait(at, deadline);
     acquisition__collect_specs(at, NULL);
+    if (locks_exceed_step(at))
+        return refuse_above_step(at);
     enum lock_count counted = at->in_pieces ? LOCK_COUNT_PLAIN : lock_specs__counted(core);
     if (lock_specs__count_after(&at->txn->owner.locks, &at->specs, counted) > core->limits.locks_per_session_max) {
         acquisition__refuse_too_many_locks(at);
@@ -492,10 +515,18 @@ int acquire__write_in_pieces(struct core *core, struct command *command)
     return acquisition__begin_pieces(&at, deadline_after(core, command->owner.timeout_us));
 }
 
+int acquire__refuse_above_step(struct core *core, struct command *command)
+{
+    REQUIRE(core->open && write_command__in_one_step(core, command, false));
+    struct acquisition at = {.core = core, .command = command};
+    return find_owner(&at) ? refuse_above_step(&at) : 0;
+}
+
 int acquire__write(struct core *core, struct command *command)
 {
     REQUIRE(core->open && command->type == COMMAND_WRITE);
-    struct acquisition at = {.core = core, .command = command};
+    struct acquisition at = {
+        .core = core, .command = command, .one_step = write_command__in_one_step(core, command, false)};
     if (!find_owner(&at))
         return 0;
     return proceed(&at, deadline_after(core, command->owner.timeout_us));
@@ -510,6 +541,7 @@ static struct acquisition resumed(struct core *core, struct wait *wait)
         .session = wait->session,
         .txn = wait->txn,
         .wait = wait,
+        .one_step = write_command__in_one_step(core, wait->command, wait__is_in_pieces(wait)),
         .in_pieces = wait__is_in_pieces(wait),
         .steps_before = wait->command->write.script_steps,
     };
@@ -592,7 +624,7 @@ static int on_timeout(struct core *core, struct wait *wait)
     }
     int r = acquisition__find_targets(&at);
     if (r == 0)
-        r = acquire_each(&at);
+        r = at.targets.exceed_step ? refuse_above_step(&at) : acquire_each(&at);
     if (r == 0)
         core__complete(core, command);
     return r;

@@ -28,6 +28,11 @@ struct wait_ops;
  */
 int acquire__write(struct core *core, struct command *command) TL_MUST_USE;
 /*
+ * Refuses an atomic write in a client's transaction, since it takes more than one step may; as any write, if it has no
+ * such transaction. Returns: as a handler.
+ */
+int acquire__refuse_above_step(struct core *core, struct command *command) TL_MUST_USE;
+/*
  * Carries out an atomic write outside of a transaction in pieces, since it takes more than one step
  * may. Nothing of it is in the open unit. Returns: as a handler.
  */

@@ -116,8 +116,13 @@ void acquisition__collect_specs(struct acquisition *at, const bool *blocked)
     at->specs = (struct lock_spec_list){0};
     for (size_t i = 0; i < at->targets.count; i++) {
         const struct write_target *target = &at->targets.items[i];
+        uint64_t mapping_work = at->core->mapping_work;
+        if (at->one_step && at->specs.work > at->core->atomic_work_max)
+            break; /* it will be refused */
         if (blocked == NULL || blocked[i])
             lock_resolve__write(at->core, &write->items[target->item], target, at->txn, &at->specs);
+        if (at->one_step)
+            at->specs.work += at->core->mapping_work - mapping_work;
     }
     if (at->txn == NULL)
         lock_resolve__drop_unheld(at->core, at->wait == NULL ? NULL : at->wait->owner, at->session, &at->specs);

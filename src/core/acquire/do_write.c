@@ -58,15 +58,16 @@ static bool needs_owners(const struct core *core, const struct command *command)
 
 /*
  * Whether an atomic write is too much for one step by its items and sources alone: it is not begun
- * in vain, and asks for locks once.
+ * in vain, and asks for locks once, or if it is to be refused, for none.
  */
 static bool surely_exceeds_step(const struct core *core, const struct command *command)
 {
     const struct write_command *write = &command->write;
+    bool in_txn = command->owner.transaction.len > 0;
     uint64_t work = 0;
 
-    if (!write->atomic || command->owner.transaction.len > 0 || core->command_version < COMMAND_SINCE_ATOMIC_PIECES ||
-        write->item_count < 2)
+    if (!write->atomic || write->item_count < 2 ||
+        core->command_version < (in_txn ? COMMAND_SINCE_ATOMIC_STEP : COMMAND_SINCE_ATOMIC_PIECES))
         return false;
     for (size_t i = 0; i < write->item_count && work <= core->atomic_work_max; i++)
         work += WORK_ITEM + WORK_READ + WORK_WRITE + write->items[i].source.len / WORK_BYTES;
@@ -76,6 +77,9 @@ static bool surely_exceeds_step(const struct core *core, const struct command *c
 int core__do_write(struct core *core, struct command *command)
 {
     REQUIRE(command->type == COMMAND_WRITE);
+    /* Without results, which it may have a million of. */
+    if (write_command__in_one_step(core, command, false) && surely_exceeds_step(core, command))
+        return acquire__refuse_above_step(core, command);
     make_results(command);
     if (request_outcome__is_refused(command))
         return 0;

@@ -164,6 +164,16 @@ bool lock_specs__exceed(const struct lock_spec_list *specs)
     return specs->work > specs->work_max;
 }
 
+bool lock_specs__exceed_work(struct core *core, struct lock_spec_list *specs, uint64_t most, uint64_t *ret_work)
+{
+    if (specs->work > most)
+        return true;
+    size_t levels_max = (size_t)((most - specs->work) / work_of_levels(core, 1));
+    size_t levels = specs->levels == 0 ? 0 : distinct_levels(core, specs, levels_max);
+    *ret_work = specs->work + work_of_levels(core, levels);
+    return levels > levels_max;
+}
+
 static uint64_t name_bytes(const struct resource_name *name)
 {
     return (uint64_t)name->index.len + name->path.len + name->type.len + name->id.len;

@@ -56,6 +56,11 @@ size_t lock_specs__count_after(const struct lock_owner *owner, const struct lock
 bool lock_specs__exceed(const struct lock_spec_list *specs);
 /* Returns: whether it does so together with the directories above all of them, each counted once. */
 bool lock_specs__exceed_levels(struct core *core, struct lock_spec_list *specs);
+/*
+ * Counts their work, with the directories above all of them, each once. Returns: whether it exceeds `most`; they may be
+ * incomplete then, and *ret_work is not set.
+ */
+bool lock_specs__exceed_work(struct core *core, struct lock_spec_list *specs, uint64_t most, uint64_t *ret_work);
 /* Refuses a request, because the locks that its first `count` names mean exceed that. */
 void lock_specs__refuse(const struct core *core, size_t count, struct arena *arena, struct problem *ret_problem);
 

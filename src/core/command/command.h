@@ -226,7 +226,8 @@ struct write_command {
     struct write_request request;
     /* Made by the core for an ended session: index blocks and closed indices do not prevent it */
     bool cleanup;
-    struct write_result *results; /* out: item_count results, in the command's arena */
+    /* out: item_count results, in the command's arena; NULL: it was refused by its items and sources alone */
+    struct write_result *results;
     bool rolled_back;             /* out: atomic, and an item failed */
     /* In the core: atomic, and too much for one step, so that it is carried out in pieces (acquire_pieces.c) */
     bool exceeds_step;
@@ -788,7 +789,9 @@ enum {
      * Settings that guard something guard it or are refused: those marked 19 in the tables of core/catalog, and
      * index.auto_expand_replicas, index.number_of_routing_shards, cluster.max_shards_per_node.
      */
-    COMMAND_SINCE_FIXED_SETTINGS = 19
+    COMMAND_SINCE_FIXED_SETTINGS = 19,
+    /* An atomic write in a client's transaction is refused if it takes more than one step may: write_run.one_step. */
+    COMMAND_SINCE_ATOMIC_STEP = 19
 };
 
 struct command {

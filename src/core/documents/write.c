@@ -264,7 +264,7 @@ static bool postpone(struct write_executor *exec, struct write_result *result, b
 
     if (!result->postponed && !limit_reached(exec))
         return false;
-    run->exceeds_step = write_executor__may_exceed(exec);
+    run->exceeds_step = write_executor__may_exceed(exec) || (run->one_step && write_executor__work_limit_reached(exec));
     run->too_long = run->atomic && !run->exceeds_step;
     *failed |= run->atomic;
     if (!result->postponed)

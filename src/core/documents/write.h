@@ -66,6 +66,7 @@ struct write_targets {
     /* By item of the range, for items whose source was parsed; NULL: no item */
     const struct write_parsed *parsed;
     uint64_t work; /* of finding them (WRITE_WORK_MAX) */
+    bool exceed_step; /* with write_run.one_step: finding and running them takes more than one step may */
 };
 
 /* The items [begin, end) of a command. */
@@ -129,6 +130,7 @@ struct write_run {
     size_t count;
     bool atomic;
     bool in_pieces;                            /* one piece of an atomic write: it is divided as any other */
+    bool one_step; /* atomic, and refused above WRITE_WORK_MAX: write_command__in_one_step() */
     bool cleanup;                              /* ignores write blocks and closed indices */
     bool purge;                                /* purges documents hidden by a session tombstone; not counted */
     bool last;                                 /* no later read in this unit needs its documents */
@@ -146,7 +148,8 @@ struct write_run {
     bool too_long;         /* out: atomic, not done: its scripts exceed their steps */
     bool too_large;        /* out: atomic, not done: exceeds the bytes of a transaction */
     bool results_too_large; /* out: atomic, not done: its results exceed WRITE_ATOMIC_RESULT_BYTES_MAX */
-    bool exceeds_step;     /* out: atomic, not done: it is to be carried out in pieces (acquire_pieces.c) */
+    /* out: atomic, not done: to be carried out in pieces (acquire_pieces.c); with `one_step`, to be refused */
+    bool exceeds_step;
 };
 
 /*

@@ -38,6 +38,26 @@ void write__refuse_too_long(const struct core *core, struct command *command, ui
         command->write.results[i].outcome = WRITE_FAILED;
 }
 
+bool write_command__in_one_step(const struct core *core, const struct command *command, bool in_pieces)
+{
+    return command->write.atomic && !in_pieces && command->owner.transaction.len > 0 &&
+           core->command_version >= COMMAND_SINCE_ATOMIC_STEP;
+}
+
+void write__refuse_above_step(struct command *command)
+{
+    struct write_command *write = &command->write;
+    REQUIRE(command->type == COMMAND_WRITE);
+    problem_set(
+        &command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT,
+        "the request takes more work than an atomic one in a transaction may, since others would wait for it; nothing "
+        "of it was done: divide it, or send it without [atomic], and roll the transaction back if an item fails, or "
+        "without [transaction]");
+    for (size_t i = 0; write->results != NULL && i < write->item_count; i++)
+        write->results[i] = (struct write_result){.outcome = WRITE_FAILED};
+    write->postponed_count = 0;
+}
+
 void write__refuse_results_too_large(struct command *command)
 {
     REQUIRE(command->type == COMMAND_WRITE);
@@ -107,6 +127,7 @@ int write_command__run(struct core *core, struct command *command, struct write_
         .count = range.end - range.begin,
         .atomic = write->atomic && !how->in_pieces,
         .in_pieces = how->in_pieces,
+        .one_step = write_command__in_one_step(core, command, how->in_pieces),
         .cleanup = write->cleanup,
         .last = chosen == NULL,
         .overlay = overlay,
@@ -134,9 +155,11 @@ int write_command__run(struct core *core, struct command *command, struct write_
     core->write_work += run.work;
     *ret_work = run.work;
     count_postponed(write, range);
-    write->exceeds_step = run.exceeds_step;
+    write->exceeds_step = run.exceeds_step && !run.one_step;
     if (write->exceeds_step)
         return 0;
+    if (run.exceeds_step)
+        write__refuse_above_step(command);
     if (run.too_large)
         write__refuse_too_large(core, command);
     if (run.too_long)

@@ -218,14 +218,19 @@ static inline void write_executor__count_source(struct write_executor *exec, str
  */
 static inline bool write_executor__may_exceed(const struct write_executor *exec)
 {
-    return exec->run->atomic && exec->sink.overlay == NULL &&
+    return exec->run->atomic && exec->sink.overlay == NULL && !exec->run->one_step &&
            exec->core->command_version >= COMMAND_SINCE_ATOMIC_PIECES;
 }
 /* Returns: whether a run is divided, or given up, where its items have taken much work. */
 static inline bool write_executor__divides_by_work(const struct write_executor *exec)
 {
     return exec->core->command_version >= COMMAND_SINCE_WORK_LIMIT && !exec->run->cleanup &&
-           (!exec->run->atomic || write_executor__may_exceed(exec));
+           (!exec->run->atomic || exec->run->one_step || write_executor__may_exceed(exec));
+}
+/* Returns: the work of mappings that counts together with that of the items: where nothing is divided or repeated. */
+static inline uint64_t write_executor__counted_mappings(const struct write_executor *exec)
+{
+    return exec->run->one_step ? exec->core->mapping_work - exec->mapping_work : 0;
 }
 /* Returns: the work after which no further item of a run is started. */
 static inline uint64_t write_executor__work_max(const struct write_executor *exec)
@@ -240,7 +245,7 @@ static inline uint64_t write_executor__work_max(const struct write_executor *exe
 static inline bool write_executor__work_limit_reached(const struct write_executor *exec)
 {
     bool shared = exec->core->command_version >= COMMAND_SINCE_WRITE_ACCOUNT;
-    uint64_t before = shared ? exec->run->work_before : 0;
+    uint64_t before = (shared ? exec->run->work_before : 0) + write_executor__counted_mappings(exec);
 
     return write_executor__divides_by_work(exec) && exec->work > 0 &&
            before + exec->work > write_executor__work_max(exec);
@@ -256,6 +261,11 @@ static inline bool write_executor__result_limit_reached(const struct write_execu
     return exec->core->command_version >= COMMAND_SINCE_RESULT_BYTES && !run->cleanup && !run->atomic &&
            exec->result_bytes > 0 && run->result_bytes_before + exec->result_bytes > WRITE_RESULT_BYTES_MAX;
 }
+/* Returns: the most work of finding the locks of an atomic write in a transaction: its run takes as much again. */
+static inline uint64_t write_executor__targets_max(const struct write_executor *exec)
+{
+    return write_executor__work_max(exec) / 2;
+}
 /* Returns: as write_executor__work_limit_reached(), while the locks of the items are found. */
 static inline bool write_executor__target_limit_reached(const struct write_executor *exec)
 {
@@ -263,6 +273,8 @@ static inline bool write_executor__target_limit_reached(const struct write_execu
 
     if (!write_executor__divides_by_work(exec))
         return false;
+    if (exec->run->one_step)
+        return exec->work + write_executor__counted_mappings(exec) > write_executor__targets_max(exec);
     if (exec->core->command_version < COMMAND_SINCE_WRITE_ACCOUNT)
         return exec->work > WRITE_TARGET_WORK_MAX;
     return exec->work > max / 8 * 3 || exec->run->work_before + exec->work > max;

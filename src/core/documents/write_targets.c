@@ -16,6 +16,7 @@
 #include "core/documents/doc_multiget.h"
 #include "core/documents/update.h"
 #include "core/documents/write.h"
+#include "core/documents/write_command.h"
 #include "core/documents/write_internal.h"
 #include "core/command/command.h"
 #include "core/unit/unit.h"
@@ -342,6 +343,7 @@ static struct target_finder make_finder(struct core *core, const struct command 
         .run = {.items = write->items + range.begin,
                 .count = range.end - range.begin,
                 .atomic = write->atomic && !choice->in_pieces,
+                .one_step = write_command__in_one_step(core, command, choice->in_pieces),
                 .cleanup = write->cleanup,
                 .work_before = choice->work_before},
         .begin = range.begin,
@@ -394,7 +396,9 @@ int write__targets(struct core *core, struct command *command, const struct writ
         return tl_trace(r);
     ENSURE(targets.count <= range.end - range.begin);
     targets.parsed = finder.parsed;
-    targets.work = finder.exec.work;
+    targets.work = finder.exec.work + write_executor__counted_mappings(&finder.exec);
+    targets.exceed_step =
+        finder.run.one_step && finder.run.count > 1 && targets.work > write_executor__targets_max(&finder.exec);
     *io_targets = targets;
     return 0;
 }

@@ -15,6 +15,7 @@
 #include "../../lib/unit.h"
 
 #include "base/alloc.h"
+#include "base/budget.h"
 #include "core/command/command.h"
 #include "journal/journal.h"
 
@@ -226,6 +227,34 @@ static void test_read_of_a_long_script_has_some_time(void **state)
     assert_int_equal(seen.commands[0].timeout_us, 1);
 }
 
+/*
+ * A server that is so full that it refuses large requests, but not small ones, changes one index, and of several ones
+ * all or none.
+ */
+static void test_change_of_several_indices_in_a_full_server(void **state)
+{
+    static const char change[] = "{\"index\":{\"number_of_replicas\":3}}";
+    static const char look[] = "/*/_settings?filter_path=*.settings.index.number_of_replicas";
+    struct budget budget;
+    struct api_box limited = {.budget = &budget};
+    (void)state;
+    budget_init(&budget, SIZE_MAX / 2);
+    api_box_open(&limited);
+    assert_int_equal(api_box_ask(&limited, "PUT", "/a", NULL, NULL), 200);
+    assert_int_equal(api_box_ask(&limited, "PUT", "/b", NULL, NULL), 200);
+    budget.limit = mem_used() / 4 * 5;
+    assert_false(budget_fits(&budget, BUDGET_RETAINED, 0));
+    assert_true(budget_fits(&budget, BUDGET_TRANSIENT, 0));
+    assert_int_equal(api_box_ask(&limited, "PUT", "/a,b/_settings", change, NULL), 429);
+    api_box_expect(&limited, "GET", look, NULL, 200,
+                   "{\"a\":{\"settings\":{\"index\":{\"number_of_replicas\":\"1\"}}},"
+                   "\"b\":{\"settings\":{\"index\":{\"number_of_replicas\":\"1\"}}}}");
+    assert_int_equal(api_box_ask(&limited, "PUT", "/a/_settings", change, NULL), 200);
+    budget.limit = SIZE_MAX / 2;
+    assert_int_equal(api_box_ask(&limited, "PUT", "/a,b/_settings", change, NULL), 200);
+    api_box_close(&limited);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -234,6 +263,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_postponed_items_of_a_batch_have_time_that_is_left, setup, teardown),
         cmocka_unit_test_setup_teardown(test_locks_of_a_call_by_query_have_time_that_is_left, setup, teardown),
         cmocka_unit_test_setup_teardown(test_read_of_a_long_script_has_some_time, setup, teardown),
+        cmocka_unit_test(test_change_of_several_indices_in_a_full_server),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
 /*
  * Goal: an atomic write that takes more than one step may is carried out in pieces, others between them,
  * and has the effects and the reply of one that is done in one step (src/core/README.md, "Atomic writes
- * in pieces").
+ * in pieces"). In a client's transaction it is refused.
  * Method: a core whose steps are checked one by one, in which few items are too much for one step.
  */
 #include "../../lib/core_fixture.h"
@@ -832,6 +832,184 @@ static void test_older_command_runs_in_one_step(void **state)
     end(&box);
 }
 
+/* --- In a client's transaction ------------------------------------------------------------------------------------ */
+
+static void txn(struct core_fixture *box, enum command_type type)
+{
+    struct command *command = command_new(type, DIALECT_7);
+    command->txn.id = SLICE_LIT("t");
+    command->txn.mode = TXN_UPDATE;
+    command->txn.idle_us = 3600 * TL_SECOND;
+    give(box, command);
+    struct command *done = completed_as(box, last_request);
+    assert_non_null(done);
+    assert_int_equal(done->problem.type, PROBLEM_NONE);
+    command_free(done);
+}
+
+static struct command *in_txn(struct command *command)
+{
+    command->owner.transaction = SLICE_LIT("t");
+    return command;
+}
+
+/* Begins a transaction, which writes the document "first". */
+static void begin_txn(struct core_fixture *box)
+{
+    begin(box);
+    fixture_index_command(box, COMMAND_INDEX_CREATE, "tree",
+                          "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
+    txn(box, COMMAND_TXN_BEGIN);
+    struct command *command = in_txn(fixture_write_command(box, 1));
+    command->write.items[0] = fixture_item(WRITE_INDEX, "fs", "", "first", "{\"v\":5}");
+    give(box, command);
+    command_free(completed_as(box, last_request));
+}
+
+/* Commits it; all that it has written is "first". */
+static void commit_first(struct core_fixture *box)
+{
+    txn(box, COMMAND_TXN_COMMIT);
+    assert_int_equal(fixture_count(box, "fs"), 2);
+    assert_int_equal(fixture_count(box, "tree"), 0);
+    assert_int_equal(fixture_find(box, "fs", "v", 5), 1);
+    assert_int_equal(fixture_find(box, "fs", "v", 1), 0);
+    end(box);
+}
+
+static size_t locks_held(struct core_fixture *box)
+{
+    const struct lock_owner *owner = &txn__by_number(box->core, SLICE_LIT("1"))->owner.locks;
+    return owner->lock_count + owner->auxiliary_count;
+}
+
+/* By what an atomic write is too much for one step; the first three are found before it asks for locks. */
+enum too_much { BY_COUNT, BY_SOURCES, BY_PATHS, BY_RUN, BY_MAPPINGS, TOO_MUCH_COUNT };
+
+static struct command *write_too_much(struct core_fixture *box, enum too_much by)
+{
+    static const size_t counts[] = {
+        [BY_COUNT] = ITEMS, [BY_SOURCES] = 2, [BY_PATHS] = 10, [BY_RUN] = 18, [BY_MAPPINGS] = 4};
+    struct command *command = in_txn(atomic_write(box, counts[by], 1, false));
+    for (size_t i = 0; i < counts[by]; i++) {
+        struct write_item *item = &command->write.items[i];
+        if (by == BY_SOURCES)
+            item->source = arena_printf(&command->arena, "{\"v\":1,\"w\":\"%6000d\"}", 1);
+        if (by == BY_PATHS) {
+            item->index = SLICE_LIT("tree");
+            item->source = arena_printf(&command->arena, "{\"path\":\"/%zu/a/b/c/d/e/f/g/h/i/j/k/l/m/n\"}", i);
+        }
+        if (by == BY_MAPPINGS)
+            item->source = arena_printf(&command->arena, "{\"a%zu\":1,\"b%zu\":1,\"c%zu\":1,\"d%zu\":1}", i, i, i, i);
+    }
+    return command;
+}
+
+/* It is refused as a whole, in a bounded step, with the remedy. What the transaction did before stays. */
+static void test_too_much_in_a_transaction_is_refused(void **state)
+{
+    (void)state;
+
+    for (enum too_much by = 0; by < TOO_MUCH_COUNT; by++) {
+        struct core_fixture box;
+        begin_txn(&box);
+        size_t held = locks_held(&box);
+        give(&box, write_too_much(&box, by));
+        struct command *command = completed_as(&box, last_request);
+        assert_non_null(command);
+        assert_int_equal(command->problem.type, PROBLEM_ILLEGAL_ARGUMENT);
+        assert_non_null(strstr(command->problem.reason.data, "send it without [atomic]"));
+        assert_int_equal(command->write.results == NULL, by == BY_COUNT);
+        assert_int_equal(locks_held(&box) == held, by < BY_RUN);
+        assert_true(core_step_work(box.core) < (by == BY_COUNT ? STEP_WORK / 10 : 2 * STEP_WORK));
+        command_free(command);
+        commit_first(&box);
+    }
+}
+
+/* What a step can do is done in it: eight documents; and one item, however much it is. */
+static void test_one_step_in_a_transaction_is_done(void **state)
+{
+    (void)state;
+
+    for (int single = 0; single < 2; single++) {
+        struct core_fixture box;
+        begin_txn(&box);
+        struct command *command = in_txn(atomic_write(&box, single ? 1 : 8, 1, false));
+        if (single)
+            command->write.items[0].source = arena_printf(&command->arena, "{\"v\":1,\"w\":\"%30000d\"}", 1);
+        give(&box, command);
+        command = completed_as(&box, last_request);
+        assert_non_null(command);
+        assert_int_equal(command->problem.type, PROBLEM_NONE);
+        assert_int_equal(command->write.results[0].outcome, WRITE_CREATED);
+        command_free(command);
+        txn(&box, COMMAND_TXN_COMMIT);
+        assert_int_equal(fixture_find(&box, "fs", "v", 1), single ? 1 : 8);
+        end(&box);
+    }
+}
+
+/* It waits for a lock, and is too much when it continues: since it has the lock, or since its time is over. */
+static void test_too_much_after_a_wait_is_refused(void **state)
+{
+    (void)state;
+
+    for (int late = 0; late < 2; late++) {
+        struct core_fixture box;
+        begin_txn(&box);
+        session(&box, COMMAND_SESSION_OPEN, "s");
+        assert_true(lock(&box, "s", "3"));
+        give(&box, in_txn(atomic_write(&box, 8, 1, false)));
+        uint64_t request = last_request;
+        assert_null(completed_as(&box, request));
+        box.core->atomic_work_max = 300;
+        if (late)
+            give_as(&box, command_new(COMMAND_TICK, DIALECT_7), 61 * TL_SECOND);
+        else
+            unlock_all(&box, "s");
+        struct command *command = completed_as(&box, request);
+        if (command == NULL)
+            command = finish(&box, request);
+        assert_int_equal(command->problem.type, PROBLEM_ILLEGAL_ARGUMENT);
+        assert_non_null(strstr(command->problem.reason.data, "send it without [atomic]"));
+        command_free(command);
+        session(&box, COMMAND_SESSION_CLOSE, "s");
+        commit_first(&box);
+    }
+}
+
+/*
+ * A command of a log of before has the effect that it had then: it is done, or as the transaction's first write
+ * refused, with the reason of scripts.
+ */
+static void test_older_command_in_a_transaction_is_as_before(void **state)
+{
+    (void)state;
+
+    for (int first = 0; first < 2; first++) {
+        struct core_fixture box;
+        if (first) {
+            begin(&box);
+            txn(&box, COMMAND_TXN_BEGIN);
+        } else {
+            begin_txn(&box);
+        }
+        struct command *command = in_txn(atomic_write(&box, ITEMS, 1, false));
+        command->version = COMMAND_SINCE_ATOMIC_STEP - 1;
+        give(&box, command);
+        command = completed_as(&box, last_request);
+        assert_non_null(command);
+        assert_int_equal(command->problem.type, first ? PROBLEM_ILLEGAL_ARGUMENT : PROBLEM_NONE);
+        if (first)
+            assert_non_null(strstr(command->problem.reason.data, "the scripts of an atomic request"));
+        command_free(command);
+        txn(&box, COMMAND_TXN_COMMIT);
+        assert_int_equal(fixture_find(&box, "fs", "v", 1), first ? 0 : ITEMS);
+        end(&box);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -854,6 +1032,10 @@ int main(void)
         cmocka_unit_test(test_limits_of_a_transaction_refuse_pieces),
         cmocka_unit_test(test_results_of_pieces_are_limited),
         cmocka_unit_test(test_older_command_runs_in_one_step),
+        cmocka_unit_test(test_too_much_in_a_transaction_is_refused),
+        cmocka_unit_test(test_one_step_in_a_transaction_is_done),
+        cmocka_unit_test(test_too_much_after_a_wait_is_refused),
+        cmocka_unit_test(test_older_command_in_a_transaction_is_as_before),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
