@@ -37,4 +37,13 @@ typedef int json_merge_rule(void *context, int how, struct slice key, yyjson_val
 void json_merge_by(struct buf *buf, yyjson_val *base, yyjson_val *patch, enum dialect dialect, json_merge_rule *rule,
                    void *context, int how);
 
+/*
+ * Writes the first of `objects` with each of the others merged into it in turn: by a rule as json_merge_by() does, or
+ * with `rule` NULL as json_merge() does. It takes time in proportion to all objects, where one call after another
+ * writes, and its caller parses, the members before as many times as there are objects after them.
+ * Requires: `count` is not 0. What a rule decides is the same for an object and for that which results from it.
+ */
+void json_merge_list(struct buf *buf, yyjson_val *const *objects, size_t count, enum dialect dialect,
+                     json_merge_rule *rule, void *context, int how);
+
 #endif

@@ -184,6 +184,26 @@ class BoundedSteps(unittest.TestCase):
         segments = [name for name in os.listdir(os.path.join(self.server.data, "log")) if name.endswith(".segment")]
         self.assertEqual(len(segments), 1, "the log has more than 8 MiB")
 
+    def test_templates_of_other_indices_take_no_time(self):
+        """100 templates of 900 fields each do not apply to the indices that a bulk makes, 100 of a field and an alias do."""
+        fields = {"f%d" % i: {"type": "keyword"} for i in range(900)}
+        for i in range(100):
+            self.server.must("PUT", "/_template/other-%d" % i, {"index_patterns": ["other-*"], "mappings": {"properties": fields}})
+            one = {"index_patterns": ["new-*"], "mappings": {"properties": {"g%d" % i: {"type": "keyword"}}}, "aliases": {"a%d" % i: {}}}
+            self.server.must("PUT", "/_template/new-%d" % i, one)
+        lines = [line for i in range(20) for line in ({"index": {"_index": "new-%d" % i, "_id": "1"}}, {})]
+        status, told = self.bulk_of(*lines)
+        self.assertEqual((status, [item["index"]["status"] for item in told["items"]]), (200, [201] * 20))
+        self.assertEqual(len(self.server.must("GET", "/new-7/_mapping")["new-7"]["mappings"]["properties"]), 100)
+        self.assertEqual(len(self.server.must("GET", "/new-7/_alias")["new-7"]["aliases"]), 100)
+        self.assertEqual(self.figure("tidelock_steps_over_bound_total"), 0)
+        for i in range(100, 200):
+            self.server.must("PUT", "/_template/other-%d" % i, {"index_patterns": ["other-*"], "mappings": {"properties": fields}})
+        status, reply = self.server.ask("PUT", "/other-1/_doc/1", {})
+        self.assertEqual((status, reply["error"]["type"]), (400, "illegal_argument_exception"))
+        self.assertIn("more than [4194304] bytes", reply["error"]["reason"])
+        self.assertEqual(self.figure("tidelock_steps_over_bound_total"), 0)
+
     def test_scripts_of_a_bulk_share_their_steps(self):
         """What one command did before it was cut: all share the steps of one script, each has 20,000 besides."""
         self.fill(200)

@@ -3,6 +3,7 @@
 #include "core/catalog/alias.h"
 
 #include "base/check.h"
+#include "base/siphash.h"
 #include "core/catalog/catalog.h"
 #include "core/catalog/catalog_change.h"
 #include "core/catalog/index.h"
@@ -130,34 +131,54 @@ static bool remove_alias(struct alias_set *set, struct map *positions, struct sl
     return true;
 }
 
-static int parse_members(const struct catalog *catalog, yyjson_val *members, enum dialect dialect, struct arena *arena,
-                         struct alias_set *set, struct map *positions, struct problem *ret_problem)
+/* Returns: the slot of a name: empty, or that of its alias. */
+static uint32_t *slot_of(const struct alias_set *set, struct slice name)
 {
-    size_t i, max;
-    yyjson_val *key, *body;
+    size_t mask = set->slot_count - 1;
 
-    json_obj_foreach (members, i, max, key, body) {
-        struct catalog_alias alias;
-        if (catalog_check_alias_name(catalog, json_slice(key), dialect, arena, ret_problem) != 0 ||
-            parse_alias(json_slice(key), body, arena, &alias, ret_problem) != 0)
-            return ALIAS_REFUSED;
-        put_alias(set, positions, arena, &alias);
+    for (size_t at = siphash_keyed(name) & mask;; at = (at + 1) & mask)
+        if (set->slots[at] == 0 || slice_equal(set->items[set->slots[at] - 1].name, name))
+            return &set->slots[at];
+}
+
+/* Makes the hash table twice as large as the set with one more. */
+static void grow_slots(struct alias_set *set, struct arena *arena)
+{
+    if (set->slot_count >= 2 * (set->count + 1))
+        return;
+    set->slot_count = set->slot_count == 0 ? 16 : 2 * set->slot_count;
+    set->slots = arena_zalloc(arena, set->slot_count * sizeof(*set->slots));
+    for (size_t i = 0; i < set->count; i++)
+        *slot_of(set, set->items[i].name) = (uint32_t)(i + 1);
+}
+
+/* Adds or replaces an alias. The cost is that of this alias, however many there are. */
+static void add_to_set(struct alias_set *set, struct arena *arena, const struct catalog_alias *alias)
+{
+    grow_slots(set, arena);
+    uint32_t *slot = slot_of(set, alias->name);
+    if (*slot == 0) {
+        set->items = arena_grow(arena, set->items, set->count, &set->capacity, sizeof(*set->items));
+        *slot = (uint32_t)++set->count;
     }
-    return 0;
+    set->items[*slot - 1] = *alias;
+    ENSURE(set->count <= set->capacity && 2 * set->count <= set->slot_count);
 }
 
 int alias__parse_all(const struct catalog *catalog, yyjson_val *json, enum dialect dialect, struct arena *arena,
                      struct alias_set *set, struct problem *ret_problem)
 {
-    REQUIRE(set->count == 0 || set->items != NULL);
-    struct map positions = MAP_INIT;
+    REQUIRE(set->count == 0 || set->slots != NULL);
+    size_t i, max;
+    yyjson_val *key, *body;
 
-    for (size_t i = 0; i < set->count; i++)
-        map_put(&positions, set->items[i].name, (void *)(i + 1));
-    int r = parse_members(catalog, json, dialect, arena, set, &positions, ret_problem);
-    map_deinit(&positions);
-    if (r != 0)
-        return r;
+    json_obj_foreach (json, i, max, key, body) {
+        struct catalog_alias alias;
+        if (catalog_check_alias_name(catalog, json_slice(key), dialect, arena, ret_problem) != 0 ||
+            parse_alias(json_slice(key), body, arena, &alias, ret_problem) != 0)
+            return ALIAS_REFUSED;
+        add_to_set(set, arena, &alias);
+    }
     if (set->count > CATALOG_ALIASES_MAX) {
         problem_set(ret_problem, arena, PROBLEM_LIMIT_EXCEEDED, "an index has at most %d aliases", CATALOG_ALIASES_MAX);
         return ALIAS_REFUSED;

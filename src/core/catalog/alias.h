@@ -14,6 +14,8 @@ struct alias_set {
     struct catalog_alias *items;
     size_t count;
     size_t capacity;
+    uint32_t *slots; /* of alias__parse_all(): hash table of positions from 1 on; 0: empty */
+    size_t slot_count;
 };
 
 /*

@@ -13,6 +13,7 @@
 #include "base/check.h"
 #include "core/catalog/catalog_internal.h"
 #include "core/catalog/counter.h"
+#include "json/each.h"
 #include "mapping/mapping.h"
 
 /* --- Counters ----------------------------------------------------------------------------------------------------- */
@@ -570,6 +571,49 @@ const struct catalog_object *catalog_object_at(const struct catalog *catalog, en
 {
     REQUIRE(position < catalog_object_count(catalog, kind));
     return &catalog->objects[kind]->nodes[position]->object;
+}
+
+/* Returns: the texts of a list, copied. */
+static const struct slice *copy_list(yyjson_val *list, struct arena *arena, size_t *ret_count)
+{
+    struct slice *texts = arena_alloc(arena, (yyjson_arr_size(list) + 1) * sizeof(*texts));
+    size_t i, max, count = 0;
+    yyjson_val *text;
+
+    json_arr_foreach (list, i, max, text)
+        if (yyjson_is_str(text))
+            texts[count++] = arena_copy(arena, json_slice(text));
+    *ret_count = count;
+    return texts;
+}
+
+/* Returns: the matching of a template, of its stored body. */
+static const struct catalog_matching *matching_of(enum catalog_kind kind, struct slice body, struct arena *arena)
+{
+    struct catalog_matching *matching = arena_zalloc(arena, sizeof(*matching));
+    struct arena parsed = ARENA_INIT;
+    struct json_doc doc;
+
+    if (json_parse_stored(&parsed, body, &doc) == 0) {
+        yyjson_val *rank = json_get(doc.root, kind == CATALOG_TEMPLATES ? SLICE_LIT("order") : SLICE_LIT("priority"));
+        matching->patterns = copy_list(json_get_lit(doc.root, "index_patterns"), arena, &matching->pattern_count);
+        matching->components = copy_list(json_get_lit(doc.root, "composed_of"), arena, &matching->component_count);
+        matching->rank = yyjson_is_int(rank) ? yyjson_get_sint(rank) : 0;
+    }
+    arena_deinit(&parsed);
+    return matching;
+}
+
+void catalog__match_templates(struct catalog *catalog)
+{
+    static const enum catalog_kind kinds[] = {CATALOG_TEMPLATES, CATALOG_INDEX_TEMPLATES};
+
+    for (int i = 0; i < 2; i++)
+        for (size_t j = 0; j < catalog_object_count(catalog, kinds[i]); j++) {
+            struct object_node *node = catalog->objects[kinds[i]]->nodes[j];
+            if (node->object.matching == NULL) /* new, so no other catalog has it */
+                node->object.matching = matching_of(kinds[i], node->object.body, &node->arena);
+        }
 }
 
 /* --- Catalogs ----------------------------------------------------------------------------------------------------- */

@@ -26,6 +26,7 @@
 #define CATALOG_COPIES_MAX 1000
 #define CATALOG_COMPONENTS_MAX 1000      /* component templates */
 #define CATALOG_COMPOSED_MAX 100         /* component templates of one index template */
+#define CATALOG_APPLIED_BYTES_MAX (4 << 20) /* of all templates that apply to one index, with their components */
 #define CATALOG_PATTERN_BYTES_MAX 1024   /* of all patterns of one index template */
 #define CATALOG_PATTERNS_BYTES_MAX 65536 /* of all index templates, which are compared pairwise */
 #define CATALOG_COPY_BYTES_MAX 4096
@@ -238,6 +239,16 @@ struct catalog_object {
     struct slice lang;    /* of a script: as given, or the default */
     struct slice body;    /* JSON as rendered by GET, or the source text of a script */
     struct slice options; /* JSON of a stored script's options; data NULL: none */
+    const struct catalog_matching *matching; /* of a template in the core's catalog, else NULL; from its body */
+};
+
+/* What decides whether a template applies to an index, so that only those that do need be parsed. */
+struct catalog_matching {
+    const struct slice *patterns;
+    size_t pattern_count;
+    const struct slice *components; /* of a composable template: "composed_of" */
+    size_t component_count;
+    int64_t rank; /* "priority" of a composable template, else "order" */
 };
 
 /* Returns: the object; NULL: none. */

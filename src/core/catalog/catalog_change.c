@@ -127,6 +127,7 @@ void catalog_change__put_object(struct core *core, enum catalog_kind kind, const
 {
     REQUIRE(core->open && kind < CATALOG_KIND_COUNT);
     catalog__put_object(&core->catalog, kind, object, core->batch);
+    catalog__match_templates(core->catalog);
     core->catalog_changed = true;
 }
 

@@ -146,6 +146,12 @@ void catalog__put_object(struct catalog **catalog, enum catalog_kind kind, const
 void catalog__drop_object(struct catalog **catalog, enum catalog_kind kind, struct slice name,
                           struct store_batch *batch);
 
+/*
+ * Parses what decides to which indices the new templates of a catalog apply (struct catalog_matching), for the core.
+ * Requires: no other catalog has them yet.
+ */
+void catalog__match_templates(struct catalog *catalog);
+
 /* Attaches counters by index number to a catalog that was just loaded and has one reference. */
 void catalog__attach_counters(struct catalog *catalog, struct catalog_counters *(*counters_of)(void *, uint32_t),
                               void *context);

@@ -125,7 +125,7 @@ static bool decode_settings(struct slice json, struct arena *arena, struct catal
     struct problem problem;
 
     if (json_parse_stored(arena, json, &parsed) < 0 ||
-        settings_parse(parsed.root, SLICE_LIT(""), arena, settings, &problem) != 0)
+        settings_parse_stored(parsed.root, arena, settings, &problem) != 0)
         return false;
     spec->settings = settings;
     return true;

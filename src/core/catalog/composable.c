@@ -110,14 +110,14 @@ static bool overlap(struct slice a, struct slice b)
     return below[0];
 }
 
-static bool any_overlap(yyjson_val *mine, yyjson_val *theirs)
+static bool any_overlap(yyjson_val *mine, const struct catalog_matching *theirs)
 {
-    size_t i, j, mine_max, theirs_max;
-    yyjson_val *a, *b;
+    size_t i, max;
+    yyjson_val *pattern;
 
-    json_arr_foreach (mine, i, mine_max, a)
-        json_arr_foreach (theirs, j, theirs_max, b)
-            if (overlap(json_slice(a), json_slice(b)))
+    json_arr_foreach (mine, i, max, pattern)
+        for (size_t j = 0; j < theirs->pattern_count; j++)
+            if (overlap(json_slice(pattern), theirs->patterns[j]))
                 return true;
     return false;
 }
@@ -130,6 +130,26 @@ static size_t pattern_bytes(yyjson_val *patterns)
     json_arr_foreach (patterns, i, max, pattern)
         bytes += json_slice(pattern).len + 1;
     return bytes;
+}
+
+static size_t pattern_bytes_of(const struct catalog_matching *matching)
+{
+    size_t bytes = 0;
+
+    for (size_t i = 0; i < matching->pattern_count; i++)
+        bytes += matching->patterns[i].len + 1;
+    return bytes;
+}
+
+static void write_patterns(struct buf *buf, const struct catalog_matching *matching)
+{
+    buf_byte(buf, '[');
+    for (size_t i = 0; i < matching->pattern_count; i++) {
+        if (i > 0)
+            buf_lit(buf, ", ");
+        buf_slice(buf, matching->patterns[i]);
+    }
+    buf_byte(buf, ']');
 }
 
 static void write_list(struct buf *buf, yyjson_val *texts)
@@ -159,13 +179,11 @@ static int check_overlaps(struct core *core, struct command *command, yyjson_val
 
     for (size_t i = 0; i < catalog_object_count(core->catalog, CATALOG_INDEX_TEMPLATES); i++) {
         const struct catalog_object *object = catalog_object_at(core->catalog, CATALOG_INDEX_TEMPLATES, i);
-        struct json_doc other;
-        if (slice_equal(object->name, command->object.name) ||
-            json_parse_stored(&core->arena, object->body, &other) != 0)
+        const struct catalog_matching *theirs = object->matching;
+        if (slice_equal(object->name, command->object.name))
             continue;
-        yyjson_val *theirs = json_get_lit(other.root, "index_patterns");
-        bytes += pattern_bytes(theirs);
-        if (number_of(other.root, "priority") != number_of(body, "priority") || !any_overlap(patterns, theirs))
+        bytes += pattern_bytes_of(theirs);
+        if (theirs->rank != number_of(body, "priority") || !any_overlap(patterns, theirs))
             continue;
         if (names.len > 0) {
             buf_lit(&names, ", ");
@@ -174,7 +192,7 @@ static int check_overlaps(struct core *core, struct command *command, yyjson_val
         buf_slice(&names, object->name);
         buf_slice(&shown, object->name);
         buf_lit(&shown, " => ");
-        write_list(&shown, theirs);
+        write_patterns(&shown, theirs);
     }
     if (names.len > 0) {
         struct buf own = BUF_INIT(BUF_UNLIMITED);
@@ -447,57 +465,67 @@ static void put_template(struct core *core, struct command *command, enum catalo
 
 /* --- Applying ----------------------------------------------------------------------------------------------------- */
 
-static int add_component(struct core *core, struct index_draft *draft, struct slice name, struct arena *arena,
-                         struct problem *ret_problem)
+static int add_component(struct core *core, struct index_draft *draft, const struct catalog_object *object,
+                         struct arena *arena, struct problem *ret_problem)
 {
-    const struct catalog_object *object = catalog_object(core->catalog, CATALOG_COMPONENTS, name);
     struct json_doc doc;
 
     if (object == NULL || json_parse_stored(arena, object->body, &doc) != 0)
         return 0;
-    core__work_mapping(core, object->body.len / WORK_MAPPING_BYTES);
+    if (core->command_version < COMMAND_SINCE_TEMPLATES_MERGED) /* else counted before */
+        core__work_mapping(core, object->body.len / WORK_MAPPING_BYTES);
     return index__draft_add(core, draft, json_get_lit(doc.root, "template"), true, arena, ret_problem);
 }
 
-/* Applies an index template to a draft: its components, then its own parts. */
-static int compose(struct core *core, struct index_draft *draft, yyjson_val *body, struct arena *arena,
+/* Returns: the bytes of the components of an index template. */
+static size_t component_bytes(const struct core *core, yyjson_val *body)
+{
+    size_t bytes = 0;
+    struct slice name;
+
+    for (size_t i = 0; (name = text_at(json_get_lit(body, "composed_of"), i)).data != NULL; i++) {
+        const struct catalog_object *component = catalog_object(core->catalog, CATALOG_COMPONENTS, name);
+        bytes += component == NULL ? 0 : component->body.len;
+    }
+    return bytes;
+}
+
+/* Applies an index template of so many bytes to a draft: its components, then its own parts. */
+static int compose(struct core *core, struct index_draft *draft, yyjson_val *body, size_t bytes, struct arena *arena,
                    struct problem *ret_problem)
 {
     struct slice component;
 
+    if (template__count(core, draft, bytes + component_bytes(core, body), arena, ret_problem) != 0)
+        return INDEX_REFUSED;
     draft->composed = true;
     for (size_t i = 0; (component = text_at(json_get_lit(body, "composed_of"), i)).data != NULL; i++)
-        if (add_component(core, draft, component, arena, ret_problem) != 0)
+        if (add_component(core, draft, catalog_object(core->catalog, CATALOG_COMPONENTS, component), arena,
+                          ret_problem) != 0)
             return INDEX_REFUSED;
     return index__draft_add(core, draft, json_get_lit(body, "template"), true, arena, ret_problem);
-}
-
-static bool template_matches(yyjson_val *body, const struct index_draft *draft)
-{
-    size_t i, max;
-    yyjson_val *pattern;
-
-    json_arr_foreach (json_get_lit(body, "index_patterns"), i, max, pattern)
-        if (template__pattern_matches(draft, json_slice(pattern)))
-            return true;
-    return false;
 }
 
 int composable__apply(struct core *core, struct index_draft *draft, struct arena *arena, bool *ret_found,
                       struct problem *ret_problem)
 {
-    yyjson_val *best = NULL;
+    const struct catalog_object *best = NULL;
+    struct json_doc doc;
 
     for (size_t i = 0; i < catalog_object_count(core->catalog, CATALOG_INDEX_TEMPLATES); i++) {
         const struct catalog_object *object = catalog_object_at(core->catalog, CATALOG_INDEX_TEMPLATES, i);
-        struct json_doc doc;
-        core__work_mapping(core, object->body.len / WORK_MAPPING_BYTES);
-        if (json_parse_stored(arena, object->body, &doc) == 0 && template_matches(doc.root, draft) &&
-            (best == NULL || number_of(doc.root, "priority") > number_of(best, "priority")))
-            best = doc.root;
+        if (template__matches(core, draft, object) && (best == NULL || object->matching->rank > best->matching->rank))
+            best = object;
     }
     *ret_found = best != NULL;
-    return best == NULL ? 0 : compose(core, draft, best, arena, ret_problem);
+    if (best == NULL)
+        return 0;
+    if (best->body.len > CATALOG_APPLIED_BYTES_MAX && /* before it is parsed */
+        template__count(core, draft, best->body.len, arena, ret_problem) != 0)
+        return INDEX_REFUSED;
+    return json_parse_stored(arena, best->body, &doc) != 0
+               ? 0
+               : compose(core, draft, doc.root, best->body.len, arena, ret_problem);
 }
 
 /* --- Commands ----------------------------------------------------------------------------------------------------- */
@@ -555,7 +583,7 @@ static int check_composed(struct core *core, struct command *command, yyjson_val
                      SLICE_ARG(command->object.name), SLICE_ARG(with_components(command, body)));
 
     if (check_typeless(core, command, own) == 0 &&
-        compose(core, &draft, body, &command->arena, &command->problem) == 0 &&
+        compose(core, &draft, body, command->object.body.len, &command->arena, &command->problem) == 0 &&
         index__draft_check(core, &draft, &command->arena, &command->problem) == 0)
         return 0;
     wrap_problem(command, arena_printf(&command->arena, "invalid composite mappings for [%.*s]",
@@ -743,16 +771,16 @@ int core__do_index_template_delete(struct core *core, struct command *command)
  * Returns: whether a template uses a component that matches `pattern`; adds such components to
  *   `used`.
  */
-static bool uses(yyjson_val *body, struct slice pattern, struct map *used)
+static bool uses(const struct catalog_object *template, struct slice pattern, struct map *used)
 {
-    struct slice component;
+    const struct catalog_matching *matching = template->matching;
     bool found = false;
 
-    for (size_t i = 0; (component = text_at(json_get_lit(body, "composed_of"), i)).data != NULL; i++) {
-        if (!json_wildcard(pattern, component))
+    for (size_t i = 0; i < matching->component_count; i++) {
+        if (!json_wildcard(pattern, matching->components[i]))
             continue;
         found = true;
-        map_put(used, component, body);
+        map_put(used, matching->components[i], used);
     }
     return found;
 }
@@ -768,8 +796,7 @@ int core__do_component_delete(struct core *core, struct command *command)
 
     for (size_t i = 0; i < catalog_object_count(core->catalog, CATALOG_INDEX_TEMPLATES); i++) {
         const struct catalog_object *object = catalog_object_at(core->catalog, CATALOG_INDEX_TEMPLATES, i);
-        struct json_doc doc;
-        if (json_parse_stored(&core->arena, object->body, &doc) != 0 || !uses(doc.root, command->object.name, &used))
+        if (!uses(object, command->object.name, &used))
             continue;
         if (templates.len > 0)
             buf_lit(&templates, ", ");

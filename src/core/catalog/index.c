@@ -79,9 +79,9 @@ static struct slice type_for(const struct index_draft *draft)
 {
     if (draft->document_type.len > 0)
         return draft->document_type;
-    if (draft->mappings != NULL && yyjson_obj_size(draft->mappings) == 1)
+    if (draft->mappings != NULL && yyjson_obj_size(draft->mappings) == 1) /* before COMMAND_SINCE_TEMPLATES_MERGED */
         return json_slice(unsafe_yyjson_get_first(draft->mappings));
-    return SLICE_LIT("_doc");
+    return draft->type.data != NULL && !draft->types ? draft->type : SLICE_LIT("_doc");
 }
 
 /* Appends a template's mappings, converted to the draft's form. */
@@ -148,8 +148,9 @@ static int merge_composed(void *context, int how, struct slice key, yyjson_val *
     }
 }
 
-static int add_mappings(struct core *core, struct index_draft *draft, yyjson_val *mappings, bool from_template,
-                        struct arena *arena, struct problem *ret_problem)
+/* As add_mappings() before COMMAND_SINCE_TEMPLATES_MERGED: writes and parses all that was added before. */
+static int merge_mappings(struct core *core, struct index_draft *draft, yyjson_val *mappings, bool from_template,
+                          struct arena *arena, struct problem *ret_problem)
 {
     struct buf formed = BUF_INIT(MAPPING_BYTES_MAX), merged = BUF_INIT(MAPPING_BYTES_MAX);
     struct slice clash = SLICE_NONE;
@@ -177,6 +178,77 @@ static int add_mappings(struct core *core, struct index_draft *draft, yyjson_val
     return r;
 }
 
+/* Notes the types that the mappings of a draft name; type_for(). */
+static void note_types(struct index_draft *draft, yyjson_val *mappings)
+{
+    size_t i, max;
+    yyjson_val *key, *value;
+
+    json_obj_foreach (mappings, i, max, key, value) {
+        if (draft->type.data == NULL)
+            draft->type = json_slice(key);
+        draft->types |= !slice_equal(draft->type, json_slice(key));
+    }
+}
+
+/* Returns: the mappings of a template in the draft's form; NULL: the problem is set. */
+static yyjson_val *in_form(struct core *core, struct index_draft *draft, yyjson_val *mappings, struct arena *arena,
+                           struct problem *ret_problem)
+{
+    bool typed = names_types(mappings);
+    yyjson_val *inside = json_get_lit(mappings, "_doc"), *formed;
+
+    if (typed == draft->typed || yyjson_obj_size(mappings) == 0)
+        return mappings;
+    if (typed)
+        return inside != NULL ? inside : json_value_of(unsafe_yyjson_get_first(mappings));
+    struct buf text = BUF_INIT(MAPPING_BYTES_MAX);
+    write_in_form(&text, draft, mappings);
+    return parse_again(core, draft, &text, arena, &formed, ret_problem) == 0 ? formed : NULL;
+}
+
+/* Adds mappings to a draft, which merge_parts() merges with those before. */
+static int add_mappings(struct core *core, struct index_draft *draft, yyjson_val *mappings, bool from_template,
+                        struct arena *arena, struct problem *ret_problem)
+{
+    if (core->command_version < COMMAND_SINCE_TEMPLATES_MERGED)
+        return merge_mappings(core, draft, mappings, from_template, arena, ret_problem);
+    if (from_template && (mappings = in_form(core, draft, mappings, arena, ret_problem)) == NULL)
+        return INDEX_REFUSED;
+    if (draft->typed)
+        note_types(draft, mappings);
+    draft->parts = arena_grow(arena, draft->parts, draft->part_count, &draft->part_capacity, sizeof(*draft->parts));
+    draft->parts[draft->part_count++] = mappings;
+    return 0;
+}
+
+/*
+ * Merges the mappings of a draft's templates and of the request. All at once, so that the cost is in proportion to
+ * them. Returns: 0; INDEX_REFUSED.
+ */
+static int merge_parts(struct core *core, struct index_draft *draft, struct arena *arena, struct problem *ret_problem)
+{
+    struct buf merged = BUF_INIT(MAPPING_BYTES_MAX);
+    struct slice clash = SLICE_NONE;
+    size_t count = draft->part_count;
+
+    if (count == 0)
+        return 0;
+    draft->part_count = 0;
+    draft->mappings = draft->parts[0];
+    if (count == 1)
+        return 0;
+    json_merge_list(&merged, draft->parts, count, draft->dialect, draft->composed ? merge_composed : NULL, &clash,
+                    draft->typed ? MERGE_TYPES : MERGE_DEFINITION);
+    if (parse_again(core, draft, &merged, arena, &draft->mappings, ret_problem) != 0)
+        return INDEX_REFUSED;
+    if (clash.data == NULL)
+        return 0;
+    problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
+                "can't merge a non object mapping [%.*s] with an object mapping", SLICE_ARG(clash));
+    return INDEX_REFUSED;
+}
+
 /* Returns: whether the command is one to which newly enforced settings do not apply. */
 static bool is_early(const struct core *core)
 {
@@ -192,6 +264,15 @@ static int parse_settings(yyjson_val *json, bool early, struct arena *arena, str
     return index_settings__check(ret_settings, false, early, arena, ret_problem) == 0 ? 0 : INDEX_REFUSED;
 }
 
+static int refuse_settings(struct slice index, struct arena *arena, struct problem *ret_problem)
+{
+    problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
+                "index [%.*s] would have more than [%d] settings, with those of its templates: leave some out, or "
+                "remove some with null",
+                SLICE_ARG(index), SETTINGS_KEYS_MAX);
+    return INDEX_REFUSED;
+}
+
 int index__draft_add(struct core *core, struct index_draft *draft, yyjson_val *json, bool from_template,
                      struct arena *arena, struct problem *ret_problem)
 {
@@ -202,6 +283,8 @@ int index__draft_add(struct core *core, struct index_draft *draft, yyjson_val *j
     if (parse_settings(json_get_lit(json, "settings"), early, arena, &added, ret_problem) != 0)
         return INDEX_REFUSED;
     draft->settings = settings_merge(&draft->settings, &added, false, arena);
+    if (draft->settings.count > SETTINGS_KEYS_MAX && core->command_version >= COMMAND_SINCE_TEMPLATES_MERGED)
+        return refuse_settings(draft->name, arena, ret_problem);
     if (yyjson_is_obj(mappings) && add_mappings(core, draft, mappings, from_template, arena, ret_problem) != 0)
         return INDEX_REFUSED;
     return alias__parse_all(core->catalog, json_get_lit(json, "aliases"), draft->dialect, arena, &draft->aliases,
@@ -351,14 +434,15 @@ static enum field_counting counting_of(const struct core *core)
     return core->command_version >= COMMAND_SINCE_COUNTED_PROPERTIES ? FIELDS_COUNTED_FIRST : FIELDS_COUNTED_LAST;
 }
 
-static int make_mapping(struct core *core, const struct index_draft *draft, struct arena *arena,
-                        struct mapping **ret_mapping, struct problem *ret_problem)
+static int make_mapping(struct core *core, struct index_draft *draft, struct arena *arena, struct mapping **ret_mapping,
+                        struct problem *ret_problem)
 {
     bool first = core->command_version < COMMAND_SINCE_DATE_RULES || draft->dialect == DIALECT_5;
     enum date_rules dates = first ? DATE_RULES_FIRST : DATE_RULES_7_10;
     tl_cleanup(mapping_unrefp) struct mapping *empty = NULL;
 
-    if (mapping_new(settings_json(&draft->settings, arena), dates, arena, &empty, ret_problem) != 0)
+    if (merge_parts(core, draft, arena, ret_problem) != 0 ||
+        mapping_new(settings_json(&draft->settings, arena), dates, arena, &empty, ret_problem) != 0)
         return INDEX_REFUSED;
     if (draft->mappings == NULL) {
         *ret_mapping = tl_steal(empty);
@@ -371,8 +455,7 @@ static int make_mapping(struct core *core, const struct index_draft *draft, stru
     return 0;
 }
 
-int index__draft_check(struct core *core, const struct index_draft *draft, struct arena *arena,
-                       struct problem *ret_problem)
+int index__draft_check(struct core *core, struct index_draft *draft, struct arena *arena, struct problem *ret_problem)
 {
     tl_cleanup(mapping_unrefp) struct mapping *mapping = NULL;
 
@@ -598,7 +681,7 @@ static int draft_command(struct core *core, const struct command *command, struc
     return r;
 }
 
-static struct index_plan plan_of(struct core *core, const struct index_draft *draft, struct arena *arena)
+static struct index_plan plan_of(struct core *core, struct index_draft *draft, struct arena *arena)
 {
     tl_cleanup(mapping_unrefp) struct mapping *mapping = NULL;
     struct index_plan plan = {.alias_count = draft->aliases.count};
@@ -851,6 +934,11 @@ int core__do_settings_put(struct core *core, struct command *command)
         static_change(index, &changes, command->index.preserve_existing, command))
         return 0;
     merged = settings_merge(index->settings, &changes, command->index.preserve_existing, arena);
+    if (merged.count > SETTINGS_KEYS_MAX && merged.count > index->settings->count &&
+        core->command_version >= COMMAND_SINCE_TEMPLATES_MERGED) {
+        (void)refuse_settings(index->name, arena, &command->problem);
+        return 0;
+    }
     set_default(&merged, arena, SLICE_LIT("index.number_of_replicas"), "1");
     if (!is_early(core))
         index_settings__expand(&merged, arena);

@@ -24,6 +24,11 @@ struct index_draft {
     struct slice document_type; /* of the document that creates the index; empty: none */
     struct settings settings;
     yyjson_val *mappings; /* merged; NULL: none */
+    /* Mappings added since, in the draft's form, which are merged at once (COMMAND_SINCE_TEMPLATES_MERGED) */
+    yyjson_val **parts;
+    size_t part_count, part_capacity;
+    struct slice type; /* the only type that the mappings name so far, of the first of them; data NULL: none */
+    bool types;        /* they name more */
     struct alias_set aliases;
 };
 
@@ -99,7 +104,7 @@ int index__draft_add(struct core *core, struct index_draft *draft, yyjson_val *j
                      struct arena *arena, struct problem *ret_problem) TL_MUST_USE;
 
 /* Checks that a draft's mappings are valid. Returns: 0; INDEX_REFUSED. */
-int index__draft_check(struct core *core, const struct index_draft *draft, struct arena *arena,
+int index__draft_check(struct core *core, struct index_draft *draft, struct arena *arena,
                        struct problem *ret_problem) TL_MUST_USE;
 
 /* --- composable.c ------------------------------------------------------------------------------------------------- */
@@ -111,11 +116,17 @@ int index__draft_check(struct core *core, const struct index_draft *draft, struc
  */
 int composable__apply(struct core *core, struct index_draft *draft, struct arena *arena, bool *ret_found,
                       struct problem *ret_problem) TL_MUST_USE;
-/* Returns: whether a template's pattern applies to a draft. */
-bool template__pattern_matches(const struct index_draft *draft, struct slice pattern);
 
 /* --- template.c --------------------------------------------------------------------------------------------------- */
 
+/* Returns: whether a template of either kind applies to a draft. Counts the work. */
+bool template__matches(struct core *core, const struct index_draft *draft, const struct catalog_object *template);
+/*
+ * Counts the work of all templates that apply to a draft, which have so many bytes, before they are parsed. Returns:
+ * 0; INDEX_REFUSED: these are more than CATALOG_APPLIED_BYTES_MAX.
+ */
+int template__count(struct core *core, const struct index_draft *draft, size_t bytes, struct arena *arena,
+                    struct problem *ret_problem) TL_MUST_USE;
 /* Applies all templates that match the draft's name, by their order. Returns: 0; INDEX_REFUSED. */
 int template__apply(struct core *core, struct index_draft *draft, struct arena *arena,
                     struct problem *ret_problem) TL_MUST_USE;

@@ -14,6 +14,7 @@ struct flattener {
     struct slice prefix;
     struct settings out;
     size_t capacity;
+    bool stored; /* without limits */
     struct problem *problem;
 };
 
@@ -31,25 +32,29 @@ static struct setting *append_setting(struct settings *settings, struct arena *a
     return added;
 }
 
-/* Sorts by key; of equal keys the last one given remains. */
-static void sort_by_key(struct settings *settings)
+/* Orders positions in an array of settings by key; those of one key by themselves. */
+static int compare_places(const void *a, const void *b)
 {
+    const struct setting *one = *(const struct setting *const *)a, *other = *(const struct setting *const *)b;
+    int order = compare_keys(one, other);
+
+    return order != 0 ? order : one < other ? -1 : one > other;
+}
+
+/* Sorts by key; of equal keys the last one given remains. */
+static void sort_by_key(struct settings *settings, struct arena *arena)
+{
+    const struct setting **places = arena_alloc(arena, (settings->count + 1) * sizeof(*places));
+    struct setting *sorted = arena_alloc(arena, (settings->count + 1) * sizeof(*sorted));
     size_t count = 0;
 
-    /* A stable sort, unlike qsort; there are few settings. */
-    for (size_t i = 1; i < settings->count; i++) {
-        struct setting moved = settings->items[i];
-        size_t at = i;
-        for (; at > 0 && compare_keys(&settings->items[at - 1], &moved) > 0; at--)
-            settings->items[at] = settings->items[at - 1];
-        settings->items[at] = moved;
-    }
-    for (size_t i = 0; i < settings->count; i++) {
-        if (i + 1 < settings->count && slice_equal(settings->items[i].key, settings->items[i + 1].key))
-            continue;
-        settings->items[count++] = settings->items[i];
-    }
-    settings->count = count;
+    for (size_t i = 0; i < settings->count; i++)
+        places[i] = &settings->items[i];
+    qsort(places, settings->count, sizeof(*places), compare_places); /* stable, since places differ */
+    for (size_t i = 0; i < settings->count; i++)
+        if (i + 1 == settings->count || !slice_equal(places[i]->key, places[i + 1]->key))
+            sorted[count++] = *places[i];
+    *settings = (struct settings){sorted, count};
 }
 
 static struct slice scalar_text(yyjson_val *value, struct arena *arena)
@@ -118,7 +123,7 @@ static int flatten_object(struct flattener *walk, struct slice path, yyjson_val 
         struct slice full = path.len == 0 ? arena_copy(walk->arena, name)
                                           : arena_printf(walk->arena, "%.*s.%.*s", SLICE_ARG(path), SLICE_ARG(name));
         int r = 0;
-        if (full.len > SETTINGS_KEY_BYTES_MAX || walk->out.count >= SETTINGS_KEYS_MAX)
+        if (!walk->stored && (full.len > SETTINGS_KEY_BYTES_MAX || walk->out.count >= SETTINGS_KEYS_MAX))
             return refuse_setting(walk, "too many settings, or too long a key, at",
                                   slice_make(full.data, full.len < 64 ? full.len : 64));
         if (yyjson_is_obj(value))
@@ -133,58 +138,80 @@ static int flatten_object(struct flattener *walk, struct slice path, yyjson_val 
     return 0;
 }
 
-int settings_parse(yyjson_val *json, struct slice prefix, struct arena *arena, struct settings *ret_settings,
-                   struct problem *ret_problem)
+static int parse(yyjson_val *json, struct slice prefix, bool stored, struct arena *arena, struct settings *ret_settings,
+                 struct problem *ret_problem)
 {
     REQUIRE(ret_settings != NULL && ret_problem != NULL);
-    struct flattener walk = {.arena = arena, .prefix = prefix, .problem = ret_problem};
+    struct flattener walk = {.arena = arena, .prefix = prefix, .stored = stored, .problem = ret_problem};
     int r = json == NULL ? 0 : flatten_object(&walk, SLICE_NONE, json);
 
     if (r != 0)
         return r;
-    sort_by_key(&walk.out);
+    sort_by_key(&walk.out, arena);
     *ret_settings = walk.out;
     return 0;
 }
 
-/* Returns: whether a null removes a setting; its key may be a wildcard: "index.routing.*": null. */
-static bool removes(const struct setting *change, struct slice key)
+int settings_parse(yyjson_val *json, struct slice prefix, struct arena *arena, struct settings *ret_settings,
+                   struct problem *ret_problem)
 {
-    if (change->list || change->value_count != 0)
-        return false;
-    if (slice_equal(change->key, key))
-        return true;
-    return change->key.len > 0 && change->key.data[change->key.len - 1] == '*' &&
-           slice_starts_with(key, slice_make(change->key.data, change->key.len - 1));
+    return parse(json, prefix, false, arena, ret_settings, ret_problem);
 }
 
-static bool is_removed(const struct settings *changes, struct slice key)
+int settings_parse_stored(yyjson_val *json, struct arena *arena, struct settings *ret_settings,
+                          struct problem *ret_problem)
 {
-    for (size_t i = 0; i < changes->count; i++)
-        if (removes(&changes->items[i], key))
+    return parse(json, SLICE_LIT(""), true, arena, ret_settings, ret_problem);
+}
+
+/* Returns: whether a change is a null, which removes settings; its key may be a wildcard: "index.routing.*": null. */
+static bool is_null(const struct setting *change)
+{
+    return !change->list && change->value_count == 0;
+}
+
+static bool is_removed(const struct settings *wildcards, struct slice key)
+{
+    for (size_t i = 0; i < wildcards->count; i++) {
+        struct slice wildcard = wildcards->items[i].key;
+        if (slice_starts_with(key, slice_make(wildcard.data, wildcard.len - 1)))
             return true;
+    }
     return false;
+}
+
+/* Returns: the nulls with a wildcard. */
+static struct settings wildcards_of(const struct settings *changes, struct arena *arena)
+{
+    struct settings wildcards = {0};
+    size_t capacity = 0;
+
+    for (size_t i = 0; i < changes->count; i++) {
+        const struct setting *change = &changes->items[i];
+        if (is_null(change) && change->key.len > 0 && change->key.data[change->key.len - 1] == '*')
+            *append_setting(&wildcards, arena, &capacity) = *change;
+    }
+    return wildcards;
 }
 
 struct settings settings_merge(const struct settings *base, const struct settings *changes, bool keep_existing,
                                struct arena *arena)
 {
-    struct settings merged = {0};
-    size_t capacity = 0;
+    struct settings merged = {0}, wildcards = wildcards_of(changes, arena);
+    size_t capacity = 0, i = 0, j = 0;
 
-    for (size_t i = 0; i < base->count; i++) {
-        const struct setting *setting = &base->items[i];
-        bool replaced = settings_find(changes, setting->key) != NULL || is_removed(changes, setting->key);
-        if (keep_existing || !replaced)
+    /* Both are in order of key, which is that of the result. */
+    while (i < base->count || j < changes->count) {
+        const struct setting *setting = i < base->count ? &base->items[i] : NULL;
+        const struct setting *change = j < changes->count ? &changes->items[j] : NULL;
+        int order = setting == NULL ? 1 : change == NULL ? -1 : compare_keys(setting, change);
+        i += order <= 0;
+        j += order >= 0;
+        if (order <= 0 && (keep_existing || (order < 0 && !is_removed(&wildcards, setting->key))))
             *append_setting(&merged, arena, &capacity) = *setting;
-    }
-    for (size_t i = 0; i < changes->count; i++) {
-        const struct setting *change = &changes->items[i];
-        bool is_null = !change->list && change->value_count == 0;
-        if (!is_null && !(keep_existing && settings_find(base, change->key) != NULL))
+        else if (order >= 0 && !is_null(change))
             *append_setting(&merged, arena, &capacity) = *change;
     }
-    sort_by_key(&merged);
     return merged;
 }
 

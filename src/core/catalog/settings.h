@@ -39,6 +39,13 @@ enum { SETTINGS_REFUSED = 1 /* *ret_problem has the reason */ };
  */
 int settings_parse(yyjson_val *json, struct slice prefix, struct arena *arena, struct settings *ret_settings,
                    struct problem *ret_problem) TL_MUST_USE;
+/*
+ * As settings_parse() without a prefix, of the settings of an index. These are beyond its limits with those that each
+ * index has, with the prefix of their keys, and if commands before version 19 merged more. Returns: 0;
+ * SETTINGS_REFUSED.
+ */
+int settings_parse_stored(yyjson_val *json, struct arena *arena, struct settings *ret_settings,
+                          struct problem *ret_problem) TL_MUST_USE;
 
 /*
  * Returns: `base` changed by `changes`. A null removes a key, or all keys that its wildcard

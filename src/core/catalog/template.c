@@ -6,6 +6,8 @@
  * A template is stored as JSON as GET renders it: {"order", "version", "index_patterns",
  * "settings", "mappings", "aliases"}.
  */
+#include <stdlib.h>
+
 #include "base/check.h"
 #include "core/catalog/alias.h"
 #include "core/catalog/catalog.h"
@@ -191,58 +193,91 @@ int core__do_template_delete(struct core *core, struct command *command)
 
 /* --- Applying ----------------------------------------------------------------------------------------------------- */
 
-bool template__pattern_matches(const struct index_draft *draft, struct slice pattern)
+bool template__matches(struct core *core, const struct index_draft *draft, const struct catalog_object *template)
 {
-    return json_wildcard(pattern, draft->name) && !(draft->hidden && slice_is(pattern, "*"));
+    const struct catalog_matching *matching = template->matching;
+    bool parsed = core->command_version < COMMAND_SINCE_TEMPLATES_MERGED; /* as it was then, to be matched */
+
+    REQUIRE(matching != NULL); /* the catalog is the core's */
+    core__work_mapping(core, parsed ? template->body.len / WORK_MAPPING_BYTES : 1);
+    for (size_t i = 0; i < matching->pattern_count; i++) {
+        struct slice pattern = matching->patterns[i];
+        core__work_mapping(core, parsed ? 0 : 1 + pattern.len / WORK_PATTERN_BYTES);
+        if (json_wildcard(pattern, draft->name) && !(draft->hidden && slice_is(pattern, "*")))
+            return true;
+    }
+    return false;
 }
 
-static bool template_matches(yyjson_val *template, const struct index_draft *draft)
+int template__count(struct core *core, const struct index_draft *draft, size_t bytes, struct arena *arena,
+                    struct problem *ret_problem)
 {
-    size_t i, max;
-    yyjson_val *pattern;
+    if (core->command_version < COMMAND_SINCE_TEMPLATES_MERGED)
+        return 0;
+    if (bytes > CATALOG_APPLIED_BYTES_MAX) {
+        problem_set(
+            ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
+            "the templates that apply to index [%.*s] have more than [%d] bytes together, the most they may have: "
+            "give templates patterns that match fewer indices, or delete those that are not needed",
+            SLICE_ARG(draft->name), CATALOG_APPLIED_BYTES_MAX);
+        return INDEX_REFUSED;
+    }
+    core__work_mapping(core, bytes / WORK_MAPPING_BYTES);
+    return 0;
+}
 
-    json_arr_foreach (json_get_lit(template, "index_patterns"), i, max, pattern)
-        if (template__pattern_matches(draft, json_slice(pattern)))
-            return true;
-    return false;
+static int compare_ranks(const void *a, const void *b)
+{
+    const struct catalog_object *one = *(const struct catalog_object *const *)a;
+    const struct catalog_object *other = *(const struct catalog_object *const *)b;
+
+    if (one->matching->rank != other->matching->rank)
+        return one->matching->rank < other->matching->rank ? -1 : 1;
+    return slice_compare(one->name, other->name);
 }
 
 /*
  * Returns: the number of matching templates, lowest order first, so that later ones win; of equal
  *   order by name.
  */
-static size_t find_matching(struct core *core, const struct index_draft *draft, struct arena *arena,
-                            yyjson_val **templates)
+static size_t find_matching(struct core *core, const struct index_draft *draft, const struct catalog_object **templates)
 {
     size_t count = 0;
 
     for (size_t i = 0; i < catalog_object_count(core->catalog, CATALOG_TEMPLATES); i++) {
         const struct catalog_object *object = catalog_object_at(core->catalog, CATALOG_TEMPLATES, i);
-        struct json_doc doc;
-        size_t at;
-        core__work_mapping(core, object->body.len / WORK_MAPPING_BYTES);
-        if (json_parse_stored(arena, object->body, &doc) != 0 || !template_matches(doc.root, draft))
-            continue;
-        for (at = count++; at > 0 && order_of(templates[at - 1]) > order_of(doc.root); at--)
-            templates[at] = templates[at - 1];
-        templates[at] = doc.root;
+        if (template__matches(core, draft, object))
+            templates[count++] = object;
     }
+    qsort(templates, count, sizeof(*templates), compare_ranks);
     return count;
+}
+
+static int add_matching(struct core *core, struct index_draft *draft, struct arena *arena, struct problem *ret_problem)
+{
+    size_t all = catalog_object_count(core->catalog, CATALOG_TEMPLATES);
+    const struct catalog_object **templates = arena_alloc(arena, (all + 1) * sizeof(*templates));
+    size_t count = find_matching(core, draft, templates);
+    size_t bytes = 0;
+
+    for (size_t i = 0; i < count; i++)
+        bytes += templates[i]->body.len;
+    if (template__count(core, draft, bytes, arena, ret_problem) != 0)
+        return INDEX_REFUSED;
+    for (size_t i = 0; i < count; i++) {
+        struct json_doc doc;
+        if (json_parse_stored(arena, templates[i]->body, &doc) == 0 &&
+            index__draft_add(core, draft, doc.root, true, arena, ret_problem) != 0)
+            return INDEX_REFUSED;
+    }
+    return 0;
 }
 
 int template__apply(struct core *core, struct index_draft *draft, struct arena *arena, struct problem *ret_problem)
 {
     REQUIRE(core->open);
-    size_t all = catalog_object_count(core->catalog, CATALOG_TEMPLATES);
-    yyjson_val **templates = arena_alloc(arena, (all + 1) * sizeof(*templates));
     bool composed;
     int r = composable__apply(core, draft, arena, &composed, ret_problem);
 
-    if (r != 0 || composed)
-        return r;
-    size_t count = find_matching(core, draft, arena, templates);
-    for (size_t i = 0; i < count; i++)
-        if (index__draft_add(core, draft, templates[i], true, arena, ret_problem) != 0)
-            return INDEX_REFUSED;
-    return 0;
+    return r != 0 || composed ? r : add_matching(core, draft, arena, ret_problem);
 }

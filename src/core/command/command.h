@@ -779,6 +779,8 @@ enum {
     COMMAND_SINCE_JAVA_FORMATS = 18,
     /* The waits of a host that leaves its cluster keep their places: README-locks.md, "Kept places". */
     COMMAND_SINCE_PLACES_IN_CLUSTER = 19,
+    /* The templates of an index are merged at once, count as such, and are limited: CATALOG_APPLIED_BYTES_MAX. */
+    COMMAND_SINCE_TEMPLATES_MERGED = 19,
     /* Dates and big numbers that scripts read and write as in Java: script_update.old_formats. */
     COMMAND_SINCE_SCRIPT_FORMATS = 19,
     /* A named write that waits at a restart keeps its place. */

@@ -50,11 +50,12 @@ enum {
 
 /* Amount for one unit: */
 enum {
-    WORK_NAME_BYTES = 16,   /* bytes of names that a request locks: checked, hashed and copied */
-    WORK_BYTES = 16,        /* bytes of sources, parsed and written */
-    WORK_READ_BYTES = 64,   /* bytes of a record read */
-    WORK_MAPPING_BYTES = 6, /* bytes of templates and mappings, parsed or merged */
-    WORK_SCRIPT_STEPS = 4,  /* script steps (script.h), 8 to 40 ns each */
+    WORK_NAME_BYTES = 16,    /* bytes of names that a request locks: checked, hashed and copied */
+    WORK_BYTES = 16,         /* bytes of sources, parsed and written */
+    WORK_READ_BYTES = 64,    /* bytes of a record read */
+    WORK_MAPPING_BYTES = 6,  /* bytes of templates and mappings, parsed or merged */
+    WORK_PATTERN_BYTES = 64, /* bytes of patterns of templates, matched with a name */
+    WORK_SCRIPT_STEPS = 4,   /* script steps (script.h), 8 to 40 ns each */
 };
 
 /* Directories deeper than this are rare, and many of them in one request rarer. */

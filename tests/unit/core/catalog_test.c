@@ -6,8 +6,11 @@
 
 #include <stdio.h>
 
+#include "base/rand.h"
 #include "core/catalog/catalog.h"
 #include "core/catalog/catalog_internal.h"
+#include "core/command/command_codec.h"
+#include "core/unit/work.h"
 #include "mapping/mapping.h"
 
 /* Look-ups of an index by its name, by code outside of catalog.c. */
@@ -254,6 +257,287 @@ static void test_templates_apply_by_order(void **state)
         .name = SLICE_LIT("first"), .body = SLICE_LIT("{\"index_patterns\":\"x\"}"), .create = true};
     fixture_run(&box, again, 1);
     assert_slice_equal(again->problem.reason, "index_template [first] already exists");
+    fixture_close(&box);
+}
+
+/* --- Templates of one index, merged at once ---------------------------------------------------------------------- */
+
+/* Runs a command on an object in a version. Returns: the command. */
+static struct command *put_in(struct core_fixture *box, unsigned version, enum command_type type, const char *name,
+                              struct slice body)
+{
+    struct command *command = command_new(type, box->dialect);
+
+    command->version = version;
+    command->object.name = arena_copy(&command->arena, slice_from(name));
+    command->object.body = arena_copy(&command->arena, body);
+    return fixture_run(box, command, 1);
+}
+
+static struct command *create_in(struct core_fixture *box, unsigned version, const char *name, const char *body)
+{
+    struct command *command = command_new(COMMAND_INDEX_CREATE, box->dialect);
+
+    command->version = version;
+    command->index.name = arena_copy(&command->arena, slice_from(name));
+    command->index.body = body == NULL ? SLICE_NONE : slice_from(body);
+    return fixture_run(box, command, 1);
+}
+
+/* Creates an index by a document. Returns: its outcome. */
+static enum write_outcome write_in(struct core_fixture *box, unsigned version, const char *name)
+{
+    struct command *command = fixture_write_command(box, 1);
+
+    command->version = version;
+    command->write.items[0] = fixture_item(WRITE_INDEX, name, NULL, "1", "{}");
+    fixture_run(box, command, 1);
+    return command->write.results[0].outcome;
+}
+
+/* Appends properties: of {"x", "y", "n", "z", …}, some with a type, some with properties in turn. */
+static void random_properties(struct buf *buf, struct rng *rng, int depth)
+{
+    static const char *const names[] = {"zeta", "x1", "a", "bb", "n", "Aa", "BB", "ten", "o", "text", "k", "y"};
+    static const char *const types[] = {"keyword", "text", "long", "date"};
+    bool comma = false;
+
+    buf_lit(buf, "\"properties\":{");
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *name = names[(i * 5 + 3) % 12];
+        if (rng_below(rng, 3) > 0)
+            continue;
+        buf_printf(buf, "%s\"%s\":{", comma ? "," : "", name);
+        comma = true;
+        if (depth > 0 && (name[0] == 'n' || name[0] == 'o')) {
+            buf_lit(buf, "\"dynamic\":false,");
+            random_properties(buf, rng, depth - 1);
+        } else {
+            buf_printf(buf, "\"type\":\"%s\"", types[rng_below(rng, 4)]);
+        }
+        buf_byte(buf, '}');
+    }
+    buf_byte(buf, '}');
+}
+
+/* Appends {"settings", "mappings", "aliases"} without braces. */
+static void random_parts(struct buf *buf, struct rng *rng, bool typed)
+{
+    buf_printf(buf, "\"settings\":{\"number_of_shards\":%d,\"index.routing.allocation.require.z%d\":\"%d\"},",
+               1 + (int)rng_below(rng, 3), (int)rng_below(rng, 3), (int)rng_below(rng, 9));
+    buf_printf(buf, "\"aliases\":{\"l%d\":{\"routing\":\"%d\"},\"l%d\":{}},", (int)rng_below(rng, 4),
+               (int)rng_below(rng, 9), 4 + (int)rng_below(rng, 4));
+    buf_printf(
+        buf, "\"mappings\":{%s\"dynamic_templates\":[{\"d%d\":{\"match\":\"*\",\"mapping\":{\"type\":\"keyword\"}}}],",
+        typed ? "\"_doc\":{" : "", (int)rng_below(rng, 3));
+    random_properties(buf, rng, 2);
+    buf_slice(buf, slice_from(typed ? "}}" : "}"));
+}
+
+/* Puts random templates and creates indices from them. Returns: a digest of all indices, and how many were refused. */
+static uint64_t make_from_templates(unsigned version, uint64_t seed, int *refused)
+{
+    struct core_fixture box;
+    struct rng rng;
+    char name[16];
+
+    fixture_open(&box);
+    rng_init(&rng, seed);
+    for (int i = 0; i < 12; i++) {
+        struct buf body = BUF_INIT(BUF_UNLIMITED);
+        bool typed = rng_below(&rng, 3) == 0;
+        buf_printf(&body, "{\"index_patterns\":[\"%s\",\"m%d*\"],\"order\":%d,", i % 2 == 0 ? "*" : "new-1*", i,
+                   (int)rng_below(&rng, 3));
+        random_parts(&body, &rng, typed);
+        buf_byte(&body, '}');
+        snprintf(name, sizeof name, "t%d", i);
+        put_in(&box, version, COMMAND_TEMPLATE_PUT, name, buf_as_slice(&body));
+        assert_int_equal(box.last->problem.type, PROBLEM_NONE);
+        buf_clear(&body);
+        buf_lit(&body, "{\"template\":{");
+        random_parts(&body, &rng, false);
+        buf_lit(&body, "}}");
+        put_in(&box, version, COMMAND_COMPONENT_PUT, name, buf_as_slice(&body));
+        assert_int_equal(box.last->problem.type, PROBLEM_NONE);
+        buf_clear(&body);
+        buf_printf(&body, "{\"index_patterns\":[\"c%d*\",\"c*%d\"],\"priority\":%d,\"composed_of\":[", i % 4, i % 3, i);
+        for (int j = 0; j < 5; j++)
+            buf_printf(&body, "%s\"t%d\"", j == 0 ? "" : ",", (int)rng_below(&rng, (uint64_t)i + 1));
+        buf_lit(&body, "],\"template\":{");
+        random_parts(&body, &rng, false);
+        buf_lit(&body, "}}");
+        put_in(&box, version, COMMAND_INDEX_TEMPLATE_PUT, name, buf_as_slice(&body));
+        *refused += box.last->problem.type != PROBLEM_NONE;
+        buf_deinit(&body);
+    }
+    for (int i = 0; i < 20; i++) {
+        struct buf body = BUF_INIT(BUF_UNLIMITED);
+        snprintf(name, sizeof name, "%s%d", i % 3 == 0 ? "new-" : i % 3 == 1 ? "c" : "m", i);
+        box.dialect = i % 5 == 4 ? DIALECT_5 : DIALECT_7;
+        buf_byte(&body, '{');
+        random_parts(&body, &rng, box.dialect == DIALECT_5);
+        buf_lit(&body, "}");
+        buf_byte(&body, '\0');
+        if (i % 2 == 0)
+            *refused += write_in(&box, version, name) != WRITE_CREATED;
+        else
+            *refused += create_in(&box, version, name, body.data)->problem.type != PROBLEM_NONE;
+        buf_deinit(&body);
+    }
+    uint64_t digest = fixture_digest(&box);
+    fixture_close(&box);
+    return digest;
+}
+
+/* Templates that are merged at once make the same indices as those that earlier commands merged in turn. */
+static void test_templates_merged_at_once_make_the_same_indices(void **state)
+{
+    int refused[2] = {0, 0};
+    (void)state;
+
+    for (uint64_t seed = 1; seed <= 40; seed++) {
+        uint64_t before = make_from_templates(COMMAND_SINCE_TEMPLATES_MERGED - 1, seed, &refused[0]);
+        assert_int_equal(make_from_templates(COMMAND_SINCE_TEMPLATES_MERGED, seed, &refused[1]), before);
+        assert_int_equal(refused[0], refused[1]);
+    }
+    assert_in_range(refused[0], 0, 40 * 16); /* half of all are made, at least */
+}
+
+enum { MANY = 300, FIELDS_OF_EACH = 100 };
+
+/* Puts templates of fields of their own, or all of the same, and an alias. */
+static void put_many(struct core_fixture *box, const char *pattern, size_t count, int fields, bool same)
+{
+    struct buf body = BUF_INIT(BUF_UNLIMITED);
+    char name[32];
+
+    for (size_t i = 0; i < count; i++) {
+        buf_clear(&body);
+        buf_printf(&body, "{\"index_patterns\":[\"%s\"],\"aliases\":{\"l%zu\":{}},\"mappings\":{\"properties\":{",
+                   pattern, i);
+        for (int j = 0; j < fields; j++)
+            buf_printf(&body, "%s\"f%d-%zu\":{\"type\":\"keyword\"}", j == 0 ? "" : ",", j, same ? 0 : i);
+        buf_lit(&body, "}}}");
+        snprintf(name, sizeof name, "%.3s%zu", pattern, i);
+        put_in(box, COMMAND_CODEC_VERSION, COMMAND_TEMPLATE_PUT, name, buf_as_slice(&body));
+        assert_int_equal(box->last->problem.type, PROBLEM_NONE);
+    }
+    buf_deinit(&body);
+}
+
+/* Returns: the work of creating an index. */
+static uint64_t work_of_creation(struct core_fixture *box, unsigned version, const char *name)
+{
+    create_in(box, version, name, NULL);
+    assert_int_equal(box->last->problem.type, PROBLEM_NONE);
+    return core_step_work(box->core);
+}
+
+/* An index that is created takes the time of the templates that apply to it, in proportion. Also after a restart. */
+static void test_creation_takes_the_time_of_its_templates(void **state)
+{
+    struct core_fixture box;
+    (void)state;
+
+    fixture_open(&box);
+    box.unbounded = true; /* in the earlier version */
+    put_many(&box, "other-*", MANY, FIELDS_OF_EACH, false);
+    uint64_t before = work_of_creation(&box, COMMAND_SINCE_TEMPLATES_MERGED - 1, "none-1");
+    assert_in_range(before, MANY * FIELDS_OF_EACH, UINT64_MAX);
+    uint64_t none = work_of_creation(&box, COMMAND_CODEC_VERSION, "none-2");
+    assert_in_range(none, MANY, 4 * MANY);
+    fixture_reopen(&box);
+    assert_in_range(work_of_creation(&box, COMMAND_CODEC_VERSION, "none-3"), none / 2, 2 * none);
+
+    put_many(&box, "one-*", MANY, 1, false);
+    before = work_of_creation(&box, COMMAND_SINCE_TEMPLATES_MERGED - 1, "one-1");
+    uint64_t one = work_of_creation(&box, COMMAND_CODEC_VERSION, "one-2");
+    assert_in_range(one, MANY * WORK_FIELD, 2 * MANY * WORK_FIELD);
+    assert_in_range(before, 10 * one, UINT64_MAX);
+    fixture_close(&box);
+}
+
+/* More templates than a step can merge are refused, and so are more settings; other indices are created. */
+static void test_too_many_templates_are_refused(void **state)
+{
+    static const char *const settings = "{\"index_patterns\":[\"set*\"],\"settings\":{";
+    struct core_fixture box;
+    (void)state;
+
+    fixture_open(&box);
+    put_many(&box, "big-*", MANY, 900, true); /* 8 MB */
+    create_in(&box, COMMAND_CODEC_VERSION, "big-1", NULL);
+    assert_slice_equal(box.last->problem.reason,
+                       "the templates that apply to index [big-1] have more than [4194304] bytes together, the most "
+                       "they may have: give templates patterns that match fewer indices, or delete those that are not "
+                       "needed");
+    assert_int_equal(write_in(&box, COMMAND_CODEC_VERSION, "big-1"), WRITE_FAILED);
+    assert_in_range(core_step_work(box.core), 1, 4000);
+    assert_int_equal(write_in(&box, COMMAND_CODEC_VERSION, "small-1"), WRITE_CREATED);
+    for (int i = 0; i < MANY; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "big%d", i);
+        if (i % 3 > 0) /* a third remains */
+            put_in(&box, COMMAND_CODEC_VERSION, COMMAND_TEMPLATE_DELETE, name, SLICE_NONE);
+    }
+    assert_int_equal(write_in(&box, COMMAND_CODEC_VERSION, "big-1"), WRITE_CREATED);
+    for (int i = 0; i < 2; i++) {
+        struct buf body = BUF_INIT(BUF_UNLIMITED);
+        buf_slice(&body, slice_from(settings));
+        for (int j = 0; j < 600; j++)
+            buf_printf(&body, "%s\"index.routing.allocation.require.a%d-%d\":1", j == 0 ? "" : ",", i, j);
+        buf_lit(&body, "}}");
+        put_in(&box, COMMAND_CODEC_VERSION, COMMAND_TEMPLATE_PUT, i == 0 ? "s0" : "s1", buf_as_slice(&body));
+        buf_deinit(&body);
+        create_in(&box, COMMAND_CODEC_VERSION, i == 0 ? "set-1" : "set-2", NULL);
+        assert_int_equal(box.last->problem.type, i == 0 ? PROBLEM_NONE : PROBLEM_ILLEGAL_ARGUMENT);
+    }
+    static const char *const reason =
+        "index [set-2] would have more than [1000] settings, with those of its templates: "
+        "leave some out, or remove some with null";
+    assert_slice_equal(box.last->problem.reason, reason);
+    fixture_close(&box);
+}
+
+/* Adds settings to an index. Returns: the command. */
+static struct command *add_settings(struct core_fixture *box, unsigned version, enum command_type type, char letter)
+{
+    struct command *command = command_new(type, DIALECT_7);
+    struct buf body = BUF_INIT(BUF_UNLIMITED);
+
+    buf_lit(&body, "{\"settings\":{\"routing.allocation.require.");
+    for (size_t i = sizeof "routing.allocation.require." - 1; i < SETTINGS_KEY_BYTES_MAX; i++)
+        buf_byte(&body, 'a'); /* the longest key, to which the prefix "index." is added */
+    buf_lit(&body, "\":1,");
+    for (int i = 0; i < 999; i++)
+        buf_printf(&body, "%s\"index.routing.allocation.require.%c%d\":1", i == 0 ? "" : ",", letter, i);
+    buf_lit(&body, "}}");
+    command->version = version;
+    command->index.name = SLICE_LIT("many");
+    command->index.body = arena_copy(&command->arena, buf_as_slice(&body));
+    buf_deinit(&body);
+    return fixture_run(box, command, 1);
+}
+
+/* An index has as many settings as a request may name and those of its own, or more of earlier commands: it is read. */
+static void test_index_with_many_settings_is_loaded(void **state)
+{
+    struct core_fixture box;
+    (void)state;
+
+    fixture_open(&box);
+    assert_int_equal(add_settings(&box, COMMAND_CODEC_VERSION, COMMAND_INDEX_CREATE, 'a')->problem.type, PROBLEM_NONE);
+    fixture_reopen(&box);
+    add_settings(&box, COMMAND_CODEC_VERSION, COMMAND_SETTINGS_PUT, 'b');
+    assert_int_equal(box.last->problem.type, PROBLEM_ILLEGAL_ARGUMENT);
+    add_settings(&box, COMMAND_SINCE_TEMPLATES_MERGED - 1, COMMAND_SETTINGS_PUT, 'b');
+    assert_int_equal(box.last->problem.type, PROBLEM_NONE);
+    fixture_reopen(&box);
+    struct catalog *catalog = core_catalog(box.core);
+    const struct settings *settings = catalog_index(catalog, SLICE_LIT("many"))->settings;
+    assert_non_null(settings_find(settings, SLICE_LIT("index.routing.allocation.require.a998")));
+    assert_non_null(settings_find(settings, SLICE_LIT("index.routing.allocation.require.b998")));
+    catalog_unref(catalog);
     fixture_close(&box);
 }
 
@@ -607,6 +891,10 @@ int main(void)
         cmocka_unit_test(test_alias_accepts_writes_with_one_index_or_write_index),
         cmocka_unit_test(test_alias_of_many_indices_is_found_at_once),
         cmocka_unit_test(test_templates_apply_by_order),
+        cmocka_unit_test(test_templates_merged_at_once_make_the_same_indices),
+        cmocka_unit_test(test_creation_takes_the_time_of_its_templates),
+        cmocka_unit_test(test_too_many_templates_are_refused),
+        cmocka_unit_test(test_index_with_many_settings_is_loaded),
         cmocka_unit_test(test_create_index_refuses_like_elasticsearch),
         cmocka_unit_test(test_settings_change_while_open_only_if_dynamic),
         cmocka_unit_test(test_snapshot_is_immutable),

@@ -4,7 +4,10 @@
 
 #include "base/account.h"
 #include "base/budget.h"
+#include "base/rand.h"
+#include "json/each.h"
 #include "json/filter.h"
+#include "json/hash_order.h"
 #include "json/merge.h"
 #include "json/path.h"
 #include "json/write.h"
@@ -237,6 +240,102 @@ static void test_merge_keeps_order_and_detects_noop(void **state)
     arena_deinit(&arena);
 }
 
+static void append_random(struct buf *buf, struct rng *rng, int depth)
+{
+    uint64_t kind = rng_below(rng, depth == 0 ? 2 : 8), count = rng_below(rng, rng_below(rng, 4) == 0 ? 30 : 5);
+
+    if (kind < 2) {
+        buf_printf(buf, kind == 0 ? "%d" : "\"%d\"", (int)rng_below(rng, 3));
+        return;
+    }
+    buf_byte(buf, kind == 2 ? '[' : '{');
+    for (uint64_t i = 0; i < count; i++) {
+        if (i > 0)
+            buf_byte(buf, ',');
+        if (kind == 2) /* objects with one key, and others */
+            buf_printf(buf, rng_below(rng, 9) == 0 ? "\"a\"" : "{\"k%d\":%d}", (int)rng_below(rng, 6), (int)i);
+        if (kind == 2)
+            continue;
+        buf_printf(buf, "\"%c%d\":", 'a' + (int)rng_below(rng, 3), (int)rng_below(rng, count > 9 ? 12 : 3));
+        append_random(buf, rng, depth - 1);
+    }
+    buf_byte(buf, kind == 2 ? ']' : '}');
+}
+
+static yyjson_val *random_object(struct arena *arena, struct rng *rng)
+{
+    for (;;) {
+        struct buf buf = BUF_INIT(BUF_UNLIMITED);
+        append_random(&buf, rng, 3);
+        yyjson_val *value = parse(arena, arena_printf(arena, "%.*s", SLICE_ARG(buf_as_slice(&buf))).data);
+        buf_deinit(&buf);
+        if (yyjson_is_obj(value))
+            return value;
+    }
+}
+
+/* Replaces, merges, and merges by name, by the key; and counts the values that meet. */
+static int rule_by_key(void *context, int how, struct slice key, yyjson_val *base, yyjson_val *patch)
+{
+    int *met = context;
+
+    *met += how + 1 + yyjson_is_obj(base) + 2 * yyjson_is_obj(patch);
+    return key.data[0] == 'a' ? JSON_MERGE_NAMED : key.data[0] == 'b' ? how + 1 : JSON_MERGE_REPLACE;
+}
+
+/* Returns: the objects merged one after another, each result written and parsed. */
+static struct slice merged_in_turn(struct arena *arena, yyjson_val *const *objects, size_t count, bool by_rule,
+                                   int *met)
+{
+    struct slice text = SLICE_NONE;
+    yyjson_val *base = objects[0];
+
+    for (size_t i = 1; i < count; i++) {
+        struct buf buf = BUF_INIT(BUF_UNLIMITED);
+        if (by_rule)
+            json_merge_by(&buf, base, objects[i], DIALECT_7, rule_by_key, met, 0);
+        else
+            (void)json_merge(&buf, base, objects[i], DIALECT_7);
+        text = arena_printf(arena, "%.*s", SLICE_ARG(buf_as_slice(&buf)));
+        buf_deinit(&buf);
+        base = parse(arena, text.data);
+    }
+    return text;
+}
+
+/* A list of objects merges to what they merge to in turn, byte for byte. */
+static void test_merge_of_a_list_equals_merges_in_turn(void **state)
+{
+    (void)state;
+    struct arena arena = ARENA_INIT;
+    struct rng rng;
+    yyjson_val *objects[6];
+
+    rng_init(&rng, 1);
+    for (int turn = 0; turn < 4000; turn++) {
+        struct buf buf = BUF_INIT(BUF_UNLIMITED);
+        bool by_rule = turn % 2 == 0;
+        size_t count = 2 + rng_below(&rng, 5);
+        int met = 0, met_in_turn = 0;
+        for (size_t i = 0; i < count; i++) {
+            objects[i] = random_object(&arena, &rng);
+            if (!by_rule) /* a rule requires that no name is there twice */
+                continue;
+            buf_clear(&buf);
+            json_write_hashed(&buf, objects[i], DIALECT_7);
+            objects[i] = parse(&arena, arena_printf(&arena, "%.*s", SLICE_ARG(buf_as_slice(&buf))).data);
+        }
+        buf_clear(&buf);
+        struct slice in_turn = merged_in_turn(&arena, objects, count, by_rule, &met_in_turn);
+        json_merge_list(&buf, objects, count, DIALECT_7, by_rule ? rule_by_key : NULL, &met, 0);
+        assert_slice_equal(buf_as_slice(&buf), in_turn.data);
+        assert_int_equal(met > 0, met_in_turn > 0);
+        buf_deinit(&buf);
+        arena_reset(&arena);
+    }
+    arena_deinit(&arena);
+}
+
 /* Splits "a,b" into patterns. */
 static size_t split(const char *text, struct slice patterns[8])
 {
@@ -411,6 +510,7 @@ int main(void)
         cmocka_unit_test(test_filter_keeps_included_empty_arrays_except_in_mappings),
         cmocka_unit_test(test_filter_and_merge_use_last_of_duplicate_members),
         cmocka_unit_test(test_merge_keeps_order_and_detects_noop),
+        cmocka_unit_test(test_merge_of_a_list_equals_merges_in_turn),
         cmocka_unit_test(test_filter_source_applies_includes_and_excludes),
         cmocka_unit_test(test_filter_path_applies_patterns),
         cmocka_unit_test(test_wildcard_matches),
