@@ -30,11 +30,6 @@ enum {
     RETRY_MAX_US = 1000000,
     ERROR_TEXT_MAX = 512,
     PREFIX_MAX = 512,
-    MOVE_US = 250000,          /* a lane that moves waits so long for the ends of its calls */
-    HELD_US = 1000,            /* then a new call tries again */
-    SEARCH_MIN_US = 1000000,   /* pause between two searches for the same leader, */
-    SEARCH_MAX_US = 64000000,  /* doubled each time, */
-    SEARCH_CALM_US = 60000000, /* until none was needed for this time and twice the pause */
 };
 
 struct etcd_member {
@@ -50,25 +45,8 @@ struct lane {
     uint64_t retry;    /* no connection attempt before this time */
     uint64_t opened;
     const char *failure; /* why the connection is to be closed; NULL: it is not */
-    uint64_t leaving;    /* since when it starts no calls, to move to the leader; 0: it does */
     struct grpc_call probe;
     struct buf probe_request;
-};
-
-/*
- * The leader of etcd's members, as far as it is known. Its identity is no address, and behind a proxy
- * or gateway the same address may be another member in each connection. So the members are asked.
- */
-struct leader {
-    uint64_t id;    /* by the newest Status; 0: unknown */
-    uint64_t term;  /* of its election */
-    size_t member;  /* index into client->members; MEMBERS_MAX: unknown */
-    size_t asked;   /* the same, of the member asked last in a search */
-    size_t left;    /* members still to be asked; 0: there is no search */
-    uint64_t next;  /* no search before this time */
-    uint64_t pause; /* after the newest search */
-    struct grpc_call call;
-    struct buf request;
 };
 
 struct etcd_client {
@@ -83,7 +61,6 @@ struct etcd_client {
     bool uses_tls; /* for all members */
     struct etcd_tls_files files;
     struct lane lanes[LANE_COUNT];
-    struct leader leader;
     struct list *tasks;
     struct list requests;
     uint64_t cluster; /* identity of the etcd cluster; 0: unknown; the client thread's */
@@ -180,19 +157,6 @@ void etcd_client_fail_lane(struct etcd_client *client, enum etcd_client_lane lan
         client->lanes[lane].failure = why;
 }
 
-static enum etcd_client_lane kind_of(const struct etcd_client *client, const struct lane *lane)
-{
-    REQUIRE(lane >= client->lanes && lane < client->lanes + LANE_COUNT);
-    return (enum etcd_client_lane)(lane - client->lanes);
-}
-
-/* Watches stay where they are: the members share them. */
-static bool prefers_leader(const struct etcd_client *client, const struct lane *lane)
-{
-    enum etcd_client_lane kind = kind_of(client, lane);
-    return client->leader.member != MEMBERS_MAX && (kind == LANE_APPEND || kind == LANE_CONTROL);
-}
-
 /*
  * Closes the lane's connection and selects the next member. Members are tried without a pause until
  * all have failed; then pauses grow with each round.
@@ -204,13 +168,9 @@ static void close_lane(struct etcd_client *client, struct lane *lane, const char
     struct etcd_member *member = &client->members[lane->member];
     char text[ERROR_TEXT_MAX];
     snprintf(text, sizeof text, "%s", why); /* a copy: `why` may be the channel's own text */
-    if (kind_of(client, lane) != LANE_SCOUT) /* its failure delays no call */
-        etcd_client_set_error(client, "etcd at %s: %s", member->authority, text);
-    if (prefers_leader(client, lane) && lane->member == client->leader.member)
-        client->leader.member = MEMBERS_MAX; /* until a search reaches it */
+    etcd_client_set_error(client, "etcd at %s: %s", member->authority, text);
     lane->channel = NULL;
     lane->failure = NULL;
-    lane->leaving = 0;
     lane->failures++;
     uint64_t rounds = lane->failures / client->member_count, pause = 0;
     if (rounds > 0)
@@ -225,8 +185,6 @@ static void close_lane(struct etcd_client *client, struct lane *lane, const char
 static void open_lane(struct etcd_client *client, struct lane *lane, uint64_t now)
 {
     REQUIRE(is_own_thread(client) && lane->channel == NULL && lane->failure == NULL);
-    if (prefers_leader(client, lane))
-        lane->member = client->leader.member;
     struct etcd_member *member = &client->members[lane->member];
     struct transport *transport =
         transport_open(&member->targets[member->target], client->uses_tls ? &client->files : NULL);
@@ -243,10 +201,6 @@ bool etcd_client_call(struct etcd_client *client, enum etcd_client_lane which, s
     *ret_retry = lane->retry > now ? lane->retry : now + RETRY_MIN_US;
     if (lane->failure != NULL || (lane->channel == NULL && now < lane->retry))
         return false;
-    if (lane->leaving != 0) {
-        *ret_retry = now + HELD_US;
-        return false;
-    }
     if (lane->channel == NULL)
         open_lane(client, lane, now);
     if (channel_call(lane->channel, call))
@@ -288,56 +242,11 @@ static uint64_t probe(struct etcd_client *client, struct lane *lane, uint64_t no
     lane->probe.on_message = probe_answered;
     lane->probe.on_end = probe_ended;
     if (!channel_call(lane->channel, &lane->probe))
-        etcd_client_fail_lane(client, kind_of(client, lane), channel_error(lane->channel));
+        etcd_client_fail_lane(client, (enum etcd_client_lane)(lane - client->lanes), channel_error(lane->channel));
     return lane->probe.deadline;
 }
 
-/* Closes the lane's connection, which has not failed. Calls end as after a failure. */
-static void leave_member(struct etcd_client *client, struct lane *lane)
-{
-    REQUIRE(is_own_thread(client) && lane->channel != NULL);
-    struct channel *channel = lane->channel;
-    lane->channel = NULL;
-    lane->failure = NULL;
-    lane->leaving = 0;
-    lane->retry = 0;
-    channel_close(channel, "the connection moves to the leader");
-}
-
-/* Streams and probes do not delay a move: they start again. */
-static bool awaits_replies(const struct lane *lane)
-{
-    list_for_each(link, channel_calls(lane->channel))
-    {
-        const struct grpc_call *call = list_entry(link, struct grpc_call, link);
-        if (!call->is_stream && call != &lane->probe)
-            return true;
-    }
-    return false;
-}
-
-/*
- * Moves a lane to the leader when no call of it waits for a reply: until then it starts none. A call
- * without a reply after MOVE_US ends as after a failure. Returns: when to check again; `now`: it has moved.
- */
-static uint64_t move_lane(struct etcd_client *client, struct lane *lane, uint64_t now)
-{
-    REQUIRE(is_own_thread(client) && lane->channel != NULL);
-    if (!prefers_leader(client, lane) || lane->member == client->leader.member) {
-        lane->leaving = 0;
-        return UINT64_MAX;
-    }
-    if (lane->leaving == 0)
-        lane->leaving = now;
-    if (awaits_replies(lane) && now < lane->leaving + MOVE_US)
-        return lane->leaving + MOVE_US;
-    leave_member(client, lane);
-    return now;
-}
-
-/*
- * Moves the lane, if it is to move. Fails it if a call or the connection has timed out. Returns: when to check again.
- */
+/* Fails the lane if a call or the connection has timed out. Returns: when to check again. */
 static uint64_t check_lane(struct etcd_client *client, struct lane *lane, uint64_t now)
 {
     REQUIRE(is_own_thread(client));
@@ -348,13 +257,10 @@ static uint64_t check_lane(struct etcd_client *client, struct lane *lane, uint64
         close_lane(client, lane, lane->failure, now);
         return now;
     }
-    uint64_t moves = move_lane(client, lane, now);
-    if (moves == now)
-        return now;
     if (channel_last_received(lane->channel) == 0) {
         connected = lane->opened + CONNECT_US;
         if (now >= connected)
-            etcd_client_fail_lane(client, kind_of(client, lane), "it says nothing");
+            etcd_client_fail_lane(client, (enum etcd_client_lane)(lane - client->lanes), "it says nothing");
         next = connected;
     } else {
         lane->failures = 0;
@@ -364,109 +270,10 @@ static uint64_t check_lane(struct etcd_client *client, struct lane *lane, uint64
     {
         struct grpc_call *call = list_entry(link, struct grpc_call, link);
         if (now >= call->deadline)
-            etcd_client_fail_lane(client, kind_of(client, lane), "no answer in time");
+            etcd_client_fail_lane(client, (enum etcd_client_lane)(lane - client->lanes), "no answer in time");
         next = call->deadline < next ? call->deadline : next;
     }
-    next = moves < next ? moves : next;
     return lane->failure != NULL ? now : next;
-}
-
-/* --- The leader --------------------------------------------------------------------------------------------------- */
-
-/*
- * Returns: whether a search may begin, and counts it. The pauses bound how often lanes move if what a search
- * finds does not last: the leader fails again and again, or an address leads to another member each time.
- */
-static bool begin_search(struct leader *leader, uint64_t now)
-{
-    REQUIRE(leader->pause <= SEARCH_MAX_US);
-    if (leader->left > 0 || leader->call.channel != NULL || now < leader->next)
-        return false;
-    bool calm = now >= leader->next + leader->pause + SEARCH_CALM_US;
-    leader->pause = calm || leader->pause == 0 ? SEARCH_MIN_US : 2 * leader->pause;
-    leader->pause = leader->pause > SEARCH_MAX_US ? SEARCH_MAX_US : leader->pause;
-    leader->next = now + leader->pause;
-    return true;
-}
-
-void etcd_client_take_status(struct etcd_client *client, struct slice reply)
-{
-    REQUIRE(is_own_thread(client));
-    struct leader *leader = &client->leader;
-    size_t here = client->lanes[LANE_CONTROL].member;
-    uint64_t now = clock_boot_us();
-    struct etcd_header header;
-    struct etcd_status status;
-    if (client->member_count == 1 || etcd_read_header(reply, &header) != 0 || etcd_read_status(reply, &status) != 0 ||
-        header.member == 0 || status.leader == 0)
-        return;
-    if (status.leader != leader->id) {
-        leader->id = status.leader;
-        leader->member = MEMBERS_MAX;
-        leader->left = 0;
-        leader->next = leader->pause = 0;
-    }
-    leader->term = status.term;
-    if (leader->member == here && header.member != status.leader)
-        leader->member = MEMBERS_MAX;
-    if (leader->member != MEMBERS_MAX || !begin_search(leader, now))
-        return;
-    if (header.member == status.leader) {
-        leader->member = here;
-        return;
-    }
-    leader->asked = here;
-    leader->left = client->member_count - 1;
-}
-
-static void scout_answered(struct grpc_call *call, struct buf *message)
-{
-    struct etcd_client *client = call->context;
-    struct leader *leader = &client->leader;
-    struct slice reply = buf_as_slice(message);
-    REQUIRE(is_own_thread(client) && call == &leader->call);
-    struct etcd_header header;
-    struct etcd_status status;
-    if (!etcd_client_same_cluster(client, reply) || etcd_read_header(reply, &header) != 0 ||
-        etcd_read_status(reply, &status) != 0)
-        return;
-    if (header.member != leader->id || status.leader != leader->id || status.term < leader->term)
-        return;
-    leader->member = leader->asked;
-    leader->left = 0;
-}
-
-static void scout_ended(struct grpc_call *call, int status, struct slice text)
-{
-    (void)call;
-    (void)status;
-    (void)text;
-}
-
-/* Asks one member after the other, by a connection of its own for each, until one is the leader. */
-static void run_search(struct etcd_client *client, uint64_t now)
-{
-    REQUIRE(is_own_thread(client));
-    struct leader *leader = &client->leader;
-    struct lane *lane = &client->lanes[LANE_SCOUT];
-    uint64_t retry;
-    if (leader->call.channel != NULL)
-        return;
-    if (lane->channel != NULL)
-        leave_member(client, lane);
-    if (leader->left == 0)
-        return;
-    leader->left--;
-    leader->asked = (leader->asked + 1) % client->member_count;
-    lane->member = leader->asked;
-    lane->retry = 0;
-    leader->call = (struct grpc_call){.path = ETCD_STATUS,
-                                      .request = buf_as_slice(&leader->request),
-                                      .deadline = now + CONNECT_US,
-                                      .context = client,
-                                      .on_message = scout_answered,
-                                      .on_end = scout_ended};
-    (void)!etcd_client_call(client, LANE_SCOUT, &leader->call, now, &retry);
 }
 
 /* --- Requests of other threads ------------------------------------------------------------------------------------ */
@@ -595,7 +402,6 @@ static uint64_t run_all(struct etcd_client *client, uint64_t now)
         uint64_t wanted = task->run(task, now);
         next = wanted < next ? wanted : next;
     }
-    run_search(client, now);
     for (int i = 0; i < LANE_COUNT; i++) {
         uint64_t wanted = check_lane(client, &client->lanes[i], now);
         next = wanted < next ? wanted : next;
@@ -772,7 +578,6 @@ static void free_client(struct etcd_client *client)
     }
     for (int i = 0; i < LANE_COUNT; i++)
         buf_deinit(&client->lanes[i].probe_request);
-    buf_deinit(&client->leader.request);
     if (client->wake_fd >= 0)
         close(client->wake_fd);
     buf_deinit(&client->last_error);
@@ -798,10 +603,6 @@ int etcd_client_open(struct slice url, const struct etcd_tls_files *files, struc
                        &(struct etcd_range){.key = SLICE_LIT("\0"), .serializable = true, .count_only = true});
         grpc_frame_end(&client->lanes[i].probe_request);
     }
-    client->leader.member = MEMBERS_MAX;
-    client->leader.request = BUF_INIT(BUF_UNLIMITED);
-    grpc_frame_begin(&client->leader.request);
-    grpc_frame_end(&client->leader.request);
     int r = read_members(client, url, ret_reason);
     if (r == 0)
         r = check_tls(client, ret_reason);

@@ -7,10 +7,6 @@
  * append does not delay other calls. If the connection fails, its calls end with CALL_LOST and the
  * lane's next call connects to the next member. A *task* is background work. The client's thread
  * runs all tasks after each event.
- *
- * A member that does not lead forwards each write and each linearizable read. So the lanes for
- * appends and for control move to the leader, as soon as a reply to Status shows which one it is;
- * README.md, "The leader".
  */
 #ifndef TL_CMDLOG_ETCD_CLIENT_H
 #define TL_CMDLOG_ETCD_CLIENT_H
@@ -18,7 +14,7 @@
 #include "cmdlog/etcd/channel.h"
 #include "cmdlog/etcd/tls.h"
 
-enum etcd_client_lane { LANE_APPEND, LANE_CONTROL, LANE_FOLLOW, LANE_SCOUT /* the client's own */, LANE_COUNT };
+enum etcd_client_lane { LANE_APPEND, LANE_CONTROL, LANE_FOLLOW, LANE_COUNT };
 
 struct etcd_client;
 
@@ -75,11 +71,6 @@ bool etcd_client_call(struct etcd_client *client, enum etcd_client_lane lane, st
  * Requires: `why` is not NULL.
  */
 void etcd_client_fail_lane(struct etcd_client *client, enum etcd_client_lane lane, const char *why);
-
-/*
- * Takes what a reply to Status on LANE_CONTROL says about the leader, within on_message().
- */
-void etcd_client_take_status(struct etcd_client *client, struct slice reply);
 
 /*
  * Returns: whether a call that ended with this status may succeed if it is repeated, perhaps at

@@ -332,7 +332,6 @@ static void status_answered(struct grpc_call *call, struct buf *message)
     if (!etcd_client_same_cluster(log->client, buf_as_slice(message)) ||
         etcd_read_status(buf_as_slice(message), &status) != 0)
         return;
-    etcd_client_take_status(log->client, buf_as_slice(message));
     pthread_mutex_lock(&log->lock);
     log->status = status;
     log->uncounted_from = log->status_before_bytes;

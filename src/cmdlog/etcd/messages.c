@@ -344,11 +344,7 @@ int etcd_read_status(struct slice reply, struct etcd_status *ret_status)
         r = 0;
     }
     if (r == 0)
-        *ret_status = (struct etcd_status){.size = values[3],
-                                           .used = values[9],
-                                           .quota = values[12],
-                                           .alarm_no_space = alarm,
-                                           .leader = values[4],
-                                           .term = values[6]};
+        *ret_status =
+            (struct etcd_status){.size = values[3], .used = values[9], .quota = values[12], .alarm_no_space = alarm};
     return r;
 }

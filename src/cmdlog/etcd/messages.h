@@ -119,8 +119,6 @@ struct etcd_status {
     uint64_t used;
     uint64_t quota;      /* 0: not reported (before 3.6) */
     bool alarm_no_space; /* a member has raised the NOSPACE alarm */
-    uint64_t leader;     /* identity of the member that leads, as far as this one knows; 0: none */
-    uint64_t term;       /* of that leader's election */
 };
 /*
  * Reads a reply to Status, which a member answers by itself: unlike a request for the alarms, it is no

@@ -16,7 +16,6 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/types.h"
-#include "cmdlog/etcd/cmdlog_etcd_internal.h"
 #include "cmdlog/cmdlog_etcd.h"
 
 enum { PATH_BYTES = 128, LARGE = 5 << 20 };
@@ -209,48 +208,6 @@ static void test_invalid_tls_options_are_refused(void **state)
     }
 }
 
-/* Asks the member of the lane for appends. Returns: its identity; *ret_leader: of the leader that it knows. */
-static uint64_t ask_member(struct cmdlog *log, uint64_t *ret_leader)
-{
-    struct buf request = BUF_INIT(BUF_UNLIMITED), reply = BUF_INIT(BUF_UNLIMITED);
-    struct etcd_header header;
-    struct etcd_status status;
-    grpc_frame_begin(&request);
-    grpc_frame_end(&request);
-    assert_int_equal(etcd_client_request(cmdlog_etcd_of(log)->client, LANE_APPEND, ETCD_STATUS, buf_as_slice(&request),
-                                         CMDLOG_FOREVER, &reply, NULL),
-                     0);
-    assert_int_equal(etcd_read_header(buf_as_slice(&reply), &header), 0);
-    assert_int_equal(etcd_read_status(buf_as_slice(&reply), &status), 0);
-    buf_deinit(&request);
-    buf_deinit(&reply);
-    *ret_leader = status.leader;
-    return header.member;
-}
-
-/* Whichever of three members the URL names first, appends go to the leader. */
-static void test_tls_appends_go_to_leader(void **state)
-{
-    static const char *const arguments[] = {"--cert-file",       member, "--key-file", member_key, "--client-cert-auth",
-                                            "--trusted-ca-file", own_ca, NULL};
-    (void)state;
-    struct etcd_fixture *three = etcd_fixture_start(3, arguments);
-    for (int first = 0; first < 3; first++) {
-        char url[PATH_BYTES];
-        uint64_t leader;
-        snprintf(url, sizeof url, "https://127.0.0.1:%d,https://127.0.0.1:%d,https://127.0.0.1:%d/leader%d",
-                 etcd_fixture_port(three, first), etcd_fixture_port(three, (first + 1) % 3),
-                 etcd_fixture_port(three, (first + 2) % 3), first);
-        struct cmdlog *log = open_log(url, own_ca, host, host_key);
-        join(log);
-        do
-            append(log, 10);
-        while (ask_member(log, &leader) != leader);
-        cmdlog_close(log);
-    }
-    etcd_fixture_stop(three);
-}
-
 /* All certificates are replaced, those of the member, which restarts, and those of the open log. */
 static void test_replaced_files_are_used_by_next_connection(void **state)
 {
@@ -271,7 +228,6 @@ int main(void)
         cmocka_unit_test(test_tls_appends_and_follows_any_size),
         cmocka_unit_test(test_tls_refusals_name_the_remedy),
         cmocka_unit_test(test_invalid_tls_options_are_refused),
-        cmocka_unit_test(test_tls_appends_go_to_leader),
         cmocka_unit_test(test_replaced_files_are_used_by_next_connection),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
