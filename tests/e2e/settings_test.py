@@ -130,6 +130,18 @@ class Settings(unittest.TestCase):
         for name in ("search.nonsense", "nonsense", "index.search.nonsense"):
             self.refused("PUT", "/_cluster/settings", {"persistent": {name: "1"}}, reason="persistent setting [%s], not recognized" % name)
 
+    def test_number_of_cluster_settings_is_bounded(self):
+        """Two requests of 600 made a section that could not be read again: none of its settings counted any more."""
+        def metadata(first, value):
+            return {"persistent": {"cluster.metadata.%d" % i: value for i in range(first, first + 600)}}
+        self.must("PUT", "/_cluster/settings", {"persistent": {"action.auto_create_index": False}})
+        self.must("PUT", "/_cluster/settings", metadata(0, "x"))
+        self.refused("PUT", "/_cluster/settings", metadata(600, "x"), reason=
+                     "the cluster would have more than [1000] persistent settings: leave some out, or remove some with null")
+        self.assertEqual(self.ask("PUT", "/uninvited/_doc/1", {})[0], 404)
+        self.must("PUT", "/_cluster/settings", {"persistent": {"cluster.metadata.*": None}})
+        self.must("PUT", "/_cluster/settings", metadata(600, "x"))
+
     def test_effects(self):
         keys = [key for key, _, effect, _, _ in INDEX if effect == "USED"] + [key for key, _, effect, _ in CLUSTER if effect == "USED"]
         for key, effect in EFFECTS.items():

@@ -218,7 +218,7 @@ static int check_effect(const struct known *known, const struct setting *setting
     if (effect == EFFECT_OWN)
         problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "[%.*s] has no effect here: %s",
                     SLICE_ARG(setting->key), known->what);
-    else if (effect == EFFECT_FIXED && !setting__is_one_of(setting->values[0], known->what))
+    else if (effect == EFFECT_FIXED && !setting__permits(known->effect, setting->values[0], known->what))
         problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "[%.*s] cannot be [%.*s]: it is [%s] here",
                     SLICE_ARG(setting->key), SLICE_ARG(setting->values[0]), known->what);
     else

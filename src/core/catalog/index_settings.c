@@ -365,7 +365,8 @@ static int check_fixed(const struct known *known, const struct setting *setting,
     bool none = setting->value_count == 0 ||
                 (setting->value_count == 1 && known->kind == SETTING_TEXT && setting->values[0].len == 0);
     if (setting__effect(known->effect, early) != EFFECT_FIXED || none ||
-        (known->only[0] != '\0' && setting->value_count == 1 && setting__is_one_of(setting->values[0], known->only)))
+        (known->only[0] != '\0' && setting->value_count == 1 &&
+         setting__permits(known->effect, setting->values[0], known->only)))
         return 0;
     if (known->only[0] == '\0')
         problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "[%.*s] is not supported: %s",

@@ -294,22 +294,35 @@ int core__do_file_scripts(struct core *core, struct command *command)
 
 /* --- Cluster settings --------------------------------------------------------------------------------------------- */
 
+/* Parses a section that is stored; commands before version 19 merged more settings than a request may have. */
+static int parse_section(struct core *core, struct command *command, yyjson_val *stored, struct settings *ret_settings)
+{
+    return core->command_version < COMMAND_SINCE_FIXED_SETTINGS
+               ? settings_parse(stored, SLICE_LIT(""), &core->arena, ret_settings, &command->problem)
+               : settings_parse_stored(stored, &core->arena, ret_settings, &command->problem);
+}
+
 /* Merges a section of the request into the stored one, and appends the result. */
 static int merge_section(struct core *core, struct command *command, yyjson_val *stored, yyjson_val *requested,
                          const char *name, struct json_writer *writer)
 {
     struct settings before, changes, after;
     struct buf piece = BUF_INIT(BUF_UNLIMITED);
+    const bool early = core->command_version < COMMAND_SINCE_FIXED_SETTINGS;
 
-    if (settings_parse(json_get(stored, slice_from(name)), SLICE_LIT(""), &core->arena, &before, &command->problem) !=
-            0 ||
+    if (parse_section(core, command, json_get(stored, slice_from(name)), &before) != 0 ||
         settings_parse(json_get(requested, slice_from(name)), SLICE_LIT(""), &core->arena, &changes,
                        &command->problem) != 0 ||
-        cluster_settings__check(name, &changes, &before, command->dialect,
-                                core->command_version < COMMAND_SINCE_FIXED_SETTINGS, &command->arena,
-                                &command->problem) != 0)
+        cluster_settings__check(name, &changes, &before, command->dialect, early, &command->arena, &command->problem) !=
+            0)
         return REFUSED;
     after = settings_merge(&before, &changes, false, &core->arena);
+    if (!early && after.count > SETTINGS_KEYS_MAX && after.count > before.count) {
+        problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT,
+                    "the cluster would have more than [%d] %s settings: leave some out, or remove some with null",
+                    SETTINGS_KEYS_MAX, name);
+        return REFUSED;
+    }
     settings_render(&after, true, &piece);
     json_key(writer, name);
     json_raw(writer, buf_as_slice(&piece));

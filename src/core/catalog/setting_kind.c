@@ -22,9 +22,11 @@ enum setting_effect setting__effect(enum setting_effect effect, bool early)
     }
 }
 
-bool setting__is_one_of(struct slice text, const char *list)
+bool setting__permits(enum setting_effect effect, struct slice text, const char *list)
 {
     REQUIRE(list != NULL);
+    if (effect == EFFECT_FIXED)
+        return slice_is(text, list);
     for (struct slice rest = slice_from(list); rest.data != NULL;) {
         size_t bar = slice_find_byte(rest, '|');
         if (text.len == bar && strncasecmp(text.data, rest.data, bar) == 0)

@@ -28,8 +28,12 @@ enum setting_effect {
 /* Returns: the effect on a command; `early`: it is of a version before COMMAND_SINCE_FIXED_SETTINGS. */
 enum setting_effect setting__effect(enum setting_effect effect, bool early);
 
-/* Returns: whether a text is one of those in a list, with '|' between them; letters of either case. */
-bool setting__is_one_of(struct slice text, const char *list);
+/*
+ * Returns: whether a setting of which only some values are accepted may have `text`. They are in
+ *   `list`, with '|' between them. EFFECT_FIXED: exactly so, as in older commands; EFFECT_FIXED_19:
+ *   letters of either case.
+ */
+bool setting__permits(enum setting_effect effect, struct slice text, const char *list);
 
 /*
  * Returns: whether a pattern of a table matches a key; it is the key itself, or a prefix of it

@@ -3,6 +3,7 @@
 #include "../../lib/unit.h"
 
 #include "core/catalog/index_settings.h"
+#include "core/catalog/setting_kind.h"
 #include "core/catalog/settings.h"
 
 struct settings_fixture {
@@ -155,6 +156,22 @@ static void test_settings_refuse_unknown_and_invalid(void **state)
 }
 
 /* Commands of old logs keep what they did: a setting that is refused since was accepted. */
+/* Values that commands before version 19 refused are refused by all. */
+static void test_fixed_values_are_compared_exactly(void **state)
+{
+    (void)state;
+    for (int early = 0; early < 2; early++) {
+        struct settings_fixture box = {.arena = ARENA_INIT};
+        assert_int_equal(parse(&box, "{\"similarity.default.type\":\"bm25\"}"), 0);
+        assert_int_equal(index_settings__check(&box.settings, false, early == 1, &box.arena, &box.problem),
+                         INDEX_SETTINGS_REFUSED);
+        arena_deinit(&box.arena);
+    }
+    assert_true(setting__permits(EFFECT_FIXED, SLICE_LIT("BM25"), "BM25"));
+    assert_false(setting__permits(EFFECT_FIXED, SLICE_LIT("bm25"), "BM25"));
+    assert_true(setting__permits(EFFECT_FIXED_19, SLICE_LIT("ALL"), "all|primaries"));
+}
+
 static void test_settings_fixed_later(void **state)
 {
     static const char *const later[] = {"{\"routing_partition_size\":7}", "{\"routing.allocation.enable\":\"none\"}"};
@@ -182,6 +199,7 @@ int main(void)
         cmocka_unit_test(test_settings_refuse_private),
         cmocka_unit_test(test_settings_propose_similar_names),
         cmocka_unit_test(test_settings_fixed_later),
+        cmocka_unit_test(test_fixed_values_are_compared_exactly),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
