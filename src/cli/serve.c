@@ -939,7 +939,9 @@ static void server_close(struct server *server, uint64_t grace_us)
         if (!drain_requests(server, grace_us))
             log_warning("some requests did not finish in time; they are refused");
         api_cancel(server->api);
-        (void)http_drain(server->http, CANCELLED_US);
+        /* Some may wait for the log, which accepts nothing: the journal's end completes them, too. */
+        if (!http_drain(server->http, CANCELLED_US) && !journal_waits_are_ended(server->journal))
+            journal_stop(server->journal);
         wait_for_requests(server);
     }
     if (server->journal != NULL)

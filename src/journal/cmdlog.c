@@ -654,7 +654,7 @@ int journal_checkpoint(struct journal *journal)
     REQUIRE(MAGIC_VALID(journal, JOURNAL_MAGIC));
     cmdlog_position wanted;
     int r = journal__reach_checkpoint(journal, &wanted);
-    return r == 0 ? cmdlog_shrink(journal->log) : r;
+    return r == 0 && may_wait(journal) ? cmdlog_shrink(journal->log) : r;
 }
 
 /* On a full disk no checkpoint is made, and the next start replays from the previous one. */

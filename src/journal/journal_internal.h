@@ -60,6 +60,7 @@ struct journal {
     bool stopping;
     /* After journal_end_waits(): a CANCEL follows each command that may wait. */
     bool waits_ended;
+    atomic_size_t open_cancels; /* those CANCELs that are not done */
     bool sync_pending; /* a caller's thread has left a sync to the workers */
     uint64_t wait_end; /* command clock: next timeout of a wait in the core; TL_TS_MAX: none */
     /* Command clock: next expiry of a lease or idle transaction; TL_TS_MAX: none. */

@@ -77,6 +77,22 @@ static uint64_t next_number(struct journal *journal)
     return (uint64_t)journal_host_number(journal) << HOST_SHIFT | count;
 }
 
+/* Completes a CANCEL of journal_end_waits(). */
+static void wait_ended(struct command *command)
+{
+    struct journal *journal = command->context;
+    atomic_fetch_sub(&journal->open_cancels, 1);
+    journal__free_internal(command);
+}
+
+/* Counts a CANCEL of journal_end_waits() until it is done: journal_waits_are_ended(). */
+static void count_cancel(struct journal *journal, struct command *cancel)
+{
+    cancel->context = journal;
+    cancel->on_done = wait_ended;
+    atomic_fetch_add(&journal->open_cancels, 1);
+}
+
 /*
  * Cancels all waits of this host at its end. Those for locks of sessions keep their places for clients that ask
  * again, after the start or by another host of the cluster.
@@ -98,6 +114,7 @@ static struct command *new_cancel_after(struct journal *journal, uint64_t number
     struct command *cancel = new_cancel(number);
     cancel->cancel.keeps_places = true;
     cancel->request = next_number(journal);
+    count_cancel(journal, cancel);
     return cancel;
 }
 
@@ -146,11 +163,19 @@ void journal_end_waits(struct journal *journal)
     pthread_mutex_lock(&journal->queue_lock);
     bool again = journal->waits_ended || journal->stopping;
     journal->waits_ended = true;
-    if (!again)
+    if (!again) {
+        count_cancel(journal, cancel);
         journal__queue(journal, cancel);
+    }
     pthread_mutex_unlock(&journal->queue_lock);
     if (again)
         command_free(cancel);
+}
+
+bool journal_waits_are_ended(struct journal *journal)
+{
+    REQUIRE(MAGIC_VALID(journal, JOURNAL_MAGIC));
+    return atomic_load(&journal->open_cancels) == 0 && journal__is_ready(journal);
 }
 
 /* --- Submitting --------------------------------------------------------------------------------------------------- */

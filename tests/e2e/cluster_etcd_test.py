@@ -5,6 +5,7 @@
 Method: etcd's data directory is copied while etcd is stopped, and takes the place of a newer one; of three members the leader is killed, or stopped. Each case has an etcd of its own. Skipped without etcd.
 """
 import base64
+import json
 import os
 import shutil
 import signal
@@ -16,7 +17,7 @@ from cluster_members_test import Member, Writer  # noqa: E402
 from cluster_test import Etcd, free_port  # noqa: E402
 from server import REPORTS, Server  # noqa: E402
 import skips  # noqa: E402
-from waiting import stop_process, until  # noqa: E402
+from waiting import Waiting, stop_process, until  # noqa: E402
 
 
 @unittest.skipUnless(shutil.which("etcd"), "there is no etcd")
@@ -105,6 +106,21 @@ class LostEntries(unittest.TestCase):
             again.start().stop()
             self.assertIn("etcd has keys that are not of this cluster, such as [%s]" % shown, again.errors())
             self.etcd.ask("kv/deleterange", key=name)
+
+    def test_stop_without_etcd_ends_waits(self):
+        """The log cannot have the end of a wait for a lock: the host answers it nevertheless, and ends in good order."""
+        a = Server("--cluster", self.etcd.url + "/tidelock", "--node-name", "a", "--grace", "1s", port=free_port())
+        self.addCleanup(a.close)
+        a.start()
+        holder, other = [self.must(a, "POST", "/_session", {"ttl": "10m"})["session"] for _ in range(2)]
+        lock = {"session": holder, "locks": [{"mode": "exclusive", "index": "w", "id": "1"}]}
+        self.must(a, "POST", "/_lock", lock)
+        waiting = Waiting(a, "POST", "/_lock", json.dumps(dict(lock, session=other, wait="10m")))
+        until(lambda: any(row["waiters"] for row in self.must(a, "GET", "/_lock")["locks"]), "it waits")
+        self.etcd.kill()
+        self.assertEqual(a.stop(replay=False), 0, a.errors()[-3000:])
+        waiting.join()
+        self.assertEqual((waiting.status, waiting.reply["error"]["type"]), (503, "service_stopping_exception"), waiting.reply)
 
     def test_keys_that_are_deleted_end_hosts(self):
         a = self.host("a")
