@@ -20,8 +20,7 @@ class SmallDisk:
         if mounted.returncode != 0:
             os.rmdir(self.folder)
             raise unittest.SkipTest("no file system can be mounted here")
-        with open(os.path.join(self.folder, "ballast"), "wb") as ballast:
-            ballast.write(bytes(self.ballast))
+        self.take_ballast()
         return self
 
     def __exit__(self, *_):
@@ -42,6 +41,10 @@ class SmallDisk:
                         filler.write(b"x" * size)
                 except OSError:
                     pass
+
+    def take_ballast(self):
+        with open(os.path.join(self.folder, "ballast"), "wb") as ballast:
+            ballast.write(bytes(self.ballast))
 
     def make_room(self):
         os.unlink(os.path.join(self.folder, "filler"))
