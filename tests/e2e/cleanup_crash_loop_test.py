@@ -3,8 +3,12 @@
 """A cleanup action during which the process ends: after two attempts over restarts it is set aside and reported.
 
 Method: an action runs a script for about as long as the writer permits, on a large document, and the process is killed as soon as
-DATA/at-work names the action. The kill has the same effect for the server as an action that crashes it.
+DATA/at-work names the action. The kill has the same effect for the server as an action that crashes it. A test that the machine has delayed, so that
+the action was over before the kill, begins anew with another server.
 """
+import contextlib
+import functools
+import http.client
 import json
 import os
 import struct
@@ -20,6 +24,22 @@ from waiting import until  # noqa: E402
 
 LONG = "int n = 0; for (int i = 0; i < 60000; i++) { n += i } ctx._source.v = 1"
 LARGE = {"v": 0, "large": "x" * (4 << 20)}
+
+
+class TooLate(Exception):
+    """The action was over before the kill."""
+
+
+def until_in_time(test):
+    """Repeats a test, each time with a server of its own, until no kill of it is too late."""
+    @functools.wraps(test)
+    def run(self):
+        while True:
+            try:
+                return test(self)
+            except TooLate:
+                self.setUp()
+    return run
 
 
 class CleanupCrashLoop(unittest.TestCase):
@@ -51,11 +71,29 @@ class CleanupCrashLoop(unittest.TestCase):
             noted, _, number, action = struct.unpack_from("=IIQQ", page.read(32), 8)
             return noted == 1 and (number, action) == (kept, 0)
 
-    def until_under_way(self, thread=None, kept=0):
-        """Waits until the action is under way. `thread` lives as long as the request or the process that runs the action; None: not known."""
-        while not self.under_way(kept):
-            self.assertTrue(thread is None or thread.is_alive() or self.under_way(kept), "it was over before it was seen under way")
+    def kill_under_way(self, kept=0, thread=None):
+        """Waits until the action is under way, then kills the server in the middle of it. `thread`: ends before the kill."""
+        over, killed = threading.Event(), threading.Event()
+
+        def watch():
+            """A server that does not answer yet, or any more, has not done the action."""
+            while not killed.wait(0.1) and not over.is_set():
+                with contextlib.suppress(OSError, http.client.HTTPException):
+                    if self.source("1") == {"v": 1}:
+                        over.set()
+        watcher = threading.Thread(target=watch)
+        watcher.start()
+        while not self.under_way(kept) and not over.is_set():
             time.sleep(0.001)
+        if thread is not None:
+            thread.join()
+        self.server.process.kill()
+        self.server.process.wait()
+        killed.set()
+        watcher.join()
+        self.server.hang_up()
+        if not self.under_way(kept):
+            raise TooLate
 
     def ask_beside(self, method, path, body=None):
         """Asks, and takes what comes: mostly that the server has gone."""
@@ -76,9 +114,9 @@ class CleanupCrashLoop(unittest.TestCase):
     def die_in(self, method, path, body=None):
         """Asks for what begins the action, and kills the server in the middle of it."""
         thread = self.ask_beside(method, path, body)
-        self.until_under_way(thread)
-        self.server.kill()
+        self.kill_under_way()
         thread.join()
+        self.server.process.stdout.close()
         self.server.start()
 
     def put_aside(self):
@@ -88,13 +126,14 @@ class CleanupCrashLoop(unittest.TestCase):
                          [("update", "fs", "1", "holder", True)])
         return kept[0]
 
+    @until_in_time
     def test_crashing_action_of_session_is_set_aside(self):
         """The request is in the log: a start does it again, and dies of it; the next one puts the action aside, and does the rest."""
         dead = self.leaving()
         thread = self.ask_beside("DELETE", "/_session/%s?force=true" % dead)
-        self.until_under_way(thread)
-        self.server.kill()
+        self.kill_under_way()
         thread.join()
+        self.server.process.stdout.close()
         self.start_and_die(0)
         self.server.start()
         number = self.put_aside()["number"]
@@ -112,6 +151,7 @@ class CleanupCrashLoop(unittest.TestCase):
         until(lambda: self.source("1") == {"v": 1}, "it is done")
         self.assertEqual(self.kept(), [])
 
+    @until_in_time
     def test_one_crash_does_not_set_aside(self):
         """It is done by the start itself."""
         dead = self.leaving()
@@ -119,6 +159,7 @@ class CleanupCrashLoop(unittest.TestCase):
         self.assertEqual((self.kept(), self.source("1"), self.source("2")), ([], {"v": 1}, {"v": 2}))
         self.assertEqual(self.server.ask("DELETE", "/_session/%s?force=true" % dead)[0], 404)
 
+    @until_in_time
     def test_crashing_deferred_action_in_recovery_is_set_aside(self):
         """A hundred actions are executed in one step; then the unlock is durable: the restart finds the lock free and continues."""
         actions = []
@@ -132,9 +173,8 @@ class CleanupCrashLoop(unittest.TestCase):
         self.assertEqual((len(kept), [one for one in kept if "aside" in one]), (121, []))
         number = kept[-1]["number"]
         thread = self.ask_beside("POST", "/_unlock", {"session": holder})
-        self.until_under_way(kept=number)
-        thread.join()  # it is answered: the end of the lock is durable
-        self.server.kill()
+        self.kill_under_way(number, thread)  # it is answered: the end of the lock is durable
+        self.server.process.stdout.close()
         self.start_and_die(number)
         self.server.start()
         until(lambda: len(self.kept()) == 1, "the others are done")
@@ -151,15 +191,16 @@ class CleanupCrashLoop(unittest.TestCase):
         again = threading.Thread(target=self.start_again, daemon=True)
         again.start()
         until(lambda: "tried twice at most" in self.server.errors(), "the try is counted")
-        self.until_under_way(again, number)
-        self.server.process.kill()
-        again.join()
+        try:
+            self.kill_under_way(number)
+        finally:
+            again.join()
         self.server.process.stdout.close()
 
     def start_again(self):
         """As Server.start(), of one that does not live to answer."""
         self.server.process = subprocess.Popen(
-            [PROGRAM, "serve", "--data", self.server.data, "--listen", "127.0.0.1:0", *self.server.options],
+            [PROGRAM, "serve", "--data", self.server.data, "--listen", "127.0.0.1:%d" % self.server.port, *self.server.options],
             stdout=subprocess.PIPE, stderr=self.server.log)
         self.server.process.wait()
 
