@@ -195,7 +195,7 @@ class Concurrent(Case):
 
     def test_is_not_blocked_by_its_session(self):
         self.fill("fs", 3)
-        session = self.server.must("POST", "/_session")["session"]
+        session = self.server.must("POST", "/_session", {"ttl": "1h"})["session"]
         self.server.must("POST", "/_lock", {"session": session, "locks": [{"mode": "exclusive", "index": "fs"}]})
         status, reply = self.server.ask("POST", "/fs/_update_by_query?atomic=true&timeout=0s", ADD)
         self.assertEqual((status, reply["error"]["type"]), (409, "lock_conflict_exception"))
@@ -207,7 +207,7 @@ class Concurrent(Case):
         self.fill("fs", 3)
         other = self.server.must("POST", "/_transaction")["transaction"]
         self.server.must("PUT", "/to/_doc/2?transaction=" + other, {"n": -1})
-        work = Waiting(self.server, "POST", "/_reindex?atomic=true&requests_per_second=5", {"source": {"index": "fs", "size": 1}, "dest": {"index": "to"}})
+        work = Waiting(self.server, "POST", "/_reindex?atomic=true&timeout=10m&requests_per_second=5", {"source": {"index": "fs", "size": 1}, "dest": {"index": "to"}})
         until(lambda: len(self.server.must("GET", "/_transaction")["transactions"]) == 2, "it has begun")
         until(lambda: any(lock.get("index") == "fs" for lock in self.server.must("GET", "/_lock")["locks"]), "it has locked what it reads")
         self.server.must("PUT", "/fs/_doc/0?timeout=10m&transaction=" + other, {"n": 100})

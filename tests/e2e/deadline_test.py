@@ -438,7 +438,7 @@ class Late(Bounds):
         self.assertTrue(self.server.must("POST", "/few/_search?timeout=30ms", SLOW)["timed_out"])
 
     def test_waits_do_not_count(self):
-        holder = self.server.must("POST", "/_session")["session"]
+        holder = self.server.must("POST", "/_session", {"ttl": "1h"})["session"]
         self.server.must("POST", "/_lock", {"session": holder, "locks": [{"index": "few", "mode": "exclusive"}]})
         transaction = self.server.must("POST", "/_transaction")["transaction"]
         reply = self.aside("GET", "/few/_search?timeout=60s&transaction=" + transaction, None)

@@ -318,7 +318,7 @@ class Kept(Case):
         sessions, found = [], []
         for i in range(300):
             if i % 5 == 0:  # one owner takes a quarter of the memory at most
-                sessions.append(self.server.must("POST", "/_session")["session"])
+                sessions.append(self.server.must("POST", "/_session", {"ttl": "1h"})["session"])
             path = "/%d" % i + "/d" * 4000
             found.append(self.server.ask("POST", "/_lock", {"session": sessions[-1], "locks": [{"index": "tree", "path": path, "mode": "exclusive"}]}))
             if found[-1][0] == 429:
@@ -329,12 +329,12 @@ class Kept(Case):
         self.server.must("POST", "/_unlock", {"session": sessions[0], "locks": [{"index": "tree", "path": "/0" + "/d" * 4000}]})
         for session in sessions:
             self.server.must("DELETE", "/_session/" + session)
-        self.server.must("POST", "/_lock", {"session": self.server.must("POST", "/_session")["session"],
+        self.server.must("POST", "/_lock", {"session": self.server.must("POST", "/_session", {"ttl": "1h"})["session"],
                                             "locks": [{"index": "tree", "path": "/a", "mode": "exclusive"}]})
 
     def test_one_owner_takes_a_quarter(self):
         self.server.ask("PUT", "/tree", {"mappings": {"properties": {"path": {"type": "path"}}}})
-        session = self.server.must("POST", "/_session")["session"]
+        session = self.server.must("POST", "/_session", {"ttl": "1h"})["session"]
         for i in range(20):
             path = "/one/%d" % i + "/d" * 4000
             status, reply = self.server.ask("POST", "/_lock", {"session": session, "locks": [{"index": "tree", "path": path, "mode": "exclusive"}]})
@@ -356,7 +356,7 @@ class Kept(Case):
     def test_lock_paths_at_once(self):
         """A level takes a hundred times the two bytes that name it."""
         self.server.ask("PUT", "/tree", {"mappings": {"properties": {"path": {"type": "path"}}}})
-        session = self.server.must("POST", "/_session")["session"]
+        session = self.server.must("POST", "/_session", {"ttl": "1h"})["session"]
         paths = ["/%d" % i + "/d" * 4000 for i in range(100)]
         locks = [{"index": "tree", "path": path, "mode": "exclusive"} for path in paths]
         self.refused(self.server.ask("POST", "/_lock", {"session": session, "locks": locks}), "POST /_lock")
@@ -387,7 +387,7 @@ class Kept(Case):
         body = json.dumps({"size": 1, "query": {"terms": {"b": ["x" * 100] * 20000}}})
         found = []
         while len(found) < 60 and (not found or found[-1][0] == 200):
-            found.append(self.server.ask("POST", "/some/_search?scroll=1m", body))
+            found.append(self.server.ask("POST", "/some/_search?scroll=1h", body))
         self.refused(found[-1])
         for status, reply in found:
             if status == 200:
@@ -404,7 +404,7 @@ class Kept(Case):
 
     def test_waiting_writes(self):
         """Each of them small, and all of them kept."""
-        session = self.server.must("POST", "/_session")["session"]
+        session = self.server.must("POST", "/_session", {"ttl": "1h"})["session"]
         self.server.must("POST", "/_lock", {"session": session, "locks": [{"index": "fs", "mode": "exclusive"}]})
         body = b'{"a":"' + b"x" * (900 * 1024) + b'"}'
         for i in range(120):

@@ -94,9 +94,9 @@ class SceneCase(Case):
         self.token = self.lock(self.nightly, {"mode": "exclusive", "index": "fs", "path": "/clinton"})["fencing_token"]
         self.server.must("PUT", "/fs/_doc/note?lease=%s&session=%s" % (self.nightly, self.nightly), {"path": "/clinton"})
         self.transaction = self.server.must("POST", "/_transaction", {"session": self.editor})["transaction"]
-        self.behind("POST", "/_lock", {"session": self.editor, "wait": "1m", "locks": [{"mode": "update", "index": "fs", "id": "1"}]})
-        self.behind("PUT", "/fs/_doc/1?timeout=1m", {"path": "/clinton/projects", "n": 2})
-        self.behind("GET", "/fs/_doc/1?timeout=1m&transaction=" + self.transaction)
+        self.behind("POST", "/_lock", {"session": self.editor, "wait": "10m", "locks": [{"mode": "update", "index": "fs", "id": "1"}]})
+        self.behind("PUT", "/fs/_doc/1?timeout=10m", {"path": "/clinton/projects", "n": 2})
+        self.behind("GET", "/fs/_doc/1?timeout=10m&transaction=" + self.transaction)
 
     def draw(self, rows, columns, *arguments, command="locks"):
         """What `tidelock locks`, or another command, shows on a terminal of that size. Returns: the lines, as drawn last."""
@@ -143,7 +143,7 @@ class Scene(SceneCase):
                          (self.server.transaction_number(self.transaction), self.server.number(self.editor), "shared"))
         self.assertTrue(first["since"] < second["since"] < third["since"])
         for waiter in (first, second, third):
-            self.assertAlmostEqual(waiter["deadline"] - waiter["since"], 60e6, delta=30e6)
+            self.assertAlmostEqual(waiter["deadline"] - waiter["since"], 600e6, delta=30e6)
 
     def test_tree_filtered(self):
         self.lock(self.editor, {"mode": "shared", "index": "other"})
@@ -249,7 +249,7 @@ class Scene(SceneCase):
         long = self.session("nächtliche-Umbenennung-日本語-" * 3)
         self.lock(long, {"mode": "shared", "index": "other", "path": "/" + "ünïcode/" * 30})
         for number in range(200):
-            self.background.append(Waiting(self.server, "POST", "/_lock", {"session": self.session("waiter %d" % number), "wait": "1m",
+            self.background.append(Waiting(self.server, "POST", "/_lock", {"session": self.session("waiter %d" % number), "wait": "10m",
                                                                            "locks": [{"mode": "exclusive", "index": "fs"}]}))
         until(lambda: self.waiters() == 203, "200 more wait")
         for rows, columns in ((24, 80), (10, 40), (24, 20), (50, 200)):

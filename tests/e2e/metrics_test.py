@@ -151,7 +151,7 @@ class Metrics(unittest.TestCase):
         self.assertGreaterEqual(after.get("tidelock_http_connections"), 1)
 
     def test_requests_refused_by_http_layer(self):
-        self.server.raw(b"GET / HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n")
+        self.server.raw(b"GET / HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n", timeout=None)
         self.assertEqual(self.page().get("tidelock_http_requests_refused_total"), 1)
 
     def test_locks(self):

@@ -335,7 +335,7 @@ class Rename(unittest.TestCase):
 
     def test_locks(self):
         self.server.must("PUT", "/fs/_doc/1", {"path": "/a/b/c"})
-        holder = self.server.must("POST", "/_session", {})["session"]
+        holder = self.server.must("POST", "/_session", {"ttl": "1h"})["session"]
         self.server.must("POST", "/_lock", {"session": holder, "locks": [{"mode": "shared", "index": "fs", "path": "/a/b"}]})
         rename = {"from": "/a", "to": "/x"}
         status, reply = self.server.ask("POST", "/fs/_rename?timeout=50ms", rename)
@@ -450,7 +450,7 @@ class Rename(unittest.TestCase):
     def test_token_of_a_commit(self):
         """Renames count as changes of their transaction; a commit's token covers them."""
         self.server.must("PUT", "/fs/_doc/1", {"path": "/t/x"})
-        session = self.server.must("POST", "/_session", {})["session"]
+        session = self.server.must("POST", "/_session", {"ttl": "1h"})["session"]
 
         def locked(*paths):
             return self.server.must("POST", "/_lock", {"session": session, "locks": [{"mode": "exclusive", "index": "fs", "path": path} for path in paths]})["fencing_token"]
@@ -475,8 +475,8 @@ class Rename(unittest.TestCase):
         self.server.must("POST", "/fs/_rename", {"from": "/a", "to": "/b"}, own)
         self.server.must("GET", "/fs/_doc/1", None, own)
         self.server.must("PUT", "/fs/_doc/1", {"path": "/b/x", "n": 2}, own)
-        holder, other = (self.server.must("POST", "/_session", {})["session"] for _ in range(2))
-        waiting = Waiting(self.server, "POST", "/_lock", {"session": holder, "wait": "20s", "locks": [{"mode": "exclusive", "index": "fs", "id": "1"}]})
+        holder, other = (self.server.must("POST", "/_session", {"ttl": "1h"})["session"] for _ in range(2))
+        waiting = Waiting(self.server, "POST", "/_lock", {"session": holder, "wait": "10m", "locks": [{"mode": "exclusive", "index": "fs", "id": "1"}]})
         until(lambda: any(lock["waiters"] for lock in self.server.must("GET", "/_lock")["locks"]), "it waits")
         self.server.must("POST", "/_transaction/%s/_rollback" % transaction)
         waiting.join()
