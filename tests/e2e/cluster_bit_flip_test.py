@@ -14,7 +14,7 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from cluster_test import NAMES, Etcd, free_port  # noqa: E402
+from cluster_test import LEASE, NAMES, Etcd, free_port  # noqa: E402
 from server import PROGRAM, Server  # noqa: E402
 import skips  # noqa: E402
 from waiting import until  # noqa: E402
@@ -86,7 +86,7 @@ class BitFlip(unittest.TestCase):
 
     def flipped(self, names):
         """Returns: hosts, of which the last one has another document 1 in memory."""
-        hosts = [Server("--cluster", "%s/%s" % (self.etcd.url, self._testMethodName), "--node-name", name, port=free_port()) for name in names]
+        hosts = [Server("--cluster", "%s/%s" % (self.etcd.url, self._testMethodName), "--node-name", name, *LEASE, port=free_port()) for name in names]
         for host in hosts:
             self.addCleanup(host.close)
             host.start()

@@ -16,7 +16,7 @@ import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from cluster_bit_flip_test import TEXT, flip  # noqa: E402
-from cluster_test import NAMES, Etcd, free_port  # noqa: E402
+from cluster_test import LEASE, NAMES, Etcd, free_port  # noqa: E402
 from server import PROGRAM, Server  # noqa: E402
 import skips  # noqa: E402
 from waiting import until  # noqa: E402
@@ -35,7 +35,7 @@ class Check(unittest.TestCase):
         cls.etcd = Etcd()
         cls.addClassCleanup(cls.etcd.close)
         cls.cluster = cls.etcd.url + "/check"
-        cls.hosts = [Server("--cluster", cls.cluster, "--node-name", name, port=free_port()) for name in NAMES[:2]]
+        cls.hosts = [Server("--cluster", cls.cluster, "--node-name", name, *LEASE, port=free_port()) for name in NAMES[:2]]
         for host in cls.hosts:
             cls.addClassCleanup(host.close)
 

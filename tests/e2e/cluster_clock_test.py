@@ -13,7 +13,7 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from clock import Clock  # noqa: E402
-from cluster_test import Etcd, free_port  # noqa: E402
+from cluster_test import LEASE, Etcd, free_port  # noqa: E402
 from server import Server  # noqa: E402
 import skips  # noqa: E402
 from waiting import Waiting, stop_process, until  # noqa: E402
@@ -33,7 +33,7 @@ class ClusterClock(unittest.TestCase):
         self.addCleanup(os.unlink, self.clock.name)
 
     def host(self, name, *options, environment=None):
-        host = Server("--cluster", self.etcd.url + "/tidelock", "--node-name", name, *options, port=free_port(), environment=environment)
+        host = Server("--cluster", self.etcd.url + "/tidelock", "--node-name", name, *(() if "--host-lease" in options else LEASE), *options, port=free_port(), environment=environment)
         self.addCleanup(host.close)
         return host.start()
 

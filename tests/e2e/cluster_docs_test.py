@@ -16,7 +16,7 @@ import tempfile
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from cluster_test import Etcd, free_port  # noqa: E402
+from cluster_test import LEASE, Etcd, free_port  # noqa: E402
 from server import BUILD, ROOT, Server  # noqa: E402
 from waiting import until  # noqa: E402
 
@@ -46,11 +46,11 @@ class Page(unittest.TestCase):
         return HOST.sub(lambda found: "127.0.0.1:%d" % self.ports[found.group(1)], ETCD.sub(self.etcd.url, command))
 
     def serve(self, command):
-        """Starts a host with the options of the page, but for its directory."""
+        """Starts a host with the options of the page, but for its directory and its lease."""
         words = shlex.split(command)[2:]
         options = [self.here(word) for i, word in enumerate(words) if word not in ("--data", "--listen") and (i == 0 or words[i - 1] not in ("--data", "--listen"))]
         number = HOST.search(command).group(1)
-        self.servers[number] = Server(*options, port=self.ports[number])
+        self.servers[number] = Server(*options, *LEASE, port=self.ports[number])
         self.addCleanup(self.servers[number].close)
         self.servers[number].start()
 

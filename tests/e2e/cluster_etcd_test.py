@@ -14,7 +14,7 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from cluster_members_test import Member, Writer  # noqa: E402
-from cluster_test import Etcd, free_port  # noqa: E402
+from cluster_test import LEASE, Etcd, free_port  # noqa: E402
 from server import REPORTS, Server  # noqa: E402
 import skips  # noqa: E402
 from waiting import Waiting, stop_process, until  # noqa: E402
@@ -27,7 +27,7 @@ class LostEntries(unittest.TestCase):
         self.addCleanup(self.etcd.close)
 
     def host(self, name, data=None):
-        host = Server("--cluster", self.etcd.url + "/tidelock", "--node-name", name, data=data, port=free_port())
+        host = Server("--cluster", self.etcd.url + "/tidelock", "--node-name", name, *LEASE, data=data, port=free_port())
         self.addCleanup(host.close)
         return host
 
@@ -48,6 +48,10 @@ class LostEntries(unittest.TestCase):
         shutil.copytree(os.path.join(self.etcd.data, name), os.path.join(self.etcd.data, "data"))
         self.assertTrue(self.etcd.resume())
 
+    def await_write(self, host, path):
+        """Writes, after etcd was away: by then the host's lease may be over, so that it has to join again."""
+        until(lambda: host.ask("PUT", path, {"v": 1})[0] in (200, 201), "writes are accepted again")
+
     def assert_refused(self, host, reason):
         with self.assertRaisesRegex(RuntimeError, reason) as refusal:
             host.start()
@@ -61,7 +65,7 @@ class LostEntries(unittest.TestCase):
         self.must(a, "PUT", "/w/_doc/kept?distribute_timestamps=cluster", {"v": 1})
         b.stop()
         self.keep_etcd("older")
-        self.must(a, "PUT", "/w/_doc/lost", {"v": 1})
+        self.await_write(a, "/w/_doc/lost")
         a.stop()
         self.keep_etcd("newer")
         self.restore_etcd("older")
@@ -84,13 +88,13 @@ class LostEntries(unittest.TestCase):
         a = self.host("a")
         a.start()
         self.keep_etcd("older")
-        self.must(a, "PUT", "/w/_doc/1", {"v": 1})
+        self.await_write(a, "/w/_doc/1")
         self.etcd.kill()
         shutil.copytree(os.path.join(self.etcd.data, "data"), os.path.join(self.etcd.data, "newer"))
         self.restore_etcd("older")
         until(lambda: "etcd has lost entries of the log of the cluster" in a.errors(), "the loss is reported")
-        self.restore_etcd("newer")  # by then its lease may be over, so it may have to join again
-        until(lambda: a.ask("PUT", "/w/_doc/2", {"v": 2})[0] in (200, 201), "writes are taken again")
+        self.restore_etcd("newer")
+        self.await_write(a, "/w/_doc/2")
         self.assertEqual(self.must(a, "GET", "/w/_doc/1")["_source"], {"v": 1})
         self.assertEqual(a.errors().count("etcd has lost entries"), 1)
 

@@ -15,7 +15,7 @@ import unittest
 import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from cluster_test import free_port  # noqa: E402
+from cluster_test import LEASE, free_port  # noqa: E402
 from server import Server  # noqa: E402
 from waiting import until  # noqa: E402
 
@@ -114,7 +114,7 @@ class Members(unittest.TestCase):
             self.addCleanup(member.close)
         for member in self.members:
             until(member.serves, "the member serves")
-        self.hosts = [Server("--cluster", self.cluster(), "--node-name", name, port=free_port()) for name in "ab"]
+        self.hosts = [Server("--cluster", self.cluster(), "--node-name", name, *LEASE, port=free_port()) for name in "ab"]
         for host in self.hosts:
             host.start()
             self.addCleanup(host.close)

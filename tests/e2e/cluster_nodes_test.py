@@ -12,7 +12,7 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from cluster_test import NAMES, Etcd, free_port  # noqa: E402
+from cluster_test import LEASE, NAMES, Etcd, free_port  # noqa: E402
 from server import PROGRAM, Server  # noqa: E402
 import skips  # noqa: E402
 from waiting import Waiting, stop_process, until  # noqa: E402
@@ -28,7 +28,7 @@ class Nodes(unittest.TestCase):
         cls.addClassCleanup(cls.etcd.close)
         cls.hosts = []
         for name in NAMES:
-            host = Server("--cluster", cls.etcd.url + "/tidelock", "--node-name", name, port=free_port())
+            host = Server("--cluster", cls.etcd.url + "/tidelock", "--node-name", name, *LEASE, port=free_port())
             cls.addClassCleanup(host.close)
             cls.hosts.append(host.start())
 

@@ -15,7 +15,7 @@ import tempfile
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from cluster_test import NAMES, Etcd, free_port  # noqa: E402
+from cluster_test import LEASE, NAMES, Etcd, free_port  # noqa: E402
 from server import BUILD, PROGRAM, Server, check, has_shared_rocksdb  # noqa: E402
 import skips  # noqa: E402
 from waiting import until  # noqa: E402
@@ -39,7 +39,7 @@ class ClusterPoison(unittest.TestCase):
     def host(self, name, poisonable=True):
         environment = {"LD_PRELOAD": SHIM, "TIDELOCK_TEST_POISON": self.switch,
                        "ASAN_OPTIONS": "verify_asan_link_order=0:" + os.environ.get("ASAN_OPTIONS", "")} if poisonable else {}
-        host = Server("--cluster", self.etcd.url + "/tidelock", "--node-name", name, port=free_port(), environment=environment)
+        host = Server("--cluster", self.etcd.url + "/tidelock", "--node-name", name, *LEASE, port=free_port(), environment=environment)
         self.addCleanup(host.close)
         return host.start()
 

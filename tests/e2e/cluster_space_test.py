@@ -12,7 +12,7 @@ import unittest
 import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from cluster_test import Etcd, free_port  # noqa: E402
+from cluster_test import LEASE, Etcd, free_port  # noqa: E402
 from server import Server  # noqa: E402
 import skips  # noqa: E402
 from waiting import until  # noqa: E402
@@ -40,7 +40,7 @@ class Space(unittest.TestCase):
         self.addCleanup(self.etcd.close)
 
     def host(self, name):
-        host = Server("--cluster", self.etcd.url + "/tidelock", "--node-name", name, "--cluster-quota", str(QUOTA), "--host-lease", "1s", port=free_port())
+        host = Server("--cluster", self.etcd.url + "/tidelock", "--node-name", name, "--cluster-quota", str(QUOTA), *LEASE, port=free_port())
         self.addCleanup(host.close)
         return host.start()
 

@@ -19,6 +19,7 @@ import unittest
 import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import ports  # noqa: E402
 from proxy import Proxy  # noqa: E402
 from server import HANGS, PROGRAM, Server  # noqa: E402
 import skips  # noqa: E402
@@ -26,9 +27,17 @@ from small_disk import SmallDisk  # noqa: E402
 from waiting import Waiting, stop_process, until  # noqa: E402
 
 NAMES = ["a", "b", "c"]
+LEASE = ("--host-lease", "10s")  # longer than delays of the machine; tests wait for its end
+
+
+reserved = []  # until this process ends
 
 
 def free_port():
+    """Returns: a port that no other process takes while its server is stopped; where none can be reserved, one that is free now."""
+    reserved.append(ports.Port())
+    if reserved[-1].number != 0:
+        return reserved[-1].number
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         return taken.getsockname()[1]
@@ -95,15 +104,15 @@ class Hosts(unittest.TestCase):
         self.cluster = "%s/%s" % (self.etcd.url, self._testMethodName)
         self.hosts = []
 
-    def not_started(self, name, *options, data=None):
+    def not_started(self, name, *options, data=None, environment=None):
         port = free_port()
-        host = Server("--cluster", self.cluster, "--node-name", name, *options, data=data, port=port)
+        host = Server("--cluster", self.cluster, "--node-name", name, *(() if "--host-lease" in options else LEASE), *options, data=data, port=port, environment=environment)
         self.hosts.append(host)
         self.addCleanup(host.close)
         return host
 
-    def host(self, name, *options, data=None):
-        return self.not_started(name, *options, data=data).start()
+    def host(self, name, *options, data=None, environment=None):
+        return self.not_started(name, *options, data=data, environment=environment).start()
 
     def must(self, host, method, path, body=None, wanted=(200, 201)):
         status, reply = host.ask(method, path, body)
@@ -339,7 +348,7 @@ class Cluster(Hosts):
     def setUpClass(cls):
         super().setUpClass()
         cls.cluster = cls.etcd.url + "/cluster"
-        cls.hosts = [Server("--cluster", cls.cluster, "--node-name", name, "--checkpoint", "1m" if name == "c" else "64m", port=free_port()) for name in NAMES]
+        cls.hosts = [Server("--cluster", cls.cluster, "--node-name", name, *LEASE, "--checkpoint", "1m" if name == "c" else "64m", port=free_port()) for name in NAMES]
         for host in cls.hosts:
             cls.addClassCleanup(host.close)
         cls.hosts[0].start()

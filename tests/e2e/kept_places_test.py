@@ -5,6 +5,7 @@
 Method: a session has a lock, others ask for it, one after the other. The server is killed, or stopped, and started again. They ask again, in
 another order and after one that is new. The lock is released by each that gets it: they must get it in the order in which they asked first.
 Writes of the locked document with a name (Tidelock-Request) wait in the same way. The versions that they make show their order.
+The clocks stand from before the start on until all wait again: no place is given up however long the clients take.
 """
 import http.client
 import json
@@ -14,7 +15,7 @@ import threading
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from server import Server  # noqa: E402
+from clock import ClockedServer  # noqa: E402
 from waiting import until  # noqa: E402
 
 TARGET = {"index": "fs", "id": "1", "mode": "exclusive"}
@@ -72,55 +73,59 @@ class KeptPlaces(unittest.TestCase):
         locks = self.server.must("GET", "/_lock")["locks"]
         return sum(len(lock["waiters"]) for lock in locks)
 
-    def run_over(self, restart, status):
+    def run_over(self, end, status):
         """`status`: of the replies to the requests that wait; None: they get none."""
-        with Server() as self.server:
+        with ClockedServer() as self.server:
             sessions = {name: self.session() for name in ["holder", "a", "b", "c", "new"]}
             self.server.must("POST", "/_lock", {"session": sessions["holder"], "locks": [TARGET]})
             before = []
             for count, name in enumerate("abc", 1):
                 before.append(Client(self.server, name, sessions[name], []))
                 until(lambda count=count: self.waiting() == count, "%d requests wait" % count)
-            restart()
+            end()
             for client in before:
                 client.join()
                 self.assertEqual(client.status, status)
-            self.assertEqual(self.waiting(), 3)
             order, clients = [], []
-            clients.append(Client(self.server, "new", sessions["new"], order))
-            until(lambda: self.waiting() == 4, "the new request waits")
-            for name in "cba":
-                clients.append(Client(self.server, name, sessions[name], order))
-            self.server.must("POST", "/_unlock", {"session": sessions["holder"], "locks": [TARGET]})
-            for client in clients:
-                client.join()
-                self.assertEqual(client.status, 200)
+            with self.server.clock.standing():
+                self.server.start()
+                self.assertEqual(self.waiting(), 3)
+                clients.append(Client(self.server, "new", sessions["new"], order))
+                until(lambda: self.waiting() == 4, "the new request waits")
+                for name in "cba":
+                    clients.append(Client(self.server, name, sessions[name], order))
+                self.server.must("POST", "/_unlock", {"session": sessions["holder"], "locks": [TARGET]})
+                for client in clients:
+                    client.join()
+                    self.assertEqual(client.status, 200)
             self.assertEqual(order, ["a", "b", "c", "new"])
 
-    def write_over(self, restart, status, free):
+    def write_over(self, end, status, free):
         """`free`: the lock is released before the writes are sent again."""
-        with Server() as self.server:
+        with ClockedServer() as self.server:
             holder = {"session": self.session(), "locks": [TARGET]}
             self.server.must("POST", "/_lock", holder)
             before = []
             for count, name in enumerate("ab", 1):
                 before.append(Writer(self.server, name))
                 until(lambda count=count: self.waiting() == count, "%d writes wait" % count)
-            restart()
+            end()
             for client in before:
                 client.join()
                 self.assertEqual(client.status, status)
-            if free:
-                self.server.must("POST", "/_unlock", holder)
-            new = Writer(self.server, None)
-            until(lambda: self.waiting() == (2 if free else 3), "the new write waits")
-            self.assertEqual(self.server.request("GET", "/fs/_doc/1").status, 404)  # no write runs before it is repeated
-            b = Writer(self.server, "b")
-            a = Writer(self.server, "a")
-            if not free:
-                self.server.must("POST", "/_unlock", holder)
-            for client in [a, b, new]:
-                client.join()
+            with self.server.clock.standing():
+                self.server.start()
+                if free:
+                    self.server.must("POST", "/_unlock", holder)
+                new = Writer(self.server, None)
+                until(lambda: self.waiting() == (2 if free else 3), "the new write waits")
+                self.assertEqual(self.server.request("GET", "/fs/_doc/1").status, 404)  # no write runs before it is repeated
+                b = Writer(self.server, "b")
+                a = Writer(self.server, "a")
+                if not free:
+                    self.server.must("POST", "/_unlock", holder)
+                for client in [a, b, new]:
+                    client.join()
             self.assertEqual([a.version, b.version, new.version], [1, 2, 3])
             again = Writer(self.server, "a")
             again.join()
@@ -139,11 +144,9 @@ class KeptPlaces(unittest.TestCase):
 
     def kill(self):
         self.server.kill()
-        self.server.start()
 
     def stop(self):
-        self.server.stop()
-        self.server.start()
+        self.server.stop(replay=False)
 
     def test_kill(self):
         self.run_over(self.kill, None)

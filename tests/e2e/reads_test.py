@@ -14,6 +14,7 @@ import threading
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from clock import Clock  # noqa: E402
 import cluster_test  # noqa: E402
 from server import ROOT, Server  # noqa: E402
 from waiting import Waiting, stop_process, until  # noqa: E402
@@ -270,15 +271,18 @@ class Reads(cluster_test.Hosts):
 
     def test_reads_at_a_timestamp_outlast_the_lease(self):
         """A host that cannot reach etcd answers no read of the present state when its lease is over, and those of a state that is final."""
-        a = self.host("a", "--host-lease", "1s")
+        clock = Clock()
+        self.addCleanup(clock.close)
+        a = self.host("a", "--host-lease", "10m", environment=clock.environment())
         _, ts = timestamp_of(a, "PUT", "/w/_doc/1", {"v": 1})
-        query = self.must(a, "POST", "/_transaction", {"mode": "query"})["transaction"]
-        pit = self.must(a, "POST", "/w/_pit?keep_alive=10m")["id"]
-        scroll = self.must(a, "POST", "/w/_search?scroll=10m&size=1")["_scroll_id"]
+        query = self.must(a, "POST", "/_transaction", {"mode": "query", "timeout": "1h"})["transaction"]
+        pit = self.must(a, "POST", "/w/_pit?keep_alive=1h")["id"]
+        scroll = self.must(a, "POST", "/w/_search?scroll=1h&size=1")["_scroll_id"]
         self.must(a, "PUT", "/w/_doc/1", {"v": 2})
         present = (("GET", "/w/_doc/1", None), ("POST", "/w/_search", {}), ("POST", "/w/_count", {}), ("POST", "/_mget", {"docs": [{"_index": "w", "_id": "1"}]}))
         stop_process(self.etcd.process)
         try:
+            clock.jump(900)
             until(lambda: a.ask("GET", "/w/_doc/1")[0] == 503, "its lease is over")
             for method, path, body in present:
                 self.assertEqual(self.must(a, method, path, body, wanted=(503,))["error"]["type"], "log_unavailable_exception")

@@ -165,7 +165,7 @@ class Hosts(Case):
         self.addCleanup(etcd.close)
         hosts = []
         for name in "ab":
-            host = Server("--cluster", etcd.url + "/c", "--node-name", name, port=cluster_test.free_port())
+            host = Server("--cluster", etcd.url + "/c", "--node-name", name, *cluster_test.LEASE, port=cluster_test.free_port())
             self.addCleanup(host.close)
             hosts.append(host.start())
         first = self.send(hosts[0], "r", "POST", "/w/_update/1?_source=true&distribute_timestamps=fast", COUNTING)

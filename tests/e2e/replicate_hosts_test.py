@@ -437,7 +437,7 @@ class Dies(unittest.TestCase):
     def begin(self, fast=False):
         etcd = cluster_test.Etcd()
         self.addCleanup(etcd.close)
-        hosts = [Server("--cluster", etcd.url + "/tidelock", "--node-name", name, port=cluster_test.free_port()) for name in "ab"]
+        hosts = [Server("--cluster", etcd.url + "/tidelock", "--node-name", name, *cluster_test.LEASE, port=cluster_test.free_port()) for name in "ab"]
         for host in hosts:
             self.addCleanup(host.close)
             host.start()
