@@ -494,6 +494,7 @@ class Figures:
         self.longest = 0     # milliseconds of the longest put
         self.step = (0, "")  # work units of the longest step, and its command
         self.over = 0        # steps above the bound
+        self.undivided = 0   # those of them without an exception, such as a commit
         self.memory = 0      # resident bytes at the peak
         self.budget = 0      # --memory, in bytes
 
@@ -504,6 +505,7 @@ class Figures:
         steps = re.findall(r'^tidelock_step_work_max\{command="(\w+)"\} (\d+)', page, re.M)
         self.step = max([self.step, *((int(work), command) for command, work in steps)])
         self.over = max(self.over, int(t.metric("tidelock_steps_over_bound_total")))
+        self.undivided = max(self.undivided, int(t.metric("tidelock_steps_undivided_total")))
         with open("/proc/%d/status" % t.pid(), encoding="ascii") as status:
             peak = int(re.search(r"VmHWM:\s+(\d+)", status.read()).group(1)) * 1024
         node = next(iter(t.ask("GET", "/_nodes/stats/breaker")["nodes"].values()))
@@ -511,8 +513,8 @@ class Figures:
         self.memory = max(self.memory, peak)
 
     def note(self):
-        return "longest step %d %% (%s), %d above the bound; memory %d MB, --memory %d MB" % (
-            100 * self.step[0] / STEP_WORK, self.step[1], self.over, self.memory >> 20, self.budget >> 20)
+        return "longest step %d %% (%s), %d above the bound, of which %d are no exceptions; memory %d MB, --memory %d MB" % (
+            100 * self.step[0] / STEP_WORK, self.step[1], self.over, self.undivided, self.memory >> 20, self.budget >> 20)
 
 
 def own_waiting(bench):

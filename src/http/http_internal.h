@@ -115,7 +115,8 @@ struct http_exchange {
     bool stream_broken; /* bytes were dropped: the response must end with an error */
     size_t stream_sent; /* bytes of exchange.response already sent; they are removed later */
 
-    struct http_exchange *next; /* in the pool */
+    bool in_turn;               /* its answer has a turn, or waits for it; set before its connection is resumed */
+    struct http_exchange *next; /* in the pool, or in the queue for a turn */
 };
 
 enum { POLLERS_MAX = 256 };
@@ -127,6 +128,14 @@ struct input_barrier {
     struct input_barrier_call *requested; /* calls that wait for the next barrier; NULL: none */
     struct input_barrier_call *running;   /* calls of the running barrier; NULL: none is running */
     unsigned polls;                       /* since the barrier started */
+};
+
+/* Answers of requests that have waited long (turns.c). */
+struct turns {
+    pthread_mutex_t lock;
+    struct http_exchange *first, *last; /* the queue: answered exchanges with suspended connections */
+    size_t queued;
+    size_t taken; /* exchanges whose connections were resumed, and whose answers are not sent yet */
 };
 
 struct http {
@@ -170,6 +179,7 @@ struct http {
     _Atomic size_t handshakes;    /* connections in their TLS handshake, evicted ones not included */
     _Atomic size_t evicted_count; /* connections that are evicted and not yet closed */
     struct input_barrier input_barrier;
+    struct turns turns;
 
     int watch_epoll;
     int watch_wake; /* eventfd */
@@ -217,6 +227,22 @@ void poller_leave(struct connection *connection, bool answered, uint64_t now_ns)
 /* Records the response to a request of the connection, immediate or deferred. */
 void poller_answered(struct connection *connection);
 uint64_t poller_clock_ns(void);
+
+/* --- turns.c: answers of requests that have waited long ------------------------------------------ */
+
+void turns_init(struct http *http);
+void turns_deinit(struct http *http);
+/*
+ * Resumes the connection of an exchange that was answered while it waited: now, or in its turn. On return the exchange
+ * may have been released.
+ */
+void turns_resume(struct http_exchange *hx);
+/* The answer was passed to libmicrohttpd, or the connection is closed: the next one has its turn. Idempotent. */
+void turns_pass_on(struct http_exchange *hx);
+/* Returns: the number of answers that wait for their turn. */
+size_t turns_queued(struct http *http);
+/* Resumes all that wait for their turn. Requires: the handler has responded to every exchange. */
+void turns_end(struct http *http);
 
 /* --- watch.c: hang-ups and time limits ---------------------------------------------------------- */
 

@@ -90,6 +90,7 @@ struct journal {
     struct cluster *cluster; /* cluster.h; NULL: the log belongs to this host alone */
     struct cmdlog *log;
     struct at_work *at_work;    /* records which entry is being applied; NULL: none */
+    uint64_t work_times;        /* as much as expected does a write of many items, or an update: note_work() */
     uint64_t recovery_us;       /* limit of the work since a checkpoint */
     size_t checkpoint_bytes;    /* limit of the store's uncheckpointed bytes */
     cmdlog_position position;   /* of the newest entry */

@@ -21,6 +21,7 @@ enum {
      * An item with a script. Most scripts take less than a tenth of it, and some a whole step
      */
     SCRIPT_WORK = 5000,
+    WORK_TIMES_MAX = 64 /* of journal->work_times */
 };
 
 #define SPACE_RETRY_US (100 * TL_MS) /* polling interval for free space on a full disk */
@@ -174,6 +175,16 @@ uint64_t journal__expected_work(const struct command *command)
     return work;
 }
 
+/*
+ * Returns: whether a command may do many times as much as its size says: long names and paths, large documents that it
+ * replaces, or a script. A single document that is put or deleted does so for itself alone.
+ */
+static bool may_do_more(const struct command *command)
+{
+    return command->type == COMMAND_WRITE &&
+           (command->write.item_count > 1 || (command->write.item_count == 1 && command->write.items->update != NULL));
+}
+
 /* Takes the first command of the queue. Returns: NULL: the queue is empty. */
 static struct command *take_first(struct journal *journal)
 {
@@ -201,15 +212,16 @@ static void put_back(struct journal *journal, struct command *command)
 
 /*
  * Takes the next command of a group that has `count` commands and has done, or is expected to do,
- * `*work`. The command's expected work is returned in *ret_expected.
+ * `*work`. The command's expected work is returned in *ret_expected. `times`: of commands that may_do_more().
  * Returns: NULL: the group is complete.
  */
-static struct command *take_next(struct journal *journal, size_t count, uint64_t work, uint64_t *ret_expected)
+static struct command *take_next(struct journal *journal, size_t count, uint64_t work, uint64_t times,
+                                 uint64_t *ret_expected)
 {
     struct command *command = count < journal->group_max && work < GROUP_WORK ? take_first(journal) : NULL;
     if (command == NULL)
         return NULL;
-    *ret_expected = journal__expected_work(command);
+    *ret_expected = journal__expected_work(command) * (may_do_more(command) ? times : 1);
     if (count == 0 || work + *ret_expected <= GROUP_WORK)
         return command;
     put_back(journal, command);
@@ -246,7 +258,7 @@ uint64_t journal__take_queued(struct journal *journal, struct list *taken)
     REQUIRE(list_empty(taken));
     struct command *command;
     uint64_t expected, work = 0;
-    for (size_t count = 0; (command = take_next(journal, count, work, &expected)) != NULL; count++) {
+    for (size_t count = 0; (command = take_next(journal, count, work, 1, &expected)) != NULL; count++) {
         list_append(taken, &command->link);
         work += expected;
     }
@@ -320,25 +332,42 @@ static bool adds_to_owner(const struct command *command)
 
 /*
  * Takes the commands of the next entry of a group that has `*count` commands, which have done `work`:
- * those whose work is known, or one other.
+ * those whose work is known, or one other. Returns: the work that was expected of them by their size.
  */
-static void take_entry(struct journal *journal, size_t *count, uint64_t work, struct list *taken)
+static uint64_t take_entry(struct journal *journal, size_t *count, uint64_t work, struct list *taken)
 {
-    REQUIRE(list_empty(taken));
+    REQUIRE(list_empty(taken) && journal->work_times > 0);
     struct command *command;
-    uint64_t expected, added = 0;
+    uint64_t expected, added = 0, by_size = 0;
     bool known = true;
-    while (known && (command = take_next(journal, *count, work, &expected)) != NULL) {
+    while (known && (command = take_next(journal, *count, work, journal->work_times, &expected)) != NULL) {
         known = work_is_known(journal, command, added, &expected);
         if (!list_empty(taken) && (!known || work + expected > GROUP_WORK)) {
             put_back(journal, command);
-            return;
+            return by_size;
         }
         list_append(taken, &command->link);
         work += expected;
+        by_size += may_do_more(command) ? expected / journal->work_times : expected;
         added += adds_to_owner(command) ? expected : 0;
         ++*count;
     }
+    return by_size;
+}
+
+/*
+ * Notes how many times as much as expected an entry did, if that was more than a group should do. Such commands
+ * usually come one after another, as the parts of one request: those that follow are expected to do as much, so
+ * that they begin a group of their own and no command before them waits for their step. Each other entry lowers it.
+ */
+static void note_work(struct journal *journal, uint64_t expected, uint64_t done)
+{
+    uint64_t times = done > GROUP_WORK && expected > 0 ? done / expected : 1;
+    times = times < WORK_TIMES_MAX ? times : WORK_TIMES_MAX;
+    if (times > journal->work_times)
+        journal->work_times = times;
+    else if (times < journal->work_times)
+        journal->work_times--;
 }
 
 /*
@@ -351,8 +380,14 @@ static void apply_group(struct journal *journal, struct list *group)
     size_t count = 0;
     uint64_t work = 0;
     struct list taken = LIST_INIT(taken);
-    for (take_entry(journal, &count, work, &taken); !list_empty(&taken); take_entry(journal, &count, work, &taken))
-        work += journal__apply_logged(journal, &taken, group);
+    for (;;) {
+        uint64_t expected = take_entry(journal, &count, work, &taken);
+        if (list_empty(&taken))
+            break;
+        uint64_t done = journal__apply_logged(journal, &taken, group);
+        note_work(journal, expected, done);
+        work += done;
+    }
     (void)end_group(journal);
 }
 

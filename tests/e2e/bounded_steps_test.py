@@ -603,6 +603,7 @@ class BoundedSteps(unittest.TestCase):
         self.assertEqual(self.figure("tidelock_steps_over_bound_total"), 0)  # of the writes; a commit of so many is one step
         self.server.must("POST", "/_transaction/%s/_commit" % transaction)
         self.assertEqual(self.server.must("GET", "/a/_count")["count"], 20000)
+        self.assertEqual(self.figure("tidelock_steps_undivided_total"), 0)
 
     def test_many_small_actions_are_divided(self):
         before = self.figure('tidelock_commands_total{command="write"}')

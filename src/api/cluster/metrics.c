@@ -134,6 +134,9 @@ static void write_steps(struct exposition *page, const struct core_metrics *valu
                        metric_read(&values->step_work_max[type]));
     write_counter(page, "tidelock_steps_over_bound", "Steps of the core that have taken more work than the bound.",
                   metric_read(&values->steps_over));
+    write_counter(page, "tidelock_steps_undivided",
+                  "Those that have even without an operation that cannot be divided, such as a commit.",
+                  metric_read(&values->steps_undivided));
     write_counter(page, "tidelock_checkpoint_pieces",
                   "Pieces of open transactions and locks that were written for checkpoints.",
                   metric_read(&values->pieces_written));

@@ -44,10 +44,11 @@ enum section_kind {
  * 11: commands of version 9; sessions and waits as lists of pieces. 12: commands of version 10. 13: of
  * version 11. 14: of version 12; atomic writes in pieces. 15: of version 13; the attempts of those.
  * 16: of version 14; which transactions are of such a write. 17: of version 15. 18: of version 16. 19: of version
- * 17. 20: of version 18. 21: of version 19; waits whose places will be kept although their host is gone. Pieces have
- * the form of their record's version; that of an overlay's is the same since 9, and that of holds since 10.
+ * 17. 20: of version 18. 21: of version 19; waits whose places will be kept although their host is gone.
+ * 22: of version 20. Pieces have the form of their record's version; that of an overlay's is the same since 9,
+ * and that of holds since 10.
  */
-enum { SECTIONS_VERSION = 21 };
+enum { SECTIONS_VERSION = 22 };
 
 struct sections {
     struct buf *out;     /* output, when writing; NULL: reading */

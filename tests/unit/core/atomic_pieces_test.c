@@ -217,6 +217,59 @@ static void test_atomic_write_runs_in_pieces(void **state)
     }
 }
 
+/* An atomic write of so many documents that are indexed and then moved. */
+static struct command *pairs_write(struct core_fixture *box, size_t pairs)
+{
+    struct command *command = fixture_write_command(box, 2 * pairs);
+
+    for (size_t i = 0; i < pairs; i++) {
+        struct write_item *item = &command->write.items[2 * i];
+        struct write_update *update = arena_zalloc(&command->arena, sizeof *update);
+        item[0] = fixture_item(WRITE_INDEX, "tree", "", "", "");
+        item[1] = fixture_item(WRITE_UPDATE, "tree", "", "", "");
+        item[0].id = item[1].id = arena_printf(&command->arena, "%zu", i);
+        item[0].source = arena_printf(&command->arena, "{\"path\":\"/a/%zu\"}", i);
+        update->doc = arena_printf(&command->arena, "{\"path\":\"/b/%zu\"}", i);
+        item[1].source = SLICE_NONE;
+        item[1].update = update;
+    }
+    command->write.atomic = true;
+    command->owner.timeout_us = 60 * TL_SECOND;
+    return command;
+}
+
+/*
+ * The one step of an atomic write in pieces that its size makes longer is the commit, a unit of its own: some 50 units
+ * of work a document, however often the write has changed it, and nothing of the pieces before.
+ */
+static void test_only_commit_is_undivided(void **state)
+{
+    (void)state;
+
+    enum { PAIRS = 400, COMMIT_WORK_EACH = 60, OTHER = 2000 };
+    struct core_fixture box;
+    struct command *command;
+    uint64_t longest = 0, last = 0;
+    begin(&box);
+    fixture_index_command(&box, COMMAND_INDEX_CREATE, "tree",
+                          "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
+    uint64_t request = give_atomic(&box, pairs_write(&box, PAIRS));
+    while ((command = completed_as(&box, request)) == NULL) {
+        longest = last > longest ? last : longest;
+        assert_int_equal(core_next_deadline(box.core), 0);
+        tick(&box);
+        last = core_step_work(box.core);
+    }
+    assert_int_equal(command->problem.type, PROBLEM_NONE);
+    for (size_t i = 0; i < 2 * PAIRS; i++)
+        assert_int_equal(command->write.results[i].outcome, i % 2 == 0 ? WRITE_CREATED : WRITE_UPDATED);
+    command_free(command);
+    assert_in_range(last, PAIRS * WORK_WRITE, PAIRS * COMMIT_WORK_EACH + OTHER);
+    assert_in_range(last - box.core->indivisible_work, 0, OTHER);
+    assert_in_range(longest, 1, 4 * STEP_WORK);
+    end(&box);
+}
+
 /* Items of later pieces see what earlier ones did. */
 static void test_piece_sees_pieces_before(void **state)
 {
@@ -1014,6 +1067,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_atomic_write_runs_in_pieces),
+        cmocka_unit_test(test_only_commit_is_undivided),
         cmocka_unit_test(test_piece_sees_pieces_before),
         cmocka_unit_test(test_script_in_pieces_is_not_postponed),
         cmocka_unit_test(test_failed_item_rolls_back_all_pieces),

@@ -37,6 +37,8 @@ struct fixture {
     pthread_cond_t changed;
     struct exchange *queue[QUEUE_MAX]; /* to be answered by `thread` */
     size_t queued;
+    size_t answered_later; /* by `thread` */
+    bool pausing;          /* `thread` answers nothing */
     bool ending;
     bool blocking;         /* a polling thread waits until the test clears this */
     struct exchange *held; /* answered by the test, or by on_disconnect() */
@@ -58,7 +60,7 @@ static void *answer_later(void *context)
     struct fixture *f = context;
     pthread_mutex_lock(&f->lock);
     while (!f->ending || f->queued > 0) {
-        if (f->queued == 0) {
+        if (f->queued == 0 || (f->pausing && !f->ending)) {
             pthread_cond_wait(&f->changed, &f->lock);
             continue;
         }
@@ -67,6 +69,8 @@ static void *answer_later(void *context)
         answer(exchange);
         exchange_respond(exchange);
         pthread_mutex_lock(&f->lock);
+        f->answered_later++;
+        pthread_cond_broadcast(&f->changed);
     }
     pthread_mutex_unlock(&f->lock);
     return NULL;
@@ -128,6 +132,12 @@ static void handle(void *context, struct exchange *exchange)
             pthread_cond_wait(&f->changed, &f->lock);
         pthread_mutex_unlock(&f->lock);
         answer(exchange);
+        exchange_respond(exchange);
+    } else if (slice_is(exchange->path, "/queued")) { /* says how many answers wait for their turn */
+        struct http_stats stats;
+        http_stats(f->http, &stats);
+        exchange->status = 200;
+        buf_printf(&exchange->response, "%zu queued", stats.queued_answers);
         exchange_respond(exchange);
     } else if (slice_is(exchange->path, "/stream")) {
         exchange->status = 200;
@@ -332,6 +342,69 @@ static void test_http_serves_exactly_128_ready_connections(void **state)
     close(blocking);
     close_fixture(f);
     (void)state;
+}
+
+static void set_flag(struct fixture *f, bool *flag, bool value)
+{
+    pthread_mutex_lock(&f->lock);
+    *flag = value;
+    pthread_cond_broadcast(&f->changed);
+    pthread_mutex_unlock(&f->lock);
+}
+
+static size_t queued_answers(struct fixture *f)
+{
+    struct http_stats stats;
+    http_stats(f->http, &stats);
+    return stats.queued_answers;
+}
+
+/*
+ * Many requests that have waited are answered together, while the only polling thread is busy. A request that arrives
+ * meanwhile is processed before most of their answers are sent.
+ */
+static void test_http_requests_get_between_many_answers(void **state)
+{
+    (void)state;
+    enum { WAITING = 100, AT_ONCE = 4 };
+    static const char before[] = "GET /before HTTP/1.1\r\nHost: h\r\n\r\n";
+    static const char later[] = "GET /later HTTP/1.1\r\nHost: h\r\n\r\n";
+    static const char block[] = "GET /block HTTP/1.1\r\nHost: h\r\n\r\n";
+    static const char queued[] = "GET /queued HTTP/1.1\r\nHost: h\r\n\r\n";
+    struct http_options one = options();
+    one.thread_count = 1;
+    one.turns_after_us = 0;
+    one.turns_max = AT_ONCE;
+    struct fixture *f = open_with(one);
+    int other = dial(f), blocking = dial(f), fds[WAITING];
+    struct buf reply = BUF_INIT(BUF_UNLIMITED);
+
+    expect_on(other, before, "HTTP/1.1 200 OK\r\n", "GET /before [] 0");
+    set_flag(f, &f->pausing, true);
+    for (size_t i = 0; i < WAITING; i++) {
+        fds[i] = dial(f);
+        say(fds[i], later, strlen(later));
+    }
+    wait_until(f, f->queued == WAITING);
+    say(blocking, block, strlen(block));
+    wait_until(f, f->blocking); /* so all connections of the others are suspended */
+    set_flag(f, &f->pausing, false);
+    wait_until(f, f->answered_later == WAITING);
+    assert_int_equal(queued_answers(f), WAITING - AT_ONCE);
+
+    say(other, queued, strlen(queued));
+    set_flag(f, &f->blocking, false);
+    assert_true(read_until(other, &reply, " queued"));
+    assert_true(strtoul(strstr(reply.data, "\r\n\r\n") + 4, NULL, 10) > WAITING / 2);
+    for (size_t i = 0; i < WAITING; i++) {
+        expect_on(fds[i], "", "HTTP/1.1 200 OK\r\n", "GET /later [] 0");
+        close(fds[i]);
+    }
+    assert_int_equal(queued_answers(f), 0);
+    buf_deinit(&reply);
+    close(other);
+    close(blocking);
+    close_fixture(f);
 }
 
 static void test_http_head_response_has_no_body(void **state)
@@ -967,6 +1040,7 @@ int main(void)
         with_server(test_http_passes_requests_and_responses),
         with_server(test_http_passes_headers),
         cmocka_unit_test(test_http_serves_exactly_128_ready_connections),
+        cmocka_unit_test(test_http_requests_get_between_many_answers),
         with_server(test_http_head_response_has_no_body),
         with_server(test_http_answers_expect_continue),
         with_server(test_http_refuses_too_large_body),

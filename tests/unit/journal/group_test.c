@@ -440,6 +440,28 @@ static void run_queued(struct group_box *box, struct command **commands, size_t 
         ret_steps[i] = step_of(numbers[i]);
 }
 
+/*
+ * Updates did many times as much as their size says, each more than a group should. The next one begins a group of
+ * its own: the commands before it do not wait for its step, as they did at first.
+ */
+static void test_group_ends_before_what_did_more_than_expected(void **state)
+{
+    enum { COMMANDS = 3 };
+    struct group_box box;
+    struct step steps[COMMANDS];
+    (void)state;
+    open_box(&box);
+    submit(&box, write_command("s"), false);
+    await(&seen.done, 1);
+    for (int round = 0; round < 2; round++) {
+        struct command *commands[] = {write_command("1"), script_write("s"), write_command("2")};
+        run_queued(&box, commands, COMMANDS, steps);
+        assert_int_equal(steps[0].hold == steps[1].hold, round == 0);
+        assert_true(steps[1].hold < steps[2].hold);
+    }
+    close_box(&box);
+}
+
 /* A LOCK does as much as it has locks: many locks are not in the group of the commands before. */
 static void test_locks_count_in_group(void **state)
 {
@@ -782,6 +804,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_group_ends_with_much_work),
+        cmocka_unit_test(test_group_ends_before_what_did_more_than_expected),
         cmocka_unit_test(test_locks_count_in_group),
         cmocka_unit_test(test_releases_and_updates_have_own_entry),
         cmocka_unit_test(test_ends_of_transactions_share_entry),
