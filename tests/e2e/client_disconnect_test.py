@@ -5,6 +5,10 @@
 Each kind of reply that is written in several parts is requested repeatedly. Its connection breaks at write number 1, 2, 3 …
 until all is written, and after some bytes (lib/send_shim.c). Also a client reads some parts and closes. After each case the
 server's statistics are as before; at the end a build with sanitizers checks for leaks.
+
+The same is done with each row of routes.def, with each of its methods. A reply with a length is handed to src/http as a whole
+before its first write, and nothing of its handler runs between writes, so that the number of writes does not matter to the handler:
+the long replies of ANSWERS stand for all. A handler that streams its reply must be in ANSWERS or ENDLESS.
 """
 import http.client
 import json
@@ -19,6 +23,7 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from server import BUILD, Server  # noqa: E402
 from waiting import until  # noqa: E402
+from transaction_catalog_test import NEEDED, PARTS, WITHIN, routes  # noqa: E402
 
 SHIM = os.environ.get("TIDELOCK_SEND_SHIM", os.path.join(BUILD, "tests", "e2e", "send_shim.so"))
 LONG = bool(os.environ.get("TIDELOCK_TEST_LONG"))
@@ -67,6 +72,19 @@ ENDLESS = {
     "events": "/_events",
     "an attached session": "/_session/{session}/_attach",
 }
+# Bodies of handlers that leave something which a client that never learns its name cannot end: it ends soon by itself.
+SHORT = {"session_open": {"ttl": "1s"}, "txn_begin": {"timeout": "1s"}}
+
+
+def handler_of(method, path):
+    """Returns: the handler of a request, by the row that has the most of its path literally."""
+    asked = path.split("?")[0].strip("/").split("/")
+    found = []
+    for methods, row, handler in routes(parts=None):
+        parts = row.strip("/").split("/")
+        if method in methods and len(parts) == len(asked) and all(part.startswith("{") or part == here for part, here in zip(parts, asked)):
+            found.append((sum(not part.startswith("{") for part in parts), handler))
+    return max(found)[1]
 
 
 class Chosen:
@@ -93,6 +111,13 @@ class ClientDisconnect(unittest.TestCase):
         cls.addClassCleanup(os.unlink, cls.chosen.name)
         cls.server = Server(environment=cls.chosen.environment()).start()
         cls.addClassCleanup(cls.server.close)
+        cls.make_documents()
+        holder = cls.server.must("POST", "/_session", {"ttl": "1h", "name": "x" * 100})["session"]
+        cls.server.must("POST", "/_lock", {"session": holder, "locks": [{"mode": "exclusive", "index": "locked", "id": "%s-%d" % ("y" * 300, i)} for i in range(400)]})
+
+    @classmethod
+    def make_documents(cls):
+        cls.server.must("DELETE", "/*?expand_wildcards=all")
         lines = []
         for i in IDS:
             lines += [{"index": {"_index": "big", "_id": i}}, {"n": int(i), "text": "x" * BYTES}]
@@ -100,10 +125,9 @@ class ClientDisconnect(unittest.TestCase):
         cls.server.must("POST", "/_bulk", bulk(lines))
         cls.server.must("PUT", "/big/_doc/whole", {"text": "y" * DOCUMENTS * BYTES})
         cls.server.must("PUT", "/wide", {"mappings": {"properties": {"field-%d" % i: {"type": "keyword"} for i in range(900)}}})
-        holder = cls.server.must("POST", "/_session", {"ttl": "1h", "name": "x" * 100})["session"]
-        cls.server.must("POST", "/_lock", {"session": holder, "locks": [{"mode": "exclusive", "index": "locked", "id": "%s-%d" % ("y" * 300, i)} for i in range(400)]})
 
     def setUp(self):
+        self.streamed = False
         self.before = self.figures()
 
     def figures(self):
@@ -140,6 +164,7 @@ class ClientDisconnect(unittest.TestCase):
         response = http.client.HTTPResponse(one, method=method)
         try:
             response.begin()
+            self.streamed = response.chunked
             return response.read()
         except (http.client.HTTPException, ConnectionError):
             return None
@@ -157,6 +182,34 @@ class ClientDisconnect(unittest.TestCase):
                         break
                 self.assertGreater(calls, 0, "the first write is not one of a reader that is there")
                 self.assertLess(calls, WRITES_MAX - 1)
+                self.assert_nothing_left()
+
+    def prepare(self):
+        """Makes what requests of the rows refer to, as far as an earlier one has removed it. Returns: the server's statistics."""
+        if self.server.ask("HEAD", "/fs")[0] == 404:
+            self.server.must("PUT", "/fs", {"mappings": {"properties": {"n": {"type": "long"}, "path": {"type": "path"}}}, "aliases": {PARTS["name"]: {}}})
+        self.server.must("POST", "/fs/_open")
+        self.server.must("PUT", "/fs/_doc/1", {"n": 1})
+        self.server.must("PUT", "/_scripts/1", {"script": {"lang": "painless", "source": "1"}})
+        return self.figures()
+
+    def test_disconnect_at_each_write_of_each_route(self):
+        rows = {}
+        for methods, path, handler in routes():
+            rows.setdefault(handler, []).extend((method, path + "?" + NEEDED.get(handler, "")) for method in methods)
+        many = {handler_of(method, path) for method, path, _ in ANSWERS.values()} | {handler_of("GET", path) for path in ENDLESS.values()}
+        self.addCleanup(self.make_documents)
+        for handler, requests in rows.items():
+            with self.subTest(handler):
+                self.before = self.prepare()
+                for method, path in requests:
+                    for calls in range(WRITES_MAX):
+                        if self.ask((method, path, SHORT.get(handler, WITHIN[handler][1])), calls=calls) is not None:
+                            break
+                    self.assertGreater(calls, 0, (method, path))
+                    self.assertLess(calls, WRITES_MAX - 1)
+                    self.assertTrue(not self.streamed or handler in many, "[%s] streams its reply: ANSWERS has none of it" % handler)
+                self.server.ask("DELETE", "/_search/point_in_time/_all")
                 self.assert_nothing_left()
 
     def test_disconnect_after_some_bytes(self):

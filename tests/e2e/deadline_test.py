@@ -336,6 +336,32 @@ class Deep(Bounds):
             self.assertEqual((status, reply["error"]["type"]), (500, "timeout_exception"), (path[:60], str(reply)[:500]))
 
 
+class Phrases(Bounds):
+    """A phrase as long as a request may have takes long within each document that it is in."""
+    OPTIONS = ("--request-time", "300ms")
+    REPLAY = False  # its only effects are the documents
+    DOCUMENTS, WORDS, TIMES = 20, 8000, 4
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.phrase = " ".join("w%d" % i for i in range(cls.WORDS))
+        cls.server.must("PUT", "/long", {"mappings": {"properties": {"t": {"type": "text"}}}})
+        for i in range(cls.DOCUMENTS):
+            cls.server.must("PUT", "/long/_doc/%d" % i, {"t": " ".join([cls.phrase] * cls.TIMES)})
+
+    def test_too_late(self):
+        for slop in (0, 2):
+            with self.subTest(slop=slop):
+                body = {"query": {"match_phrase": {"t": {"query": self.phrase, "slop": slop}}}}
+                for path, limited in (("/long/_search", dict(body, timeout="20ms")), ("/long/_search?timeout=20ms", body)):
+                    reply = self.server.must("POST", path, limited)
+                    self.assertTrue(reply["timed_out"], reply["took"])
+                    self.assertLess(reply["hits"]["total"]["value"], self.DOCUMENTS)
+                status, reply = self.server.ask("POST", "/long/_search", body)
+                self.assertEqual((status, reply["error"]["type"]), (500, "timeout_exception"), str(reply)[:500])
+
+
 class Leaving(Bounds):
     def test_searches(self):
         for path, body in (("/few/_search", SLOW), ("/few/_count", SLOW), ("/few/_search?scroll=1m", SLOW)):

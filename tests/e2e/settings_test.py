@@ -11,6 +11,7 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from clock import ClockedServer  # noqa: E402
 from server import ROOT, Server  # noqa: E402
+from waiting import until  # noqa: E402
 
 # A value of each kind that is no setting's default.
 VALUES = {"TEXT": "1", "NUMBER": "7", "REAL": "30", "BOOLEAN": "true", "TIME": "90s", "BYTES": "5mb", "PRIVATE": "1"}
@@ -160,6 +161,46 @@ class Settings(unittest.TestCase):
     def tokens_of_analyze(self, key):
         self.make({key: 2})
         self.refused("POST", "/i/_analyze", {"analyzer": "standard", "text": "a b c"}, 500, "[%s]" % key)
+
+    def deleted(self, id):
+        """Indexes and deletes a document, as version 10 and 20 of a client's."""
+        self.must("PUT", "/i/_doc/%s?version=10&version_type=external" % id, {})
+        self.must("DELETE", "/i/_doc/%s?version=20&version_type=external" % id)
+
+    def judged_by_delete(self, id):
+        """Returns: whether the delete's version refuses an older state."""
+        status, reply = self.ask("PUT", "/i/_doc/%s?version=15&version_type=external" % id, {})
+        self.assertIn(status, (201, 409), reply)
+        return status == 409
+
+    def gc_deletes(self, key):
+        """As Elasticsearch 7.10 answers, also that a longer time does not bring back what did not count; it forgets at a refresh."""
+        self.make({key: "-1"}, 1)
+        self.must("DELETE", "/i/_doc/0")
+        self.assertEqual(self.must("PUT", "/i/_doc/0", {})["_version"], 1)
+        lines = '{"index":{"_id":"b"}}\n{}\n{"delete":{"_id":"b"}}\n{"index":{"_id":"b"}}\n{}\n'
+        items = self.must("POST", "/i/_bulk", lines, {"Content-Type": "application/x-ndjson"})["items"]
+        self.assertEqual([next(iter(item.values()))["_version"] for item in items], [1, 2, 1])
+        self.deleted("1")
+        self.assertFalse(self.judged_by_delete("1"))
+
+        self.must("PUT", "/i/_settings", {key: "1h"})
+        for id in "2345":
+            self.deleted(id)
+        self.assertTrue(self.judged_by_delete("2"))
+        self.must("PUT", "/i/_settings", {key: "0s"})
+        self.assertFalse(self.judged_by_delete("2"))
+        self.must("PUT", "/i/_settings", {key: "1h"})
+        self.assertFalse(self.judged_by_delete("3"))
+        self.deleted("6")
+        self.must("PUT", "/i/_settings", {key: None})
+        self.assertTrue(self.judged_by_delete("6"))
+
+        self.must("PUT", "/i/_settings", {key: "100ms"})
+        self.deleted("7")
+        until(lambda: not self.judged_by_delete("7"), "the version of the delete does not count any more")
+        for value in ("-2", "5", "1.5s", "-5s"):
+            self.refused("PUT", "/i/_settings", {key: value})
 
     def block(self, key):
         spares = key.endswith("allow_delete")
@@ -348,6 +389,7 @@ EFFECTS = {
     "index.blocks.read_only": Settings.block,
     "index.blocks.read_only_allow_delete": Settings.block,
     "index.blocks.write": Settings.block,
+    "index.gc_deletes": Settings.gc_deletes,
     "index.hidden": Settings.hidden,
     "index.mapping.depth.limit": Settings.depth,
     "index.mapping.total_fields.limit": Settings.total_fields,

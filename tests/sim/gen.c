@@ -246,6 +246,13 @@ static void gen_settings_put(struct rng *rng, const struct model *model, struct 
     op->kind = SIM_PUT_SETTINGS;
     name_index(rng, op->five, op->name);
     op->number = below(rng, 4);
+    op->gc_deletes = -1;
+}
+
+void gen_gc_deletes(struct rng *rng, struct sim_op *op)
+{
+    if (op->kind == SIM_PUT_SETTINGS && one_in(rng, 2))
+        op->gc_deletes = below(rng, SIM_GC_DELETES);
 }
 
 static void gen_aliases_update(struct rng *rng, const struct model *model, struct sim_op *op)
@@ -506,7 +513,9 @@ static void fill_index(const struct sim_op *op, struct command *command)
     else if (op->kind == SIM_PUT_MAPPING)
         index->body = arena_printf(arena, "{\"properties\":{\"%s\":{\"type\":\"long\"}}}", sim_field_names[op->number]);
     else if (op->kind == SIM_PUT_SETTINGS)
-        index->body = arena_printf(arena, "{\"number_of_replicas\":%d}", op->number);
+        index->body = op->gc_deletes < 0 ? arena_printf(arena, "{\"number_of_replicas\":%d}", op->number)
+                                         : arena_printf(arena, "{\"number_of_replicas\":%d,\"gc_deletes\":%s}",
+                                                        op->number, sim_gc_deletes[op->gc_deletes].text);
     if (op->kind == SIM_PUT_MAPPING && op->five)
         index->type = SLICE_LIT("a");
 }
@@ -624,6 +633,8 @@ void gen_describe(const struct sim_op *op, char *text, size_t size)
     size_t used = (size_t)snprintf(text, size, "%s %s%s number %d", command_name(types[op->kind]), op->name,
                                    op->atomic ? "atomic" : "", op->number);
 
+    if (op->kind == SIM_PUT_SETTINGS && op->gc_deletes >= 0)
+        used += (size_t)snprintf(text + used, size - used, " gc_deletes %s", sim_gc_deletes[op->gc_deletes].text);
     if (op->request > 0)
         used += (size_t)snprintf(text + used, size - used, " request %d hash %llx", op->request,
                                  (unsigned long long)op->hash);

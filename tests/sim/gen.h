@@ -13,6 +13,12 @@
 /* Makes the next operation; the model is looked at, so that demands on versions sometimes hold. */
 void gen_op(struct rng *rng, const struct model *model, struct sim_op *op);
 
+/*
+ * Has a change of settings change index.gc_deletes, too, at times. By a generator of its own, so
+ * that seeds stay what they are.
+ */
+void gen_gc_deletes(struct rng *rng, struct sim_op *op);
+
 /* Makes the command of an operation. Owns: the caller; command_free(). */
 struct command *gen_command(const struct sim_op *op);
 

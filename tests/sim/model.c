@@ -6,6 +6,9 @@
 #include <string.h>
 
 const char *const sim_field_names[SIM_FIELDS] = {"s", "n", "f2", "f3", "f4", "f5", "f6", "path"};
+const struct sim_gc_deletes sim_gc_deletes[SIM_GC_DELETES] = {
+    {"null", SIM_GC_DEFAULT}, {"\"-1\"", SIM_GC_AT_ONCE}, {"\"0s\"", 0},
+    {"\"50ms\"", 50000},      {"\"5s\"", 5000000},        {"\"1h\"", (int64_t)3600 * 1000000}};
 const char *const sim_alias_names[SIM_ALIASES] = {"al0", "al1", "al2", "al5"};
 const char *const sim_words[16] = {"projects", "include", "linux",  "share", "doc",   "python3", "lib",     "x86",
                                    "locale",   "module",  "kernel", "man",   "icons", "driver",  "hicolor", "Clinton"};
@@ -244,6 +247,7 @@ static struct model_index *make_index(struct model *model, const char *name, boo
     if (index->shards == 0)
         index->shards = five ? 5 : 1;
     index->replicas = 1;
+    index->gc_deletes_us = SIM_GC_DEFAULT;
     return index;
 }
 
@@ -315,7 +319,29 @@ struct standing {
     bool counts; /* live, or deleted lately */
 };
 
-static struct standing standing_of(const struct model *model, const struct model_doc *doc)
+/*
+ * Returns: the timestamp from which on the versions of deletes count, by docs/compatibility.md: for
+ * index.gc_deletes, and 60 s of the monotonic clock at least, or at most if it is shorter; never
+ * with "-1". A change does not bring back what did not count any more.
+ */
+static uint64_t deletes_count_from(const struct model *model, const struct model_index *index, uint64_t ts)
+{
+    uint64_t from = model->forgotten;
+
+    if (index->gc_deletes_us == SIM_GC_AT_ONCE)
+        return SIM_NEVER;
+    if (index->gc_deletes_us != SIM_GC_DEFAULT) {
+        uint64_t gc = (uint64_t)index->gc_deletes_us, by_age = ts > gc ? ts - gc : 0;
+        if (gc > SIM_TOMBSTONE_US)
+            from = by_age < from ? by_age : from;
+        else
+            from = by_age > from ? by_age : from;
+    }
+    return index->forgotten > from ? index->forgotten : from;
+}
+
+static struct standing standing_of(const struct model *model, const struct model_index *index,
+                                   const struct model_doc *doc, uint64_t ts)
 {
     struct standing at = {.last = {.version = -1, .seq_no = -2}};
 
@@ -323,7 +349,7 @@ static struct standing standing_of(const struct model *model, const struct model
         return at;
     const struct model_version *last = &doc->versions[doc->count - 1];
     at.live = !last->deleted;
-    at.counts = at.live || last->ts >= model->forgotten;
+    at.counts = at.live || last->ts >= deletes_count_from(model, index, ts);
     if (at.counts)
         at.last = *last;
     return at;
@@ -383,7 +409,7 @@ static void index_item(const struct model *model, struct model_index *index, con
                        struct sim_result *result)
 {
     struct model_doc *doc = doc_of(index, item);
-    struct standing at = standing_of(model, doc);
+    struct standing at = standing_of(model, index, doc, ts);
 
     if (item->broken) {
         set_result(result, SIM_UNFIT, -1, -2);
@@ -400,7 +426,7 @@ static void delete_item(const struct model *model, struct model_index *index, co
                         struct sim_result *result)
 {
     struct model_doc *doc = doc_of(index, item);
-    struct standing at = standing_of(model, doc);
+    struct standing at = standing_of(model, index, doc, ts);
 
     if (conflicts(item, &at, false))
         set_result(result, SIM_CONFLICT, at.last.version, at.last.seq_no);
@@ -453,7 +479,7 @@ static void update_item(const struct model *model, struct model_index *index, co
                         struct sim_result *result)
 {
     struct model_doc *doc = doc_of(index, item);
-    struct standing at = standing_of(model, doc);
+    struct standing at = standing_of(model, index, doc, ts);
     struct sim_source source = at.last.source;
     char op = 'i';
 
@@ -708,6 +734,16 @@ static bool create_index(struct model *model, const struct sim_op *op, uint64_t 
     return true;
 }
 
+static void put_settings(const struct model *model, struct model_index *index, const struct sim_op *op, uint64_t ts)
+{
+    index->replicas = op->number;
+    if (op->gc_deletes < 0)
+        return;
+    uint64_t from = deletes_count_from(model, index, ts);
+    index->forgotten = from < ts ? from : ts;
+    index->gc_deletes_us = sim_gc_deletes[op->gc_deletes].us;
+}
+
 /* Returns: whether the command is accepted. */
 static bool change_catalog(struct model *model, const struct sim_op *op, uint64_t ts)
 {
@@ -747,7 +783,7 @@ static bool change_catalog(struct model *model, const struct sim_op *op, uint64_
     else if (op->kind == SIM_PUT_MAPPING)
         index->fields |= 1u << op->number;
     else
-        index->replicas = op->number;
+        put_settings(model, index, op, ts);
     return true;
 }
 

@@ -25,6 +25,14 @@ enum {
 };
 
 #define SIM_NEVER UINT64_MAX
+/* Values of index.gc_deletes. */
+struct sim_gc_deletes {
+    const char *text; /* JSON */
+    int64_t us;       /* SIM_GC_DEFAULT: 60 s of the monotonic clock; SIM_GC_AT_ONCE: nothing */
+};
+enum { SIM_GC_DELETES = 6, SIM_GC_DEFAULT = -1, SIM_GC_AT_ONCE = -2 };
+extern const struct sim_gc_deletes sim_gc_deletes[SIM_GC_DELETES];
+
 #define SIM_TOMBSTONE_US ((uint64_t)60 * 1000000)
 
 /*
@@ -123,6 +131,7 @@ struct sim_op {
     char name[SIM_NAME]; /* of an index, template or script */
     char from[SIM_PATH_MAX], to[SIM_PATH_MAX];
     int64_t if_seq_no; /* of a rename; -1: none demanded */
+    int gc_deletes;    /* of SIM_PUT_SETTINGS: one of sim_gc_deletes; -1: not named */
     int number;        /* shards, replicas, a field, a template's order */
     bool flag;         /* close */
     int action_count;
@@ -165,6 +174,8 @@ struct model_index {
     uint64_t deleted; /* SIM_NEVER while it is there */
     int shards;
     int replicas;
+    int64_t gc_deletes_us; /* or SIM_GC_DEFAULT, SIM_GC_AT_ONCE */
+    uint64_t forgotten;    /* versions of deletes before it did not count when gc_deletes last changed */
     unsigned fields; /* mapped ones, a bit each */
     bool alias[SIM_ALIASES];
     bool alias_writes[SIM_ALIASES];
@@ -196,7 +207,7 @@ struct model {
     struct model_index *indices; /* every one there ever was */
     struct model_template templates[2];
     bool scripts[2];
-    /* versions of documents deleted before that count no longer: what maintenance has said */
+    /* the timestamp of 60 s ago, as maintenance has said: versions of documents deleted before count no longer */
     uint64_t forgotten;
     struct model_request requests[SIM_REQUESTS]; /* by name */
     uint64_t outcomes_from;                      /* outcomes of requests before that count no longer */

@@ -388,6 +388,7 @@ static void do_command(struct world *world)
     bool exact = true;
 
     gen_op(&world->rng, &world->model, op);
+    gen_gc_deletes(&world->aside, op);
     if (world->divides)
         op->request = 0; /* the model knows no outcome of a named write that is divided */
     if (rng_below(&world->aside, 4) == 0) {

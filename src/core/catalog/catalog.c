@@ -13,6 +13,7 @@
 #include "base/check.h"
 #include "core/catalog/catalog_internal.h"
 #include "core/catalog/counter.h"
+#include "core/catalog/index_settings.h"
 #include "json/each.h"
 #include "mapping/mapping.h"
 
@@ -204,6 +205,7 @@ static struct catalog_node *node_new(const struct catalog_index_spec *spec)
     index->created_ms = spec->created_ms;
     index->closed = spec->closed;
     index->may_have_routings = spec->may_have_routings;
+    index->deletes_forgotten = spec->deletes_forgotten;
     index->dialect = spec->dialect;
     index->settings = copy_settings(&body->arena, spec->settings);
     index->mapping = node->mapping;
@@ -213,6 +215,7 @@ static struct catalog_node *node_new(const struct catalog_index_spec *spec)
     index->shard_count = number_setting(index->settings, SLICE_LIT("index.number_of_shards"), 1);
     index->replica_count = number_setting(index->settings, SLICE_LIT("index.number_of_replicas"), 1);
     index->hidden = is_true(index->settings, SLICE_LIT("index.hidden"));
+    index->gc_deletes_us = index_settings__gc_deletes_us(index->settings);
     index->write_block = catalog_block_of(index->settings, false);
     index->metadata_block = catalog_block_of(index->settings, true);
     return node;
@@ -243,6 +246,7 @@ struct catalog_index_spec catalog__spec(const struct catalog_index *index)
         .created_ms = index->created_ms,
         .closed = index->closed,
         .may_have_routings = index->may_have_routings,
+        .deletes_forgotten = index->deletes_forgotten,
         .dialect = index->dialect,
         .settings = index->settings,
         .mapping = index->mapping,

@@ -67,6 +67,8 @@ struct catalog_index {
     bool closed;
     bool hidden;
     bool may_have_routings; /* false: no version of its documents, at any timestamp, has a routing */
+    int64_t gc_deletes_us;  /* how long the version of a deleted document counts; -1: it never does */
+    tl_ts deletes_forgotten; /* versions of deletes before it count no longer, whatever gc_deletes_us is now */
     /* Block that forbids changes of documents; NULL: none */
     const struct catalog_block *write_block;
     /* Block that forbids changes of mapping, settings, aliases and state; NULL: none */

@@ -113,6 +113,7 @@ struct catalog_index_spec {
     uint64_t created_ms;
     bool closed;
     bool may_have_routings;
+    tl_ts deletes_forgotten;
     enum dialect dialect;
     const struct settings *settings;
     const struct mapping *mapping;

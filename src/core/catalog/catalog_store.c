@@ -15,9 +15,10 @@
 
 /*
  * Version 2 of an index's record adds whether it may have documents with a routing. Before, that
- * was not recorded: such an index may have them.
+ * was not recorded: such an index may have them. Version 3 adds deletes_forgotten; a record
+ * where it is 0 has version 2.
  */
-enum { INDEX_RECORD_VERSION = 2, OBJECT_RECORD_VERSION = 1, INDEX_KEY_BYTES = 5, OBJECT_KEY_BYTES_MAX = 1 + 4096 };
+enum { INDEX_RECORD_VERSION = 3, OBJECT_RECORD_VERSION = 1, INDEX_KEY_BYTES = 5, OBJECT_KEY_BYTES_MAX = 1 + 4096 };
 
 /* First byte of the keys of each kind. */
 static const char kind_letters[CATALOG_KIND_COUNT] = {
@@ -71,7 +72,7 @@ static void encode_index(struct buf *buf, const struct catalog_index *index)
     struct buf settings = BUF_INIT(BUF_UNLIMITED);
 
     settings_render(index->settings, true, &settings);
-    buf_varint(buf, INDEX_RECORD_VERSION);
+    buf_varint(buf, index->deletes_forgotten > 0 ? INDEX_RECORD_VERSION : INDEX_RECORD_VERSION - 1);
     put_text(buf, index->name);
     put_text(buf, index->uuid);
     buf_varint(buf, index->created_ms);
@@ -90,6 +91,8 @@ static void encode_index(struct buf *buf, const struct catalog_index *index)
         put_flag(buf, alias->hidden);
     }
     buf_varint(buf, index->may_have_routings);
+    if (index->deletes_forgotten > 0)
+        buf_varint(buf, index->deletes_forgotten);
 }
 
 static bool take_flag(struct slice *bytes, enum catalog_flag *ret_flag)
@@ -143,7 +146,8 @@ static int decode_index(struct slice bytes, struct arena *arena, struct catalog_
         !slice_take_varint(&bytes, &spec.created_ms) || !slice_take_varint(&bytes, &closed) ||
         !slice_take_varint(&bytes, &dialect) || dialect >= DIALECT_COUNT || !take_text(&bytes, &settings) ||
         !take_aliases(&bytes, arena, &spec) || !decode_settings(settings, arena, &spec) ||
-        (version >= 2 && !slice_take_varint(&bytes, &may_have_routings)) || spec.name.len == 0)
+        (version >= 2 && !slice_take_varint(&bytes, &may_have_routings)) ||
+        (version >= 3 && !slice_take_varint(&bytes, &spec.deletes_forgotten)) || spec.name.len == 0)
         return tl_trace(TL_ERR_CORRUPT);
     spec.closed = closed != 0;
     spec.may_have_routings = may_have_routings != 0;

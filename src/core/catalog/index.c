@@ -920,6 +920,36 @@ static bool changes_the_block(const struct settings *changes)
            settings_find(changes, SLICE_LIT("index.blocks.read_only_allow_delete")) != NULL;
 }
 
+/*
+ * The default of 60 s is measured by the monotonic clock, since maintenance gives the timestamp of
+ * that age. A longer time is at least that, and a shorter one at most; otherwise they are measured
+ * by timestamps, which a step of the system clock may advance.
+ */
+tl_ts index__deletes_horizon(const struct core *core, const struct catalog_index *index, tl_ts ts)
+{
+    tl_ts tombstones = core->purge_horizons.tombstones;
+
+    if (index == NULL || index->gc_deletes_us == (int64_t)CORE_TOMBSTONE_US)
+        return index != NULL && index->deletes_forgotten > tombstones ? index->deletes_forgotten : tombstones;
+    if (index->gc_deletes_us < 0)
+        return TL_TS_MAX;
+    uint64_t age = (uint64_t)index->gc_deletes_us;
+    tl_ts horizon = ts > age ? ts - age : 0;
+    if (age > CORE_TOMBSTONE_US ? horizon > tombstones : horizon < tombstones)
+        horizon = tombstones;
+    return horizon > index->deletes_forgotten ? horizon : index->deletes_forgotten;
+}
+
+/* Returns: the horizon that stays when index.gc_deletes changes, so that no delete counts again. */
+static tl_ts forgotten_by(const struct core *core, const struct catalog_index *index, const struct settings *merged)
+{
+    if (core->command_version < COMMAND_SINCE_GC_DELETES ||
+        index_settings__gc_deletes_us(merged) == index->gc_deletes_us)
+        return index->deletes_forgotten;
+    tl_ts horizon = index__deletes_horizon(core, index, core->ts);
+    return horizon < core->ts ? horizon : core->ts;
+}
+
 int core__do_settings_put(struct core *core, struct command *command)
 {
     REQUIRE(command->type == COMMAND_SETTINGS_PUT);
@@ -951,6 +981,7 @@ int core__do_settings_put(struct core *core, struct command *command)
     struct catalog_index_spec spec = catalog__spec(index);
     spec.settings = &merged;
     spec.mapping = mapping;
+    spec.deletes_forgotten = forgotten_by(core, index, &merged);
     catalog_change__put_index(core, &spec, FEED_SETTINGS);
     return 0;
 }

@@ -90,6 +90,12 @@ int index__check_block(const struct catalog_index *index, bool removal, struct a
                        struct problem *ret_problem) TL_MUST_USE;
 
 /*
+ * Returns: the timestamp before which the version of a deleted document of the index counts no
+ *   longer at `ts`. `index`: NULL: it is deleted. It never decreases.
+ */
+tl_ts index__deletes_horizon(const struct core *core, const struct catalog_index *index, tl_ts ts);
+
+/*
  * Removes an index from the catalog; maintenance purges its documents (maintain.c).
  * Requires: an open unit.
  */

@@ -7,6 +7,7 @@
 
 #include "base/suggest.h"
 #include "core/catalog/setting_kind.h"
+#include "core/step/core.h"
 
 /* Settings are proposed for an unknown name whose similarity is above this. */
 #define SIMILARITY_MIN 0.7
@@ -108,36 +109,72 @@ static int refuse_odd_time(const struct setting *setting, struct slice unit, str
     return refuse_no_number(slice_make(text.data, text.len - unit.len), arena, ret_problem);
 }
 
+struct time_unit {
+    const char *name;
+    int64_t nanos;
+};
+
+/* Returns: the unit that a text ends with; NULL: none. */
+static const struct time_unit *find_time_unit(struct slice text)
+{
+    static const struct time_unit units[] = {{"nanos", 1},
+                                             {"micros", 1000},
+                                             {"ms", 1000000},
+                                             {"s", 1000000000},
+                                             {"m", 60 * 1000000000LL},
+                                             {"h", 3600 * 1000000000LL},
+                                             {"d", 86400 * 1000000000LL}};
+
+    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+        struct slice unit = slice_from(units[i].name);
+        if (text.len >= unit.len && strncasecmp(text.data + text.len - unit.len, unit.data, unit.len) == 0)
+            return &units[i];
+    }
+    return NULL;
+}
+
+/* Returns: whether the amount before a unit is a number; *ret_nanos: the time, at most INT64_MAX. */
+static bool time_of_amount(struct slice amount, const struct time_unit *unit, int64_t *ret_nanos)
+{
+    int64_t number;
+
+    if (count_digits(amount) != amount.len || !slice_to_i64(amount, &number))
+        return false;
+    if (__builtin_mul_overflow(number, unit->nanos, ret_nanos))
+        *ret_nanos = INT64_MAX;
+    return true;
+}
+
 static int check_time(const struct setting *setting, int64_t least, struct arena *arena, struct problem *ret_problem)
 {
-    static const struct {
-        const char *name;
-        int64_t nanos;
-    } units[] = {{"nanos", 1},
-                 {"micros", 1000},
-                 {"ms", 1000000},
-                 {"s", 1000000000},
-                 {"m", 60 * 1000000000LL},
-                 {"h", 3600 * 1000000000LL},
-                 {"d", 86400 * 1000000000LL}};
     struct slice text = setting->values[0];
-    int64_t number, nanos;
+    int64_t nanos;
 
     if (slice_is(text, "-1") || slice_is(text, "0"))
         return text.len == 2 ? (least <= -1 ? 0 : refuse_short_time(setting, least, arena, ret_problem))
                              : (least <= 0 ? 0 : refuse_short_time(setting, least, arena, ret_problem));
-    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
-        struct slice unit = slice_from(units[i].name);
-        if (text.len < unit.len || strncasecmp(text.data + text.len - unit.len, unit.data, unit.len) != 0)
-            continue;
-        struct slice amount = slice_make(text.data, text.len - unit.len);
-        if (count_digits(amount) != amount.len || !slice_to_i64(amount, &number))
-            return refuse_odd_time(setting, unit, arena, ret_problem);
-        if (__builtin_mul_overflow(number, units[i].nanos, &nanos))
-            nanos = INT64_MAX;
-        return least <= 0 || nanos / 1000000 >= least ? 0 : refuse_short_time(setting, least, arena, ret_problem);
-    }
-    return refuse_time(setting, "unit is missing or unrecognized", arena, ret_problem);
+    const struct time_unit *unit = find_time_unit(text);
+    if (unit == NULL)
+        return refuse_time(setting, "unit is missing or unrecognized", arena, ret_problem);
+    struct slice name = slice_from(unit->name);
+    if (!time_of_amount(slice_make(text.data, text.len - name.len), unit, &nanos))
+        return refuse_odd_time(setting, name, arena, ret_problem);
+    return least <= 0 || nanos / 1000000 >= least ? 0 : refuse_short_time(setting, least, arena, ret_problem);
+}
+
+int64_t index_settings__gc_deletes_us(const struct settings *settings)
+{
+    struct slice text = settings_get_lit(settings, "index.gc_deletes");
+    int64_t nanos;
+
+    if (text.data == NULL)
+        return (int64_t)CORE_TOMBSTONE_US;
+    const struct time_unit *unit = find_time_unit(text);
+    if (unit == NULL)
+        return slice_is(text, "-1") ? -1 : 0;
+    if (!time_of_amount(slice_make(text.data, text.len - slice_from(unit->name).len), unit, &nanos))
+        return (int64_t)CORE_TOMBSTONE_US;   /* an early build may have kept it */
+    return nanos / 1000000 * (int64_t)TL_MS; /* Elasticsearch counts milliseconds */
 }
 
 /* --- Bytes and fractions ------------------------------------------------------------------------------------------ */

@@ -26,6 +26,12 @@ struct slice index_settings__static(const struct settings *settings);
 void index_settings__expand(struct settings *settings, struct arena *arena);
 
 /*
+ * Returns: how long the version of a deleted document counts, by index.gc_deletes; -1: it never
+ *   does.
+ */
+int64_t index_settings__gc_deletes_us(const struct settings *settings);
+
+/*
  * Checks index.number_of_routing_shards of a complete new index. Returns: as index_settings__check().
  */
 int index_settings__check_routing(const struct settings *settings, struct arena *arena,

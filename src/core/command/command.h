@@ -791,7 +791,9 @@ enum {
      */
     COMMAND_SINCE_FIXED_SETTINGS = 19,
     /* An atomic write in a client's transaction is refused if it takes more than one step may: write_run.one_step. */
-    COMMAND_SINCE_ATOMIC_STEP = 19
+    COMMAND_SINCE_ATOMIC_STEP = 19,
+    /* index.gc_deletes says how long the version of a deleted document counts; before, it was 60 s for all. */
+    COMMAND_SINCE_GC_DELETES = 20
 };
 
 struct command {

@@ -219,9 +219,12 @@ int write_executor__ensure_type(struct write_executor *exec, struct write_item_s
 /* --- The previous version ----------------------------------------------------------------------------------------- */
 
 /* Whether a version still counts; an old tombstone no longer does. */
-static bool version_counts(const struct core *core, const struct doc *doc)
+static bool version_counts(const struct core *core, const struct catalog_index *index, const struct doc *doc)
 {
-    return !doc->deleted || doc->ts >= core->purge_horizons.tombstones;
+    tl_ts horizon = core->command_version < COMMAND_SINCE_GC_DELETES ? core->purge_horizons.tombstones
+                                                                     : index__deletes_horizon(core, index, core->ts);
+
+    return !doc->deleted || doc->ts >= horizon;
 }
 
 /* Opens the multiget over the previous versions, from this id to the bulk's last. */
@@ -365,7 +368,7 @@ int write_executor__load(struct write_executor *exec, struct write_item_state *a
     r = is_hidden(exec, at, &at->old);
     if (r < 0)
         return tl_trace(r);
-    at->has_old = version_counts(exec->core, &at->old);
+    at->has_old = version_counts(exec->core, at->index, &at->old);
     if (at->has_old)
         at->state = (struct version_state){!at->old.deleted && r == 0, at->old.version, at->old.seq_no};
     else

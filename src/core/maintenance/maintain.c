@@ -17,7 +17,9 @@
 #include "core/maintenance/maintain.h"
 
 #include "base/check.h"
+#include "core/catalog/catalog.h"
 #include "core/catalog/counter.h"
+#include "core/catalog/index.h"
 #include "core/catalog/purge.h"
 #include "core/command/command.h"
 #include "core/documents/doc.h"
@@ -86,6 +88,37 @@ static void count_bytes(struct purge_run *work, size_t bytes)
 
 /* --- Tombstones --------------------------------------------------------------------------------------------------- */
 
+/*
+ * Looks at a tombstone of an index with a long index.gc_deletes again this much later at most, so
+ * that the record of one whose index is deleted does not stay for as long.
+ */
+#define LOOK_AGAIN_US (3600 * TL_SECOND)
+
+/*
+ * Returns: the timestamp for which a tombstone is queued again, since its version counts still; 0:
+ *   it does not. One of a transaction counts from the commit on.
+ */
+static tl_ts counts_until(const struct core *core, struct slice key, const struct doc *doc)
+{
+    tl_ts due = core->purge_horizons.tombstones;
+    struct slice id;
+    uint32_t number;
+    uint16_t type;
+
+    if (doc->ts >= due)
+        return doc->ts;
+    if (core->command_version < COMMAND_SINCE_GC_DELETES || !doc_key_parse(key, &number, &type, &id))
+        return 0;
+    const struct catalog_index *index = catalog_index_by_number(core->catalog, number);
+    if (doc->ts < index__deletes_horizon(core, index, core->ts))
+        return 0;
+    INSIST(index != NULL && index->gc_deletes_us > (int64_t)CORE_TOMBSTONE_US);
+    /* Records are due 60 s after their timestamp. */
+    tl_ts later = doc->ts + (uint64_t)index->gc_deletes_us - CORE_TOMBSTONE_US;
+    later = later < due + LOOK_AGAIN_US ? later : due + LOOK_AGAIN_US;
+    return later > due ? later : due;
+}
+
 static int remove_tombstone(struct purge_run *work, struct slice queue_key)
 {
     struct core *core = work->core;
@@ -100,11 +133,12 @@ static int remove_tombstone(struct purge_run *work, struct slice queue_key)
         return r == STORE_NOT_FOUND ? 0 : tl_trace(r);
     count_bytes(work, value.bytes.len); /* of a document, if there is one again */
     r = doc_decode(value.bytes, &doc);
-    if (r == 0 && doc.deleted && doc.ts < core->purge_horizons.tombstones) {
+    tl_ts until = r == 0 && doc.deleted ? counts_until(core, key, &doc) : 0;
+    if (r == 0 && doc.deleted && until == 0) {
         remove_key(work, SPACE_DOCUMENTS, key);
         recent_writes_record(&core->recent_writes, key, core->ts);
-    } else if (r == 0 && doc.deleted) /* written by a transaction: it counts from the commit on */
-        store_batch_put(core->batch, SPACE_SYSTEM, purge_key(&later, PURGE_TOMBSTONE, doc.ts, key), SLICE_LIT(""));
+    } else if (r == 0 && doc.deleted)
+        store_batch_put(core->batch, SPACE_SYSTEM, purge_key(&later, PURGE_TOMBSTONE, until, key), SLICE_LIT(""));
     store_value_release(&value);
     return r;
 }

@@ -10,6 +10,7 @@
 #include "core/catalog/catalog.h"
 #include "core/catalog/catalog_internal.h"
 #include "core/catalog/counter.h"
+#include "core/catalog/index.h"
 #include "core/documents/doc.h"
 #include "core/step/core.h"
 #include "core/owners/owners_step.h"
@@ -40,9 +41,8 @@ static int digest_document(void *context, struct slice key, struct slice record)
 
     if (!doc_key_parse(key, &index, &type, &id) || doc_decode(record, &doc) < 0)
         return tl_trace(TL_ERR_CORRUPT);
-    if (catalog_index_by_number(core->catalog, index) == NULL)
-        return 0;
-    if (doc.deleted && doc.ts < core->purge_horizons.tombstones)
+    const struct catalog_index *of = catalog_index_by_number(core->catalog, index);
+    if (of == NULL || (doc.deleted && doc.ts < index__deletes_horizon(core, of, core->last_ts)))
         return 0;
     work->sum += mix(slice_hash(key), slice_hash(record));
     return 0;

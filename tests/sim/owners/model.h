@@ -48,6 +48,9 @@ enum {
 
 #define OM_NEVER (((uint64_t)1 << 53) - 1) /* above all timestamps, which fit a JSON number */
 #define OM_SECOND ((uint64_t)1000000)
+/* How long versions of deletes count in this index; 60 s in the others. */
+#define OM_KEPT_INDEX 1
+#define OM_KEPT_US (3600 * OM_SECOND)
 
 /* --- Things, locks ------------------------------------------------------------------------------------------------ */
 

@@ -760,7 +760,8 @@ static void set_stage(struct world *world)
 {
     static const char *const bodies[] = {
         "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"},\"v\":{\"type\":\"long\"}}}}",
-        "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"keyword\"},\"v\":{\"type\":\"long\"}}}}",
+        "{\"settings\":{\"gc_deletes\":\"1h\"},\"mappings\":{\"properties\":{\"path\":{\"type\":\"keyword\"},\"v\":{"
+        "\"type\":\"long\"}}}}", /* OM_KEPT_INDEX, OM_KEPT_US */
         "{\"index_patterns\":[\"nx\"],\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"},\"v\":{"
         "\"type\":\"long\"}}}}",
     };

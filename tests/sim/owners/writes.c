@@ -112,9 +112,14 @@ static enum om_problem fail(struct om_result *result, enum om_problem problem)
     return problem;
 }
 
-static bool counts(const struct om *model, const struct om_doc *old)
+/* The version of a delete counts for 60 s of the monotonic clock, or in OM_KEPT_INDEX for an hour, if that is later. */
+static bool counts(const struct om *model, int index, const struct om_doc *old)
 {
-    return old->known && (old->live || old->ts >= model->tombstones_from);
+    uint64_t from = model->ts > OM_KEPT_US ? model->ts - OM_KEPT_US : 0;
+
+    if (index != OM_KEPT_INDEX || from > model->tombstones_from)
+        from = model->tombstones_from;
+    return old->known && (old->live || old->ts >= from);
 }
 
 /*
@@ -172,7 +177,7 @@ static void change(struct work *at, const struct om_item *item, const struct om_
     }
 
     next.known = true;
-    next.version = counts(model, old) ? old->version + 1 : 1;
+    next.version = counts(model, item->index, old) ? old->version + 1 : 1;
     next.seq_no = model->indices[item->index].next_seq_no++;
     next.ts = model->ts;
     *result = (struct om_result){next.live ? (was ? OM_UPDATED : OM_CREATED)
@@ -182,11 +187,11 @@ static void change(struct work *at, const struct om_item *item, const struct om_
     keep(at, item->index, item->doc, &next);
 }
 
-static void conflict(const struct om *model, const struct om_doc *old, struct om_result *result)
+static void conflict(const struct om *model, int index, const struct om_doc *old, struct om_result *result)
 {
     fail(result, OM_CONFLICT);
-    result->version = counts(model, old) ? old->version : -1;
-    result->seq_no = counts(model, old) ? old->seq_no : -2;
+    result->version = counts(model, index, old) ? old->version : -1;
+    result->seq_no = counts(model, index, old) ? old->seq_no : -2;
 }
 
 static void update(struct work *at, const struct om_item *item, const struct om_doc *old, struct om_result *result)
@@ -198,7 +203,7 @@ static void update(struct work *at, const struct om_item *item, const struct om_
         return;
     }
     if (item->if_seq_no >= 0 && item->if_seq_no != old->seq_no) {
-        conflict(at->model, old, result);
+        conflict(at->model, item->index, old, result);
         return;
     }
     next.value = item->value;
@@ -249,7 +254,7 @@ static void run_item(struct work *at, const struct om_item *item, struct om_resu
     }
     if ((item->if_seq_no >= 0 && (!old->live || old->seq_no != item->if_seq_no)) ||
         (item->if_seq_no < 0 && item->action == OM_CREATE && old->live))
-        conflict(model, old, result);
+        conflict(model, item->index, old, result);
     else
         change(at, item, &next, result);
 }

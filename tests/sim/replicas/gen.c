@@ -472,7 +472,9 @@ static void fill_terms(struct gen *gen, struct command *command)
 static void gen_index(struct gen *gen, struct command *command)
 {
     static const char *const settings[] = {"{\"index.blocks.write\":true}", "{\"index.blocks.write\":false}",
-                                           "{\"number_of_replicas\":0}"};
+                                           "{\"number_of_replicas\":0}",    "{\"gc_deletes\":\"1h\"}",
+                                           "{\"gc_deletes\":\"1s\"}",       "{\"gc_deletes\":\"-1\"}",
+                                           "{\"gc_deletes\":null}"};
     static const char *const mappings[] = {"{\"properties\":{\"w\":{\"type\":\"long\"}}}",
                                            "{\"properties\":{\"path\":{\"type\":\"path\"}}}",
                                            "{\"properties\":{\"v\":{\"type\":\"keyword\"}}}"};

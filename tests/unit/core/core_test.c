@@ -73,6 +73,137 @@ static void test_version_continues_across_delete_until_maintenance(void **state)
     fixture_close(&box);
 }
 
+static void put_gc_deletes(struct core_fixture *box, const char *value)
+{
+    struct command *command = command_new(COMMAND_SETTINGS_PUT, DIALECT_7);
+    struct buf body = BUF_INIT(BUF_UNLIMITED);
+
+    buf_printf(&body, "{\"index.gc_deletes\":%s}", value);
+    command->index.name = SLICE_LIT("fs");
+    command->index.body = arena_copy(&command->arena, buf_as_slice(&body));
+    buf_deinit(&body);
+    fixture_run(box, command, 1);
+    assert_int_equal(box->last->problem.type, PROBLEM_NONE);
+    fixture_reopen(box);
+}
+
+/* Returns: the version that a document has which is indexed and deleted, and indexed again `us` later. */
+static int64_t version_after_delete(struct core_fixture *box, const char *id, uint64_t us)
+{
+    fixture_index(box, "fs", id, "{}");
+    int64_t deleted = fixture_delete(box, "fs", id)->version;
+    box->now += us;
+    int64_t version = fixture_index(box, "fs", id, "{}")->version;
+    assert_true(version == 1 || version == deleted + 1);
+    return version;
+}
+
+/* index.gc_deletes says how long the version of a delete counts, for commands since it has an effect. */
+static void test_gc_deletes(void **state)
+{
+    struct core_fixture box;
+    (void)state;
+
+    fixture_open(&box);
+    fixture_index(&box, "fs", "x", "{}");
+    put_gc_deletes(&box, "\"5s\"");
+    assert_int_equal(version_after_delete(&box, "a", 4 * TL_SECOND), 3);
+    assert_int_equal(version_after_delete(&box, "a", 6 * TL_SECOND), 1);
+    struct command *older = fixture_write_command(&box, 1);
+    older->write.items[0] = fixture_item(WRITE_INDEX, "fs", "", "x", "{}");
+    older->version = COMMAND_SINCE_GC_DELETES - 1;
+    fixture_delete(&box, "fs", "x");
+    fixture_run(&box, older, 6 * TL_SECOND);
+    assert_int_equal(older->write.results->version, 3);
+
+    put_gc_deletes(&box, "\"-1\"");
+    assert_int_equal(version_after_delete(&box, "a", 1), 1);
+    struct command *bulk = fixture_write_command(&box, 3);
+    bulk->write.items[0] = fixture_item(WRITE_INDEX, "fs", "", "b", "{}");
+    bulk->write.items[1] = fixture_item(WRITE_DELETE, "fs", "", "b", "");
+    bulk->write.items[2] = fixture_item(WRITE_INDEX, "fs", "", "b", "{}");
+    fixture_run(&box, bulk, 1);
+    assert_int_equal(bulk->write.results[1].version, 2);
+    assert_int_equal(bulk->write.results[2].version, 1);
+
+    put_gc_deletes(&box, "\"0s\"");
+    assert_int_equal(version_after_delete(&box, "a", 1), 1);
+    put_gc_deletes(&box, "null");
+    assert_int_equal(version_after_delete(&box, "a", 6 * TL_SECOND), 4);
+    put_gc_deletes(&box, "\"106751d\""); /* the longest; timestamps have room for it */
+    assert_int_equal(version_after_delete(&box, "a", 3600 * TL_SECOND), 7);
+    fixture_close(&box);
+}
+
+/* A delete whose version counts no longer does not count again by a longer time. */
+static void test_gc_deletes_is_no_way_back(void **state)
+{
+    struct core_fixture box;
+    (void)state;
+
+    fixture_open(&box);
+    fixture_index(&box, "fs", "a", "{}");
+    fixture_index(&box, "fs", "b", "{}");
+    put_gc_deletes(&box, "\"5s\"");
+    fixture_delete(&box, "fs", "a");
+    box.now += 6 * TL_SECOND;
+    fixture_delete(&box, "fs", "b");
+    put_gc_deletes(&box, "\"1h\"");
+    assert_int_equal(fixture_index(&box, "fs", "a", "{}")->version, 1);
+    fixture_delete(&box, "fs", "a");
+    put_gc_deletes(&box, "\"-1\"");
+    put_gc_deletes(&box, "null");
+    assert_int_equal(fixture_index(&box, "fs", "a", "{}")->version, 1);
+    assert_int_equal(fixture_index(&box, "fs", "b", "{}")->version, 1);
+    fixture_close(&box);
+}
+
+/* Runs maintenance. Returns: the keys that it removed. */
+static size_t maintained(struct core_fixture *box, uint64_t us)
+{
+    size_t removed = 0;
+
+    box->now += us;
+    assert_int_equal(run_maintenance(box->core, box->store, box->now, 1000, &removed), 0);
+    return removed;
+}
+
+/*
+ * A delete that counts for long is looked at once after 60 s and then at most once an hour, and removed
+ * when it counts no longer, or when its index is gone.
+ */
+static void test_maintenance_keeps_deletes_that_count(void **state)
+{
+    struct core_fixture box;
+    (void)state;
+
+    fixture_open(&box);
+    fixture_index(&box, "fs", "a", "{}");
+    fixture_index(&box, "fs", "b", "{}");
+    put_gc_deletes(&box, "\"3h\"");
+    fixture_delete(&box, "fs", "a");
+    assert_int_equal(fixture_delete(&box, "fs", "b")->version, 2);
+    assert_int_equal(maintained(&box, 61 * TL_SECOND), 2); /* their purge records, which are queued again */
+    uint64_t digest = fixture_digest(&box);
+    fixture_reopen(&box);
+    assert_int_equal(fixture_digest(&box), digest);
+    assert_int_equal(maintained(&box, TL_SECOND), 0);
+    assert_int_equal(maintained(&box, 3590 * TL_SECOND), 0);
+    assert_int_equal(maintained(&box, 30 * TL_SECOND), 2);
+    assert_int_equal(maintained(&box, TL_SECOND), 0);
+    assert_int_equal(fixture_index(&box, "fs", "b", "{}")->version, 3);
+    assert_int_equal(maintained(&box, 3600 * TL_SECOND), 2);
+    assert_int_equal(maintained(&box, 3600 * TL_SECOND), 2); /* the tombstone and its purge record */
+    assert_int_equal(maintained(&box, 3600 * TL_SECOND), 0);
+    assert_int_equal(fixture_index(&box, "fs", "a", "{}")->version, 1);
+
+    fixture_delete(&box, "fs", "a");
+    assert_int_equal(maintained(&box, 61 * TL_SECOND), 1);
+    fixture_index_command(&box, COMMAND_INDEX_DELETE, "fs", NULL);
+    assert_int_equal(maintained(&box, 3601 * TL_SECOND), 2);
+    fixture_close(&box);
+}
+
 static void test_maintenance_removes_tombstones_and_deleted_indices(void **state)
 {
     struct core_fixture box;
@@ -1916,6 +2047,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_version_counts_create_and_update),
         cmocka_unit_test(test_version_continues_across_delete_until_maintenance),
+        cmocka_unit_test(test_gc_deletes),
+        cmocka_unit_test(test_gc_deletes_is_no_way_back),
+        cmocka_unit_test(test_maintenance_keeps_deletes_that_count),
         cmocka_unit_test(test_maintenance_removes_tombstones_and_deleted_indices),
         cmocka_unit_test(test_limits_persist_once_recorded),
         cmocka_unit_test(test_read_at_earlier_timestamp),

@@ -875,6 +875,90 @@ static void test_steps_are_linear_in_words(void **state)
     }
 }
 
+/* A clock that advances by a microsecond each time that it is read. */
+static uint64_t clock_reads;
+static uint64_t read_clock(void)
+{
+    return ++clock_reads;
+}
+
+/*
+ * Searches by that clock. Returns: the outcome of search_run(); *ret_timed_out is false if it is not
+ * 0. `timeout_us`, `deadline_us`: 0: none.
+ */
+static int search_by_reads(struct fixture *f, const char *body, int64_t timeout_us, uint64_t deadline_us,
+                           bool *ret_timed_out, uint64_t *ret_total)
+{
+    struct arena arena = ARENA_INIT;
+    struct json_doc doc;
+    struct problem problem = {0};
+    struct search_request request;
+    struct search_result result;
+    struct query_parser parser = {.arena = &arena, .dialect = DIALECT_7, .doc = &doc, .problem = &problem};
+    const struct account account = {.clock_us = read_clock, .deadline_us = deadline_us};
+    fixture_context(f, &arena, false);
+    f->context.account = &account;
+    search_request_init(&request);
+    assert_int_equal(json_parse(&arena, slice_from(body), DIALECT_7, 0, &doc, &problem), 0);
+    assert_int_equal(search_request_parse(&parser, doc.root, &request), 0);
+    request.timeout_us = timeout_us;
+    clock_reads = 0;
+    int r = search_run(&f->context, &request, &result, &problem);
+    *ret_timed_out = r == 0 && result.timed_out;
+    *ret_total = result.total;
+    search_result_deinit(&result);
+    arena_deinit(&arena);
+    return r;
+}
+
+/*
+ * A phrase of 8,000 words ends within the one document that it is in, wherever its time is up: by the
+ * search's `timeout` without hits and with timed_out, by the request's deadline as a whole.
+ */
+static void test_long_phrases_end_in_time(void **state)
+{
+    enum { PHRASE_WORDS = 8000, TIMES = 12, POINTS = 6, CLOCK_LATE = 2 };
+    static const char *const id = "1";
+    (void)state;
+    for (int slop = 0; slop <= 2; slop += 2) {
+        struct fixture f;
+        struct arena arena = ARENA_INIT;
+        bool timed_out;
+        uint64_t total;
+        struct slice text = words_of(&arena, "w", PHRASE_WORDS);
+        struct buf source = BUF_INIT(BUF_UNLIMITED);
+        buf_lit(&source, "{\"t\": \"");
+        for (int i = 0; i < TIMES; i++) /* else it would be over before the clock is read again */
+            buf_slice(&source, text);
+        buf_lit(&source, "\"}");
+        buf_byte(&source, '\0');
+        const char *body =
+            arena_printf(&arena, "{\"query\": {\"match_phrase\": {\"t\": {\"query\": \"%.*s\", \"slop\": %d}}}}",
+                         SLICE_ARG(text), slop)
+                .data;
+        fixture_init(&f, "{\"properties\": {\"t\": {\"type\": \"text\"}}}");
+        const char *document = source.data;
+        fixture_write(&f, &id, &document, 1, true);
+        assert_int_equal(search_by_reads(&f, body, INT32_MAX, 0, &timed_out, &total), 0);
+        assert_true(!timed_out && total == 1);
+        uint64_t reads = clock_reads;
+        if (reads < CLOCK_LATE + POINTS / 2)
+            fail_msg("the clock is read only %llu times", (unsigned long long)reads);
+        for (uint64_t i = 1; i <= POINTS; i++) {
+            uint64_t at = 1 + (reads - CLOCK_LATE - 1) * i / POINTS;
+            assert_int_equal(search_by_reads(&f, body, (int64_t)at, 0, &timed_out, &total), 0);
+            if (!timed_out || total != 0 || clock_reads > at + CLOCK_LATE)
+                fail_msg("timeout %llu of %llu: timed_out %d, total %llu, read %llu times", (unsigned long long)at,
+                         (unsigned long long)reads, timed_out, (unsigned long long)total,
+                         (unsigned long long)clock_reads);
+            assert_int_equal(search_by_reads(&f, body, 0, at, &timed_out, &total), SEARCH_CANCELLED);
+        }
+        buf_deinit(&source);
+        fixture_deinit(&f);
+        arena_deinit(&arena);
+    }
+}
+
 /* --- Bounds of aggregations --------------------------------------------------------------------------------------- */
 
 /* Appends an aggregation `a` of `width` filters, with `depth` levels of the same below. */
@@ -1157,6 +1241,7 @@ int main(void)
         cmocka_unit_test(test_cursor_pages_equal_whole_search),
         cmocka_unit_test(test_search_below_history_limit_is_too_old),
         cmocka_unit_test(test_steps_are_linear_in_words),
+        cmocka_unit_test(test_long_phrases_end_in_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
