@@ -323,8 +323,7 @@ static void next_piece(struct request *request, struct bulk_request *bulk)
         bulk->until_us = write_wait_end(&bulk->options);
     if (!bulk->in_pieces)
         bulk->end = bulk->bulk.count;
-    while (bulk->end < bulk->bulk.count && bulk->end - bulk->begin < bulk->piece_items_max &&
-           bytes < bytes_max)
+    while (bulk->end < bulk->bulk.count && bulk->end - bulk->begin < bulk->piece_items_max && bytes < bytes_max)
         bytes += bulk->bulk.items[bulk->end++].source.len;
 }
 
