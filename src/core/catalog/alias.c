@@ -3,6 +3,7 @@
 #include "core/catalog/alias.h"
 
 #include "base/check.h"
+#include "base/magic.h"
 #include "base/siphash.h"
 #include "core/catalog/catalog.h"
 #include "core/catalog/catalog_change.h"
@@ -244,6 +245,7 @@ static int check_alias(const struct catalog *catalog, struct slice alias, struct
 int alias__check(const struct catalog *catalog, const struct catalog_index *index, struct map *checked,
                  struct arena *arena, struct problem *ret_problem)
 {
+    REQUIRE(MAGIC_VALID(catalog, CATALOG_MAGIC));
     for (size_t i = 0; i < index->alias_count; i++) {
         struct slice name = index->aliases[i].name;
         if (checked != NULL && map_put(checked, name, checked) != NULL)

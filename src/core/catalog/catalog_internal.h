@@ -148,7 +148,7 @@ void catalog__drop_object(struct catalog **catalog, enum catalog_kind kind, stru
 
 /*
  * Parses what decides to which indices the new templates of a catalog apply (struct catalog_matching), for the core.
- * Requires: no other catalog has them yet.
+ * Assumes: no other catalog has them yet.
  */
 void catalog__match_templates(struct catalog *catalog);
 
