@@ -444,6 +444,50 @@ class BoundedSteps(unittest.TestCase):
         self.assertEqual(self.server.must("GET", "/u/_doc/2")["_source"], {"m": 26})
         self.assertLess(self.figure('tidelock_step_work_max{command="write"}'), 60000)
 
+    def bulk_in(self, transaction, *lines, query=""):
+        return self.bulk_of(*lines, query="?transaction=%s%s" % (transaction, query))
+
+    def test_bulk_of_many_items_in_a_transaction_is_several_commands(self):
+        """Also one whose first item is postponed, with all others of its command; all are one reply."""
+        self.server.must("PUT", "/u/_doc/1", {"n": -1, "m": 0})
+        transaction = self.server.must("POST", "/_transaction")["transaction"]
+        before = self.writes()
+        removes = ({"delete": {"_index": "u", "_id": "2"}} for _ in range(45000))
+        status, told = self.bulk_in(transaction, *self.long_update("1"), *removes, {"index": {"_index": "u", "_id": "3"}}, {})
+        self.assertEqual((status, told["errors"], len(told["items"])), (200, False, 45002))
+        self.assertEqual([list(told["items"][i].values())[0]["status"] for i in (0, 1, 45000, 45001)], [200, 404, 404, 201])
+        self.assertGreaterEqual(self.writes() - before, 3)
+        self.assertEqual(self.figure("tidelock_steps_over_bound_total"), 0)
+        self.server.must("POST", "/_transaction/%s/_commit" % transaction)
+        self.assertEqual(self.server.must("GET", "/u/_doc/1")["_source"], {"n": 99999, "m": 1})
+        self.assertEqual(self.server.must("GET", "/u/_doc/3")["_source"], {})
+
+    def test_bulk_in_a_transaction_takes_nothing_after_an_item_that_exceeds_its_limits(self):
+        """The limit is reached in a batch of the sixth command. The seventh, of which each item fails by itself, is not sent."""
+        transaction = self.server.must("POST", "/_transaction")["transaction"]
+        creates = [line for i in range(100001) for line in ({"index": {"_index": "u", "_id": str(i)}}, {})]
+        removes = [{"delete": {"_index": "u", "_id": "none"}}] * 20000
+        status, told = self.bulk_in(transaction, *removes[:1500], *creates, *removes)
+        found = [list(item.values())[0] for item in told["items"]]
+        self.assertEqual((status, len(found)), (200, 121501))
+        self.assertEqual({one["status"] for one in found[:1500]}, {404})
+        self.assertEqual({one["status"] for one in found[1500:101000]}, {201})
+        self.assertEqual({one["status"] for one in found[101000:]}, {413})
+        self.assertIn("this item and those after it were not done, what was done before them stands", found[-1]["error"]["reason"])
+        self.assertEqual(self.figure("tidelock_steps_over_bound_total"), 0)
+
+    def test_deadlock_refuses_all_of_a_bulk_in_a_transaction(self):
+        """It rolls back what the commands before have done."""
+        older, younger = (self.server.must("POST", "/_transaction")["transaction"] for _ in range(2))
+        self.server.must("PUT", "/u/_doc/last?transaction=" + older, {})
+        removes = [{"delete": {"_index": "u", "_id": "2"}}] * 20000
+        lines = [{"index": {"_index": "u", "_id": "first"}}, {}, *removes, {"index": {"_index": "u", "_id": "last"}}, {}]
+        work = Waiting(self.server, "POST", "/_bulk?timeout=10m&transaction=" + younger, "".join(json.dumps(line) + "\n" for line in lines))
+        until(lambda: any(lock["waiters"] for lock in self.server.must("GET", "/_lock")["locks"]), "the last item waits")
+        self.server.must("PUT", "/u/_doc/first?timeout=10m&transaction=" + older, {})
+        work.join()
+        self.assertEqual((work.status, work.reply["error"]["type"]), (409, "deadlock_detected_exception"))
+
     def test_long_scripts_of_atomic_bulks_of_many_clients_lose_nothing(self):
         for key in "12":
             self.server.must("PUT", "/u/_doc/" + key, {"n": -1, "m": 0})

@@ -45,6 +45,7 @@ struct bulk_request {
     size_t result_count;
     size_t resubmitted_max; /* number of postponed items in the next command */
     size_t piece_items_max; /* number of items in the next piece */
+    struct problem refusal; /* in a transaction: what the items that are left fail with; PROBLEM_NONE: they are run */
     uint64_t until_us;      /* boot clock: until then items of the piece may wait for locks */
     struct bulk_scripts scripts;
     bool owned;             /* free_made() is registered with the request */
@@ -294,6 +295,17 @@ static size_t items_for_core(struct request *request, struct command *command, c
     return count;
 }
 
+static size_t piece_items_max(const struct request *request)
+{
+    return request->transaction.len > 0 ? BULK_TRANSACTION_ITEMS_MAX : BULK_PIECE_ITEMS_MAX;
+}
+
+/* All pieces of a transaction share the time to wait for locks. */
+static bool continues_wait(const struct request *request, const struct bulk_request *bulk)
+{
+    return bulk->results != NULL || (request->transaction.len > 0 && bulk->begin > 0);
+}
+
 /*
  * Begins the next piece, after the current one. Since items that the core postpones are logged twice,
  * the pieces after that have about as many as it ran, and become larger again. Not those of a named
@@ -301,16 +313,17 @@ static size_t items_for_core(struct request *request, struct command *command, c
  */
 static void next_piece(struct request *request, struct bulk_request *bulk)
 {
-    size_t bytes = 0, more = bulk->piece_items_max + bulk->piece_items_max / 16 + 1;
+    size_t bytes = 0, more = bulk->piece_items_max + bulk->piece_items_max / 16 + 1, most = piece_items_max(request);
+    size_t bytes_max = request->transaction.len > 0 ? SIZE_MAX : BULK_PIECE_BYTES_MAX;
     if (bulk->results != NULL)
         return; /* it continues with the postponed items */
-    bulk->piece_items_max = request->named.id.len > 0 || more > BULK_PIECE_ITEMS_MAX ? BULK_PIECE_ITEMS_MAX : more;
+    bulk->piece_items_max = request->named.id.len > 0 || more > most ? most : more;
     bulk->begin = bulk->end;
-    bulk->until_us = write_wait_end(&bulk->options);
+    if (!continues_wait(request, bulk))
+        bulk->until_us = write_wait_end(&bulk->options);
     if (!bulk->in_pieces)
         bulk->end = bulk->bulk.count;
-    while (bulk->end < bulk->bulk.count && bulk->end - bulk->begin < bulk->piece_items_max &&
-           bytes < BULK_PIECE_BYTES_MAX)
+    while (bulk->end < bulk->bulk.count && bulk->end - bulk->begin < bulk->piece_items_max && bytes < bytes_max)
         bytes += bulk->bulk.items[bulk->end++].source.len;
 }
 
@@ -403,10 +416,20 @@ static int run_scripts_outside(struct request *request, struct bulk_request *bul
     return r;
 }
 
+/* Whether the sources of a piece are parsed ahead of the core. The bytes of one in a transaction have no limit. */
+static bool parses_ahead(const struct request *request, const struct bulk_request *bulk)
+{
+    return (bulk->in_pieces && request->transaction.len == 0) || request->exchange->body.len <= BULK_PARSE_BYTES_MAX;
+}
+
 static int submit_piece(struct request *request)
 {
     static const struct problem none = {.type = PROBLEM_NONE};
     struct bulk_request *bulk = request->context;
+    if (bulk->refusal.type != PROBLEM_NONE) {
+        request->problem = bulk->refusal;
+        return refuse_rest(request, bulk);
+    }
     int r = run_scripts_outside(request, bulk);
     if (r != 0)
         return r == REQUEST_REFUSED && !bulk->atomic ? refuse_rest(request, bulk) : r;
@@ -420,11 +443,10 @@ static int submit_piece(struct request *request)
             return bulk->atomic ? REQUEST_REFUSED : refuse_rest(request, bulk);
         next_piece(request, bulk);
         struct command *command = write_command_new(request, &bulk->options, 0);
-        if (bulk->results != NULL)
+        if (continues_wait(request, bulk))
             command->owner.timeout_us = write_wait_left(bulk->until_us);
         command->write.atomic = bulk->atomic;
-        command->write.item_count = items_for_core(
-            request, command, bulk, bulk->in_pieces || request->exchange->body.len <= BULK_PARSE_BYTES_MAX);
+        command->write.item_count = items_for_core(request, command, bulk, parses_ahead(request, bulk));
         if (command->write.item_count == bulk->end - bulk->begin || (!bulk->atomic && command->write.item_count > 0))
             return request_submit_all(request, command, bulk_done);
         command_free(command); /* nothing is left to do, or not all of it can be done */
@@ -636,6 +658,22 @@ static bool was_rolled_back(const struct request *request, const struct command 
            (command->problem.type == PROBLEM_DEADLOCK_DETECTED || command->problem.type == PROBLEM_TRANSACTION_ABORTED);
 }
 
+/*
+ * Notes why a transaction takes no more of the request: its command was refused, or ended for a limit of the
+ * transaction, which fails all items from there on.
+ */
+static void note_refusal(struct request *request, struct bulk_request *bulk, const struct command *command)
+{
+    const struct write_command *write = &command->write;
+    const struct problem *problem = &command->problem;
+    if (request->transaction.len == 0 || bulk->atomic)
+        return;
+    if (problem->type == PROBLEM_NONE && write->item_count > 0)
+        problem = &write->results[write->item_count - 1].problem;
+    if (problem == &command->problem || problem->type == PROBLEM_TRANSACTION_TOO_LARGE)
+        problem_copy(&bulk->refusal, problem, request->arena);
+}
+
 /* By the thread of the completion. */
 static int submit_read(struct request *request)
 {
@@ -699,17 +737,19 @@ static bool replies_later(const struct bulk_request *bulk, const struct command 
 
 /*
  * What refuses the first piece as a whole refuses the request; a later one, all that has not been done
- * yet. In a transaction the request is one piece, with one reply.
+ * yet. What rolls the transaction back undoes the pieces before, so that it refuses the request, too.
  */
 static int bulk_done(struct request *request, struct command *command)
 {
     struct bulk_request *bulk = request->context;
-    bool first = bulk->results == NULL || bulk->atomic || was_rolled_back(request, command);
-    if (command->problem.type != PROBLEM_NONE && bulk->begin == 0 && first) {
+    bool first = bulk->begin == 0 && (bulk->results == NULL || bulk->atomic);
+    if (command->problem.type != PROBLEM_NONE && (first || was_rolled_back(request, command))) {
+        buf_clear(&request->exchange->response);
         request->problem = command->problem;
         return REQUEST_REFUSED;
     }
     bulk_scripts_explain_limit(&bulk->scripts, command);
+    note_refusal(request, bulk, command);
     if (bulk->atomic ? keep_attempt(request, bulk, &command->write) : keep_results(request, bulk, command))
         return submit_later(request, bulk);
     if (command->problem.type != PROBLEM_NONE && bulk->results == NULL)
@@ -724,16 +764,18 @@ static int bulk_done(struct request *request, struct command *command)
 /* Whether the request is too large for one command, and so is divided where it may be. */
 static bool is_large(const struct request *request, const struct bulk_request *bulk)
 {
+    if (request->transaction.len > 0)
+        return bulk->bulk.count > BULK_TRANSACTION_ITEMS_MAX;
     return request->exchange->body.len > BULK_WHOLE_BYTES_MAX || bulk->bulk.count > BULK_PIECE_ITEMS_MAX;
 }
 
 static int bulk_submit(struct request *request, struct bulk_request *bulk)
 {
-    bulk->in_pieces = !bulk->atomic && request->transaction.len == 0 && is_large(request, bulk);
+    bulk->in_pieces = !bulk->atomic && is_large(request, bulk);
     bulk->failed = false;
     bulk->begin = bulk->end = 0;
     bulk->results = NULL;
-    bulk->piece_items_max = BULK_PIECE_ITEMS_MAX;
+    bulk->piece_items_max = piece_items_max(request);
     bulk_scripts_init(&bulk->scripts, request, bulk->atomic);
     request->context = bulk;
     return submit_piece(request);

@@ -20,6 +20,11 @@
 #define BULK_PIECE_ITEMS_MAX 2000
 #define BULK_PIECE_BYTES_MAX ((size_t)1 << 20)
 /*
+ * Actions of one command in a transaction. The core divides it into batches, but ends the rest of it in one step, and
+ * makes all results in one.
+ */
+#define BULK_TRANSACTION_ITEMS_MAX 20000
+/*
  * Sources of a whole body are parsed ahead of the core only up to this size of a body: parsed forms
  * are several times larger.
  */

@@ -215,9 +215,8 @@ static int proceed(struct acquisition *at, uint64_t deadline);
 static void postpone_rest(struct acquisition *at)
 {
     REQUIRE(at->range.end <= acquisition__write(at)->item_count);
-    core__work(at->core, (acquisition__write(at)->item_count - at->range.end) * WORK_ITEM);
-    for (size_t i = at->range.end; i < acquisition__write(at)->item_count; i++)
-        write__postpone(at->core, at->command, i);
+    core__work(at->core, (acquisition__write(at)->item_count - at->range.end) * WORK_LOCK);
+    write__postpone_from(at->core, at->command, at->range.end);
 }
 
 int acquisition__continue_later(struct acquisition *at)

@@ -200,7 +200,7 @@ static void refuse_rest(struct acquisition *at, const struct problem *problem)
 
 static const char *what_was_not_done(const struct acquisition *at)
 {
-    return at->range.begin == 0 ? "this request was not done, what was done before it stands"
+    return at->range.begin == 0 ? "this was not done, what was done before it stands"
                                 : "this item and those after it were not done, what was done before them stands";
 }
 

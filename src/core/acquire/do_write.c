@@ -15,10 +15,11 @@
 #include "core/unit/unit.h"
 #include "core/unit/work.h"
 
-static void make_results(struct command *command)
+static void make_results(struct core *core, struct command *command)
 {
     size_t count = command->write.item_count;
 
+    core__work(core, count * WORK_LOCK);
     command->write.results = arena_zalloc(&command->arena, (count + 1) * sizeof(*command->write.results));
     command->write.rolled_back = false;
     command->write.exceeds_step = false;
@@ -52,8 +53,8 @@ static bool may_conflict(const struct core *core, const struct write_command *wr
 static bool needs_owners(const struct core *core, const struct command *command)
 {
     const struct command_owner *terms = &command->owner;
-    return may_conflict(core, &command->write) || terms->session.len > 0 || terms->transaction.len > 0 ||
-           terms->fencing_token != 0;
+    return terms->session.len > 0 || terms->transaction.len > 0 || terms->fencing_token != 0 ||
+           may_conflict(core, &command->write);
 }
 
 /*
@@ -77,20 +78,20 @@ static bool surely_exceeds_step(const struct core *core, const struct command *c
 int core__do_write(struct core *core, struct command *command)
 {
     REQUIRE(command->type == COMMAND_WRITE);
-    /* Without results, which it may have a million of. */
+    /* An atomic write that is refused for its size has no results: it may have a million items. */
     if (write_command__in_one_step(core, command, false) && surely_exceeds_step(core, command))
         return acquire__refuse_above_step(core, command);
-    make_results(command);
     if (request_outcome__is_refused(command))
         return 0;
-    int r = request_outcome__find(core, command);
-    if (r != REQUEST_OUTCOME_NONE)
-        return r;
     if (command->write.atomic && command->owner.transaction.len == 0 &&
         command->write.item_count > core->limits.transaction_changes_max) {
         write__refuse_too_large(core, command);
         return 0;
     }
+    make_results(core, command);
+    int r = request_outcome__find(core, command);
+    if (r != REQUEST_OUTCOME_NONE)
+        return r;
     if (surely_exceeds_step(core, command))
         return acquire__write_in_pieces(core, command);
     if (acquire__take_over(core, command, &r))

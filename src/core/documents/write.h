@@ -96,6 +96,8 @@ int write__targets(struct core *core, struct command *command, const struct writ
 
 /* Marks an item as postponed: it was not started. */
 void write__postpone(struct core *core, struct command *command, size_t item);
+/* Marks all items from `first` on as postponed. They are many, and share one text. */
+void write__postpone_from(struct core *core, struct command *command, size_t first);
 
 /*
  * Returns: whether the item creates its index if that is missing. Only a delete of 7.x with

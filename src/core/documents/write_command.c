@@ -18,7 +18,7 @@ void write__refuse_too_large(const struct core *core, struct command *command)
         "nothing of it was done%s",
         core->limits.transaction_bytes_max, core->limits.transaction_held_max, core->limits.transaction_changes_max,
         by_work ? ", or fewer if its documents have many values" : "", by_work ? ": send it in several requests" : "");
-    for (size_t i = 0; i < command->write.item_count; i++)
+    for (size_t i = 0; command->write.results != NULL && i < command->write.item_count; i++)
         command->write.results[i].outcome = WRITE_FAILED;
 }
 
@@ -77,6 +77,23 @@ void write__postpone(struct core *core, struct command *command, size_t item)
         return;
     write_executor__postpone(core, &command->arena, &command->write.results[item]);
     command->write.postponed_count++;
+}
+
+void write__postpone_from(struct core *core, struct command *command, size_t first)
+{
+    struct write_command *write = &command->write;
+    struct write_result postponed = {0};
+    REQUIRE(write->results != NULL && first <= write->item_count);
+    write_executor__postpone(core, &command->arena, &postponed);
+    for (size_t i = first; i < write->item_count; i++) {
+        struct write_result *result = &write->results[i];
+        if (result->postponed)
+            continue;
+        result->outcome = postponed.outcome;
+        result->postponed = true;
+        result->problem = postponed.problem;
+        write->postponed_count++;
+    }
 }
 
 /* No item before the range is postponed: those after a postponed one are not run (update.h). */

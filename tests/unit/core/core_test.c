@@ -721,6 +721,35 @@ static void test_bulk_postpones_a_script_for_its_submitter(void **state)
     }
 }
 
+/* Those of a transaction, which are in one command, are postponed in one step, with one text. */
+static void test_many_items_of_a_transaction_are_postponed_in_a_bounded_step(void **state)
+{
+    enum { ITEMS = 60000 };
+    struct core_fixture box;
+    struct write_update looping = {.script_source = SLICE_LIT("for (int i = 0; i < 900; i++) { ctx._source.n = i }"),
+                                   .script_steps = 1000,
+                                   .script_postpones = true};
+    (void)state;
+
+    fixture_open(&box);
+    fixture_index(&box, "u", "1", "{\"n\":1}");
+    fixture_txn(&box, COMMAND_TXN_BEGIN, "t");
+    struct command *command = fixture_write_command(&box, ITEMS);
+    command->owner.transaction = SLICE_LIT("t");
+    for (size_t i = 0; i < ITEMS; i++)
+        command->write.items[i] = fixture_item(WRITE_DELETE, "u", "", "2", NULL);
+    command->write.items[0] = fixture_item(WRITE_UPDATE, "u", NULL, "1", NULL);
+    command->write.items[0].update = &looping;
+    fixture_run(&box, command, TL_MS);
+    assert_in_range(core_step_work(box.core), ITEMS, CORE_STEP_WORK);
+    assert_int_equal(box.last->write.postponed_count, ITEMS);
+    const struct write_result *results = box.last->write.results;
+    assert_true(results[0].script_long && !results[ITEMS - 1].script_long);
+    for (size_t i = 0; i < ITEMS; i++)
+        assert_true(results[i].outcome == WRITE_FAILED && results[i].postponed);
+    fixture_close(&box);
+}
+
 enum { LOOPING = 150 };
 
 /*
@@ -2067,6 +2096,7 @@ int main(void)
         cmocka_unit_test(test_scripts_of_an_atomic_write_in_a_transaction_are_limited),
         cmocka_unit_test(test_update_takes_over_what_a_script_returned),
         cmocka_unit_test(test_bulk_postpones_a_script_for_its_submitter),
+        cmocka_unit_test(test_many_items_of_a_transaction_are_postponed_in_a_bounded_step),
         cmocka_unit_test(test_rename_in_a_transaction_outdates_what_a_script_returned),
         cmocka_unit_test(test_bulk_postpones_items_after_endless_script),
         cmocka_unit_test(test_scripts_of_older_commands_format_numbers_as_before),
