@@ -61,7 +61,7 @@ lint: all ## check dependencies between layers, buffers, and language
 	@tools/check-includes
 	@tools/check-buffers $(BUILD)
 	@tools/check-language
-	@tools/check-letter-case
+	@tools/letter-case --check
 
 longest: ## print the twenty longest functions, for a reviewer to ask about
 	@tools/longest
