@@ -791,7 +791,9 @@ enum {
      */
     COMMAND_SINCE_FIXED_SETTINGS = 19,
     /* An atomic write in a client's transaction is refused if it takes more than one step may: write_run.one_step. */
-    COMMAND_SINCE_ATOMIC_STEP = 19
+    COMMAND_SINCE_ATOMIC_STEP = 19,
+    /* The script of an update counts once where finding the locks of its write has run it: struct update_kept. */
+    COMMAND_SINCE_SCRIPTS_ONCE = 20
 };
 
 struct command {

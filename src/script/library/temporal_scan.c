@@ -92,7 +92,9 @@ void scan_offset_as(struct scan *scan, const struct offset_form *form, int32_t *
 {
     struct digits_offset_form taken = {.colons = form->colon ? DIGITS_COLONS : DIGITS_NO_COLONS,
                                        .parts_min = form->needs_minutes ? 2 : 1,
-                                       .parts_max = !form->minutes ? 1 : form->seconds ? 3 : 2,
+                                       .parts_max = !form->minutes  ? 1
+                                                    : form->seconds ? 3
+                                                                    : 2,
                                        .leaves_large = true};
     struct digits_offset offset;
     *ret_offset = 0;
