@@ -62,7 +62,7 @@ lint: all ## check dependencies between layers, buffers, contracts, and language
 	@tools/check-buffers $(BUILD)
 	@tools/check-contracts
 	@tools/check-language
-	@tools/check-letter-case
+	@tools/letter-case --check
 
 longest: ## print the twenty longest functions, for a reviewer to ask about
 	@tools/longest

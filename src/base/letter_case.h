@@ -7,8 +7,9 @@
  * and a set never changes: a letter that a use lacks has no case for it. A new use, or a new
  * version of an old one, gets a set of its own.
  *
- * The pairs are those of Unicode, which never change once they are assigned: tools/check-letter-case
- * compares each row with the Unicode data, and lists the three code points that differ.
+ * tools/letter-case generates the table (letter_case.def) from the Unicode data. It says which letters each set
+ * has, which versions of Unicode that needs, how Elasticsearch's Java differs, and which three code points are
+ * not those of Unicode. Pairs never change once they are assigned.
  */
 #ifndef TL_BASE_LETTER_CASE_H
 #define TL_BASE_LETTER_CASE_H

@@ -21,6 +21,7 @@
 #include "base/alloc.h"
 #include "base/calendar.h"
 #include "base/check.h"
+#include "base/digits.h"
 
 #define DAY 86400
 #define MAGIC "TLZ1"
@@ -281,16 +282,6 @@ static int refuse_zone(struct arena *arena, struct problem *problem, const char 
 
 #define DATE_TIME "date_time_exception"
 
-/* Returns: the number of two digits at `at`, preceded by a colon if `colon`; -1: not found. */
-static int two_digits(struct slice text, size_t at, bool colon)
-{
-    if (colon && text.data[at - 1] != ':')
-        return -1;
-    if (text.data[at] < '0' || text.data[at] > '9' || text.data[at + 1] < '0' || text.data[at + 1] > '9')
-        return -1;
-    return (text.data[at] - '0') * 10 + text.data[at + 1] - '0';
-}
-
 static int check_part(struct arena *arena, struct problem *problem, const char *part, int number, int max)
 {
     if (number <= max)
@@ -312,24 +303,23 @@ int zone_parse_offset(struct slice text, struct arena *arena, int32_t *ret_secon
     bool colons = text.len == 6 || text.len == 9;
     if (text.len != 3 && text.len != 5 && text.len != 7 && !colons)
         return refuse_zone(arena, problem, DATE_TIME, "Invalid ID for ZoneOffset, invalid format: ", text);
-    int hours = two_digits(text, 1, false), minutes = 0, seconds = 0;
-    if (text.len > 3)
-        minutes = two_digits(text, colons ? 4 : 3, colons);
-    if (text.len > 6)
-        seconds = two_digits(text, colons ? 7 : 5, colons);
-    if (hours < 0 || minutes < 0 || seconds < 0)
+    int parts = text.len > 6 ? 3 : text.len > 3 ? 2 : 1;
+    struct digits_offset_form form = {colons ? DIGITS_COLONS : DIGITS_NO_COLONS, parts, parts};
+    struct slice unsigned_text = slice_from_offset(text, 1);
+    struct digits_offset offset;
+    if (!digits_take_offset(&unsigned_text, &form, &offset) || unsigned_text.len > 0)
         return refuse_zone(arena, problem, DATE_TIME, why, text);
     if (text.data[0] != '+' && text.data[0] != '-')
         return refuse_zone(arena, problem, DATE_TIME,
                            "Invalid ID for ZoneOffset, plus/minus not found when expected: ", text);
-    if (check_part(arena, problem, "hours", hours, 18) != 0 ||
-        check_part(arena, problem, "minutes", minutes, 59) != 0 ||
-        check_part(arena, problem, "seconds", seconds, 59) != 0)
+    if (check_part(arena, problem, "hours", offset.hours, 18) != 0 ||
+        check_part(arena, problem, "minutes", offset.minutes, 59) != 0 ||
+        check_part(arena, problem, "seconds", offset.seconds, 59) != 0)
         return ZONE_REFUSED;
-    if (hours == 18 && (minutes > 0 || seconds > 0))
+    if (offset.hours == 18 && (offset.minutes > 0 || offset.seconds > 0))
         return refuse_zone(arena, problem, DATE_TIME, "Zone offset not in valid range: -18:00 to +18:00",
                            SLICE_LIT(""));
-    *ret_seconds = (text.data[0] == '-' ? -1 : 1) * (hours * 3600 + minutes * 60 + seconds);
+    *ret_seconds = digits_offset_seconds(&offset, text.data[0] == '-');
     return 0;
 }
 

@@ -42,17 +42,15 @@ bool date__take_zone(struct slice *text, int *ret_seconds)
         *ret_seconds = 0;
         return true;
     }
+    static const struct digits_offset_form form = {DIGITS_ANY_COLONS, .parts_min = 1, .parts_max = 2};
     struct slice rest = *text;
-    int sign = slice_take_byte(&rest, '+') ? 1 : slice_take_byte(&rest, '-') ? -1 : 0;
-    int64_t hours = 0, minutes = 0;
-    if (sign == 0 || !digits_take(&rest, 2, 2, &hours))
+    struct digits_offset offset;
+    bool negative = slice_take_byte(&rest, '-');
+    if ((!negative && !slice_take_byte(&rest, '+')) || !digits_take_offset(&rest, &form, &offset))
         return false;
-    bool colon = slice_take_byte(&rest, ':');
-    if (!digits_take(&rest, 2, 2, &minutes) && colon)
+    if (offset.hours > 18 || offset.minutes > 59)
         return false;
-    if (hours > 18 || minutes > 59)
-        return false;
-    *ret_seconds = sign * (int)(hours * 3600 + minutes * 60);
+    *ret_seconds = digits_offset_seconds(&offset, negative);
     *text = rest;
     return true;
 }

@@ -252,6 +252,7 @@ int acquisition__run_in_txn(struct acquisition *at)
                             .in_pieces = at->in_pieces,
                             .path_check = &placing,
                             .parsed = at->targets.parsed,
+                            .kept = at->targets.kept,
                             .work_before = at->work};
     uint64_t work;
     int r = write_command__run(core, command, at->range, NULL, &how, &work);
@@ -273,7 +274,8 @@ int acquisition__run(struct acquisition *at, const bool *chosen)
 {
     REQUIRE(at->core->open && at->txn == NULL);
     struct write_path_check placing = {may_insert_at, at};
-    struct write_run how = {.path_check = &placing, .parsed = at->targets.parsed, .work_before = at->work};
+    struct write_run how = {
+        .path_check = &placing, .parsed = at->targets.parsed, .kept = at->targets.kept, .work_before = at->work};
     uint64_t work;
     int r = write_command__run(at->core, at->command, at->range, chosen, &how, &work);
     at->work += work;

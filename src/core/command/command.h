@@ -793,7 +793,9 @@ enum {
     /* An atomic write in a client's transaction is refused if it takes more than one step may: write_run.one_step. */
     COMMAND_SINCE_ATOMIC_STEP = 19,
     /* index.gc_deletes says how long the version of a deleted document counts; before, it was 60 s for all. */
-    COMMAND_SINCE_GC_DELETES = 20
+    COMMAND_SINCE_GC_DELETES = 20,
+    /* The script of an update counts once where finding the locks of its write has run it: struct update_kept. */
+    COMMAND_SINCE_SCRIPTS_ONCE = 20
 };
 
 struct command {

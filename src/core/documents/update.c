@@ -131,13 +131,21 @@ static struct script_limits limits_of(const struct update *update)
     return limits;
 }
 
-static void report_steps(struct update *update, const struct script_limits *limits, const struct script_update *run)
+/* Counts the steps of a script towards those that the command's scripts share. */
+static void count_steps(struct update *update, uint64_t taken)
 {
-    uint64_t shared = run->steps > UPDATE_STEPS_MIN ? run->steps - UPDATE_STEPS_MIN : 0;
+    uint64_t shared = taken > UPDATE_STEPS_MIN ? taken - UPDATE_STEPS_MIN : 0;
 
     if (update->steps != NULL)
         *update->steps -= shared < *update->steps ? shared : *update->steps;
-    update->steps_taken = run->steps;
+    update->steps_taken = taken;
+}
+
+static void report_steps(struct update *update, const struct script_limits *limits, const struct script_update *run)
+{
+    count_steps(update, run->steps);
+    update->computed = true;
+    update->steps_max = limits->steps_max;
     update->script_long = run->exhausted && limits->steps_max == update->item->update->script_steps;
     update->script_exhausted = run->exhausted && !update->script_long;
 }
@@ -254,6 +262,106 @@ static int take_ready(struct update *update)
     return 0;
 }
 
+/* --- Kept results ------------------------------------------------------------------------------------------------- */
+
+/* Whether the source after the update is that of the old document, as the mapping shows it. */
+static bool shows_old(const struct update *update)
+{
+    return update->visible_source.data != NULL && update->source.data == update->visible_source.data;
+}
+
+size_t update_kept_bytes(const struct update *update, int status, const struct problem *problem)
+{
+    REQUIRE(update->computed && status >= 0);
+    size_t bytes = sizeof(struct update_kept) + update->index.len;
+
+    if (status == 0)
+        return bytes + (shows_old(update) ? 0 : update->source.len);
+    for (; problem != NULL; problem = problem->caused_by)
+        bytes += sizeof(*problem) + problem->name.len + problem->reason.len + problem->details.len;
+    return bytes;
+}
+
+struct update_kept *update_keep(const struct update *update, int status, const struct problem *problem,
+                                struct arena *arena)
+{
+    REQUIRE(update->computed && status >= 0);
+    struct update_kept *kept = arena_zalloc(arena, sizeof(*kept));
+    const struct doc *old = update->old;
+
+    kept->had_old = old != NULL;
+    if (old != NULL) {
+        kept->version = old->version;
+        kept->seq_no = old->seq_no;
+        kept->old_ts = old->ts;
+        kept->mapped = update->mapped;
+    }
+    kept->index = arena_copy(arena, update->index);
+    kept->ts = update->ts;
+    kept->steps_max = update->steps_max;
+    kept->steps_taken = update->steps_taken;
+    kept->script_long = update->script_long;
+    kept->script_exhausted = update->script_exhausted;
+    kept->status = status;
+    if (status != 0) {
+        problem_copy(&kept->problem, problem, arena);
+        return kept;
+    }
+    kept->op = update->op;
+    kept->shows_old = shows_old(update);
+    if (!kept->shows_old && update->source.data != NULL)
+        kept->source = arena_copy(arena, update->source);
+    return kept;
+}
+
+/*
+ * Whether a script would do the same with the steps that it has now, if they count. Where it failed, the steps that are
+ * reported may be those that it had.
+ */
+static bool has_same_steps(const struct update *update)
+{
+    const struct update_kept *kept = update->kept;
+    uint64_t steps_max = limits_of(update).steps_max;
+
+    return !update->old_counts || kept->steps_max == steps_max ||
+           (kept->status == 0 && kept->steps_taken <= steps_max);
+}
+
+/* Whether an update would have the kept result again: nothing else than the compared members decides it. */
+static bool kept_is_valid(const struct update *update)
+{
+    const struct update_kept *kept = update->kept;
+    const struct doc *old = update->old;
+
+    if (kept == NULL || kept->had_old != (old != NULL) || kept->ts != update->ts ||
+        !slice_equal(kept->index, update->index))
+        return false;
+    if (old != NULL && (kept->version != old->version || kept->seq_no != old->seq_no || kept->old_ts != old->ts ||
+                        kept->mapped != update->mapped))
+        return false;
+    return has_same_steps(update);
+}
+
+static int take_kept(struct update *update, struct problem *ret_problem)
+{
+    const struct update_kept *kept = update->kept;
+    REQUIRE(!kept->shows_old || update->visible_source.data != NULL);
+
+    update->took_kept = true;
+    update->steps_taken = kept->steps_taken;
+    if (update->old_counts)
+        count_steps(update, kept->steps_taken);
+    update->script_long = kept->script_long;
+    update->script_exhausted = kept->script_exhausted;
+    if (kept->status != 0) {
+        problem_copy(ret_problem, &kept->problem, update->arena);
+        return kept->status;
+    }
+    update->op = kept->op;
+    update->source = kept->shows_old ? update->visible_source : kept->source;
+    return 0;
+}
+
 int update_run(struct update *update, struct problem *ret_problem)
 {
     REQUIRE(update->old == NULL || !update->old->deleted);
@@ -261,14 +369,17 @@ int update_run(struct update *update, struct problem *ret_problem)
     REQUIRE(update->item->op == WRITE_UPDATE && update->item->update != NULL);
     if (update->item->update->ready.given)
         return take_ready(update);
+    bool kept = kept_is_valid(update);
     if (update->old == NULL)
-        return make_new(update, ret_problem);
+        return kept ? take_kept(update, ret_problem) : make_new(update, ret_problem);
     int r = mapping_filter_source(update->mapped, update->old->source, update->dialect, update->arena,
                                   &update->visible_source);
     if (r != 0)
         return tl_trace(r);
     if (update->visible_source.data == NULL)
         return refuse_source_missing(update, ret_problem);
+    if (kept)
+        return take_kept(update, ret_problem);
     if (update_has_script(update->item->update))
         return run_script(update, update->visible_source, ret_problem);
     return merge_update(update, ret_problem);

@@ -68,6 +68,33 @@ static inline uint64_t update_script_steps_max(const struct script_limits *limit
     return bounded ? UPDATE_COMMAND_STEPS_MAX : limits->steps_max;
 }
 
+/*
+ * The result of a script, for another update_run() of the same item in the same unit. That
+ * takes it over if everything that it depends on is still the same: the document, the names of its index, the type
+ * that filters its source, and the time. Scripts and time zones do not change within a write. Its steps count once;
+ * with update.old_counts they count again, and then the limit of steps must be the same, too.
+ */
+struct update_kept {
+    bool had_old; /* and then of the old document: */
+    int64_t version;
+    int64_t seq_no;
+    tl_ts old_ts;
+    const struct mapping_type *mapped; /* only compared: it exists for as long as the unit */
+
+    struct slice index;
+    tl_ts ts;
+    uint64_t steps_max; /* of the script */
+
+    int status; /* that update_run() returned */
+    enum update_op op;
+    bool shows_old;      /* the source is that of the old document */
+    struct slice source; /* else; data NULL: not visible */
+    uint64_t steps_taken;
+    bool script_long;
+    bool script_exhausted;
+    struct problem problem; /* if status is not 0 */
+};
+
 /* The input and result of an update. Fields are inputs unless marked. */
 struct update {
     enum dialect dialect;
@@ -83,13 +110,18 @@ struct update {
     struct slice zones;      /* the catalog's time zones, for scripts */
     bool old_library;        /* script_update.old_library, for a command before COMMAND_SINCE_JAVA_FORMATS */
     bool old_formats;        /* script_update.old_formats, for a command before COMMAND_SINCE_SCRIPT_FORMATS */
+    bool old_counts;         /* the steps of `kept` count again, for a command before COMMAND_SINCE_SCRIPTS_ONCE */
     uint64_t *steps;         /* in, out: steps left to the command's scripts; NULL: not shared */
+    const struct update_kept *kept; /* of an earlier run in this unit, taken over if it is valid; NULL: none */
     tl_ts ts;                /* current time of scripts */
     struct arena *arena;     /* holds the new source and the problem */
     struct arena *scratch;   /* released by the caller after the update */
 
     struct slice visible_source; /* internal: the old source as the mapping shows it; data NULL: none */
-    uint64_t steps_taken;        /* out: by the script */
+    uint64_t steps_max;          /* internal: limit of the script that ran; 0: none did */
+    bool computed;               /* out: a script ran, so update_keep() has a result to keep */
+    bool took_kept;              /* out: `kept` was valid */
+    uint64_t steps_taken;        /* out: by the script, or by that of `kept` */
     bool script_long;            /* out: failed, needs more than item->update->script_steps */
     bool script_exhausted;       /* out: failed, needs more than the core allows */
     enum update_op op;           /* out */
@@ -108,5 +140,15 @@ enum {
  * Returns: 0; UPDATE_REFUSED, UPDATE_MISSING, UPDATE_STALE; TL_ERR_CORRUPT: the stored source is not valid JSON.
  */
 int update_run(struct update *update, struct problem *ret_problem) TL_MUST_USE;
+
+/* Returns: the bytes that update_keep() takes, about. Requires: as that. */
+size_t update_kept_bytes(const struct update *update, int status, const struct problem *problem);
+/*
+ * Keeps what update_run() computed in `arena`. `status`, `problem`: its results.
+ *
+ * Requires: update->computed; status is not an error; update->mapped exists for as long as the result is used.
+ */
+struct update_kept *update_keep(const struct update *update, int status, const struct problem *problem,
+                                struct arena *arena);
 
 #endif

@@ -334,6 +334,7 @@ struct update write_executor__update(struct write_executor *exec, const struct w
         .zones = catalog_zones(core->catalog),
         .old_library = core->command_version < COMMAND_SINCE_JAVA_FORMATS,
         .old_formats = core->command_version < COMMAND_SINCE_SCRIPT_FORMATS,
+        .old_counts = core->command_version < COMMAND_SINCE_SCRIPTS_ONCE,
         .steps = &exec->script_steps,
         .ts = core->ts,
         .arena = arena,
@@ -354,10 +355,13 @@ void write_executor__return_steps(const struct write_executor *exec)
 
 void write_executor__count_script(struct write_executor *exec, const struct update *update)
 {
+    exec->steps_taken += update->steps_taken;
+    exec->core->scripts_run += update->steps_max > 0;
+    if (update->took_kept && !update->old_counts)
+        return; /* its work is counted */
     exec->work += update->steps_taken / WORK_SCRIPT_STEPS;
     core__work_indivisible(exec->core, update->steps_taken / WORK_SCRIPT_STEPS);
     exec->core->script_steps += update->steps_taken;
-    exec->steps_taken += update->steps_taken;
 }
 
 int write__run(struct core *core, struct write_run *run, bool *ret_failed)

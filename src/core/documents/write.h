@@ -58,20 +58,25 @@ struct write_target {
     bool new_path_known;
 };
 
+struct update_kept;
 struct write_parsed;
+
+/* The items [begin, end) of a command. */
+struct write_range {
+    size_t begin, end;
+};
 
 struct write_targets {
     struct write_target *items;
     size_t count;
     /* By item of the range, for items whose source was parsed; NULL: no item */
     const struct write_parsed *parsed;
+    /* By item of `kept_range`: the result of its update, or NULL. NULL: no item has one */
+    const struct update_kept **kept;
+    struct write_range kept_range;
+    size_t kept_bytes;
     uint64_t work; /* of finding them (WRITE_WORK_MAX) */
     bool exceed_step; /* with write_run.one_step: finding and running them takes more than one step may */
-};
-
-/* The items [begin, end) of a command. */
-struct write_range {
-    size_t begin, end;
 };
 
 /* The items whose targets write__targets() determines. */
@@ -140,6 +145,7 @@ struct write_run {
     struct provisional_entries *provisional;   /* collects a transaction's posting lists; NULL outside of one */
     const struct write_path_check *path_check; /* NULL: all paths are allowed */
     const struct write_parsed *parsed;         /* by item, from write__targets() in this unit; NULL: none */
+    const struct update_kept *const *kept;     /* by item, also from there; NULL: none */
     struct arena *arena;                       /* holds what the results refer to */
     struct write_result *results;
     uint64_t work_before;  /* of the write, earlier in this step: it counts towards WRITE_WORK_MAX */

@@ -104,18 +104,24 @@ static void count_postponed(struct write_command *write, struct write_range rang
         write->postponed_count += write->results[i].postponed;
 }
 
-/* Copies the chosen items and their results into arrays of `run`. */
-static void gather(struct command *command, const bool *chosen, struct write_run *run)
+/* Copies the chosen items, the kept results of their updates, and their results into arrays of `run`. */
+static void gather(struct core *core, struct command *command, const bool *chosen, struct write_run *run)
 {
+    const struct update_kept *const *kept_all = run->kept;
+    const struct update_kept **kept = NULL;
     const struct write_command *write = &command->write;
     struct write_item *items = arena_alloc(&command->arena, (write->item_count + 1) * sizeof(*items));
     struct write_result *results = arena_alloc(&command->arena, (write->item_count + 1) * sizeof(*results));
 
+    if (kept_all != NULL)
+        run->kept = kept = arena_alloc(&core->arena, write->item_count * sizeof *kept);
     run->count = 0;
     run->items = items;
     run->results = results;
     for (size_t i = 0; i < write->item_count; i++)
         if (chosen[i]) {
+            if (kept_all != NULL)
+                kept[run->count] = kept_all[i];
             items[run->count] = write->items[i];
             results[run->count++] = write->results[i];
         }
@@ -151,6 +157,7 @@ int write_command__run(struct core *core, struct command *command, struct write_
         .provisional = how->provisional,
         .path_check = how->path_check,
         .parsed = chosen == NULL ? how->parsed : NULL,
+        .kept = how->kept,
         .arena = &command->arena,
         .results = write->results + range.begin,
         .work_before = how->work_before,
@@ -161,7 +168,7 @@ int write_command__run(struct core *core, struct command *command, struct write_
 
     *ret_work = 0;
     if (chosen != NULL)
-        gather(command, chosen, &run);
+        gather(core, command, chosen, &run);
     int r = write__run(core, &run, &failed);
     if (r < 0)
         return tl_trace(r);

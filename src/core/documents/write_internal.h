@@ -50,6 +50,12 @@ static inline bool write_executor__mapping_limit_reached(const struct core *core
            work > (atomic ? CORE_STEP_WORK : WRITE_MAPPING_WORK_MAX);
 }
 
+/*
+ * Bytes of results of updates that are kept from finding the locks of a write until it runs. The scripts of further
+ * items run twice. A bulk of thousands of updates may have documents of megabytes.
+ */
+#define WRITE_KEPT_BYTES_MAX ((size_t)16 << 20)
+
 enum {
     WRITE_ITEM_FAILED = 1, /* the result has the problem */
 };
@@ -310,7 +316,7 @@ struct update;
 uint64_t write_executor__shared_steps(const struct core *core);
 /* Stores the steps that are left in core->shared_steps, if that is set. */
 void write_executor__return_steps(const struct write_executor *exec);
-/* Counts the script steps of an update. */
+/* Counts the script steps of an update. The work of a kept result is counted already. */
 void write_executor__count_script(struct write_executor *exec, const struct update *update);
 /* Returns: the update of an item whose index is found, without `old`; results go to `arena`. */
 struct update write_executor__update(struct write_executor *exec, const struct write_item_state *at,

@@ -867,6 +867,15 @@ static int fail_stale(struct write_executor *exec, struct write_item_state *at)
     return r;
 }
 
+/* Returns: the result of the update that write_targets.c kept, to be taken over if it is valid; NULL: none. */
+static const struct update_kept *kept_update(const struct write_executor *exec, const struct write_item_state *at)
+{
+    const struct write_run *run = exec->run;
+
+    INSIST(at->item >= run->items && (size_t)(at->item - run->items) < run->count);
+    return run->kept == NULL ? NULL : run->kept[at->item - run->items];
+}
+
 static int run_update(struct write_executor *exec, struct write_item_state *at)
 {
     struct update update = write_executor__update(exec, at, exec->run->arena);
@@ -879,6 +888,7 @@ static int run_update(struct write_executor *exec, struct write_item_state *at)
     update.old = at->state.live && has_same_shard(at) ? &at->old : NULL;
     if (update.old != NULL)
         write_executor__count_source(exec, at->old.source, 0);
+    update.kept = kept_update(exec, at);
     r = update_run(&update, &at->result->problem);
     write_executor__count_script(exec, &update);
     at->result->script_long = update.script_long;

@@ -4,10 +4,10 @@
  * path field its current and its new path. Nothing is written or kept; the write itself starts
  * over.
  *
- * Memory: two things stay in the core's arena until the unit ends. These are the paths, once for
- * repeated calls, and the parsed sources that the run reuses (save_parsed()). Everything else is in
- * the scratch arena and is released after each item: documents may have megabytes, and a command
- * thousands of items.
+ * Memory: three things stay in the core's arena until the unit ends. These are the paths, once for
+ * repeated calls, and for the run parsed sources (save_parsed()) and results of updates
+ * (keep_update()). Everything else is in the scratch arena and is released after each item:
+ * documents may have megabytes, and a command thousands of items.
  */
 #include "base/check.h"
 #include "core/catalog/catalog.h"
@@ -29,6 +29,8 @@ struct target_finder {
     struct write_run run;          /* the items of the range; not run, only for multiget and mapping */
     size_t begin;                  /* of the range */
     struct write_parsed *parsed;   /* by item; NULL: none yet */
+    const struct update_kept **kept; /* by item, also of previous calls; NULL: none yet */
+    size_t kept_bytes;
     struct write_targets previous; /* of the previous call in this unit; empty: none */
     size_t previous_at;            /* position in them; earlier ones are for items already passed */
 };
@@ -46,6 +48,13 @@ static const struct write_target *previous_target(struct target_finder *finder, 
         finder->previous_at++;
     bool found = finder->previous_at < before->count && before->items[finder->previous_at].item == item;
     return found ? &before->items[finder->previous_at] : NULL;
+}
+
+/* Returns: the item's position in the range. */
+static size_t position_of(const struct target_finder *finder, const struct write_item_state *at)
+{
+    REQUIRE(at->item >= finder->run.items && (size_t)(at->item - finder->run.items) < finder->run.count);
+    return (size_t)(at->item - finder->run.items);
 }
 
 /* Returns: the path in the core's arena: `before` if it is equal, else a copy. */
@@ -116,7 +125,6 @@ static struct slice stored_path(struct core *core, const struct write_item_state
 static void save_parsed(struct target_finder *finder, const struct write_item_state *at,
                         const struct document *document)
 {
-    REQUIRE(at->item >= finder->run.items && (size_t)(at->item - finder->run.items) < finder->run.count);
     struct core *core = finder->exec.core;
     const struct write_run *run = &finder->run;
 
@@ -124,7 +132,7 @@ static void save_parsed(struct target_finder *finder, const struct write_item_st
         return;
     if (finder->parsed == NULL)
         finder->parsed = arena_zalloc(&core->arena, run->count * sizeof(*finder->parsed));
-    finder->parsed[at->item - run->items] = (struct write_parsed){at->index->mapping, at->type, *document};
+    finder->parsed[position_of(finder, at)] = (struct write_parsed){at->index->mapping, at->type, *document};
 }
 
 /*
@@ -160,7 +168,27 @@ static struct slice path_after(struct target_finder *finder, const struct write_
     return path;
 }
 
-/* Finds the source after the item; an update's is in the scratch arena; data NULL: none. */
+/*
+ * Keeps the result of a script for the run, and for further calls in this unit, which would run it again. Not
+ * after a change of the catalog: the type that it is compared with may be freed, and another one allocated there.
+ */
+static void keep_update(struct target_finder *finder, const struct write_item_state *at, const struct update *update,
+                        int status, const struct problem *problem)
+{
+    struct core *core = finder->exec.core;
+
+    if (!update->computed || (update->old != NULL && core->catalog != core->catalog_before))
+        return;
+    size_t bytes = update_kept_bytes(update, status, problem);
+    if (bytes > WRITE_KEPT_BYTES_MAX - finder->kept_bytes)
+        return;
+    if (finder->kept == NULL)
+        finder->kept = arena_zalloc(&core->arena, finder->run.count * sizeof *finder->kept);
+    finder->kept[position_of(finder, at)] = update_keep(update, status, problem, &core->arena);
+    finder->kept_bytes += bytes;
+}
+
+/* Finds the source after the item; an update's is in an arena of the core; data NULL: none. */
 static int source_after(struct target_finder *finder, struct write_item_state *at, struct slice *ret_source)
 {
     struct write_executor *exec = &finder->exec;
@@ -176,10 +204,12 @@ static int source_after(struct target_finder *finder, struct write_item_state *a
         return 0;
     }
     update.old = at->state.live ? &at->old : NULL;
+    update.kept = finder->kept == NULL ? NULL : finder->kept[position_of(finder, at)];
     r = update_run(&update, &problem);
     write_executor__count_script(exec, &update);
     if (r < 0)
         return tl_trace(r);
+    keep_update(finder, at, &update, r, &problem);
     if (r == 0 && update.op != UPDATE_DELETE)
         *ret_source = update.source;
     return 0;
@@ -363,9 +393,13 @@ int write__targets(struct core *core, struct command *command, const struct writ
     int r = 0;
 
     finder.previous = *io_targets;
+    if (io_targets->kept_range.begin == range.begin && io_targets->kept_range.end == range.end) {
+        finder.kept = io_targets->kept;
+        finder.kept_bytes = io_targets->kept_bytes;
+    }
     finder.exec.run = &finder.run;
     bool whole = finder.run.atomic && !write_executor__may_exceed(&finder.exec);
-    uint64_t steps_max = write_executor__steps_max(core, whole) / 2; /* they run twice */
+    uint64_t steps_max = write_executor__steps_max(core, whole) / 2; /* a script without a kept result runs twice */
     finder.exec.use_multiget = write_executor__ids_are_sorted(&finder.run);
     for (size_t i = range.begin; i < range.end && r >= 0; i++) {
         struct write_target *target = &targets.items[targets.count];
@@ -390,12 +424,16 @@ int write__targets(struct core *core, struct command *command, const struct writ
     }
     doc_multiget_free(finder.exec.multiget);
     write_executor__return_steps(&finder.exec);
-    write->script_steps += finder.exec.steps_taken;
+    if (core->command_version < COMMAND_SINCE_SCRIPTS_ONCE)
+        write->script_steps += finder.exec.steps_taken; /* else those of the run count, which may be in a later step */
     core->write_work += finder.exec.work;
     if (r < 0)
         return tl_trace(r);
     ENSURE(targets.count <= range.end - range.begin);
     targets.parsed = finder.parsed;
+    targets.kept = finder.kept;
+    targets.kept_range = range;
+    targets.kept_bytes = finder.kept_bytes;
     targets.work = finder.exec.work + write_executor__counted_mappings(&finder.exec);
     targets.exceed_step =
         finder.run.one_step && finder.run.count > 1 && targets.work > write_executor__targets_max(&finder.exec);

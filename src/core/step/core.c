@@ -223,7 +223,7 @@ static int run_command(struct core *core, struct command *command)
 
 static void begin_work(struct core *core)
 {
-    core->work = core->indivisible_work = core->script_steps = core->source_bytes = 0;
+    core->work = core->indivisible_work = core->script_steps = core->scripts_run = core->source_bytes = 0;
     core->mapping_work = core->write_work = 0;
     core->lock_work_before = core->lock_work(core);
 }

@@ -88,6 +88,7 @@ struct core {
     uint64_t indivisible_work;
     uint64_t unit_work;    /* core_step_work() when the unit began */
     uint64_t script_steps; /* of all scripts in the step; follows from state and commands */
+    uint64_t scripts_run;  /* in the step, by updates; without those whose results were kept */
     /* Bytes of sources parsed by writes in the step; follows from state and commands */
     uint64_t source_bytes;
     /* Work of the step for making mappings; follows from state and commands: core__work_mapping() */

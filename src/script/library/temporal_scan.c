@@ -2,6 +2,8 @@
 /* Parsing of ISO texts to temporals, and of zone names. */
 #include "script/library/method_time.h"
 
+#include "base/digits.h"
+
 bool scan_char(struct scan *scan, char c)
 {
     if (scan->at < scan->text.len && scan->text.data[scan->at] == c) {
@@ -86,40 +88,26 @@ void scan_offset(struct scan *scan, int32_t *ret_offset)
     *ret_offset = (int32_t)(negative ? -total : total);
 }
 
-/* Reads two digits of at most 59, after a colon if there must be one; nothing if they are not there. */
-static bool scan_sixtieth(struct scan *scan, bool colon, int64_t *ret_value)
-{
-    size_t begin = scan->at;
-    bool failed = scan->failed;
-    if (colon && !scan_char(scan, ':'))
-        return false;
-    *ret_value = scan_digits(scan, 2, 2);
-    bool found = !scan->failed && *ret_value <= 59;
-    scan->failed = failed;
-    scan->at = found ? scan->at : begin;
-    *ret_value = found ? *ret_value : 0;
-    return found;
-}
-
 void scan_offset_as(struct scan *scan, const struct offset_form *form, int32_t *ret_offset)
 {
-    size_t begin = scan->at;
-    int64_t minutes = 0, seconds = 0;
+    struct digits_offset_form taken = {.colons = form->colon ? DIGITS_COLONS : DIGITS_NO_COLONS,
+                                       .parts_min = form->needs_minutes ? 2 : 1,
+                                       .parts_max = !form->minutes  ? 1
+                                                    : form->seconds ? 3
+                                                                    : 2,
+                                       .leaves_large = true};
+    struct digits_offset offset;
     *ret_offset = 0;
     if (form->zulu && scan_char(scan, 'Z'))
         return;
-    bool negative = scan_char(scan, '-');
-    if (!negative && !scan_char(scan, '+'))
+    struct slice rest = slice_from_offset(scan->text, scan->at);
+    bool negative = slice_take_byte(&rest, '-');
+    if (scan->failed || (!negative && !slice_take_byte(&rest, '+')) || !digits_take_offset(&rest, &taken, &offset)) {
         scan->failed = true;
-    int64_t hours = scan->failed ? 0 : scan_digits(scan, 2, 2);
-    bool has_minutes = !scan->failed && form->minutes && scan_sixtieth(scan, form->colon, &minutes);
-    if (has_minutes && form->seconds)
-        scan_sixtieth(scan, form->colon, &seconds);
-    scan->failed |= form->needs_minutes && !has_minutes;
-    if (scan->failed)
-        scan->at = begin;
-    int64_t total = hours * 3600 + minutes * 60 + seconds;
-    *ret_offset = (int32_t)(negative ? -total : total);
+        return;
+    }
+    scan->at = scan->text.len - rest.len;
+    *ret_offset = digits_offset_seconds(&offset, negative);
 }
 
 bool parse_failed(struct run *run, const struct scan *scan)

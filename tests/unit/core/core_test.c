@@ -801,6 +801,172 @@ static void lock_in(struct core_fixture *box, const char *session, const char *i
     assert_int_equal(lock->problem.type, PROBLEM_NONE);
 }
 
+/* Opens a core with an index that has a path field, and a lock on another document of it. */
+static void open_locked_tree(struct core_fixture *box)
+{
+    fixture_open(box);
+    fixture_index_command(box, COMMAND_INDEX_CREATE, "u",
+                          "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
+    fixture_index(box, "u", "1", "{\"n\":1,\"path\":\"/a\"}");
+    fixture_index(box, "u", "2", "{\"n\":1,\"path\":\"/a\"}");
+    lock_in(box, "s", "u", "locked");
+}
+
+/*
+ * A write that may meet locks in an index with a path field computes its updates before it runs, to know the new
+ * paths. The run takes over the results of their scripts, also of those that fail.
+ */
+static void test_script_of_an_update_runs_once(void **state)
+{
+    static const struct {
+        const char *script;
+        bool upserts; /* a document that does not exist */
+        enum write_outcome outcome;
+        const char *after; /* NULL: no document */
+    } cases[] = {
+        {"ctx._source.n++", false, WRITE_UPDATED, "{\"n\":2,\"path\":\"/a\"}"},
+        {"ctx._source.path = '/b'", false, WRITE_UPDATED, "{\"n\":1,\"path\":\"/b\"}"},
+        {"ctx._source.n = ctx._now", false, WRITE_UPDATED, NULL},
+        {"ctx.op = 'none'", false, WRITE_NOOP, "{\"n\":1,\"path\":\"/a\"}"},
+        {"ctx.op = 'delete'", false, WRITE_DELETED, NULL},
+        {"throw new IllegalArgumentException('no')", false, WRITE_FAILED, "{\"n\":1,\"path\":\"/a\"}"},
+        {"for (int i = 0; i >= 0; i++) { ctx._source.n = i }", false, WRITE_FAILED, "{\"n\":1,\"path\":\"/a\"}"},
+        {"ctx._source.path = '/c'", true, WRITE_CREATED, "{\"path\":\"/c\"}"},
+    };
+    (void)state;
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct write_update update = {.script_source = slice_from(cases[i].script), .want_source = true};
+        const char *id = cases[i].upserts ? "new" : "1";
+        struct core_fixture box;
+        open_locked_tree(&box);
+        if (cases[i].upserts) {
+            update.upsert = SLICE_LIT("{}");
+            update.scripted_upsert = true;
+        }
+        const struct write_result *result = fixture_update(&box, "u", id, update);
+        assert_int_equal(box.core->scripts_run, 1);
+        assert_int_equal(result->outcome, cases[i].outcome);
+        assert_true((result->problem.caused_by != NULL) == (cases[i].outcome == WRITE_FAILED));
+        if (cases[i].outcome != WRITE_FAILED)
+            assert_true(result->source.len > 0);
+        if (cases[i].after != NULL)
+            assert_string_equal(fixture_source(&box, "u", id), cases[i].after);
+        else if (cases[i].outcome == WRITE_DELETED)
+            assert_null(fixture_source(&box, "u", id));
+        fixture_close(&box);
+    }
+}
+
+/* A script whose document an earlier item of the write has changed runs again. */
+static void test_script_runs_again_if_its_document_has_changed(void **state)
+{
+    struct write_update update = {.script_source = SLICE_LIT("ctx._source.n++")};
+    struct core_fixture box;
+    (void)state;
+
+    open_locked_tree(&box);
+    struct command *command = fixture_write_command(&box, 3);
+    for (int i = 0; i < 3; i++) {
+        command->write.items[i] = fixture_item(WRITE_UPDATE, "u", NULL, i == 1 ? "2" : "1", NULL);
+        command->write.items[i].update = &update;
+    }
+    fixture_run(&box, command, 1);
+    assert_int_equal(box.core->scripts_run, 4); /* the last one twice */
+    assert_string_equal(fixture_source(&box, "u", "1"), "{\"n\":3,\"path\":\"/a\"}");
+    assert_string_equal(fixture_source(&box, "u", "2"), "{\"n\":2,\"path\":\"/a\"}");
+    fixture_close(&box);
+}
+
+/* A document of another shard than the request is an upsert for the script, but not where its path is found. */
+static void test_script_of_an_upsert_by_routing_runs_again(void **state)
+{
+    struct write_update update = {.script_source = SLICE_LIT("ctx._source.n = ctx.op"),
+                                  .upsert = SLICE_LIT("{\"path\":\"/u\"}"),
+                                  .scripted_upsert = true,
+                                  .want_source = true};
+    struct core_fixture box;
+    size_t missed = 0;
+    (void)state;
+
+    open_locked_tree(&box);
+    fixture_index_command(
+        &box, COMMAND_INDEX_CREATE, "shards",
+        "{\"settings\":{\"number_of_shards\":5},\"mappings\":{\"properties\":{\"n\":{\"type\":\"keyword\"},"
+        "\"path\":{\"type\":\"path\"}}}}");
+    lock_in(&box, "t", "shards", "locked");
+    fixture_index(&box, "shards", "1", "{\"path\":\"/a\"}");
+    for (char routing = 'a'; routing <= 'h'; routing++) {
+        struct write_item item = fixture_item(WRITE_UPDATE, "shards", NULL, "1", NULL);
+        item.routing = slice_make(&routing, 1);
+        item.update = &update;
+        const struct write_result *result = fixture_write_one(&box, item);
+        bool found = result->outcome == WRITE_UPDATED;
+        if (found)
+            assert_slice_equal(result->source, "{\"path\":\"/a\",\"n\":\"index\"}");
+        missed += !found;
+        assert_int_equal(box.core->scripts_run, found ? 1 : 2);
+    }
+    assert_true(missed > 0);
+    fixture_close(&box);
+}
+
+/*
+ * The steps of a script count once, and with them its work; in commands before version 20 they count again where the
+ * run takes over a kept result. Otherwise both do the same.
+ */
+static void test_work_of_a_script_counts_once(void **state)
+{
+    struct write_update update = {.script_source = SLICE_LIT("for (int i = 0; i < 900; i++) { ctx._source.n++ }"),
+                                  .want_source = true};
+    uint64_t work[2], steps[2], of_write[2];
+    (void)state;
+
+    for (int old = 0; old < 2; old++) {
+        struct core_fixture box;
+        open_locked_tree(&box);
+        struct command *command = fixture_write_command(&box, 1);
+        command->write.items[0] = fixture_item(WRITE_UPDATE, "u", NULL, "1", NULL);
+        command->write.items[0].update = &update;
+        if (old)
+            command->version = COMMAND_SINCE_SCRIPTS_ONCE - 1;
+        fixture_run(&box, command, 1);
+        assert_slice_equal(command->write.results[0].source, "{\"n\":901,\"path\":\"/a\"}");
+        assert_int_equal(box.core->scripts_run, 1);
+        work[old] = box.core->work;
+        steps[old] = box.core->script_steps;
+        of_write[old] = command->write.script_steps;
+        fixture_close(&box);
+    }
+    assert_true(steps[0] > 900);
+    assert_int_equal(steps[1], 2 * steps[0]);
+    assert_int_equal(of_write[0], steps[0]);
+    assert_int_equal(of_write[1], steps[1]);
+    assert_int_equal(work[1] - work[0], steps[0] / WORK_SCRIPT_STEPS);
+}
+
+/* Items that a lock blocks are tried again after the others, in the same step. */
+static void test_scripts_of_a_blocked_bulk_run_once(void **state)
+{
+    struct write_update update = {.script_source = SLICE_LIT("ctx._source.n++")};
+    struct core_fixture box;
+    (void)state;
+
+    open_locked_tree(&box);
+    lock_in(&box, "t", "u", "1");
+    struct command *command = fixture_write_command(&box, 2);
+    for (int i = 0; i < 2; i++) {
+        command->write.items[i] = fixture_item(WRITE_UPDATE, "u", NULL, i == 0 ? "1" : "2", NULL);
+        command->write.items[i].update = &update;
+    }
+    fixture_run(&box, command, 1);
+    assert_int_equal(command->write.results[0].problem.type, PROBLEM_LOCK_WAIT_TIMEOUT);
+    assert_int_equal(command->write.results[1].outcome, WRITE_UPDATED);
+    assert_int_equal(box.core->scripts_run, 2);
+    assert_string_equal(fixture_source(&box, "u", "2"), "{\"n\":2,\"path\":\"/a\"}");
+    fixture_close(&box);
+}
+
 /*
  * However many scripts a bulk has, each step stays within its bound, which the fixture checks. Each
  * command runs the first scripts and postpones the others. That also holds under locks and with a
@@ -2097,6 +2263,11 @@ int main(void)
         cmocka_unit_test(test_update_takes_over_what_a_script_returned),
         cmocka_unit_test(test_bulk_postpones_a_script_for_its_submitter),
         cmocka_unit_test(test_many_items_of_a_transaction_are_postponed_in_a_bounded_step),
+        cmocka_unit_test(test_script_of_an_update_runs_once),
+        cmocka_unit_test(test_script_runs_again_if_its_document_has_changed),
+        cmocka_unit_test(test_script_of_an_upsert_by_routing_runs_again),
+        cmocka_unit_test(test_work_of_a_script_counts_once),
+        cmocka_unit_test(test_scripts_of_a_blocked_bulk_run_once),
         cmocka_unit_test(test_rename_in_a_transaction_outdates_what_a_script_returned),
         cmocka_unit_test(test_bulk_postpones_items_after_endless_script),
         cmocka_unit_test(test_scripts_of_older_commands_format_numbers_as_before),
