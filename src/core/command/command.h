@@ -791,7 +791,13 @@ enum {
      */
     COMMAND_SINCE_FIXED_SETTINGS = 19,
     /* An atomic write in a client's transaction is refused if it takes more than one step may: write_run.one_step. */
-    COMMAND_SINCE_ATOMIC_STEP = 19
+    COMMAND_SINCE_ATOMIC_STEP = 19,
+    /*
+     * Templates, changes of aliases and patterns that take more than a step may are refused, changes of the catalog
+     * count as work, and settings are checked by SETTING_RULES_BOUNDED: CATALOG_APPLIED_BYTES_MAX, ALIAS_WORK_MAX,
+     * CATALOG_ALIAS_USES_MAX, CATALOG_PATTERN_PAIRS_MAX, core__work_catalog().
+     */
+    COMMAND_SINCE_CATALOG_BOUNDS = 20
 };
 
 struct command {
