@@ -9,6 +9,7 @@
  * directories of the path searchable, as that of loads.py, and leaves the filling out. DIR must not exist; it is left
  * there.
  */
+#include "../tests/lib/arguments.h"
 #include "../tests/lib/settle.h"
 #include "base/alloc.h"
 #include "base/buf.h"
@@ -217,22 +218,17 @@ static void measure(struct bench *bench, const char *what, maker *make)
 int main(int argc, char **argv)
 {
     struct bench bench = {.ts = 1000, .docs = 200000, .bulk = 1000, .source = BUF_INIT(BUF_UNLIMITED)};
-    struct store_options options = {.directory = SLICE_LIT("core_bench.data")};
+    struct store_options options = {.directory = SLICE_NONE};
     struct core_limits limits = core_limits_default();
     struct store *store;
     char *reason = NULL;
 
-    for (int i = 1; i + 1 < argc; i += 2) {
-        struct slice option = slice_from(argv[i]);
-        if (slice_is(option, "--docs"))
-            bench.docs = strtoull(argv[i + 1], NULL, 10);
-        else if (slice_is(option, "--bulk"))
-            bench.bulk = strtoull(argv[i + 1], NULL, 10);
-        else if (slice_is(option, "--dir"))
-            options.directory = slice_from(argv[i + 1]);
-        else
-            die("unknown option", argv[i]);
-    }
+    const char *directory = "core_bench.data";
+    const struct argument arguments[] = {
+        {"--docs", .number = &bench.docs}, {"--bulk", .number = &bench.bulk}, {"--dir", .text = &directory}, {0}};
+
+    arguments_take(argc, argv, arguments);
+    options.directory = slice_from(directory);
     rng_init(&bench.rng, 1);
     effects_init(&bench.effects);
     if (store_open_rocks(&options, &store, &reason) != 0)

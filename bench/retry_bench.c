@@ -11,6 +11,7 @@
  * second of round trips of 1 ms), the commits and the victims, the share of tries that were
  * victims, and the most tries that one transaction took.
  */
+#include "../tests/lib/arguments.h"
 #include "base/rand.h"
 #include "core/locks/lock.h"
 
@@ -180,23 +181,15 @@ int main(int argc, char **argv)
 {
     static struct bench bench = {.client_count = 12, .document_count = 8, .rounds = 100000};
     uint64_t seed = 1;
-    for (int i = 1; i + 1 < argc; i += 2) {
-        uint64_t value = strtoull(argv[i + 1], NULL, 10);
-        if (strcmp(argv[i], "--clients") == 0 && value <= CLIENTS_MAX)
-            bench.client_count = value;
-        else if (strcmp(argv[i], "--documents") == 0)
-            bench.document_count = value;
-        else if (strcmp(argv[i], "--rounds") == 0)
-            bench.rounds = value;
-        else if (strcmp(argv[i], "--readers") == 0)
-            bench.readers = value;
-        else if (strcmp(argv[i], "--seed") == 0)
-            seed = value;
-    }
-    if (bench.client_count < 1 || bench.document_count < 2 || bench.rounds < 1) {
-        fprintf(stderr, "retry_bench: at least one client, two documents and one round\n");
-        return 1;
-    }
+    const struct argument arguments[] = {{"--clients", .number = &bench.client_count},
+                                         {"--documents", .number = &bench.document_count},
+                                         {"--rounds", .number = &bench.rounds},
+                                         {"--readers", .number = &bench.readers},
+                                         {"--seed", .number = &seed},
+                                         {0}};
+    arguments_take(argc, argv, arguments);
+    if (bench.client_count < 1 || bench.client_count > CLIENTS_MAX || bench.document_count < 2 || bench.rounds < 1)
+        arguments_refuse(argv, arguments, "at least one client, at most 1,000; two documents and one round", NULL);
     printf("%llu clients, %llu documents, %llu %% of the transactions only read; per 1,000 rounds:\n",
            (unsigned long long)bench.client_count, (unsigned long long)bench.document_count,
            (unsigned long long)bench.readers);

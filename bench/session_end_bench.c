@@ -11,6 +11,7 @@
  */
 #include "core/step/core.h"
 
+#include "../tests/lib/arguments.h"
 #include "base/error.h"
 #include "core/command/command.h"
 #include "index.h"
@@ -163,18 +164,14 @@ static void leave(struct bench *bench, const char *what, const char *held)
 int main(int argc, char **argv)
 {
     struct bench bench = {.docs = 150000};
-    struct store_options options = {.directory = SLICE_LIT("session_end_bench.data")};
+    struct store_options options = {.directory = SLICE_NONE};
     struct core_limits limits = core_limits_default();
     struct store *store;
     char *reason = NULL;
-    for (int i = 1; i + 1 < argc; i += 2) {
-        if (strcmp(argv[i], "--docs") == 0)
-            bench.docs = strtoull(argv[i + 1], NULL, 10);
-        else if (strcmp(argv[i], "--dir") == 0)
-            options.directory = slice_from(argv[i + 1]);
-        else
-            die("unknown option");
-    }
+    const char *directory = "session_end_bench.data";
+    const struct argument arguments[] = {{"--docs", .number = &bench.docs}, {"--dir", .text = &directory}, {0}};
+    arguments_take(argc, argv, arguments);
+    options.directory = slice_from(directory);
     setvbuf(stdout, NULL, _IOLBF, 0);
     limits.ephemeral_max = bench.docs + BULK;
     effects_init(&bench.effects);

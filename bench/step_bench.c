@@ -5,10 +5,11 @@
  * in processor time of the applying thread, and the work of that step. The last column is the time
  * of one unit of work, which should be at most 100 ns.
  *
- * usage: step_bench [--dir DIRECTORY] [PART]
+ * usage: step_bench [--dir DIRECTORY] [--part PART]
  */
 #include "core/step/core.h"
 
+#include "../tests/lib/arguments.h"
 #include "base/buf.h"
 #include "base/error.h"
 #include "core/command/command.h"
@@ -767,18 +768,19 @@ static const struct bench_part {
 int main(int argc, char **argv)
 {
     struct bench bench = {0};
-    struct store_options options = {.directory = SLICE_LIT("step_bench.data")};
+    struct store_options options = {.directory = SLICE_NONE};
     struct core_limits limits = core_limits_default();
     struct store *store;
     char *reason = NULL;
-    int at = 1;
-    if (argc > at + 1 && strcmp(argv[at], "--dir") == 0) {
-        options.directory = slice_from(argv[at + 1]);
-        at += 2;
-    }
-    const char *only = argc > at ? argv[at++] : NULL;
-    if (argc > at)
-        die("usage: step_bench [--dir DIRECTORY] [PART]");
+    const char *directory = "step_bench.data", *only = NULL;
+    bool known = false;
+    const struct argument arguments[] = {{"--dir", .text = &directory}, {"--part", .text = &only}, {0}};
+    arguments_take(argc, argv, arguments);
+    for (size_t i = 0; only != NULL && i < sizeof parts / sizeof *parts; i++)
+        known = known || strcmp(only, parts[i].name) == 0;
+    if (only != NULL && !known)
+        arguments_refuse(argv, arguments, "no such part:", only);
+    options.directory = slice_from(directory);
     setvbuf(stdout, NULL, _IOLBF, 0);
     limits.transaction_changes_max = 200000;
     effects_init(&bench.effects);

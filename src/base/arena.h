@@ -72,7 +72,7 @@ void *arena_regrow(struct arena *arena, void *old, size_t old_size, size_t size)
 /*
  * Appends formatted text to `text`; SLICE_NONE starts a new text. If `text` is the most recent
  * allocation of the arena it grows in place, so that building a text takes linear time.
- * Requires: `text` is SLICE_NONE or was returned by a function of this arena.
+ * Assumes: `text` is SLICE_NONE or was returned by a function of this arena.
  * Returns: the longer text, followed by a NUL; `text` is invalid.
  */
 struct slice arena_append(struct arena *arena, struct slice text, const char *format, ...) TL_PRINTF(3, 4);

@@ -12,6 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/check.h"
+
 struct calendar_date {
     int64_t year;
     int month, day;
@@ -20,12 +22,14 @@ struct calendar_date {
 /* Divides and rounds down, also for negative numbers (times before the epoch). Requires: b > 0. */
 static inline int64_t floor_div(int64_t a, int64_t b)
 {
+    REQUIRE(b > 0);
     return a / b - (a % b < 0);
 }
 
 /* Returns: the remainder of floor_div(), 0 to b - 1. Requires: b > 0. */
 static inline int64_t floor_mod(int64_t a, int64_t b)
 {
+    REQUIRE(b > 0);
     return a - floor_div(a, b) * b;
 }
 

@@ -23,7 +23,7 @@ uint64_t clock_boot_us(void);
  * earlier. If the host is suspended meanwhile it may return late, by at most the length of the
  * wait.
  *
- * Requires: the lock is held, as for pthread_cond_wait().
+ * Assumes: the lock is held, as for pthread_cond_wait().
  * Returns: false when `until` has been reached.
  */
 bool clock_wait(pthread_cond_t *condition, pthread_mutex_t *lock, uint64_t until);

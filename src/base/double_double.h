@@ -20,7 +20,7 @@ struct dd {
     double hi, lo;
 };
 
-/* Returns: the exact sum of two doubles. Requires: |larger| >= |smaller|. */
+/* Returns: the exact sum of two doubles. Assumes: |larger| >= |smaller|. */
 static inline struct dd dd_fast_two_sum(double larger, double smaller)
 {
     double sum = larger + smaller;

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/thread.h"
 
@@ -225,6 +226,7 @@ int log_begin_queue(int fd)
     struct stat stat;
     bool queues = fstat(fd, &stat) != 0 || !S_ISREG(stat.st_mode);
     pthread_mutex_lock(&queue.lock);
+    REQUIRE(queue.filling.len == 0);
     int r = !queues || queue.runs ? 0 : start_thread();
     if (r == 0) {
         atomic_store(&queue.fd, fd);

@@ -13,7 +13,7 @@
 void mutex_init(pthread_mutex_t *mutex);
 /*
  * Returns: whether the calling thread holds the mutex; true in all builds but those of developers.
- * Requires: mutex_init() made it.
+ * Assumes: mutex_init() made it.
  */
 bool mutex_is_held(const pthread_mutex_t *mutex);
 

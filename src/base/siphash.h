@@ -21,7 +21,7 @@ uint64_t siphash(const struct siphash_key *key, struct slice bytes);
 
 /*
  * Sets the key of the process; the initial one is a constant.
- * Requires: all hash tables are empty, and the process has a single thread.
+ * Assumes: all hash tables are empty, and the process has a single thread.
  */
 void siphash_set_key(const struct siphash_key *key);
 

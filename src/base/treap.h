@@ -37,7 +37,7 @@ struct treap {
 void treap_insert(struct treap *treap, struct treap_node *before, struct treap_node *node, uint8_t set);
 /* Removes a node. Requires: it is in this treap. */
 void treap_remove(struct treap *treap, struct treap_node *node);
-/* Changes the set of a node. Requires: it is in a treap. */
+/* Changes the set of a node. Assumes: it is in a treap. */
 void treap_set(struct treap_node *node, uint8_t set);
 
 /*
@@ -51,7 +51,7 @@ struct treap_node *treap_prev(const struct treap *treap, const struct treap_node
 
 /*
  * Returns: the first node that does not precede `key`; NULL: all nodes precede it.
- * Requires: all nodes for which `precedes` is true come before all others.
+ * Assumes: all nodes for which `precedes` is true come before all others.
  */
 struct treap_node *treap_find(const struct treap *treap,
                               bool (*precedes)(const struct treap_node *node, const void *key), const void *key);

@@ -12,6 +12,7 @@
 
 #include "base/suggest.h"
 #include "base/alloc.h"
+#include "base/check.h"
 #include "base/types.h"
 #include "cli/config.h"
 #include "cli/escape.h"
@@ -350,6 +351,7 @@ static void parse_file(const struct argp *argp, int argc, char **argv, unsigned 
 
 void arguments_parse(const struct argp *argp, int argc, char **argv, unsigned flags, void *input)
 {
+    REQUIRE(argp->options != NULL && argp->children == NULL);
     arguments_parse_config(argp, argc, argv, flags, input, NULL);
 }
 

@@ -64,7 +64,7 @@ void attach_stream_move(struct attach_stream *stream, const char *url);
 void attach_stream_wake(struct attach_stream *stream);
 
 /*
- * Renews by a request of its own, when no line has arrived, or none has been read. Requires: `client` is idle.
+ * Renews by a request of its own, when no line has arrived, or none has been read. Assumes: `client` is idle.
  * Ensures: when the server answers within `wait_us`, attach_stream_left() counts from the question.
  * Returns: whether it has answered.
  */

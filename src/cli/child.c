@@ -12,6 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/check.h"
+
 enum { CANNOT_RUN = 126, NOT_FOUND = 127, SIGNAL_BASE = 128 };
 
 static void unblock_signals(void)
@@ -167,6 +169,7 @@ static bool stop_group(void)
 
 bool child_stop_too(struct child *child)
 {
+    REQUIRE(child->stopped_by != 0);
     int by = child->stopped_by;
     child->stopped_by = 0;
     take_terminal(child);

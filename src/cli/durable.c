@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "base/check.h"
 #include "base/log.h"
 #include "core/command/command.h"
 #include "core/step/core.h"
@@ -128,6 +129,7 @@ static int settle_ends(struct durable *durable, char **ret_reason)
 int durable_open(const struct store_options *options, const struct core_limits *limits,
                  const struct archive_options *archive, struct durable *ret, char **ret_reason)
 {
+    REQUIRE(ret->store == NULL && ret->log == NULL && ret->core == NULL && ret->archive == NULL);
     char boot[DURABLE_BOOT_BYTES_MAX];
     struct cmdlog_head head;
     struct core_limits check_limits = *limits;

@@ -65,7 +65,7 @@ struct cluster_member {
  * Owns: the caller owns *ret in both cases, until member_close().
  */
 int member_open(const struct member_options *options, struct cluster_member *ret, char **ret_reason) TL_MUST_USE;
-/* Closes the log, the core and the store. Requires: the journal that used them is closed. */
+/* Closes the log, the core and the store. Assumes: the journal that used them is closed. */
 void member_close(struct cluster_member *member);
 
 /*

@@ -8,7 +8,7 @@ void private_dir_begin(void);
 
 /*
  * Removes the permissions of group and others from a data directory and its files, and logs that.
- * Directories of earlier versions were accessible to all. Requires: it has been opened as a data
+ * Directories of earlier versions were accessible to all. Assumes: it has been opened as a data
  * directory, so that no other folder is meant.
  */
 void private_dir_tighten(const char *path);

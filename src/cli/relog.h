@@ -35,14 +35,14 @@ struct relogged {
  * Creates a data directory from the backup and the entries after it, the last one without its commands that
  * certainly have timestamps above `until`; without a backup it has a log
  * and no store. Writes nothing else, except DIRECTORY.log temporarily.
- * Requires: `directory` does not exist.
+ * Assumes: `directory` does not exist.
  * Returns: 0; -1, with the reason on standard error, and no files remain.
  */
 int relog_make(const struct relog_options *options, const char *directory, struct relogged *ret) TL_MUST_USE;
 
 /*
  * Creates a directory with a copy of the store in a data directory, and without its log.
- * Requires: `directory` does not exist; no process changes `data`.
+ * Assumes: `directory` does not exist; no process changes `data`.
  * Returns: 0; -1, with the reason on standard error, and no files remain.
  */
 int relog_copy_store(const char *data, const char *directory) TL_MUST_USE;

@@ -190,13 +190,13 @@ struct source_hosts;
  * source_hosts_free().
  */
 struct source_hosts *source_hosts_new(const char *urls);
-/* Requires: no client of it is left. NULL is fine. */
+/* Assumes: no client of it is left. NULL is fine. */
 void source_hosts_free(struct source_hosts *hosts);
 size_t source_hosts_count(const struct source_hosts *hosts);
 /* Returns: the URL of the host that is asked now; lives with the hosts. */
 const char *source_hosts_url(const struct source_hosts *hosts);
 /*
- * Sets the source's cluster_uuid, which the current host has shown. Requires: no other thread uses
+ * Sets the source's cluster_uuid, which the current host has shown. Assumes: no other thread uses
  * the hosts yet.
  */
 void source_hosts_set_uuid(struct source_hosts *hosts, const char *uuid);
@@ -204,7 +204,7 @@ void source_hosts_set_uuid(struct source_hosts *hosts, const char *uuid);
 tl_ts source_hosts_newest(const struct source_hosts *hosts);
 /* Makes the next host the current one, if `url` is that of the current one. */
 void source_hosts_leave(struct source_hosts *hosts, const char *url);
-/* Owns: the caller; client_deinit(). Requires: the hosts outlive it. */
+/* Owns: the caller; client_deinit(). Assumes: the hosts outlive it. */
 void source_client_init(struct client *client, struct source_hosts *hosts);
 /*
  * Directs client_request() to the current host, whose cluster_uuid is checked before its first use.
@@ -356,7 +356,7 @@ struct place {
     bool restored;             /* the source had lost that, and the comparison is not complete */
 };
 /*
- * `source`: its uuid. Requires: *ret_place is zero, or was read before. Owns: the caller;
+ * `source`: its uuid. Assumes: *ret_place is zero, or was read before. Owns: the caller;
  * place_deinit(). Returns: 0, also without a place; the result that ends the program, reported.
  */
 int target_read_place(struct target *target, const char *source, struct place *ret_place);
@@ -458,12 +458,12 @@ void replica_pause(unsigned tries);
 struct identities *identities_new(void);
 void identities_free(struct identities *identities); /* NULL is fine */
 /*
- * Reads the uuid of an index of the target that was created or updated now. Requires: no other
+ * Reads the uuid of an index of the target that was created or updated now. Assumes: no other
  * thread checks it. Returns: 0; REPLICA_REPLACED, reported: it is missing; the result that ends the
  * program, reported.
  */
 int identities_learn(struct identities *identities, struct client *client, const char *name);
-/* Requires: no other thread checks it. */
+/* Assumes: no other thread checks it. */
 void identities_forget(struct identities *identities, const char *name);
 /* Returns: whether this program has created or updated an index of that name. */
 bool identities_has(struct identities *identities, struct slice name);
@@ -721,7 +721,7 @@ int verify_some(struct replica *replica, const struct replica_key *keys, size_t 
 /*
  * Does the same for all documents, silently. If more documents stay different than it can hold, it
  * prints a message, sets replica->unequal, and returns 0.
- * Requires: no other program changes the copy.
+ * Assumes: no other program changes the copy.
  */
 int verify_whole(struct replica *replica, size_t *ret_mended);
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/thread.h"
 #include "cli/replica.h"
@@ -74,6 +75,7 @@ void audit_free(struct audit *audit)
 {
     if (audit == NULL)
         return;
+    REQUIRE(replica_stopping());
     thread_join(&audit->thread);
     mem_free(audit->reported.hashes);
     mem_free(audit);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "cli/escape.h"
 #include "cli/replica.h"
 #include "json/each.h"
@@ -178,6 +179,7 @@ bool source_client_aim(struct client *client, uint64_t timeout_us)
 
 long source_request(struct client *client, const char *method, const char *path, struct slice body, uint64_t timeout_us)
 {
+    REQUIRE(client->context != NULL);
     struct source_hosts *hosts = client->context;
     if (!source_client_aim(client, timeout_us))
         return 0;

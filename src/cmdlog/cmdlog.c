@@ -110,6 +110,15 @@ void cmdlog_close(struct cmdlog *log)
 
 /* --- Shared logs -------------------------------------------------------------------------------------------------- */
 
+struct slice cmdlog_copy_to_tail(char **tail, struct slice bytes)
+{
+    struct slice kept = slice_make(*tail, bytes.len);
+    if (bytes.len > 0)
+        memcpy(*tail, bytes.data, bytes.len);
+    *tail += bytes.len;
+    return kept;
+}
+
 bool cmdlog_is_host_name(struct slice name)
 {
     if (name.len == 0 || name.len > CMDLOG_HOST_NAME_MAX)

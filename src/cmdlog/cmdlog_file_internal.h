@@ -129,7 +129,7 @@ void cmdlog_segment_name(uint64_t number, char name[CMDLOG_FILE_NAME_BYTES]);
 void cmdlog_spare_name(uint64_t number, char name[CMDLOG_FILE_NAME_BYTES]);
 /*
  * Returns: a new last element of log->segments, uninitialized; valid until the list changes.
- * Requires: `lock`, or the log is being opened.
+ * Assumes: `lock`, or the log is being opened.
  */
 struct cmdlog_segment *cmdlog_file_add_segment(struct cmdlog_file *log);
 

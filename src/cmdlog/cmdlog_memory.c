@@ -595,16 +595,6 @@ static void shared_lease(struct cmdlog *base, struct cmdlog_lease *ret_lease)
     pthread_mutex_unlock(&log->medium->lock);
 }
 
-/* Copies bytes to the tail of an allocation and advances the tail. */
-static struct slice copy_into(char **tail, struct slice bytes)
-{
-    struct slice kept = slice_make(*tail, bytes.len);
-    if (bytes.len > 0)
-        memcpy(*tail, bytes.data, bytes.len);
-    *tail += bytes.len;
-    return kept;
-}
-
 /* Requires: the lock. */
 static struct cmdlog_hosts *list_in(struct cmdlog_medium *medium)
 {
@@ -624,8 +614,8 @@ static struct cmdlog_hosts *list_in(struct cmdlog_medium *medium)
     {
         struct medium_host *host = list_entry(link, struct medium_host, link);
         if (host->life != 0)
-            hosts->hosts[hosts->count++] =
-                (struct cmdlog_host){copy_into(&tail, host->name), host->life, copy_into(&tail, host->about)};
+            hosts->hosts[hosts->count++] = (struct cmdlog_host){cmdlog_copy_to_tail(&tail, host->name), host->life,
+                                                                cmdlog_copy_to_tail(&tail, host->about)};
     }
     return hosts;
 }
@@ -783,8 +773,8 @@ static struct cmdlog_known_hosts *list_known(struct cmdlog_medium *medium)
         struct cmdlog_checkpoint newest = host->checkpoints[0];
         if (newest.locator.data == NULL)
             continue;
-        newest.locator = copy_into(&tail, newest.locator);
-        known->hosts[known->count++] = (struct cmdlog_known_host){copy_into(&tail, host->name), newest};
+        newest.locator = cmdlog_copy_to_tail(&tail, newest.locator);
+        known->hosts[known->count++] = (struct cmdlog_known_host){cmdlog_copy_to_tail(&tail, host->name), newest};
     }
     return known;
 }

@@ -33,6 +33,9 @@ enum {
 /* Returns: whether `name` is a valid name of a host. */
 bool cmdlog_is_host_name(struct slice name);
 
+/* Of implementations: copies bytes to the tail of an allocation and advances the tail. Returns: the copy. */
+struct slice cmdlog_copy_to_tail(char **tail, struct slice bytes);
+
 /* --- Lives -------------------------------------------------------------------------------------------------------- */
 
 /*

@@ -54,7 +54,7 @@ struct http_options http_options_default(void);
 /*
  * Starts the server.
  *
- * Requires: all signals that the program handles are blocked in the calling thread; the server's
+ * Assumes: all signals that the program handles are blocked in the calling thread; the server's
  * threads inherit its mask.
  * Returns: 0; TL_ERR_IO when it cannot listen, cannot use the TLS files, or cannot start a thread:
  * *ret_reason has the cause, to be freed by mem_free (NULL: not wanted).

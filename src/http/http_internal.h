@@ -226,7 +226,7 @@ int watch_start(struct http *http, char **ret_reason) TL_MUST_USE;
 void watch_wake(struct http *http);
 /* Ends the watcher's thread; connections can still be opened and closed. */
 void watch_end(struct http *http);
-/* Calls watch_end() and closes the descriptors. Requires: the polling threads have ended. */
+/* Calls watch_end() and closes the descriptors. Assumes: the polling threads have ended. */
 void watch_stop(struct http *http);
 /* Registers the slot's socket for hang-ups. Returns: 0; TL_ERR_IO. */
 int watch_add(struct http *http, uint32_t slot);

@@ -110,7 +110,7 @@ static void ignore_end(void *context)
     (void)context;
 }
 
-/* Returns: whether the recorded action is valid. Requires: the file has the full size. */
+/* Returns: whether the recorded action is valid. Assumes: the file has the full size. */
 static bool is_sound(const struct page *page)
 {
     return memcmp(page->magic, page_magic, sizeof page_magic) == 0 && page->session_len <= SESSION_ID_BYTES_MAX &&

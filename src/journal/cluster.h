@@ -156,7 +156,7 @@ bool cluster__is_kept(const struct command *command);
 /*
  * Moves those CANCELs of a list to `dropped` whose commands are in `refused`, so in no entry: they would end
  * nothing. Without this, clients that come and go while the log has no space or cannot be reached would fill the
- * queue with commands that are kept. Returns: their number. Requires: queue_lock, if `among` is the queue.
+ * queue with commands that are kept. Returns: their number. Assumes: queue_lock, if `among` is the queue.
  */
 size_t cluster__drop_cancels(const struct list *refused, struct list *among, struct list *dropped);
 /*

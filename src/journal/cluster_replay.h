@@ -38,7 +38,7 @@ struct cluster_replay {
 /*
  * Applies all entries after `checkpoint` that are in the log now. `silence_us`: duration for which the
  * log may stay silent.
- * Requires: the core is as of the checkpoint; `log` is shared by hosts.
+ * Assumes: the core is as of the checkpoint; `log` is shared by hosts.
  * Returns: 0; CMDLOG_TRIMMED: the log lacks entries after the checkpoint; CMDLOG_UNREACHABLE;
  * TL_ERR_CORRUPT, TL_ERR_VERSION, TL_ERR_IO.
  * Owns: the caller owns *ret in all cases; cluster_replay_deinit().

@@ -25,9 +25,10 @@
  * Returns: the entry, removed from the list; NULL: it is another host's, or a repetition.
  * Requires: queue_lock.
  */
-static struct inflight_entry *take_own_entry(struct cluster *cluster, const struct command_group_header *head)
+static struct inflight_entry *take_own_entry(struct journal *journal, const struct command_group_header *head)
 {
-    list_for_each(link, &cluster->inflight)
+    REQUIRE(journal__holds(&journal->queue_lock));
+    list_for_each(link, &journal->cluster->inflight)
     {
         struct inflight_entry *entry = list_entry(link, struct inflight_entry, link);
         if (entry->life != head->life || entry->number != head->number)
@@ -117,6 +118,7 @@ static void begin_life(struct journal *journal, uint16_t number)
  */
 static char *describe_refusal(struct journal *journal, struct slice reason)
 {
+    REQUIRE(journal__holds(&journal->core_lock) && journal__holds(&journal->queue_lock));
     const struct core_limits *own = &journal->cluster->limits, *common = core_limits(journal->core);
     const char *limit = core_limits_differ(own, common);
     size_t len = limit != NULL ? strlen(limit) : 0;
@@ -402,7 +404,7 @@ static void take_entry(struct journal *journal, const struct cmdlog_entry *entry
     struct command_group_header head;
     int r = command_group_read_header(entry->bytes, &head);
     pthread_mutex_lock(&journal->queue_lock);
-    struct inflight_entry *mine = r == 0 ? take_own_entry(cluster, &head) : NULL;
+    struct inflight_entry *mine = r == 0 ? take_own_entry(journal, &head) : NULL;
     if (mine != NULL)
         while (!list_empty(&mine->commands)) {
             struct list *link = mine->commands.next;

@@ -169,12 +169,13 @@ static struct journal_host list_host(const struct cluster *cluster, const struct
 }
 
 /* Returns: the list of the core's hosts; mem_free. Requires: queue_lock, core_lock. */
-static struct journal_host *list_hosts(const struct cluster *cluster, const struct core_host *all, size_t count)
+static struct journal_host *list_hosts(const struct journal *journal, const struct core_host *all, size_t count)
 {
+    REQUIRE(journal__holds(&journal->queue_lock) && journal__holds(&journal->core_lock));
     struct journal_host *listed = mem_zalloc(count * sizeof *listed + 1);
     bool any = false;
     for (size_t i = 0; i < count; i++) {
-        listed[i] = list_host(cluster, &all[i]);
+        listed[i] = list_host(journal->cluster, &all[i]);
         listed[i].keeper = listed[i].live && !any;
         any = any || listed[i].live;
     }
@@ -197,7 +198,7 @@ void cluster__update_hosts(struct journal *journal)
     const struct core_host *all = core_hosts(journal->core, &count);
     pthread_mutex_lock(&journal->queue_lock);
     mem_free(cluster->hosts);
-    cluster->hosts = list_hosts(cluster, all, count);
+    cluster->hosts = list_hosts(journal, all, count);
     cluster->host_count = count;
     cluster->is_keeper = false;
     cluster->live_count = 0;
@@ -318,10 +319,11 @@ static bool is_in(const struct cmdlog_hosts *in, const struct journal_host *host
 }
 
 /* Returns: whether HOST_GONE must be submitted for the host now. Requires: queue_lock. */
-static bool must_report_gone(const struct cluster *cluster, const struct journal_host *host,
+static bool must_report_gone(const struct journal *journal, const struct journal_host *host,
                              const struct cmdlog_hosts *in, uint64_t now)
 {
-    const struct peer *peer = &cluster->peers[host->number];
+    REQUIRE(journal__holds(&journal->queue_lock));
+    const struct peer *peer = &journal->cluster->peers[host->number];
     if (!host->live || host->self || is_in(in, host))
         return false;
     /*
@@ -348,8 +350,10 @@ static void report_gone(struct journal *journal, struct slice name, uint64_t lif
 }
 
 /* Returns: whether hosts that are out must be reported by this one. Requires: queue_lock. */
-static bool may_report(const struct cluster *cluster)
+static bool may_report(const struct journal *journal)
 {
+    REQUIRE(journal__holds(&journal->queue_lock));
+    const struct cluster *cluster = journal->cluster;
     return cluster->joined || (cluster->refused != NULL && !cluster->refusal_stands);
 }
 
@@ -361,8 +365,8 @@ void cluster__report_gone(struct journal *journal, const struct cmdlog_hosts *in
     uint64_t now = clock_boot_us();
     pthread_mutex_lock(&journal->queue_lock);
     bool joined = cluster->joined;
-    for (size_t i = 0; may_report(cluster) && i < cluster->host_count && gone.number == 0; i++)
-        if (must_report_gone(cluster, &cluster->hosts[i], in, now)) {
+    for (size_t i = 0; may_report(journal) && i < cluster->host_count && gone.number == 0; i++)
+        if (must_report_gone(journal, &cluster->hosts[i], in, now)) {
             gone = cluster->hosts[i];
             gone.name = arena_copy(&arena, gone.name);
             cluster->peers[gone.number].reported_at = now;
@@ -377,8 +381,10 @@ void cluster__report_gone(struct journal *journal, const struct cmdlog_hosts *in
  * Returns: whether it is certain that the refusal of this host's JOIN is by hosts that run: one has sent a heartbeat
  * since, or the refusal is not by live hosts. Requires: queue_lock.
  */
-static bool is_refusal_confirmed(const struct cluster *cluster)
+static bool is_refusal_confirmed(const struct journal *journal)
 {
+    REQUIRE(journal__holds(&journal->queue_lock));
+    const struct cluster *cluster = journal->cluster;
     bool any = false;
     for (size_t i = 0; i < cluster->host_count; i++) {
         const struct journal_host *host = &cluster->hosts[i];
@@ -391,8 +397,10 @@ static bool is_refusal_confirmed(const struct cluster *cluster)
 }
 
 /* Logs, once a refusal, why this host has neither joined nor ended. Requires: queue_lock. */
-static void report_refusal_waits(struct cluster *cluster)
+static void report_refusal_waits(struct journal *journal)
 {
+    REQUIRE(journal__holds(&journal->queue_lock));
+    struct cluster *cluster = journal->cluster;
     if (cluster->refusal_reported || clock_boot_us() - cluster->refused_at < REFUSAL_REPORT_US)
         return;
     log_warning("this host is not in the cluster yet: %s. None of those hosts has been heard of since this one asked "
@@ -411,10 +419,10 @@ void cluster__reconsider_refusal(struct journal *journal, const struct cmdlog_ho
     if (cluster->refused != NULL && !cluster->refusal_stands && !absent) {
         if (cluster->lives_ended != cluster->refused_after)
             mem_free(tl_steal(cluster->refused)); /* with which the next JOIN is due */
-        else if (is_refusal_confirmed(cluster))
+        else if (is_refusal_confirmed(journal))
             cluster->refusal_stands = true;
         else
-            report_refusal_waits(cluster);
+            report_refusal_waits(journal);
         pthread_cond_broadcast(&cluster->changed);
     }
     pthread_mutex_unlock(&journal->queue_lock);
@@ -477,8 +485,10 @@ void cluster__end_different(const struct cluster *cluster, const char *why)
  * Returns: whether the chains of all live hosts are known and at least half differ from this one's.
  *          Requires: queue_lock.
  */
-static bool differs_from_half(const struct cluster *cluster)
+static bool differs_from_half(const struct journal *journal)
 {
+    REQUIRE(journal__holds(&journal->queue_lock));
+    const struct cluster *cluster = journal->cluster;
     size_t agree = 1, differ = 0;
     for (size_t i = 0; i < cluster->host_count; i++) {
         const struct journal_host *host = &cluster->hosts[i];
@@ -562,7 +572,7 @@ void cluster__compare(struct journal *journal, const struct command *heartbeat, 
                       number, beat->position, beat->chain, mine->chain);
         peer->verdict = same ? PEER_AGREES : PEER_DIFFERS;
     }
-    if (!cluster->differs && differs_from_half(cluster))
+    if (!cluster->differs && differs_from_half(journal))
         begin_differing(journal);
     bool shown = cluster->differs && self && beat->position >= cluster->differs_from;
     pthread_mutex_unlock(&journal->queue_lock);

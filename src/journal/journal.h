@@ -173,7 +173,7 @@ enum journal_reach { JOURNAL_REACH_HOST, JOURNAL_REACH_GROUP, JOURNAL_REACH_CLUS
 tl_ts journal_reached(struct journal *journal, enum journal_reach reach);
 /*
  * Returns: whether each host within `reach` is known to serve reads at `ts` or later, or is out of
- *          the cluster; true without a cluster. Requires: `ts` is not above journal_stable().
+ *          the cluster; true without a cluster. Assumes: `ts` is not above journal_stable().
  */
 static inline bool journal_has_reached(struct journal *journal, tl_ts ts, enum journal_reach reach)
 {
@@ -284,7 +284,7 @@ struct catalog *journal_catalog(struct journal *journal);
 
 /*
  * Returns: the catalog as of `ts`; NULL: it has changed since, catalog_load() can read it.
- * Requires: `ts` is not above journal_stable().
+ * Assumes: `ts` is not above journal_stable().
  * Owns: the caller; catalog_unref().
  */
 struct catalog *journal_catalog_at(struct journal *journal, tl_ts ts);

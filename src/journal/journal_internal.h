@@ -186,7 +186,7 @@ struct journal *journal__new(struct core *core, struct store *store, const struc
  * developers know their thread; true in all others.
  */
 bool journal__holds(const pthread_mutex_t *lock);
-/* Publishes the core's state. Requires: no other thread runs yet. */
+/* Publishes the core's state. Assumes: no other thread runs yet. */
 void journal__publish(struct journal *journal);
 /*
  * Stores the command's number in its waiter.
@@ -268,7 +268,7 @@ bool journal__refuse_oversized(struct journal *journal, struct command *command)
 bool journal__is_ready(struct journal *journal);
 /* Measures the free space. Returns: as journal__is_ready(). */
 bool journal__recheck_ready(struct journal *journal);
-/* Sets PROBLEM_DISK_FULL. Requires: the command has no problem. */
+/* Sets PROBLEM_DISK_FULL. Assumes: the command has no problem. */
 void journal__refuse_disk_full(struct journal *journal, struct command *command);
 /*
  * Refuses a command while the disk is full. Commands that add no data may use the reserve.
@@ -305,7 +305,7 @@ void journal__record_applied(struct journal *journal);
  * Stages two and three: makes a group durable and completes it. While another thread syncs, the
  * group is left to that thread. `wanted` 0: the group needs no sync. `rounds`: how many syncs this
  * thread may do. Remaining work goes to a worker, or to this thread if the journal stops.
- * Requires: core_lock was released after the group was applied.
+ * Assumes: core_lock was released after the group was applied.
  */
 enum sync_rounds { SYNC_NONE, SYNC_ONCE, SYNC_ALL };
 void journal__finish(struct journal *journal, struct list *group, tl_ts wanted, enum sync_rounds rounds);
@@ -327,7 +327,7 @@ void journal__finish_last(struct journal *journal);
 uint64_t journal__apply_logged(struct journal *journal, struct list *taken, struct list *group);
 /*
  * Frees the buffer of entries if one of them was large, so that its memory is the requests' again.
- * Requires: no entry is being built.
+ * Assumes: no entry is being built.
  */
 void journal__trim_entry_buf(struct journal *journal);
 /* Moves the pending replies to the group. Requires: core_lock. */

@@ -439,7 +439,7 @@ int journal_open_local(struct core *core, struct store *store, const struct jour
     return 0;
 }
 
-/* Completes what waits in the core and ends the log. Requires: the workers have ended. */
+/* Completes what waits in the core and ends the log. Assumes: the workers have ended. */
 static void stop_core(struct journal *journal)
 {
     struct list group = LIST_INIT(group);

@@ -583,7 +583,7 @@ static int skip_in_cluster(const struct poison_host *host, const struct poison *
     return r == CMDLOG_EXISTS ? 0 : r;
 }
 
-/* Records that this host has stopped before the entry. Requires: it has never applied it. */
+/* Records that this host has stopped before the entry. Assumes: it has never applied it. */
 static int halt_at_entry(const struct poison_host *host, const struct poison *poison, struct cmdlog *log)
 {
     int r;

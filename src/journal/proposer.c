@@ -302,9 +302,10 @@ static bool refuse_entry(struct journal *journal, struct inflight_entry *entry, 
  * Marks the entries in flight whose numbers the log has given to a newer one: they are not in the log,
  * and their outcome can no longer be asked for. Requires: queue_lock.
  */
-static void mark_replaced(struct cluster *cluster, uint64_t life, uint64_t log_number)
+static void mark_replaced(struct journal *journal, uint64_t life, uint64_t log_number)
 {
-    list_for_each(link, &cluster->inflight)
+    REQUIRE(journal__holds(&journal->queue_lock));
+    list_for_each(link, &journal->cluster->inflight)
     {
         struct inflight_entry *entry = list_entry(link, struct inflight_entry, link);
         if (entry->life == life && entry->log_number >= log_number)
@@ -340,9 +341,11 @@ static bool settle_inflight(struct journal *journal, struct list *refused)
 }
 
 /* Requires: queue_lock. */
-static bool is_inflight(const struct cluster *cluster, const struct inflight_entry *entry)
+static bool is_inflight(const struct journal *journal, const struct inflight_entry *entry)
 {
-    list_for_each(link, &cluster->inflight) if (list_entry(link, struct inflight_entry, link) == entry) return true;
+    REQUIRE(journal__holds(&journal->queue_lock));
+    list_for_each(link,
+                  &journal->cluster->inflight) if (list_entry(link, struct inflight_entry, link) == entry) return true;
     return false;
 }
 
@@ -366,8 +369,8 @@ static int submit_entry(struct journal *journal, struct inflight_entry *entry, s
     int r = in ? cmdlog_submit(cluster->log, &part, 1, clock_boot_us(), &number) : CMDLOG_FENCED;
     pthread_mutex_lock(&journal->queue_lock);
     if (r == 0)
-        mark_replaced(cluster, life, number);
-    if (!is_inflight(cluster, entry)) { /* it was applied, or a new life queued it again */
+        mark_replaced(journal, life, number);
+    if (!is_inflight(journal, entry)) { /* it was applied, or a new life queued it again */
         pthread_mutex_unlock(&journal->queue_lock);
         return 0;
     }

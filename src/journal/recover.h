@@ -111,7 +111,7 @@ void recover_close_core(struct core *core);
  * `lineage`: the log is shared by hosts; its opener checks that it fits. `log_bytes`: size of the
  * shared log up to the position; 0: the log is not shared. Writes to the core's store; the record is
  * that of the store's next checkpoint.
- * Returns: 0; fatal codes. Requires: called between steps.
+ * Returns: 0; fatal codes. Requires: as core_save_rest().
  */
 int recover_write_record(struct core *core, cmdlog_position position, const struct cmdlog_lineage *lineage,
                          uint64_t log_bytes, struct buf *record) TL_MUST_USE;

@@ -60,7 +60,7 @@ static inline struct slice json_slice(yyjson_val *value)
 
 /*
  * Returns: the offset in doc->source of the byte after the opening quote.
- * Requires: `value` is a string of `doc`.
+ * Assumes: `value` is a string of `doc`.
  */
 static inline size_t json_offset(const struct json_doc *doc, yyjson_val *value)
 {

@@ -30,7 +30,7 @@ struct hash_order {
 
 /*
  * Sorts the members of an object; of members with one name it takes the one that `members` has.
- * Requires: `members` is of this object. Owns: hash_order_deinit() frees the keys.
+ * Assumes: `members` is of this object. Owns: hash_order_deinit() frees the keys.
  */
 void hash_order_init(struct hash_order *order, yyjson_val *object, const struct json_members *members);
 void hash_order_deinit(struct hash_order *order);

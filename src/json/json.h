@@ -94,7 +94,7 @@ struct slice json_string_raw(const struct json_doc *doc, yyjson_val *value);
 /*
  * Finds the offsets in doc->source at which a value begins and ends; an object or array is located
  * by its opening bracket. Scans the text from its start, so it is meant for errors only.
- * Requires: `value` is a value of `doc`.
+ * Assumes: `value` is a value of `doc`.
  */
 void json_locate(const struct json_doc *doc, yyjson_val *value, size_t *ret_start, size_t *ret_end);
 

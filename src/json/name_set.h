@@ -22,7 +22,7 @@ void json_name_set_deinit(struct json_name_set *set);
 
 /*
  * Adds a name.
- * Requires: the bytes of `name` outlive the set.
+ * Assumes: the bytes of `name` outlive the set.
  * Returns: false if this object already had the name.
  */
 bool json_name_set_add(struct json_name_set *set, size_t object, struct slice name);

@@ -98,7 +98,7 @@ int date__parse_pattern(const struct date_alternative *alternative, struct slice
  * Returns: whether 7.10 takes a text by a pattern that a client wrote: the year of an era is not 0, AM
  *          and PM are in capitals, hours are in the range of their letter, and offsets have its form.
  *          If not, *ret_stop is where it stops: the length of the text if a number is out of range.
- * Requires: date__parse_pattern() takes the text.
+ * Assumes: date__parse_pattern() takes the text.
  */
 bool date__is_strict_pattern(const struct date_alternative *alternative, struct slice text, size_t *ret_stop);
 /* Returns: whether 7.10 takes the year at the front of an ISO 8601 text. Removes the year. */

@@ -665,6 +665,7 @@ int document_parse(const struct mapping *mapping, const struct mapping_type *typ
                    enum dialect dialect, enum document_dates dates, enum field_counting counting, struct arena *arena,
                    struct document *ret_document, struct problem *ret_problem)
 {
+    REQUIRE(type == mapping_type_by_number(mapping, type->number));
     struct json_doc json;
     struct problem cause;
     unsigned flags = JSON_DOCUMENT | (dialect == DIALECT_5 ? JSON_DUPLICATES : 0);

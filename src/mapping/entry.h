@@ -56,7 +56,7 @@ void entry_set_init(struct entry_set *set, struct arena *arena, uint32_t index, 
 /*
  * Adds the changes of a document that is written: its new values and, if it replaces a version, the
  * old values with the batch of that version; `old_count` is 0 if it is new.
- * Requires: the document's new record has set->batch.
+ * Assumes: the document's new record has set->batch.
  */
 void entry_set_write(struct entry_set *set, struct slice document_key, const struct field_value *values, size_t count,
                      const struct field_value *old_values, size_t old_count, uint64_t old_batch);
@@ -87,7 +87,7 @@ size_t entry_set_emit(struct entry_set *set, const struct entry_sink *sink);
 bool entry_is_posting_list(struct slice key, uint64_t *ret_batch);
 
 /*
- * Computes the bounds [lower, upper) of all entry keys of an index. Requires: index < UINT32_MAX.
+ * Computes the bounds [lower, upper) of all entry keys of an index. Requires: as big_endian_range_u32().
  */
 void entry_index_bounds(uint32_t index, char ret_lower[4], char ret_upper[4]);
 

@@ -2,6 +2,7 @@
 /* The layout of entries; see entry_key.h. */
 #include "mapping/entry_key.h"
 
+#include "base/big_endian.h"
 #include "base/check.h"
 
 enum {
@@ -40,11 +41,7 @@ void entry_key_field(struct buf *buf, uint32_t index, uint16_t field)
 
 void entry_index_bounds(uint32_t index, char ret_lower[4], char ret_upper[4])
 {
-    REQUIRE(index < UINT32_MAX);
-    for (int i = 0; i < 4; i++) {
-        ret_lower[i] = (char)(index >> (24 - 8 * i));
-        ret_upper[i] = (char)((index + 1) >> (24 - 8 * i));
-    }
+    big_endian_range_u32(index, ret_lower, ret_upper);
 }
 
 /* Returns: the number of bytes in the first ENTRY_VALUE_CHARACTERS_MAX characters. */

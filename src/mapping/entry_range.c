@@ -8,7 +8,6 @@
 /* Returns: the range of all entries that cover a field. */
 static struct entry_range whole_field(uint32_t index, const struct mapping_field *field)
 {
-    REQUIRE(field_is_covered(field));
     return (struct entry_range){.index = index, .field = field_covering(field)->number};
 }
 
@@ -33,6 +32,7 @@ static struct entry_range range_below(struct entry_range range, const struct map
 size_t entry_ranges_of_value(uint32_t index, const struct mapping_field *field, const struct field_value *value,
                              struct arena *arena, struct entry_range **ret_ranges)
 {
+    REQUIRE(field_is_covered(field));
     struct entry_range *ranges = arena_alloc(arena, 2 * sizeof *ranges);
     ranges[0] = whole_field(index, field);
     ranges[0].low = ranges[0].high = value;
@@ -48,6 +48,7 @@ size_t entry_ranges_of_value(uint32_t index, const struct mapping_field *field, 
 struct entry_range entry_range_of_prefix(uint32_t index, const struct mapping_field *field,
                                          const struct field_value *prefix)
 {
+    REQUIRE(field_is_covered(field));
     /* A path has a token with this prefix exactly if the path itself has the prefix. */
     struct entry_range range = whole_field(index, field);
     range.low = prefix;
@@ -81,6 +82,7 @@ static size_t above_bound(const struct entry_range *bounds, struct entry_range f
 size_t entry_ranges_between(const struct entry_range *bounds, const struct mapping_field *field, struct arena *arena,
                             struct entry_range **ret_ranges)
 {
+    REQUIRE(field_is_covered(field));
     bool bytes = field_value_kind(field) == FIELD_VALUE_BYTES;
     struct entry_range range = whole_field(bounds->index, field);
     size_t most = 1 + (field->full_path_field != NULL && bounds->high != NULL ? bounds->high->bytes.len : 0);

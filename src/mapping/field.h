@@ -142,7 +142,7 @@ enum {
 /*
  * Converts a JSON scalar to the value it is indexed as. For FIELD_TEXT that is the whole text,
  * not analyzed.
- * Requires: `scalar` is not an array or object.
+ * Assumes: `scalar` is not an array or object.
  * Returns: 0; FIELD_VALUE_IGNORED; FIELD_VALUE_REFUSED.
  * Owns: bytes of the value belong to `scalar` or `arena`.
  */

@@ -86,7 +86,7 @@ struct mapping *mapping__copy(const struct mapping *base);
 /*
  * As mapping_new(), for settings in the nested form of mapping->settings. Nesting them again would
  * split names with very many dots at different positions.
- * Requires: `settings` outlives the mapping.
+ * Assumes: `settings` outlives the mapping.
  */
 int mapping__new_nested(yyjson_val *settings, struct arena *arena, struct mapping **ret_mapping,
                         struct problem *ret_problem) TL_MUST_USE;
@@ -110,7 +110,7 @@ int mapping__check_references(struct mapping *mapping, struct arena *arena, stru
 /*
  * Finds the path-hierarchy fields that a full-path field covers (README.md, invariant 8), sets
  * their full_path_field and removes their field number.
- * Requires: fields are numbered, and `complete` equals that of their number.
+ * Assumes: fields are numbered, and `complete` equals that of their number.
  */
 void mapping__seal_path_hierarchies(struct mapping *mapping);
 /* Adds a type with defaults and an empty root. Requires: the mapping is unsealed. */

@@ -40,7 +40,7 @@ void exposition_begin(struct exposition *page, struct buf *text, bool open_metri
 void exposition_end(struct exposition *page);
 
 /*
- * Begins a family. Requires: `name` is a valid metric name, `help` a line without a backslash. Both
+ * Begins a family. Assumes: `name` is a valid metric name, `help` a line without a backslash. Both
  * outlive the page.
  */
 void exposition_family(struct exposition *page, enum exposition_type type, const char *name, const char *help);

@@ -43,7 +43,7 @@ int aggregation_parse(struct query_parser *parser, yyjson_val *value, unsigned d
 /*
  * Binds a list to the binder's index. `named`: the named queries of the search, which the hits of
  * top_hits report.
- * Requires: all queries of the search are bound. Returns: 0; QUERY_REFUSED with binder->problem;
+ * Assumes: all queries of the search are bound. Returns: 0; QUERY_REFUSED with binder->problem;
  * fatal codes.
  */
 int aggregation_bind(struct binder *binder, struct aggregation *list, const struct named_list *named) TL_MUST_USE;

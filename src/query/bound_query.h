@@ -180,7 +180,7 @@ struct match_doc_text {
 void match_doc_init(struct match_doc *match_doc, const struct search_index *index, struct arena *problems);
 void match_doc_deinit(struct match_doc *match_doc);
 /*
- * Switches to another document. Requires: `id` and `doc` stay valid until the next call or
+ * Switches to another document. Assumes: `id` and `doc` stay valid until the next call or
  * match_doc_deinit().
  */
 void match_doc_set(struct match_doc *match_doc, uint16_t type, struct slice id, const struct doc *doc);

@@ -20,7 +20,7 @@ struct named_list {
 };
 
 /*
- * Adds a query, or replaces the one with this name. Requires: `name` and `matcher` live in `arena`,
+ * Adds a query, or replaces the one with this name. Assumes: `name` and `matcher` live in `arena`,
  * as the list does.
  */
 void named_put(struct named_list *list, struct arena *arena, struct slice name, const struct bound_query *matcher);

@@ -8,6 +8,7 @@
 #include "query/phrase.h"
 
 #include "base/account.h"
+#include "base/check.h"
 #include "base/heap.h"
 #include "base/list.h"
 #include "mapping/analysis.h"
@@ -53,6 +54,7 @@ static size_t find_word(const struct bound_query *matcher, struct slice text)
 
 void phrase_bind(struct bound_query *matcher, struct arena *arena)
 {
+    REQUIRE(matcher->kind == BOUND_PHRASE && matcher->phrase.tokens != NULL);
     size_t count = matcher->phrase.count, kept = 0;
     size_t words = matcher->phrase.last_is_prefix ? count - 1 : count;
     struct slice *sorted = arena_alloc(arena, (count + 1) * sizeof *sorted);

@@ -100,7 +100,7 @@ struct terms_lookup {
 typedef int terms_fetch(void *context, const struct terms_lookup *lookup, struct arena *arena, struct slice *ret_source,
                         struct problem *ret_problem);
 /*
- * Replaces all terms lookups in a tree (NULL: none) by the values that `fetch` finds. Requires:
+ * Replaces all terms lookups in a tree (NULL: none) by the values that `fetch` finds. Assumes:
  * called before binding.
  * Returns: 0; any code of `fetch`; fatal codes.
  */

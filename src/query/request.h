@@ -89,7 +89,7 @@ struct search_request {
 void search_request_init(struct search_request *request);
 
 /*
- * Parses a body into a request. Requires: search_request_init().
+ * Parses a body into a request. Assumes: search_request_init().
  * Returns: 0; QUERY_REFUSED with parser->problem. Owns: the request refers to the parser's arena
  * and document.
  */

@@ -34,12 +34,12 @@ bool rounding_parse_calendar_unit(struct slice text, struct rounding *rounding);
  * epoch.
  */
 int64_t rounding_floor(const struct rounding *rounding, int64_t millis);
-/* Returns: the begin of the next interval. Requires: `begin` is the begin of an interval. */
+/* Returns: the begin of the next interval. Assumes: `begin` is the begin of an interval. */
 int64_t rounding_next(const struct rounding *rounding, int64_t begin);
 /*
  * Estimates in constant time how many intervals begin from `low` to `high`, both included. Exact in
  * UTC; in other time zones, transitions make it differ.
- * Requires: low <= high; both are begins of intervals.
+ * Assumes: low <= high; both are begins of intervals.
  */
 uint64_t rounding_estimate_count(const struct rounding *rounding, int64_t low, int64_t high);
 

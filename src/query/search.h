@@ -171,7 +171,7 @@ TL_DEFINE_FREEP(struct search_cursor, search_cursor_free)
 size_t search_cursor_bytes(const struct search_cursor *cursor);
 
 /*
- * Rewinds by one page, for a page that was not delivered. Requires: a page was read by
+ * Rewinds by one page, for a page that was not delivered. Assumes: a page was read by
  * search_next().
  */
 void search_cursor_repeat(struct search_cursor *cursor);

@@ -106,7 +106,7 @@ void hit_queue_offer(struct hit_queue *queue, uint32_t index, float score, struc
 /* As hit_queue_offer(), but keeps only the best hit of each group. */
 void hit_queue_offer_group(struct hit_queue *queue, uint32_t index, float score, struct slice key,
                            const struct sort_value *values, struct slice group);
-/* Sorts the items, best first. Requires: no hit is offered afterwards. */
+/* Sorts the items, best first. Assumes: no hit is offered afterwards. */
 void hit_queue_finish(struct hit_queue *queue);
 /* Copies a hit with its bytes. Owns: the caller; mem_free. */
 struct queued_hit *queued_hit_copy(uint32_t index, float score, struct slice key, const struct sort_value *values,

@@ -3,6 +3,7 @@
 #ifndef TL_QUERY_TERM_PATTERN_H
 #define TL_QUERY_TERM_PATTERN_H
 
+#include "base/check.h"
 #include "query/bound_query.h"
 
 struct regexp;
@@ -22,6 +23,7 @@ struct term_pattern {
  */
 static inline uint32_t term_pattern__next_code_point(struct slice text, size_t *at)
 {
+    REQUIRE(*at < text.len);
     const unsigned char *s = (const unsigned char *)text.data + *at;
     size_t left = text.len - *at;
     size_t len = s[0] < 0x80                 ? 1

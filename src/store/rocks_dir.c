@@ -251,8 +251,7 @@ uint64_t rocks_dir_free_bytes(const struct rocks_dir *dir)
     return (uint64_t)status.f_bavail * status.f_frsize;
 }
 
-/* Returns: whether a file is a table. RocksDB's other files do not grow with the data. */
-static bool holds_data(const char *name)
+bool rocks_dir_is_table(const char *name)
 {
     const char *end = strrchr(name, '.');
     return end != NULL && strcmp(end, ".sst") == 0;
@@ -266,7 +265,7 @@ uint64_t rocks_dir_disk_bytes(const struct rocks_dir *dir)
     uint64_t bytes = 0;
     for (struct dirent *entry; (entry = readdir(listing)) != NULL;) {
         struct stat status;
-        if (holds_data(entry->d_name) && fstatat(dirfd(listing), entry->d_name, &status, 0) == 0)
+        if (rocks_dir_is_table(entry->d_name) && fstatat(dirfd(listing), entry->d_name, &status, 0) == 0)
             bytes += (uint64_t)status.st_size;
     }
     closedir(listing);

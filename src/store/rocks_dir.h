@@ -56,6 +56,9 @@ uint64_t rocks_dir_synced(const struct rocks_dir *dir);
 /* Returns: free bytes on its file system; UINT64_MAX: no directory, or unknown. */
 uint64_t rocks_dir_free_bytes(const struct rocks_dir *dir);
 
+/* Returns: whether a file of RocksDB's is a table, by its name. Its other files do not grow with the data. */
+bool rocks_dir_is_table(const char *name);
+
 /* Returns: bytes of RocksDB's table files; see struct store_stats. */
 uint64_t rocks_dir_disk_bytes(const struct rocks_dir *dir);
 

@@ -13,6 +13,7 @@
 #include "base/alloc.h"
 #include "base/check.h"
 #include "store/rocks_internal.h"
+#include "store/rocks_tables.h"
 
 #include <stdio.h>
 
@@ -275,6 +276,11 @@ int rocks__open_database(struct rocks_store *rocks, const struct store_options *
     bool read_only = settings->read_only;
     if (!read_only && rocks->dir.rocks_path != NULL) {
         int r = check_free_space(rocks, ret_reason);
+        if (r < 0)
+            return r;
+    }
+    if (rocks->dir.rocks_path != NULL && !rocks->dir.fresh) {
+        int r = rocks_tables_check(rocks->dir.rocks_path, ret_reason);
         if (r < 0)
             return r;
     }

@@ -66,7 +66,7 @@ rocksdb_options_t *rocks_options_never_full(const struct rocks_options *options,
 bool rocks_options_space_is_filtered(enum store_space space);
 /* Turns off compression, for a RocksDB built without LZ4 or ZSTD (Debian's has both). */
 void rocks_options_set_uncompressed(struct rocks_options *options);
-/* Frees all options. Requires: the database is closed. */
+/* Frees all options. Assumes: the database is closed. */
 void rocks_options_deinit(struct rocks_options *options);
 
 #endif

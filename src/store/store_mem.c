@@ -11,6 +11,7 @@
  * version that a read or a crash could make visible again is never dropped (prune_limit()).
  */
 #include "base/alloc.h"
+#include "base/big_endian.h"
 #include "base/buf.h"
 #include "base/check.h"
 #include "base/magic.h"
@@ -350,10 +351,8 @@ enum { PIECE_KEY_BYTES = 12 };
 
 static struct slice piece_key(struct store_piece piece, char bytes[PIECE_KEY_BYTES])
 {
-    for (int i = 0; i < 8; i++)
-        bytes[i] = (char)(piece.owner >> (56 - 8 * i));
-    for (int i = 0; i < 4; i++)
-        bytes[8 + i] = (char)(piece.number >> (24 - 8 * i));
+    big_endian_put_u64(bytes, piece.owner);
+    big_endian_put_u32(bytes + 8, piece.number);
     return slice_make(bytes, PIECE_KEY_BYTES);
 }
 

@@ -11,6 +11,7 @@
  *
  * usage: checkpoint_crash [--kills N] [--seed S]
  */
+#include "../lib/arguments.h"
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/rand.h"
@@ -172,12 +173,8 @@ int main(int argc, char **argv)
 {
     char directory[] = "/tmp/checkpoint_crash.XXXXXX", command[64];
     uint64_t kills = 20, seed = 1, reported = 0;
-    for (int i = 1; i + 1 < argc; i += 2) {
-        if (strcmp(argv[i], "--kills") == 0)
-            kills = strtoull(argv[i + 1], NULL, 10);
-        else if (strcmp(argv[i], "--seed") == 0)
-            seed = strtoull(argv[i + 1], NULL, 10);
-    }
+    const struct argument arguments[] = {{"--kills", .number = &kills}, {"--seed", .number = &seed}, {0}};
+    arguments_take(argc, argv, arguments);
     if (mkdtemp(directory) == NULL)
         fail("directory", 0, 0);
     struct rng rng;

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../lib/arguments.h"
 #include "../lib/disk_sim.h"
 #include "base/alloc.h"
 #include "cmdlog/cmdlog_file.h"
@@ -258,12 +259,8 @@ static void run(uint64_t seed)
 int main(int argc, char **argv)
 {
     uint64_t seeds = 300, from = 1;
-    for (int i = 1; i + 1 < argc; i += 2) {
-        if (strcmp(argv[i], "--seeds") == 0)
-            seeds = strtoull(argv[i + 1], NULL, 10);
-        else if (strcmp(argv[i], "--from") == 0)
-            from = strtoull(argv[i + 1], NULL, 10);
-    }
+    const struct argument arguments[] = {{"--seeds", .number = &seeds}, {"--from", .number = &from}, {0}};
+    arguments_take(argc, argv, arguments);
     for (uint64_t seed = from; seed < from + seeds; seed++)
         run(seed);
     printf("log_sim: %" PRIu64 " seeds from %" PRIu64 "\n", seeds, from);

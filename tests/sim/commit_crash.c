@@ -26,6 +26,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../lib/arguments.h"
 #include "../lib/feed_replay.h"
 #include "../lib/bounded.h"
 #include "../lib/maintenance.h"
@@ -615,15 +616,13 @@ int main(int argc, char **argv)
     char cut[] = "/tmp/commit_crash_cut.XXXXXX";
     static struct expected expected;
     struct host host;
-    off_t every = 1, from = 0;
+    uint64_t every = 1, from = 0;
     int all;
+    const struct argument arguments[] = {{"--every", .number = &every}, {"--from", .number = &from}, {0}};
 
-    for (int i = 1; i + 1 < argc; i += 2) {
-        if (strcmp(argv[i], "--every") == 0)
-            every = atol(argv[i + 1]);
-        else if (strcmp(argv[i], "--from") == 0)
-            from = atol(argv[i + 1]);
-    }
+    arguments_take(argc, argv, arguments);
+    if (every == 0)
+        arguments_refuse(argv, arguments, "--every is 1 or more", NULL);
     from %= every;
     if (mkdtemp(directory) == NULL || mkdtemp(base) == NULL || mkdtemp(cut) == NULL || rmdir(base) != 0 ||
         rmdir(cut) != 0)
@@ -638,7 +637,7 @@ int main(int argc, char **argv)
     copy_all(directory, base); /* the state at the checkpoint */
     do_transactions(&host, &expected);
     read_segments(base, directory);
-    long cuts = cut_everywhere(base, cut, &expected, every, from);
+    long cuts = cut_everywhere(base, cut, &expected, (off_t)every, (off_t)from);
     printf("commit_crash: %u segments of log, %ld cuts, each in two images, %d steps, each whole or absent\n",
            segment_count, cuts, expected.count);
     close_host(&host);

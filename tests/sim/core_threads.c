@@ -12,6 +12,7 @@
 #include "base/rand.h"
 #include "core/catalog/catalog.h"
 #include "core/step/core.h"
+#include "../lib/arguments.h"
 #include "../lib/bounded.h"
 #include "core/documents/doc.h"
 #include "mapping/mapping.h"
@@ -178,7 +179,9 @@ static void live(struct core_thread *run)
 
 int main(int argc, char **argv)
 {
-    uint64_t steps = argc == 3 && slice_is(slice_from(argv[1]), "--steps") ? strtoull(argv[2], NULL, 10) : 600;
+    uint64_t steps = 600;
+    const struct argument arguments[] = {{"--steps", .number = &steps}, {0}};
+    arguments_take(argc, argv, arguments);
     struct store_options options = {.in_memory = true, .directory = SLICE_LIT("/threads")};
     struct core_thread mem = {.steps = steps, .store = store_open_mem()}, rocks = {.steps = steps};
     char *reason = NULL;

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../lib/arguments.h"
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/crc32c.h"
@@ -1273,15 +1274,9 @@ static void run(uint64_t seed, uint64_t steps)
 int main(int argc, char **argv)
 {
     uint64_t first = 1, seeds = 10, steps = 100000;
-    for (int i = 1; i < argc; i += 2) {
-        uint64_t *option = strcmp(argv[i], "--from") == 0    ? &first
-                           : strcmp(argv[i], "--seeds") == 0 ? &seeds
-                           : strcmp(argv[i], "--steps") == 0 ? &steps
-                                                             : NULL;
-        if (option == NULL || i + 1 == argc)
-            return fprintf(stderr, "usage: lock_sim [--from SEED] [--seeds N] [--steps N]\n"), 2;
-        *option = strtoull(argv[i + 1], NULL, 10);
-    }
+    const struct argument arguments[] = {
+        {"--from", .number = &first}, {"--seeds", .number = &seeds}, {"--steps", .number = &steps}, {0}};
+    arguments_take(argc, argv, arguments);
     for (uint64_t seed = first; seed < first + seeds; seed++)
         run(seed, steps);
     return 0;

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../lib/arguments.h"
 #include "base/arena.h"
 #include "script/script.h"
 
@@ -175,11 +176,15 @@ static void run(uint64_t seed, int size, struct counts *counts)
 int main(int argc, char **argv)
 {
     struct counts counts = {0};
-    bool many = argc > 2 && strcmp(argv[1], "--seeds") == 0;
-    uint64_t first = many || argc < 2 ? 1 : strtoull(argv[1], NULL, 10);
-    uint64_t last = many ? strtoull(argv[2], NULL, 10) : argc < 2 ? 1000 : first;
+    struct argument_numbers named = {.count = 0}; /* a seed, and a size */
+    uint64_t first = 1, last = 1000;
+    const struct argument arguments[] = {
+        {"--seeds", .number = &last}, {"SEED [SIZE]", .numbers = &named, .numbers_max = 2}, {0}};
+    arguments_take(argc, argv, arguments);
+    if (named.count > 0)
+        first = last = named.items[0];
     for (uint64_t seed = first; seed <= last; seed++)
-        run(seed, !many && argc > 2 ? atoi(argv[2]) : 1 + (int)(seed % 30), &counts);
+        run(seed, named.count > 1 ? (int)named.items[1] : 1 + (int)(seed % 30), &counts);
     printf("%u equal documents, %u equal exceptions, %u too long to compare\n", counts.done, counts.threw,
            counts.skipped);
     return 0;

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../lib/arguments.h"
 #include "../lib/codec_roundtrip.h"
 #include "world.h"
 
@@ -60,37 +61,27 @@ static uint64_t live_file(const struct options *options, const char *name)
 
 int main(int argc, char **argv)
 {
-    struct options options = {.from = 1, .steps = 80, .rocks = 5};
-    uint64_t lived = 0;
+    struct options options = {.from = 1, .rocks = 5};
+    struct argument_numbers named = {.count = 0};
+    uint64_t steps = 80, lived = 0;
+    const char *file = NULL;
+    const struct argument arguments[] = {{"--divided", .flag = &options.divides},
+                                         {"--seeds", .number = &options.seeds},
+                                         {"--from", .number = &options.from},
+                                         {"--steps", .number = &steps},
+                                         {"--rocks", .number = &options.rocks},
+                                         {"--uncoded", .flag = &codec_roundtrip_off},
+                                         {"--file", .text = &file},
+                                         {"--trace", .flag = &options.tells},
+                                         {"SEED ...", .numbers = &named},
+                                         {0}};
 
-    for (int i = 1; i < argc; i++) {
-        const char *value = i + 1 < argc ? argv[i + 1] : "0";
-        if (strcmp(argv[i], "--trace") == 0) {
-            options.tells = true;
-        } else if (strcmp(argv[i], "--divided") == 0) {
-            options.divides = true;
-        } else if (strcmp(argv[i], "--uncoded") == 0) {
-            codec_roundtrip_off = true;
-        } else if (strcmp(argv[i], "--seeds") == 0) {
-            options.seeds = strtoull(value, NULL, 10);
-            i++;
-        } else if (strcmp(argv[i], "--from") == 0) {
-            options.from = strtoull(value, NULL, 10);
-            i++;
-        } else if (strcmp(argv[i], "--steps") == 0) {
-            options.steps = atoi(value);
-            i++;
-        } else if (strcmp(argv[i], "--rocks") == 0) {
-            options.rocks = strtoull(value, NULL, 10);
-            i++;
-        } else if (strcmp(argv[i], "--file") == 0) {
-            lived += live_file(&options, value);
-            i++;
-        } else {
-            live(&options, strtoull(argv[i], NULL, 10));
-            lived++;
-        }
-    }
+    arguments_take(argc, argv, arguments);
+    options.steps = (int)steps;
+    if (file != NULL)
+        lived += live_file(&options, file);
+    for (size_t i = 0; i < named.count; i++, lived++)
+        live(&options, named.items[i]);
     for (uint64_t seed = options.from; seed < options.from + options.seeds; seed++, lived++)
         live(&options, seed);
     printf("sim: %llu seeds, no difference\n", (unsigned long long)lived);

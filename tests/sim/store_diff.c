@@ -13,6 +13,7 @@
 #include "base/rand.h"
 #include "store/view.h"
 
+#include "../lib/arguments.h"
 #include "../lib/settle.h"
 
 #include <dirent.h>
@@ -392,25 +393,16 @@ static uint64_t run_seed(uint64_t seed, int steps, bool on_disk)
 
 int main(int argc, char **argv)
 {
-    uint64_t first = 1, seeds = 20, reads = 0;
-    int steps = STEPS_DEFAULT;
+    uint64_t first = 1, seeds = 20, steps = STEPS_DEFAULT, reads = 0;
     bool on_disk = false;
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--disk") == 0) {
-            on_disk = true;
-        } else if (i + 1 < argc && strcmp(argv[i], "--seeds") == 0) {
-            seeds = strtoull(argv[++i], NULL, 10);
-        } else if (i + 1 < argc && strcmp(argv[i], "--first") == 0) {
-            first = strtoull(argv[++i], NULL, 10);
-        } else if (i + 1 < argc && strcmp(argv[i], "--steps") == 0) {
-            steps = atoi(argv[++i]);
-        } else {
-            fprintf(stderr, "usage: store_diff [--disk] [--seeds N] [--first SEED] [--steps N]\n");
-            return 2;
-        }
-    }
+    const struct argument arguments[] = {{"--disk", .flag = &on_disk},
+                                         {"--seeds", .number = &seeds},
+                                         {"--first", .number = &first},
+                                         {"--steps", .number = &steps},
+                                         {0}};
+    arguments_take(argc, argv, arguments);
     for (uint64_t seed = first; seed < first + seeds; seed++)
-        reads += run_seed(seed, steps, on_disk);
+        reads += run_seed(seed, (int)steps, on_disk);
     printf("store_diff: %llu seeds, %llu reads compared, no difference\n", (unsigned long long)seeds,
            (unsigned long long)reads);
     return 0;

@@ -9,6 +9,7 @@
  *
  * usage: store_threads [--batches N]
  */
+#include "../lib/arguments.h"
 #include "base/rand.h"
 #include "store/view.h"
 
@@ -183,7 +184,9 @@ static void run_threads(struct store *store, const char *name, uint64_t batches)
 
 int main(int argc, char **argv)
 {
-    uint64_t batches = argc == 3 && strcmp(argv[1], "--batches") == 0 ? strtoull(argv[2], NULL, 10) : 3000;
+    uint64_t batches = 3000;
+    const struct argument arguments[] = {{"--batches", .number = &batches}, {0}};
+    arguments_take(argc, argv, arguments);
     char directory[] = "/tmp/store_threads.XXXXXX";
     if (mkdtemp(directory) == NULL)
         fail("no directory", 0);

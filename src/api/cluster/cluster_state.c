@@ -5,6 +5,8 @@
 #include "api/cluster/cluster_state.h"
 
 #include "api/request/api_internal.h"
+#include "base/big_endian.h"
+#include "base/check.h"
 
 struct cluster_health cluster_health_begin(struct request *request)
 {
@@ -26,6 +28,7 @@ void cluster_health_add(struct cluster_health *health, const struct catalog_inde
 
 const char *cluster_health_status(const struct cluster_health *health)
 {
+    REQUIRE(health->nodes != NULL);
     if (health->refuses || !health->nodes->in)
         return "red";
     return health->unassigned > 0 || !health->nodes->current ? "yellow" : "green";
@@ -54,18 +57,12 @@ const struct cluster_node *cluster_copy_node(const struct cluster_nodes *nodes, 
     return NULL;
 }
 
-static struct slice index_prefix(char *bytes, uint32_t number)
-{
-    for (int i = 0; i < 4; i++)
-        bytes[i] = (char)(number >> (24 - 8 * i));
-    return slice_make(bytes, 4);
-}
-
 uint64_t index_store_bytes(struct request *request, const struct catalog_index *index)
 {
     struct store *store = request->api->store;
     char from[4], to[4];
-    struct slice lower = index_prefix(from, index->number), upper = index_prefix(to, index->number + 1);
+    big_endian_range_u32(index->number, from, to);
+    struct slice lower = slice_make(from, sizeof from), upper = slice_make(to, sizeof to);
     return store_range_bytes(store, SPACE_DOCUMENTS, lower, upper) +
            store_range_bytes(store, SPACE_ENTRIES, lower, upper);
 }

@@ -27,11 +27,6 @@ static uint64_t steps_left(const struct request *request, const struct bulk_scri
     return UPDATE_STEPS_MIN + (scripts->steps_taken < shared ? shared - scripts->steps_taken : 0);
 }
 
-static bool has_script(const struct write_update *update)
-{
-    return update->script_source.data != NULL || update->script_id.data != NULL || update->script_file.data != NULL;
-}
-
 /* Whether the script of an item runs in the core, whatever it takes. */
 static bool is_in_core(const struct bulk_scripts *scripts, const struct script_run *run)
 {
@@ -41,7 +36,7 @@ static bool is_in_core(const struct bulk_scripts *scripts, const struct script_r
 void bulk_scripts_limit(const struct request *request, const struct bulk_scripts *scripts, const struct script_run *run,
                         struct arena *arena, struct write_item *item)
 {
-    if (item->update == NULL || !has_script(item->update))
+    if (item->update == NULL || !update_has_script(item->update))
         return;
     struct write_update *update = arena_alloc(arena, sizeof *update);
     uint64_t left = steps_left(request, scripts);

@@ -61,7 +61,7 @@ struct script_run *bulk_scripts_run_of(struct request *request, struct bulk_scri
 /*
  * Runs the script of an item. *result, which says that it takes long, becomes a failure; or stays postponed, to be
  * sent again.
- * Requires: a worker's thread.
+ * Assumes: a worker's thread.
  * Returns: 0, also when the script failed; REQUEST_REFUSED: the request has ended, or is too large; fatal codes.
  */
 int bulk_scripts_run(struct request *request, struct bulk_scripts *scripts, struct script_run *run,
@@ -78,7 +78,7 @@ void bulk_scripts_explain_limit(const struct bulk_scripts *scripts, struct comma
 
 /*
  * Keeps the result of an item whose script takes long, and is to be run, until the request ends or the next call:
- * there may be many. Requires: *result is not the one that an earlier call has kept.
+ * there may be many. Assumes: *result is not the one that an earlier call has kept.
  */
 void bulk_scripts_stop(struct script_run *run, struct write_result *result);
 

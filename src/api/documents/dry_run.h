@@ -47,7 +47,7 @@ struct dry_run {
 
 /*
  * Runs it; changes nothing.
- * Requires: a worker's thread.
+ * Assumes: a worker's thread.
  * Returns: 0; REQUEST_REFUSED: the script failed, or the request has ended; fatal codes.
  */
 int dry_run_script(struct request *request, struct dry_run *run) TL_MUST_USE;

@@ -10,6 +10,7 @@
 #include "api/request/location.h"
 #include "api/request/reply.h"
 #include "base/suggest.h"
+#include "core/documents/update.h"
 #include "json/each.h"
 
 /* --- Texts of 7.10's ObjectParser --------------------------------------------------------------------------------- */
@@ -83,11 +84,6 @@ static const char missing_source_7[] = "must specify either [source] for an inli
 static const char missing_source_5[] =
     "must specify either [source] for an inline script, [id] for a stored script, or [file] for a file script";
 
-static bool script_is_given(const struct write_update *update)
-{
-    return update->script_source.data != NULL || update->script_id.data != NULL || update->script_file.data != NULL;
-}
-
 static int two_sources(struct request *request, const struct json_doc *doc, yyjson_val *key, enum dialect dialect)
 {
     size_t offset = location_of_member(doc, key), line, column;
@@ -126,7 +122,7 @@ static int script_text(struct request *request, const struct json_doc *doc, yyjs
 {
     if (!yyjson_is_str(value) && !(member == &update->script_source && yyjson_is_obj(value)))
         return update_wrong_value(request, doc, key, value, "script");
-    if (member != &update->script_lang && script_is_given(update))
+    if (member != &update->script_lang && update_has_script(update))
         return two_sources(request, doc, key, dialect);
     *member = yyjson_is_str(value) ? json_slice(value) : write_value(request, value, dialect);
     return 0;
@@ -175,7 +171,7 @@ int update_script_parse(struct request *request, const struct json_doc *doc, yyj
                    : request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "unexpected value for [script]");
     size_t failed_at = at;
     int r = script_object(request, doc, value, dialect, update, &failed_at);
-    if (r == 0 && !script_is_given(update)) {
+    if (r == 0 && !update_has_script(update)) {
         r = request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "%s",
                            dialect == DIALECT_7 ? missing_source_7 : missing_source_5);
         failed_at = location_of_end(doc, at);

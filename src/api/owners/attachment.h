@@ -35,7 +35,7 @@ uint64_t attachments_number(struct attachments *attachments);
 
 /*
  * Opens the request's response and keeps the session alive from now on.
- * Requires: the session was attached under `number`. Returns: REQUEST_PENDING.
+ * Assumes: the session was attached under `number`. Returns: REQUEST_PENDING.
  */
 int attachments_add(struct attachments *attachments, struct request *request, struct slice session, uint64_t number,
                     tl_ts now, tl_ts expires_at) TL_MUST_USE;

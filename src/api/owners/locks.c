@@ -12,6 +12,7 @@
 #include "api/request/native_body.h"
 #include "api/owners/lock_list.h"
 #include "api/owners/status.h"
+#include "api/owners/status_list.h"
 #include "json/each.h"
 
 enum { USUAL_BYTES = 192 }; /* of a command's arena: what one lock of a document takes */
@@ -251,17 +252,9 @@ static int look_at(struct request *request, lock_list_taker *then)
     return lock_list_read(request, &look, then);
 }
 
-static int list_reply(struct request *request, struct slice body)
-{
-    struct json_writer writer;
-    reply_begin(request, 200, &writer);
-    json_raw(&writer, body);
-    return REQUEST_DONE;
-}
-
 static int inspect_list(struct request *request)
 {
-    return look_at(request, list_reply);
+    return look_at(request, status_list_reply);
 }
 
 int handle_lock_status(struct request *request)

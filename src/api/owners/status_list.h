@@ -27,7 +27,7 @@ int status_list_read(struct request *request, enum status_what what, struct slic
  */
 int status_list_read_transactions(struct request *request, status_taker *then) TL_MUST_USE;
 
-/* A taker: the response is the status itself. */
+/* A taker, also of lock_list.h: the response is the status itself. */
 int status_list_reply(struct request *request, struct slice body) TL_MUST_USE;
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "api/request/api_internal.h"
 #include "api/request/handlers.h"
+#include "base/check.h"
 #include "base/log.h"
 
 enum {
@@ -102,6 +103,7 @@ static bool is_drastic(const struct request *request)
 
 void access_log_request(struct request *request)
 {
+    REQUIRE(request->exchange->status != 0);
     char by[ACCESS_LOG_CLIENT_BYTES];
     const struct exchange *exchange = request->exchange;
     bool drastic = request->route != NULL && exchange->status < 300 && is_drastic(request);

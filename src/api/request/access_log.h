@@ -12,7 +12,7 @@ struct command;
 
 /*
  * Logs the outcome of one command of a request that works on many indices.
- * Requires: the command is complete and not freed yet.
+ * Assumes: the command is complete and not freed yet.
  */
 void access_log_index(struct request *request, const struct command *command);
 

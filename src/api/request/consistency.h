@@ -25,7 +25,7 @@ void consistency_close(struct consistency *consistency);
 
 /*
  * Reads the request's parameters of these names.
- * Requires: its transaction is known.
+ * Assumes: its transaction is known.
  * Returns: 0; REQUEST_REFUSED: unknown value, or without effect.
  */
 int consistency_read(struct request *request) TL_MUST_USE;

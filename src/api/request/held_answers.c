@@ -26,6 +26,7 @@ void held_answers_init(struct held_answers *held)
 
 void held_answers_deinit(struct held_answers *held)
 {
+    REQUIRE(held_answers_empty(held));
     for (int reach = 0; reach <= JOURNAL_REACH_CLUSTER; reach++)
         heap_deinit(&held->by_ts[reach]);
 }

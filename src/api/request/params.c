@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/suggest.h"
+#include "api/request/name_list.h"
 #include "api/request/url.h"
 #include "json/time_value.h"
 
@@ -230,11 +231,6 @@ static size_t collect_names(const struct params *params, struct slice unknown, c
     return count;
 }
 
-static int name_order(const void *left, const void *right)
-{
-    return slice_compare(*(const struct slice *)left, *(const struct slice *)right);
-}
-
 static bool is_known(const struct params *params, struct slice name, const char *accepted)
 {
     if (only_with_query(name) && !is_given(params, SLICE_LIT("q")))
@@ -286,7 +282,7 @@ int params_check(const struct params *params, const char *accepted, struct slice
             unknown[unknown_count++] = params->items[i].name;
     if (unknown_count == 0)
         return 0;
-    qsort(unknown, unknown_count, sizeof *unknown, name_order);
+    qsort(unknown, unknown_count, sizeof *unknown, name_list_order);
     if (refuse_misplaced(unknown[0], arena, ret_problem) != 0)
         return PARAMS_REFUSED;
     struct buf text = BUF_INIT(BUF_UNLIMITED);

@@ -218,7 +218,7 @@ int request_read(struct request *request, struct lock_target *targets, size_t ta
                  request_handler *then) TL_MUST_USE;
 /*
  * The same for a write in a transaction, without the parameters of a read. Waits for locks for `wait_us` at most.
- * Requires: the targets stay valid until `then` runs: many locks are acquired by several commands.
+ * Assumes: the targets stay valid until `then` runs: many locks are acquired by several commands.
  */
 int request_read_in_transaction(struct request *request, struct lock_target *targets, size_t target_count,
                                 uint64_t wait_us, request_handler *then) TL_MUST_USE;
@@ -232,7 +232,7 @@ bool request_must_catch_up(struct request *request);
 /*
  * Replaces the view, at which nothing is pinned yet: request_work() does that. A pin of the former view
  * is removed.
- * Requires: the calling thread owns the request. The caller replaces the catalog, too, if it belongs to
+ * Assumes: the calling thread owns the request. The caller replaces the catalog, too, if it belongs to
  * the former view.
  */
 void request_set_view(struct request *request, struct view view);
@@ -289,7 +289,7 @@ int request_submit_all(struct request *request, struct command *command, request
 
 /*
  * Submits a command of a thread's own, with the waiter that it has, and waits until it is done.
- * Requires: a worker, or a thread of its own.
+ * Assumes: a worker, or a thread of its own.
  */
 void request_ask(struct api *api, struct command *command);
 
@@ -324,7 +324,7 @@ int request_park(struct request *request) TL_MUST_USE;
 
 /*
  * Ends a response that stayed open (exchange_stream_open): drops what the request holds and closes the stream.
- * The request is gone afterwards. Requires: the calling thread owns the request.
+ * The request is gone afterwards. Assumes: the calling thread owns the request.
  */
 void request_end_stream(struct request *request);
 
@@ -334,7 +334,7 @@ void request_end_stream(struct request *request);
  */
 void request_start_timer(struct request *request);
 
-/* Counts it, with its status and the time it took so far. Requires: once. */
+/* Counts it, with its status and the time it took so far. Assumes: once. */
 void request_count(const struct request *request);
 
 /* Acts on what a handler returned. The request is gone afterwards. Called by handlers never. */

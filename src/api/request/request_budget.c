@@ -143,6 +143,7 @@ static void open_account(struct request *request)
 
 int request_budget_admit(struct request *request)
 {
+    REQUIRE(request->route != NULL);
     struct budget *budget = request->api->options.budget;
     struct budget_guard *guard = &request->memory;
     open_account(request);

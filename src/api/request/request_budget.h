@@ -42,7 +42,10 @@ static inline bool request_budget_stops(struct request *request, uint64_t steps)
     return !account_take(&request->account, steps) || request->memory.refused;
 }
 
-/* Sets request->problem. Requires: request_budget_refused(). Returns: REQUEST_REFUSED. */
+/*
+ * Sets request->problem. Assumes: request_budget_refused(), or a buffer of the request's is full.
+ * Returns: REQUEST_REFUSED.
+ */
 int request_budget_refuse(struct request *request);
 
 /*

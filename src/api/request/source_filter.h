@@ -26,7 +26,7 @@ int source_filter_params(struct request *request, struct source_filter *ret_filt
 /* Reads the value of "_source" in a body: a boolean, a pattern, patterns, or includes and excludes. */
 int source_filter_json(struct request *request, yyjson_val *value, struct source_filter *ret_filter) TL_MUST_USE;
 
-/* Appends a stored source as the filter lets it through. Requires: filter->fetch. Returns: 0, TL_ERR_CORRUPT. */
+/* Appends a stored source as the filter lets it through, also without filter->fetch. Returns: 0, TL_ERR_CORRUPT. */
 int source_filter_write(struct buf *buf, struct slice source, const struct source_filter *filter, struct arena *arena,
                         enum dialect dialect) TL_MUST_USE;
 

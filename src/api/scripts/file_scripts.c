@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "base/thread.h"
 #include "core/catalog/catalog.h"
+#include "core/catalog/object.h"
 #include "core/command/command.h"
 #include "journal/journal.h"
 
@@ -162,7 +163,7 @@ static void report_differences(struct file_scripts *scripts, const struct file_s
     struct slice *keys = arena_alloc(&arena, (files->script_count + 1) * sizeof *keys);
     for (size_t i = 0; i < files->script_count; i++) {
         const struct file_script *file = &files->scripts[i];
-        keys[i] = arena_printf(&arena, "%.*s/%.*s", SLICE_ARG(file->lang), SLICE_ARG(file->name));
+        keys[i] = object_file_script_key(file, &arena);
         const struct catalog_object *before = catalog_object(catalog, CATALOG_FILE_SCRIPTS, keys[i]);
         if (before == NULL || !slice_equal(before->body, file->source))
             log_info("file scripts: %.*s %s since the server last ran", SLICE_ARG(keys[i]),

@@ -319,6 +319,7 @@ static bool is_any(const struct open_context *held, const void *what)
 
 int open_context_take_view(struct request *request, struct open_context *held)
 {
+    REQUIRE(request->catalog != NULL);
     if (journal_pin(request->api->journal, request->view.ts) != 0)
         return SEARCH_TOO_OLD;
     held->call.view = request->view;

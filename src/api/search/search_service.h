@@ -28,7 +28,7 @@ struct tasks;
  */
 int search_service_open(struct api *api, void (*each_second)(struct api *api),
                         struct search_service **ret_service) TL_MUST_USE;
-/* Requires: no request is being handled. NULL is allowed. */
+/* Assumes: no request is being handled. NULL is allowed. */
 void search_service_close(struct search_service *service);
 struct tasks *search_service_tasks(struct search_service *service);
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/big_endian.h"
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -45,8 +46,7 @@ void grpc_frame_end(struct buf *buf)
     REQUIRE(buf->len >= 5 && buf->len - 5 <= UINT32_MAX);
     uint32_t len = (uint32_t)(buf->len - 5);
     char bytes[4];
-    for (int i = 0; i < 4; i++)
-        bytes[i] = (char)(len >> (24 - 8 * i));
+    big_endian_put_u32(bytes, len);
     buf_overwrite(buf, 1, bytes, sizeof bytes);
 }
 

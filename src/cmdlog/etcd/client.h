@@ -29,7 +29,7 @@ struct etcd_client_task {
 /*
  * Creates a client; `url` is http://HOST:PORT,…/PREFIX, or https:// for all members. Names of
  * members are looked up here, once; the files for TLS are read here, and again for each connection.
- * Requires: the names of files outlive the client.
+ * Assumes: the names of files outlive the client.
  * Returns: 0; TL_ERR_IO with *ret_reason (mem_free).
  * Owns: the caller; etcd_client_close(), which ends all calls with CALL_LOST.
  */

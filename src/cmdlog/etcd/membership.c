@@ -117,15 +117,6 @@ static struct cmdlog_hosts *new_hosts(size_t count, size_t bytes)
     return hosts;
 }
 
-static struct slice copy_into(char **tail, struct slice bytes)
-{
-    struct slice kept = slice_make(*tail, bytes.len);
-    if (bytes.len > 0)
-        memcpy(*tail, bytes.data, bytes.len);
-    *tail += bytes.len;
-    return kept;
-}
-
 static struct cmdlog_hosts *copy_hosts(const struct cmdlog_hosts *from)
 {
     size_t bytes = 0;
@@ -136,8 +127,8 @@ static struct cmdlog_hosts *copy_hosts(const struct cmdlog_hosts *from)
     hosts->version = from->version;
     hosts->asked = from->asked;
     for (size_t i = 0; i < from->count; i++)
-        hosts->hosts[i] = (struct cmdlog_host){copy_into(&tail, from->hosts[i].name), from->hosts[i].life,
-                                               copy_into(&tail, from->hosts[i].about)};
+        hosts->hosts[i] = (struct cmdlog_host){cmdlog_copy_to_tail(&tail, from->hosts[i].name), from->hosts[i].life,
+                                               cmdlog_copy_to_tail(&tail, from->hosts[i].about)};
     ENSURE(tail == (char *)&hosts->hosts[hosts->count] + bytes);
     return hosts;
 }
@@ -160,8 +151,8 @@ static struct cmdlog_hosts *read_hosts(const struct cmdlog_etcd *log, struct sli
     struct cmdlog_hosts *hosts = new_hosts(count, bytes);
     char *tail = (char *)&hosts->hosts[count];
     for (size_t i = 0; i < count && etcd_take_kv(&reply, &kv) > 0; i++)
-        hosts->hosts[i] = (struct cmdlog_host){copy_into(&tail, slice_from_offset(kv.key, log->hosts.len)), kv.created,
-                                               copy_into(&tail, kv.value)};
+        hosts->hosts[i] = (struct cmdlog_host){cmdlog_copy_to_tail(&tail, slice_from_offset(kv.key, log->hosts.len)),
+                                               kv.created, cmdlog_copy_to_tail(&tail, kv.value)};
     return hosts;
 }
 

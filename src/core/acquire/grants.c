@@ -93,6 +93,7 @@ static size_t end_cancelled(struct core *core, struct wait *wait, bool granted)
 
 void grants__end_cancelled(struct core *core, struct wait *wait, bool granted)
 {
+    REQUIRE(MAGIC_VALID(wait, WAIT_MAGIC));
     (void)end_cancelled(core, wait, granted);
 }
 

@@ -346,7 +346,7 @@ static void alias_changes_sort(struct alias_changes *changes)
     changes->count = count;
 }
 
-/* Requires: they are sorted. */
+/* Assumes: they are sorted. */
 static bool alias_changes_have(const struct alias_changes *changes, uint32_t number)
 {
     return bsearch(&number, changes->numbers, changes->count, sizeof(number), compare_numbers) != NULL;

@@ -151,7 +151,7 @@ void catalog__drop_object(struct catalog **catalog, enum catalog_kind kind, stru
 
 /*
  * Parses the new templates and cluster settings of a catalog once, for the core and its readers
- * (catalog_object.matching, .values). Requires: no other catalog has them yet.
+ * (catalog_object.matching, .values). Assumes: no other catalog has them yet.
  */
 void catalog__parse_objects(struct catalog *catalog);
 

@@ -4,7 +4,9 @@
  * new field writes only a mapping, and a view of an earlier timestamp loads the catalog of that
  * timestamp.
  */
+#include "base/big_endian.h"
 #include "base/check.h"
+#include "base/magic.h"
 #include "core/catalog/catalog.h"
 #include "core/catalog/catalog_internal.h"
 #include "core/catalog/settings.h"
@@ -28,8 +30,7 @@ static struct slice index_key(char *bytes, char letter, uint32_t number)
 {
     REQUIRE(letter == 'i' || letter == 'm');
     bytes[0] = letter;
-    for (int i = 0; i < 4; i++)
-        bytes[1 + i] = (char)(number >> (24 - 8 * i));
+    big_endian_put_u32(bytes + 1, number);
     return slice_make(bytes, INDEX_KEY_BYTES);
 }
 
@@ -340,6 +341,7 @@ static uint64_t digest_objects(const struct catalog *catalog, enum catalog_kind 
 
 uint64_t catalog__digest(const struct catalog *catalog)
 {
+    REQUIRE(MAGIC_VALID(catalog, CATALOG_MAGIC));
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
     uint64_t digest = 0;
 

@@ -2,6 +2,7 @@
 /* Counters. The changes of a unit are committed or rolled back as a whole. */
 #include "core/catalog/counter.h"
 
+#include "base/big_endian.h"
 #include "base/check.h"
 #include "core/catalog/catalog.h"
 #include "core/catalog/catalog_internal.h"
@@ -11,8 +12,7 @@ static const char next_index_key[] = "x";
 struct slice counter_key(char *bytes, uint32_t index, uint16_t type)
 {
     bytes[0] = 'n';
-    for (int i = 0; i < 4; i++)
-        bytes[1 + i] = (char)(index >> (24 - 8 * i));
+    big_endian_put_u32(bytes + 1, index);
     bytes[5] = (char)(type >> 8);
     bytes[6] = (char)type;
     return slice_make(bytes, COUNTER_KEY_BYTES);

@@ -249,7 +249,7 @@ int core__do_copy_forget(struct core *core, struct command *command)
 
 /* --- File scripts ------------------------------------------------------------------------------------------------- */
 
-static struct slice file_key(const struct file_script *script, struct arena *arena)
+struct slice object_file_script_key(const struct file_script *script, struct arena *arena)
 {
     return arena_printf(arena, "%.*s/%.*s", SLICE_ARG(script->lang), SLICE_ARG(script->name));
 }
@@ -257,7 +257,7 @@ static struct slice file_key(const struct file_script *script, struct arena *are
 static bool named(const struct file_scripts_command *files, struct slice key, struct arena *arena)
 {
     for (size_t i = 0; i < files->script_count; i++)
-        if (slice_equal(file_key(&files->scripts[i], arena), key))
+        if (slice_equal(object_file_script_key(&files->scripts[i], arena), key))
             return true;
     return false;
 }
@@ -285,7 +285,8 @@ int core__do_file_scripts(struct core *core, struct command *command)
     drop_others(core, files);
     for (size_t i = 0; i < files->script_count; i++) {
         const struct file_script *file = &files->scripts[i];
-        struct catalog_object script = {.name = file_key(file, &core->arena), .lang = file->lang, .body = file->source};
+        struct catalog_object script = {
+            .name = object_file_script_key(file, &core->arena), .lang = file->lang, .body = file->source};
         const struct catalog_object *before = catalog_object(core->catalog, CATALOG_FILE_SCRIPTS, script.name);
         if (before == NULL || !slice_equal(before->body, script.body))
             catalog_change__put_object(core, CATALOG_FILE_SCRIPTS, &script);

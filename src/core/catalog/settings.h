@@ -33,8 +33,8 @@ struct settings {
 enum { SETTINGS_REFUSED = 1 /* *ret_problem has the reason */ };
 
 /*
- * Flattens JSON. Adds `prefix` ("index.") to keys that lack it; empty: keys stay unchanged.
- * Requires: `json` is an object, or NULL for no settings.
+ * Flattens an object; NULL and anything else has no settings. Adds `prefix` ("index.") to keys that lack it;
+ * empty: keys stay unchanged.
  * Returns: 0; SETTINGS_REFUSED: a value that Elasticsearch does not accept as a setting.
  */
 int settings_parse(yyjson_val *json, struct slice prefix, struct arena *arena, struct settings *ret_settings,

@@ -801,6 +801,7 @@ static void cancel_waits(struct core *core, struct session *session)
 
 void session__begin_termination(struct core *core, struct session *session, enum session_end end_kind)
 {
+    REQUIRE(MAGIC_VALID(session, SESSION_MAGIC));
     begin_termination(core, session, end_kind);
     cancel_waits(core, session);
     list_append(&core->owners->sessions_to_clean, &session->of_terminating);
@@ -812,6 +813,7 @@ void session__begin_termination(struct core *core, struct session *session, enum
  */
 int session__terminate(struct core *core, struct session *session, enum session_end end_kind)
 {
+    REQUIRE(MAGIC_VALID(session, SESSION_MAGIC));
     struct lock_table *locks = &core->owners->locks;
     size_t all = core->limits.ephemeral_batch, left = all;
     begin_termination(core, session, end_kind);

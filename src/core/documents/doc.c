@@ -12,6 +12,7 @@
  */
 #include "core/documents/doc.h"
 
+#include "base/big_endian.h"
 #include "base/check.h"
 #include "core/documents/session_tombstone.h"
 
@@ -27,15 +28,9 @@ enum {
 
 enum { DOC_TS_BYTES = 8 };
 
-static void write_u32(char *to, uint32_t value)
-{
-    for (int i = 0; i < 4; i++)
-        to[i] = (char)(value >> (24 - 8 * i));
-}
-
 struct slice doc_key(char *bytes, uint32_t index, uint16_t type, struct slice id)
 {
-    write_u32(bytes, index);
+    big_endian_put_u32(bytes, index);
     bytes[4] = (char)(type >> 8);
     bytes[5] = (char)type;
     memcpy(bytes + DOC_KEY_PREFIX_BYTES, id.data, id.len);
@@ -246,7 +241,7 @@ static struct slice full_key(char *bytes, uint32_t index, struct slice document_
 {
     if (document_key.len + sizeof(index) > DOC_KEY_BYTES_MAX)
         return SLICE_NONE;
-    write_u32(bytes, index);
+    big_endian_put_u32(bytes, index);
     memcpy(bytes + sizeof(index), document_key.data, document_key.len);
     return slice_make(bytes, sizeof(index) + document_key.len);
 }

@@ -474,7 +474,6 @@ static bool survey_range(void *context, const struct entry_range *range)
 /* Returns: 0; PATH_LOOKUP_INCOMPLETE: the limit was reached; fatal codes. */
 static int run_survey(struct survey *survey, uint32_t index, const struct mapping *mapping, bool below)
 {
-    REQUIRE(mapping_is_tree(mapping));
     tl_cleanup(arena_deinit) struct arena arena = ARENA_INIT;
     struct path_search *search = &survey->search;
     int r = path_lookup_init(search->view, index, mapping, &search->lookup);
@@ -488,6 +487,7 @@ static int run_survey(struct survey *survey, uint32_t index, const struct mappin
 int path_lookup_max_seq_no(const struct view *view, uint32_t index, const struct mapping *mapping, struct slice path,
                            int64_t *ret_seq_no)
 {
+    REQUIRE(mapping_is_tree(mapping));
     struct survey survey = {
         .search = {.view = view, .path = path}, .read_max = PATH_LOOKUP_SEQ_NO_DOCUMENTS_MAX, .seq_no = -1};
     int r = run_survey(&survey, index, mapping, false);
@@ -500,6 +500,7 @@ int path_lookup_max_seq_no(const struct view *view, uint32_t index, const struct
 int path_lookup_longest_path(const struct view *view, uint32_t index, const struct mapping *mapping, struct slice path,
                              size_t *ret_longest)
 {
+    REQUIRE(mapping_is_tree(mapping));
     struct survey survey = {
         .search = {.view = view, .path = path}, .read_max = PATH_LOOKUP_LONGEST_MAX, .counts_ranges = true};
     int r = run_survey(&survey, index, mapping, true);

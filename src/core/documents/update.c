@@ -187,12 +187,6 @@ static int run_script(struct update *update, struct slice source, struct problem
     return 0;
 }
 
-/* Whether the update is by a script. */
-static bool has_script(const struct write_update *params)
-{
-    return params->script_source.data != NULL || params->script_id.data != NULL || params->script_file.data != NULL;
-}
-
 /* --- Without a script --------------------------------------------------------------------------------------------- */
 
 static int merge_update(struct update *update, struct problem *ret_problem)
@@ -228,7 +222,7 @@ static int make_new(struct update *update, struct problem *ret_problem)
         source = params->doc; /* even if an upsert is given */
     if (source.data == NULL)
         return UPDATE_MISSING; /* also with scripted_upsert: the script would need the upsert */
-    if (params->scripted_upsert && has_script(params))
+    if (params->scripted_upsert && update_has_script(params))
         return run_script(update, source, ret_problem);
     update->op = UPDATE_CREATE;
     update->source = source;
@@ -275,7 +269,7 @@ int update_run(struct update *update, struct problem *ret_problem)
         return tl_trace(r);
     if (update->visible_source.data == NULL)
         return refuse_source_missing(update, ret_problem);
-    if (has_script(update->item->update))
+    if (update_has_script(update->item->update))
         return run_script(update, update->visible_source, ret_problem);
     return merge_update(update, ret_problem);
 }

@@ -40,6 +40,12 @@ struct script_cache;
  */
 #define UPDATE_STEPS_MIN ((uint64_t)20000)
 
+/* Returns: whether the update is by a script. */
+static inline bool update_has_script(const struct write_update *update)
+{
+    return update->script_source.data != NULL || update->script_id.data != NULL || update->script_file.data != NULL;
+}
+
 /* Returns: the steps that all scripts of a command share. */
 static inline uint64_t update_steps_shared(const struct script_limits *limits)
 {

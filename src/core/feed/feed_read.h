@@ -27,7 +27,7 @@ struct feed_scan;
 /*
  * Opens a scan of all records above `since` and up to `upto`.
  *
- * Requires: `upto` is stable.
+ * Assumes: `upto` is stable.
  * Returns: 0; FEED_TOO_OLD, FEED_OFF; fatal codes.
  * Owns: the caller; feed_scan_free(), which accepts NULL.
  */

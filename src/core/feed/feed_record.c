@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Binary form of feed records; README.md, "In the store". */
+#include "base/big_endian.h"
 #include "base/check.h"
 #include "core/feed/feed.h"
 #include "core/feed/feed_record.h"
@@ -59,10 +60,8 @@ bool feed_change_take(struct slice *bytes, struct feed_change *ret_change)
 struct slice feed_key(char bytes[FEED_KEY_BYTES], tl_ts ts, uint32_t part)
 {
     REQUIRE(ts <= TL_TS_MAX);
-    for (int i = 0; i < 8; i++)
-        bytes[i] = (char)(ts >> (56 - 8 * i));
-    for (int i = 0; i < 4; i++)
-        bytes[8 + i] = (char)(part >> (24 - 8 * i));
+    big_endian_put_u64(bytes, ts);
+    big_endian_put_u32(bytes + 8, part);
     return slice_make(bytes, FEED_KEY_BYTES);
 }
 

@@ -877,7 +877,7 @@ static struct ahead ahead_of(const struct lock_table *table, const struct list *
     return ahead;
 }
 
-/* Requires: the first hold of the list is the one that is released next. */
+/* Assumes: the first hold of the list is the one that is released next. */
 static void ahead_advance(struct ahead *ahead)
 {
     for (int part = AHEAD_COUNT - 1; part >= 0; part--) {
@@ -1138,6 +1138,7 @@ bool lock_table_can_grant_ignoring_waiters(struct lock_table *table, struct lock
 
 bool lock_table_index_is_unlocked(const struct lock_table *table, struct slice index)
 {
+    REQUIRE(MAGIC_VALID(table, LOCK_TABLE_MAGIC));
     return resource_index(&table->resources, index) == NULL &&
            can_grant_bit(&(struct grant_check){table, NULL, false}, table->resources.root, lock__intention_bit(LOCK_X));
 }
@@ -1187,6 +1188,7 @@ void lock_table_restore(struct lock_table *table, struct lock_owner *owner, cons
 
 bool lock_table_holds(const struct lock_table *table, const struct lock_owner *owner, const struct lock_spec *spec)
 {
+    REQUIRE(MAGIC_VALID(table, LOCK_TABLE_MAGIC));
     return holds_at(table, owner, find_resource(table, &spec->on), spec->mode);
 }
 
@@ -1207,12 +1209,14 @@ bool lock_table_has_conflicting_hold(const struct lock_table *table, const struc
 
 bool lock_table_has_holds_in_index(const struct lock_table *table, const struct lock_owner *owner, struct slice index)
 {
+    REQUIRE(MAGIC_VALID(table, LOCK_TABLE_MAGIC));
     const struct resource *resource = resource_index(&table->resources, index);
     return resource != NULL && lock__hold_find(table, owner, resource) != NULL;
 }
 
 bool lock_table_has_directories(const struct lock_table *table, struct slice index)
 {
+    REQUIRE(MAGIC_VALID(table, LOCK_TABLE_MAGIC));
     const struct resource *resource = resource_index(&table->resources, index);
     return resource != NULL && resource_child(&table->resources, resource, SLICE_LIT("/")) != NULL;
 }

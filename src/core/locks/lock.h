@@ -477,7 +477,7 @@ size_t lock_resource_waiter_count(const struct resource *resource);
 
 /*
  * Iterates over the requests that wait to lock a resource itself, in queue order.
- * Requires: the table does not change meanwhile.
+ * Assumes: the table does not change meanwhile.
  */
 struct lock_waiter_iter {
     const struct lock_queue *queue;        /* NULL: no request waits */

@@ -2,6 +2,7 @@
 /* Chunks of holds, in which a lock table is saved; see struct lock_chunk. */
 #include "base/alloc.h"
 #include "base/check.h"
+#include "base/magic.h"
 #include "core/locks/lock.h"
 #include "core/locks/lock_internal.h"
 
@@ -65,6 +66,7 @@ void lock__chunk_remove(struct lock_table *table, struct lock_hold *hold)
 
 struct lock_chunk *lock_table_changed_chunk(const struct lock_table *table)
 {
+    REQUIRE(MAGIC_VALID(table, LOCK_TABLE_MAGIC));
     return list_empty(&table->changed_chunks) ? NULL
                                               : list_entry(table->changed_chunks.next, struct lock_chunk, changed);
 }

@@ -33,6 +33,7 @@
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/crc32c.h"
+#include "base/magic.h"
 #include "core/locks/lock_internal.h"
 #include "core/locks/resource.h"
 #include "core/command/command.h"
@@ -860,5 +861,6 @@ void lock_codec_discard(struct lock_table *table, struct lock_codec_refs *refs)
 
 void lock_request_set_user(struct lock_request *request, void *user)
 {
+    REQUIRE(MAGIC_VALID(request, LOCK_REQUEST_MAGIC));
     request->user = user;
 }

@@ -654,6 +654,7 @@ void lock_table_check(struct lock_table *table)
 
 size_t lock_table_check_cost(const struct lock_table *table)
 {
+    REQUIRE(MAGIC_VALID(table, LOCK_TABLE_MAGIC));
     return 2 * table->bucket_count + 3 * table->resources.bucket_count + 4 * table->hold_count +
            table->waiting_count * table->waiting_count;
 }

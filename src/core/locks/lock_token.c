@@ -7,6 +7,7 @@
  * write with a token looks it up at its document and at each ancestor.
  */
 #include "base/check.h"
+#include "base/magic.h"
 #include "core/locks/lock.h"
 #include "core/locks/lock_internal.h"
 #include "core/locks/resource.h"
@@ -85,6 +86,7 @@ static struct lock_owner *token_at_document(const struct lock_table *table, cons
 bool lock_table_find_token(const struct lock_table *table, tl_ts token, const struct resource_name *name,
                            struct lock_owner **ret_owner)
 {
+    REQUIRE(MAGIC_VALID(table, LOCK_TABLE_MAGIC));
     struct lock_owner *owner = token_at(table, table->resources.root, token);
     struct resource *at = name->index.len == 0 ? NULL : resource_index(&table->resources, name->index);
     const struct resource *index = at;

@@ -328,28 +328,31 @@ void core_begin_chain(struct core *core, uint64_t chain)
     core->chained = true;
 }
 
-int core_convert(struct core *core)
+/* Converts the records of an older format in a unit, if there are any. */
+static int convert_records(struct core *core, bool keeps)
 {
-    REQUIRE(MAGIC_VALID(core, CORE_MAGIC) && !core->open && !core->chained);
     if (!core->old_records)
         return 0;
     core__begin(core, core->last_ts + 1);
     int r = owners__convert(core);
-    int written = core__commit(core);
+    if (!keeps)
+        core__rollback(core);
+    int ended = core__commit(core);
+    return r < 0 ? tl_trace(r) : ended;
+}
+
+int core_convert(struct core *core)
+{
+    REQUIRE(MAGIC_VALID(core, CORE_MAGIC) && !core->open && !core->chained);
+    int r = convert_records(core, true);
     core->old_records = false;
-    return r < 0 ? tl_trace(r) : written;
+    return r;
 }
 
 int core_check_conversion(struct core *core)
 {
     REQUIRE(MAGIC_VALID(core, CORE_MAGIC) && !core->open && !core->chained);
-    if (!core->old_records)
-        return 0;
-    core__begin(core, core->last_ts + 1);
-    int r = owners__convert(core);
-    core__rollback(core);
-    int ended = core__commit(core);
-    return r < 0 ? tl_trace(r) : ended;
+    return convert_records(core, false);
 }
 
 const struct core_limits *core_limits(const struct core *core)

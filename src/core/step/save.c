@@ -48,9 +48,6 @@ static void codec_paths(struct sections *sections, struct core *core)
 static void save_to(struct core *core, bool in_pieces, struct buf *buf)
 {
     struct sections sections = sections_to(buf);
-    REQUIRE(MAGIC_VALID(core, CORE_MAGIC) && core->effects == NULL);
-
-    REQUIRE(!core->open);
     sections.in_pieces = in_pieces;
     codec_numbers(&sections, core);
     owners__codec(core, &sections);
@@ -60,6 +57,7 @@ static void save_to(struct core *core, bool in_pieces, struct buf *buf)
 
 void core_save(struct core *core, struct buf *buf)
 {
+    REQUIRE(MAGIC_VALID(core, CORE_MAGIC) && core->effects == NULL && !core->open);
     save_to(core, false, buf);
 }
 

@@ -74,6 +74,7 @@ static void roll_back(struct core *core, struct txn *txn, bool by_request, struc
 
 uint64_t txn__rollback_cost(const struct core *core, const struct txn *txn)
 {
+    REQUIRE(MAGIC_VALID(txn, TXN_MAGIC));
     const struct lock_owner *owner = &txn->owner.locks;
     bool plain = core->command_version < COMMAND_SINCE_PLAIN_LOCKS;
     uint64_t cost = 1 + (plain ? owner->lock_count : owner->hold_count) / LOCKS_PER_COST;
@@ -84,6 +85,7 @@ uint64_t txn__rollback_cost(const struct core *core, const struct txn *txn)
 
 void txn__abort(struct core *core, struct txn *txn, const char *format, ...)
 {
+    REQUIRE(MAGIC_VALID(txn, TXN_MAGIC));
     va_list arguments;
     va_start(arguments, format);
     struct slice cause = arena_vprintf(&core->arena, format, arguments);

@@ -45,7 +45,7 @@ bool empty_paths_contains(const struct empty_paths *paths, uint32_t index, struc
 /*
  * Adds a path.
  *
- * Requires: no document exists at or below it.
+ * Assumes: no document exists at or below it.
  */
 void empty_paths_add(struct empty_paths *paths, uint32_t index, struct slice path, char delimiter);
 /*

@@ -4,6 +4,7 @@
 
 #include <limits.h>
 
+#include "base/big_endian.h"
 #include "base/check.h"
 
 enum {
@@ -102,11 +103,7 @@ void tree_dirent_bounds(struct buf *lower, struct buf *upper, uint32_t index, st
 
 void tree_index_bounds(uint32_t index, char ret_lower[4], char ret_upper[4])
 {
-    REQUIRE(index < UINT32_MAX); /* else the upper bound would be below the lower one */
-    for (int i = 0; i < 4; i++) {
-        ret_lower[i] = (char)(index >> (24 - 8 * i));
-        ret_upper[i] = (char)((index + 1) >> (24 - 8 * i));
-    }
+    big_endian_range_u32(index, ret_lower, ret_upper);
 }
 
 static void append_nibbles(struct buf *buf, uint64_t number, int count)

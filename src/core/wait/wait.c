@@ -248,6 +248,7 @@ void wait__names_resolved(struct wait *wait)
 
 void wait__resolve_again(struct core *core, struct session *session)
 {
+    REQUIRE(session == NULL || MAGIC_VALID(session, SESSION_MAGIC));
     if (session == NULL || core->command_version < COMMAND_SINCE_NAMES_AGAIN)
         return;
     while (!list_empty(&session->resolved_waits)) {
@@ -667,6 +668,7 @@ uint64_t wait__deadline(const struct wait *wait)
 
 int wait__on_grant(struct core *core, struct wait *wait)
 {
+    REQUIRE(MAGIC_VALID(wait, WAIT_MAGIC));
     wait__enqueue_ready(core, wait);
     return 0;
 }

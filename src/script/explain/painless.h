@@ -15,7 +15,7 @@
 extern const struct grammar_language painless_language;
 
 /* Returns: whether the tokens follow the grammar; if not, sets compiler->error as
-   explain_painless does. Requires: no token of an unknown kind. */
+   explain_painless does. Assumes: no token of an unknown kind. */
 bool painless_follows(struct compiler *compiler);
 
 #endif

@@ -102,7 +102,7 @@ struct method_table {
 /*
  * Parses a signature into ret's name, kind flags, result and parameters.
  * Ensures: ret->name is a NUL-terminated copy in `pool`; *pool points after it.
- * Requires: *pool has room for strlen(signature) bytes.
+ * Assumes: *pool has room for strlen(signature) bytes.
  * Returns: true; false if the signature is malformed or names an unknown class.
  */
 bool method_read(const char *signature, char **pool, struct method *ret);

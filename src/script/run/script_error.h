@@ -23,7 +23,7 @@ struct script {
     struct node *bare;           /* their uses, last one first, linked by `c` */
 };
 
-/* Makes the problem of a source that does not compile. Requires: compiler->error is set. */
+/* Makes the problem of a source that does not compile. Assumes: compiler->error is set. */
 void script_error_compile(const struct compiler *compiler, struct slice name, struct arena *arena,
                           struct problem *ret_problem);
 

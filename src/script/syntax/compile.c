@@ -27,6 +27,14 @@ bool token_is(const struct token *token, const char *text)
     return plain && slice_is(token->text, text);
 }
 
+bool token_is_among(const char *const *words, size_t count, struct slice text)
+{
+    for (size_t i = 0; i < count; i++)
+        if (slice_is(text, words[i]))
+            return true;
+    return false;
+}
+
 struct node *node_new(struct compiler *compiler, enum node_kind kind, int32_t offset)
 {
     struct node *node = arena_zalloc(compiler->arena, sizeof *node);

@@ -83,6 +83,9 @@ void *compile_fail(struct compiler *compiler, enum class_id type, int32_t offset
     TL_PRINTF(4, 5);
 
 bool token_is(const struct token *token, const char *text);
+/* Returns: whether a text is one of the words. */
+bool token_is_among(const char *const *words, size_t count, struct slice text);
+#define TOKEN_IS_AMONG(words, text) token_is_among(words, sizeof words / sizeof *words, text)
 
 struct node *node_new(struct compiler *compiler, enum node_kind kind, int32_t offset);
 /* Returns: a constant text in the script's arena. */

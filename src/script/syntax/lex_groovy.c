@@ -27,15 +27,6 @@ static const char *const symbols[] = {
     ">=",   "<<",  ">>",  "&&",  "||",  "{",   "}",   "[",   "]",   "(",   ")",   ".",  ",",  ";",  ":",  "!",
     "~",    "*",   "/",   "%",   "+",   "-",   "<",   ">",   "&",   "^",   "|",   "?",  "=",  "@"};
 
-static bool is_word_of(const char *const *words, size_t count, struct slice text)
-{
-    for (size_t i = 0; i < count; i++)
-        if (slice_is(text, words[i]))
-            return true;
-    return false;
-}
-#define AMONG(words, text) is_word_of(words, sizeof words / sizeof *words, text)
-
 void lex__skip(struct groovy_lexer *lexer)
 {
     char c = *lexer->place.at;
@@ -119,9 +110,9 @@ bool lex__name(struct groovy_lexer *lexer, bool in_text)
     enum token_kind kind = TOKEN_ID;
     if (slice_is(text, "def"))
         kind = TOKEN_DEF;
-    else if (AMONG(primitives, text))
+    else if (TOKEN_IS_AMONG(primitives, text))
         kind = TOKEN_PRIMITIVE;
-    else if (AMONG(keywords, text))
+    else if (TOKEN_IS_AMONG(keywords, text))
         kind = TOKEN_KEYWORD;
     return lex__push(lexer, token, kind, text);
 }

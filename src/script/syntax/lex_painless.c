@@ -28,15 +28,6 @@ static const char *const symbols[] = {
     "->",   "=~",  "++",  "--",  "+=",  "-=",  "*=",  "/=", "%=", "&=", "^=", "|=", "{",  "}",  "[",  "]",  "(",  ")",
     ".",    ",",   ";",   "!",   "~",   "*",   "/",   "%",  "+",  "-",  "<",  ">",  "&",  "^",  "|",  "?",  ":",  "="};
 
-static bool is_word_of(const char *const *words, size_t count, struct slice text)
-{
-    for (size_t i = 0; i < count; i++)
-        if (slice_is(text, words[i]))
-            return true;
-    return false;
-}
-#define AMONG(words, text) is_word_of(words, sizeof words / sizeof *words, text)
-
 static struct token *push_token(struct lexer *lexer, enum token_kind kind, const char *end)
 {
     struct compiler *compiler = lexer->compiler;
@@ -226,9 +217,9 @@ static void lex_name(struct lexer *lexer)
     enum token_kind kind = TOKEN_ID;
     if (slice_is(text, "def"))
         kind = TOKEN_DEF;
-    else if (AMONG(primitives, text))
+    else if (TOKEN_IS_AMONG(primitives, text))
         kind = TOKEN_PRIMITIVE;
-    else if (AMONG(keywords, text) || AMONG(constants, text))
+    else if (TOKEN_IS_AMONG(keywords, text) || TOKEN_IS_AMONG(constants, text))
         kind = TOKEN_KEYWORD;
     push_token(lexer, kind, end);
 }

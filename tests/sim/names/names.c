@@ -34,6 +34,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/arguments.h"
 #include "../../lib/bounded.h"
 #include "../../lib/codec_roundtrip.h"
 #include "base/check.h"
@@ -1397,26 +1398,21 @@ static void run(uint64_t seed, int steps, bool traces, struct world *sum)
 
 int main(int argc, char **argv)
 {
-    uint64_t first = 1, seeds = 100;
-    int steps = 600;
-    bool traces = false;
+    uint64_t first = 1, seeds = 100, steps = 600, traced = 0;
     struct world sum = {0};
-    for (int i = 1; i + 1 < argc; i += 2) {
-        if (strcmp(argv[i], "--seeds") == 0)
-            seeds = strtoull(argv[i + 1], NULL, 10);
-        else if (strcmp(argv[i], "--from") == 0)
-            first = strtoull(argv[i + 1], NULL, 10);
-        else if (strcmp(argv[i], "--steps") == 0)
-            steps = (int)strtol(argv[i + 1], NULL, 10);
-        else if (strcmp(argv[i], "--trace") == 0) {
-            first = strtoull(argv[i + 1], NULL, 10);
-            seeds = 1;
-            traces = true;
-        }
+    const struct argument arguments[] = {{"--seeds", .number = &seeds},
+                                         {"--from", .number = &first},
+                                         {"--steps", .number = &steps},
+                                         {"--trace", .number = &traced},
+                                         {0}};
+    arguments_take(argc, argv, arguments);
+    if (traced != 0) {
+        first = traced;
+        seeds = 1;
     }
     for (uint64_t seed = first; seed < first + seeds; seed++)
-        run(seed, steps, traces, &sum);
-    printf("names: %" PRIu64 " seeds of %d steps: %" PRIu64 " commits with %" PRIu64 " reads, %" PRIu64
+        run(seed, (int)steps, traced != 0, &sum);
+    printf("names: %" PRIu64 " seeds of %" PRIu64 " steps: %" PRIu64 " commits with %" PRIu64 " reads, %" PRIu64
            " waits, %" PRIu64 " refusals, %" PRIu64 " deadlocks, %" PRIu64 " restarts, %" PRIu64
            " ends of sessions, which removed %" PRIu64 " documents and left %" PRIu64 " actions done\n",
            seeds, steps, sum.commits, sum.reads, sum.waits, sum.refusals, sum.deadlocks, sum.restarts, sum.session_ends,

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/arguments.h"
 #include "../../lib/codec_roundtrip.h"
 #include "world.h"
 
@@ -66,40 +67,36 @@ static void live_file(struct options *options, const char *name)
     fclose(file);
 }
 
-/* Returns: whether the option uses the following argument. */
-static bool set_option(struct options *options, const char *name, const char *value)
-{
-    if (strcmp(name, "--trace") == 0)
-        options->world.traces = true;
-    else if (strcmp(name, "--uncoded") == 0)
-        codec_roundtrip_off = true;
-    else if (strcmp(name, "--locks") == 0)
-        options->world.profile = GEN_LOCKS;
-    else if (strcmp(name, "--transactions") == 0)
-        options->world.profile = GEN_TXNS;
-    else if (strcmp(name, "--renames") == 0)
-        options->world.profile = GEN_RENAMES;
-    else if (strcmp(name, "--seeds") == 0)
-        return options->seeds = strtoull(value, NULL, 10), true;
-    else if (strcmp(name, "--from") == 0)
-        return options->from = strtoull(value, NULL, 10), true;
-    else if (strcmp(name, "--steps") == 0)
-        return options->world.steps = atoi(value), true;
-    else if (strcmp(name, "--rocks") == 0)
-        return options->rocks = strtoull(value, NULL, 10), true;
-    else if (strcmp(name, "--file") == 0)
-        return live_file(options, value), true;
-    else
-        live(options, strtoull(name, NULL, 10));
-    return false;
-}
-
 int main(int argc, char **argv)
 {
-    struct options options = {.from = 1, .world.steps = 2000};
+    struct options options = {.from = 1};
+    struct argument_numbers named = {.count = 0};
+    uint64_t steps = 2000;
+    bool locks = false, transactions = false, renames = false;
+    const char *file = NULL;
+    const struct argument arguments[] = {{"--locks", .flag = &locks},
+                                         {"--transactions", .flag = &transactions},
+                                         {"--renames", .flag = &renames},
+                                         {"--seeds", .number = &options.seeds},
+                                         {"--from", .number = &options.from},
+                                         {"--steps", .number = &steps},
+                                         {"--rocks", .number = &options.rocks},
+                                         {"--file", .text = &file},
+                                         {"--uncoded", .flag = &codec_roundtrip_off},
+                                         {"--trace", .flag = &options.world.traces},
+                                         {"SEED ...", .numbers = &named},
+                                         {0}};
 
-    for (int i = 1; i < argc; i++)
-        i += set_option(&options, argv[i], i + 1 < argc ? argv[i + 1] : "0");
+    arguments_take(argc, argv, arguments);
+    if (locks + transactions + renames > 1)
+        arguments_refuse(argv, arguments, "one of --locks, --transactions and --renames", NULL);
+    if (locks || transactions || renames)
+        options.world.profile = locks ? GEN_LOCKS : transactions ? GEN_TXNS : GEN_RENAMES;
+    options.world.steps = (int)steps;
+    if (file != NULL)
+        live_file(&options, file);
+    for (size_t i = 0; i < named.count; i++)
+        live(&options, named.items[i]);
     for (uint64_t seed = options.from; seed < options.from + options.seeds; seed++)
         live(&options, seed);
     printf("owners: %llu seeds of %d steps, no difference\n", (unsigned long long)options.lived, options.world.steps);

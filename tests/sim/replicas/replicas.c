@@ -55,6 +55,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/arguments.h"
 #include "../../lib/feed_replay.h"
 #include "base/siphash.h"
 #include "core/catalog/catalog.h"
@@ -1142,15 +1143,6 @@ static void live(uint64_t seed, const struct mode *mode, struct totals *totals)
     wire_deinit(&world.wire);
 }
 
-static bool take_number(const char *name, int argc, char **argv, int *i, uint64_t *ret_number)
-{
-    if (strcmp(argv[*i], name) != 0)
-        return false;
-    *ret_number = *i + 1 < argc ? strtoull(argv[*i + 1], NULL, 10) : 0;
-    ++*i;
-    return true;
-}
-
 /* Seeds between those of two processes. First seeds have 24 bits. */
 #define SHARE_SEEDS ((uint64_t)1 << 32)
 
@@ -1171,24 +1163,20 @@ int main(int argc, char **argv)
     struct mode mode = {.waits = false};
     struct totals totals = {0};
 
-    for (int i = 1; i < argc; i++) {
-        mode.steps = (int)steps;
-        if (strcmp(argv[i], "--trace") == 0)
-            mode.trace = true;
-        else if (strcmp(argv[i], "--waits") == 0)
-            mode.waits = true;
-        else if (strcmp(argv[i], "--named") == 0)
-            mode.named = true;
-        else if (strcmp(argv[i], "--attempts") == 0)
-            mode.attempts = true;
-        else if (strcmp(argv[i], "--rich") == 0)
-            mode.rich = true;
-        else if (!take_number("--seeds", argc, argv, &i, &seeds) && !take_number("--from", argc, argv, &i, &from) &&
-                 !take_number("--steps", argc, argv, &i, &steps) && !take_number("--share", argc, argv, &i, &share) &&
-                 !take_number("--commands", argc, argv, &i, &commands))
-            live(strtoull(argv[i], NULL, 10), &mode, &totals);
-    }
+    struct argument_numbers named = {.count = 0};
+    const struct argument arguments[] = {
+        {"--waits", .flag = &mode.waits}, {"--named", .flag = &mode.named}, {"--attempts", .flag = &mode.attempts},
+        {"--rich", .flag = &mode.rich},   {"--seeds", .number = &seeds},    {"--commands", .number = &commands},
+        {"--from", .number = &from},      {"--share", .number = &share},    {"--steps", .number = &steps},
+        {"--trace", .flag = &mode.trace}, {"SEED ...", .numbers = &named},  {0}};
+
+    arguments_take(argc, argv, arguments);
+    if (mode.waits + mode.attempts + mode.rich > 1 || (mode.named && !mode.waits) || share == 0)
+        arguments_refuse(argv, arguments,
+                         "one of --waits, --attempts and --rich; --named is of --waits; --share is 1 or more", NULL);
     mode.steps = (int)steps;
+    for (size_t i = 0; i < named.count; i++)
+        live(named.items[i], &mode, &totals);
     from += (share - 1) * SHARE_SEEDS;
     for (uint64_t seed = from; seed < from + seeds || totals.commands < commands; seed++)
         live(seed, &mode, &totals);

@@ -9,6 +9,7 @@
  * document, the documents at a path, and those below it. A failure prints its seed; `tree_sim
  * --from SEED --seeds 1` repeats it, and `--trace` prints each step.
  */
+#include "../../lib/arguments.h"
 #include "../../lib/settle.h"
 #include "oracle.h"
 #include "doc_table.h"
@@ -495,26 +496,18 @@ static void world_free(struct world *w)
 
 int main(int argc, char **argv)
 {
-    uint64_t first = 1, seeds = 100, checks = 0, renames = 0;
-    int steps = STEPS_DEFAULT;
+    uint64_t first = 1, seeds = 100, steps = STEPS_DEFAULT, checks = 0, renames = 0;
     bool traces = false;
+    const struct argument arguments[] = {{"--from", .number = &first},
+                                         {"--seeds", .number = &seeds},
+                                         {"--steps", .number = &steps},
+                                         {"--trace", .flag = &traces},
+                                         {0}};
 
-    for (int i = 1; i < argc; i++) {
-        bool more = i + 1 < argc;
-        if (strcmp(argv[i], "--trace") == 0)
-            traces = true;
-        else if (more && strcmp(argv[i], "--from") == 0)
-            first = strtoull(argv[++i], NULL, 10);
-        else if (more && strcmp(argv[i], "--seeds") == 0)
-            seeds = strtoull(argv[++i], NULL, 10);
-        else if (more && strcmp(argv[i], "--steps") == 0)
-            steps = atoi(argv[++i]);
-        else
-            return fprintf(stderr, "usage: tree_sim [--from SEED] [--seeds N] [--steps N] [--trace]\n"), 2;
-    }
+    arguments_take(argc, argv, arguments);
     for (uint64_t seed = first; seed < first + seeds; seed++) {
         struct world *w = world_new(seed, traces);
-        for (w->step = 0; w->step < steps; w->step++) {
+        for (w->step = 0; w->step < (int)steps; w->step++) {
             step(w);
             check_all(w);
         }

@@ -5,6 +5,7 @@
  * bits) for difficult and random arguments; they must be met exactly. Special values are compared
  * with libm, further random ones with libm's long double functions.
  */
+#include "../../lib/arguments.h"
 #include "../../lib/unit.h"
 
 #include "base/rand.h"
@@ -160,8 +161,8 @@ static void test_real_random_values_are_within_one_ulp(void **state)
 
 int main(int argc, char **argv)
 {
-    assert_int_equal(argc, 2);
-    bits_path = argv[1];
+    const struct argument arguments[] = {{"FILE", .text = &bits_path}, {0}};
+    arguments_take(argc, argv, arguments);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_real_results_are_bit_exact),
         cmocka_unit_test(test_real_special_values_equal_libm),

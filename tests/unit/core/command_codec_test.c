@@ -9,6 +9,7 @@
  * FOLDER/VERSION/NAME is a command of that version, and NAME.txt its inputs as text. --write
  * creates missing files of this version.
  */
+#include "../../lib/arguments.h"
 #include "../../lib/unit.h"
 
 #include <stdio.h>
@@ -345,11 +346,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_command_codec_reads_every_version),
     };
 
-    if (argc < 2) {
-        fprintf(stderr, "usage: %s FOLDER [--write]\n", argv[0]);
-        return 2;
-    }
-    folder = argv[1];
-    writes = argc > 2;
+    const struct argument arguments[] = {{"FOLDER", .text = &folder}, {"--write", .flag = &writes}, {0}};
+    arguments_take(argc, argv, arguments);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

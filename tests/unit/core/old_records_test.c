@@ -11,6 +11,7 @@
  * usage: old_records_test FILE
  */
 #include "../../lib/core_fixture.h"
+#include "../../lib/arguments.h"
 #include "../../lib/unit.h"
 
 #include <stdio.h>
@@ -340,10 +341,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_open_refuses_deferred_number_zero),
         cmocka_unit_test(test_deferred_actions_request_locks_in_batches),
     };
-    if (argc != 2) {
-        fprintf(stderr, "usage: %s tests/unit/core/old_records/store.bin\n", argv[0]);
-        return EXIT_FAILURE;
-    }
-    file = argv[1];
+    const struct argument arguments[] = {{"tests/unit/core/old_records/store.bin", .text = &file}, {0}};
+    arguments_take(argc, argv, arguments);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

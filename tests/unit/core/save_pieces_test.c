@@ -9,6 +9,7 @@
  * usage: save_pieces_test DIRECTORY [--write]
  */
 #include "../../lib/core_fixture.h"
+#include "../../lib/arguments.h"
 #include "../../lib/unit.h"
 
 #include <stdio.h>
@@ -1079,8 +1080,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_whole_state_over_store_with_pieces),
         cmocka_unit_test(test_load_reads_pieces_of_every_version),
     };
-    assert_true(argc > 1);
-    directory = argv[1];
-    writes = argc > 2 && strcmp(argv[2], "--write") == 0;
+    const struct argument arguments[] = {{"FOLDER", .text = &directory}, {"--write", .flag = &writes}, {0}};
+    arguments_take(argc, argv, arguments);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,6 +10,7 @@
  * usage: save_test DIRECTORY [--write]
  */
 #include "../../lib/core_fixture.h"
+#include "../../lib/arguments.h"
 #include "../../lib/unit.h"
 #include "../../lib/maintenance.h"
 
@@ -1210,8 +1211,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_query_of_older_log_takes_number),
     };
 
-    assert_true(argc > 1);
-    directory = argv[1];
-    writes = argc > 2 && strcmp(argv[2], "--write") == 0;
+    const struct argument arguments[] = {{"FOLDER", .text = &directory}, {"--write", .flag = &writes}, {0}};
+    arguments_take(argc, argv, arguments);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

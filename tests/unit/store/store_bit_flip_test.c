@@ -358,6 +358,52 @@ static void test_any_flipped_bit_is_refused_or_without_effect(void **state)
     buf_deinit(&after.text);
 }
 
+/* Returns: the number of the bit after which the block of a table's properties ends; 0: it is no table. */
+static size_t end_of_properties(const char *path)
+{
+    static const char name[] = "rocksdb.properties";
+    static char bytes[BYTES_MAX];
+    uint64_t offset, len;
+    int fd = open(path, O_RDONLY);
+    ssize_t size = read(fd, bytes, sizeof bytes);
+    close(fd);
+    assert_true(size >= 0 && size < BYTES_MAX);
+    const char *found = memmem(bytes, (size_t)size, name, strlen(name));
+    if (found == NULL || strstr(path, ".sst") == NULL)
+        return 0;
+    found += strlen(name); /* offset and length of the block follow */
+    struct slice rest = slice_make(found, (size_t)(bytes + size - found));
+    assert_true(slice_take_varint(&rest, &offset) && slice_take_varint(&rest, &len));
+    return (size_t)(offset + len) * 8;
+}
+
+/* RocksDB built with assertions, as Debian's is, would end the process at this bit of a table. */
+static void test_mark_of_hash_index_in_properties_is_refused(void **state)
+{
+    struct flips flips = {.f = *state};
+    struct answers empty = {.text = BUF_INIT(BUF_UNLIMITED)}, before = empty, after = empty;
+    struct file files[FILES_MAX];
+    size_t tables = 0;
+    make_store(&flips, &empty, &before, &after);
+    size_t count = list_files(flips.f, files);
+    for (size_t i = 0; i < count; i++) {
+        char whole[512];
+        snprintf(whole, sizeof whole, "%s/%.299s", flips.f->directory, files[i].path);
+        size_t end = end_of_properties(whole);
+        if (end == 0)
+            continue;
+        try_flip(&flips, files[i].path, end - 1, true);
+        try_flip(&flips, files[i].path, end - 1, false);
+        tables++;
+    }
+    tried[0] = '\0';
+    assert_true(tables > SPACE_COUNT);
+    assert_int_equal(flips.refused, 2 * tables);
+    buf_deinit(&empty.text);
+    buf_deinit(&before.text);
+    buf_deinit(&after.text);
+}
+
 static int teardown_flips(void **state)
 {
     if (tried[0] != '\0')
@@ -369,6 +415,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_any_flipped_bit_is_refused_or_without_effect, setup, teardown_flips),
+        cmocka_unit_test_setup_teardown(test_mark_of_hash_index_in_properties_is_refused, setup, teardown_flips),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

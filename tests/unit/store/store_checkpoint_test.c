@@ -10,6 +10,7 @@
  * usage: store_checkpoint_test FORMAT2
  */
 #include "../../lib/rocks_fixture.h"
+#include "../../lib/arguments.h"
 #include "../../lib/unit.h"
 
 #include "base/alloc.h"
@@ -552,7 +553,8 @@ static void test_in_memory_store_behaves_alike(void **state)
 
 int main(int argc, char **argv)
 {
-    format2 = argv[argc - 1];
+    const struct argument arguments[] = {{"FOLDER", .text = &format2}, {0}};
+    arguments_take(argc, argv, arguments);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_reopened_store_is_as_of_last_checkpoint, setup, teardown),
         cmocka_unit_test_setup_teardown(test_nothing_is_flushed_before_first_checkpoint, setup, teardown),
