@@ -27,6 +27,7 @@ enum {
 
 /* Limits of one mapping; the first two are defaults of the index settings named. */
 #define MAPPING_TOTAL_FIELDS_MAX 1000 /* index.mapping.total_fields.limit */
+#define MAPPING_TOTAL_FIELDS_LIMIT_MAX 10000 /* the most that a client may set it to */
 #define MAPPING_DEPTH_MAX 20          /* index.mapping.depth.limit */
 #define MAPPING_TYPES_MAX 1000
 #define MAPPING_BYTES_MAX (16u << 20) /* in encoded form (mapping_encode) */

@@ -3,7 +3,6 @@
 #include "core/catalog/alias.h"
 
 #include "base/check.h"
-#include "base/magic.h"
 #include "base/siphash.h"
 #include "core/catalog/catalog.h"
 #include "core/catalog/catalog_change.h"
@@ -12,6 +11,7 @@
 #include "core/command/command.h"
 #include "core/unit/handler.h"
 #include "core/unit/unit.h"
+#include "core/unit/work.h"
 #include "json/each.h"
 #include "json/filter.h"
 #include "json/write.h"
@@ -188,28 +188,25 @@ int alias__parse_all(const struct catalog *catalog, yyjson_val *json, enum diale
 }
 
 /* Appends the names of the indices on which an alias is hidden, or those on which it is not. */
-static void list_hidden(const struct catalog *catalog, const struct alias_use *uses, size_t count, bool hidden,
-                        struct buf *list)
+static void list_hidden(const struct alias_use *uses, size_t count, bool hidden, struct buf *list)
 {
     for (size_t i = 0; i < count; i++) {
-        const struct catalog_index *index = catalog_index(catalog, uses[i].index);
-        if ((catalog_index_alias(index, uses[i].alias)->hidden == CATALOG_FLAG_TRUE) != hidden)
+        if (uses[i].hidden != hidden)
             continue;
         if (list->len > 0)
             buf_byte(list, ',');
-        buf_slice(list, index->name);
+        buf_slice(list, uses[i].index);
     }
 }
 
-static int refuse_hidden(const struct catalog *catalog, const struct alias_use *uses, size_t count, struct arena *arena,
-                         struct problem *ret_problem)
+static int refuse_hidden(const struct alias_use *uses, size_t count, struct arena *arena, struct problem *ret_problem)
 {
     REQUIRE(count > 1); /* with one index there is nothing to differ from */
     tl_cleanup(buf_deinit) struct buf hidden = BUF_INIT(BUF_UNLIMITED);
     tl_cleanup(buf_deinit) struct buf shown = BUF_INIT(BUF_UNLIMITED);
 
-    list_hidden(catalog, uses, count, true, &hidden);
-    list_hidden(catalog, uses, count, false, &shown);
+    list_hidden(uses, count, true, &hidden);
+    list_hidden(uses, count, false, &shown);
     problem_set(ret_problem, arena, PROBLEM_ILLEGAL_STATE,
                 "alias [%.*s] has is_hidden set to true on indices [%.*s] but does not have is_hidden set to true on "
                 "indices [%.*s]; "
@@ -218,39 +215,47 @@ static int refuse_hidden(const struct catalog *catalog, const struct alias_use *
     return ALIAS_REFUSED;
 }
 
+/* However many indices have the alias: it takes no longer, unless it is refused. */
 static int check_alias(const struct catalog *catalog, struct slice alias, struct arena *arena,
                        struct problem *ret_problem)
 {
     const struct alias_use *uses;
-    struct slice first = SLICE_NONE;
-    size_t count = catalog__alias_uses(catalog, alias, &uses), hidden = 0;
+    size_t count = catalog__alias_uses(catalog, alias, &uses);
 
-    for (size_t i = 0; i < count; i++) {
-        const struct catalog_index *other = catalog_index(catalog, uses[i].index);
-        const struct catalog_alias *use = catalog_index_alias(other, uses[i].alias);
-        hidden += use->hidden == CATALOG_FLAG_TRUE;
-        if (use->write_index != CATALOG_FLAG_TRUE)
-            continue;
-        if (first.data != NULL) {
-            problem_set(ret_problem, arena, PROBLEM_ILLEGAL_STATE,
-                        "alias [%.*s] has more than one write index [%.*s,%.*s]", SLICE_ARG(uses[i].alias),
-                        SLICE_ARG(first), SLICE_ARG(other->name));
-            return ALIAS_REFUSED;
-        }
-        first = other->name;
+    if (count > 0 && uses->writes > 1) {
+        size_t second = uses->write + 1;
+        while (uses[second].write_index != CATALOG_FLAG_TRUE)
+            second++;
+        problem_set(ret_problem, arena, PROBLEM_ILLEGAL_STATE, "alias [%.*s] has more than one write index [%.*s,%.*s]",
+                    SLICE_ARG(uses->alias), SLICE_ARG(uses[uses->write].index), SLICE_ARG(uses[second].index));
+        return ALIAS_REFUSED;
     }
-    return hidden > 0 && hidden < count ? refuse_hidden(catalog, uses, count, arena, ret_problem) : 0;
+    return count > 0 && uses->hiddens > 0 && uses->hiddens < count ? refuse_hidden(uses, count, arena, ret_problem) : 0;
 }
 
-int alias__check(const struct catalog *catalog, const struct catalog_index *index, struct map *checked,
-                 struct arena *arena, struct problem *ret_problem)
+int alias__check_count(const struct core *core, size_t more, struct arena *arena, struct problem *ret_problem)
 {
-    REQUIRE(MAGIC_VALID(catalog, CATALOG_MAGIC));
+    if (core->command_version < COMMAND_SINCE_CATALOG_BOUNDS ||
+        core->catalog->alias_count + more <= CATALOG_ALIAS_USES_MAX)
+        return 0;
+    problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
+                "all indices together would have more than [%d] aliases, where an alias counts for each index that has "
+                "it: remove some",
+                CATALOG_ALIAS_USES_MAX);
+    return ALIAS_REFUSED;
+}
+
+int alias__check(struct core *core, const struct catalog_index *index, struct map *checked, struct arena *arena,
+                 struct problem *ret_problem)
+{
+    if (index->alias_count > 0)
+        core__work_catalog(core, catalog__alias_work(core->catalog));
     for (size_t i = 0; i < index->alias_count; i++) {
         struct slice name = index->aliases[i].name;
+        core__work_catalog(core, WORK_INDEX_PART);
         if (checked != NULL && map_put(checked, name, checked) != NULL)
             continue;
-        if (check_alias(catalog, name, arena, ret_problem) != 0)
+        if (check_alias(core->catalog, name, arena, ret_problem) != 0)
             return ALIAS_REFUSED;
     }
     return 0;
@@ -324,7 +329,8 @@ struct change {
 };
 
 struct changes {
-    struct map by_index; /* index to struct change, in order of first use */
+    struct map by_index;  /* index to struct change, in order of first use */
+    uint64_t work_before; /* core->mapping_work when the command began */
 };
 
 static void changes_deinit(struct changes *changes)
@@ -368,6 +374,17 @@ static int add_alias(struct core *core, const struct alias_action *action, struc
     return 0;
 }
 
+/* Returns: ALIAS_REFUSED if the command takes more than it may, which is carried out as a whole; else 0. */
+static int check_work(const struct core *core, const struct changes *changes, struct command *command)
+{
+    if (core->command_version < COMMAND_SINCE_CATALOG_BOUNDS ||
+        core->mapping_work - changes->work_before <= ALIAS_WORK_MAX)
+        return 0;
+    problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT,
+                "the request changes aliases of too many indices, or too many aliases, for one step: divide it");
+    return ALIAS_REFUSED;
+}
+
 static int act(struct core *core, struct changes *changes, const struct alias_action *action, struct command *command)
 {
     const struct catalog_index *index = catalog_index(core->catalog, action->index);
@@ -383,8 +400,10 @@ static int act(struct core *core, struct changes *changes, const struct alias_ac
         return 0;
     }
     struct change *change = map_get(&changes->by_index, action->index);
-    if (change == NULL)
+    if (change == NULL) {
+        core__work_catalog(core, WORK_INDEX_PART * (uint64_t)index->alias_count);
         change = change_new(changes, index, &core->arena);
+    }
     if (action->op == ALIAS_ADD)
         return add_alias(core, action, change, command);
     /* An alias that an earlier action of the request has removed counts as removed. */
@@ -392,7 +411,8 @@ static int act(struct core *core, struct changes *changes, const struct alias_ac
     return 0;
 }
 
-static int write_change(struct core *core, const struct change *change, struct command *command)
+static int write_change(struct core *core, const struct changes *changes, const struct change *change,
+                        struct command *command)
 {
     struct catalog_index_spec spec = catalog__spec(catalog_index(core->catalog, change->index));
 
@@ -405,7 +425,7 @@ static int write_change(struct core *core, const struct change *change, struct c
     spec.alias_count = change->set.count;
     if (change->changed)
         catalog_change__put_index(core, &spec, FEED_ALIASES);
-    return 0;
+    return check_work(core, changes, command);
 }
 
 static int write_changes(struct core *core, const struct changes *changes, struct command *command)
@@ -416,9 +436,11 @@ static int write_changes(struct core *core, const struct changes *changes, struc
     int r = 0;
 
     for (size_t position = 0; r == 0 && map_next(&changes->by_index, &position, &name, &change);)
-        r = write_change(core, change, command);
+        r = write_change(core, changes, change, command);
+    if (r == 0 && core->catalog->alias_count > core->catalog_before->alias_count)
+        r = alias__check_count(core, 0, &command->arena, &command->problem);
     for (size_t position = 0; r == 0 && map_next(&changes->by_index, &position, &name, &change);)
-        r = alias__check(core->catalog, catalog_index(core->catalog, ((struct change *)change)->index), &checked,
+        r = alias__check(core, catalog_index(core->catalog, ((struct change *)change)->index), &checked,
                          &command->arena, &command->problem);
     map_deinit(&checked);
     return r;
@@ -435,16 +457,19 @@ static int act_all(struct core *core, struct changes *changes, struct command *c
 
     for (int pass = 0; pass < 2; pass++)
         for (size_t i = 0; i < aliases->action_count; i++)
-            if ((aliases->actions[i].op == ALIAS_REMOVE_INDEX) == (pass == 0) &&
-                (r = act(core, changes, &aliases->actions[i], command)) != 0)
-                return r;
+            if ((aliases->actions[i].op == ALIAS_REMOVE_INDEX) == (pass == 0)) {
+                core__work_catalog(core, WORK_ALIAS + aliases->actions[i].body.len / WORK_BYTES);
+                if ((r = check_work(core, changes, command)) != 0 ||
+                    (r = act(core, changes, &aliases->actions[i], command)) != 0)
+                    return r;
+            }
     return write_changes(core, changes, command);
 }
 
 int core__do_aliases_update(struct core *core, struct command *command)
 {
     REQUIRE(command->type == COMMAND_ALIASES_UPDATE);
-    struct changes changes = {MAP_INIT};
+    struct changes changes = {MAP_INIT, core->mapping_work};
     int r = act_all(core, &changes, command);
 
     changes_deinit(&changes);

@@ -7,6 +7,8 @@
 #include "core/catalog/catalog_internal.h"
 #include "json/json.h"
 
+struct core;
+
 enum { ALIAS_REFUSED = 1 };
 
 /* A set of aliases under construction; a later alias replaces an earlier one of its name. */
@@ -26,12 +28,19 @@ int alias__parse_all(const struct catalog *catalog, yyjson_val *json, enum diale
                      struct alias_set *set, struct problem *ret_problem) TL_MUST_USE;
 
 /*
+ * Checks that all indices together have at most CATALOG_ALIAS_USES_MAX aliases with `more`. Not in commands before
+ * COMMAND_SINCE_CATALOG_BOUNDS. Returns: 0; ALIAS_REFUSED.
+ */
+int alias__check_count(const struct core *core, size_t more, struct arena *arena,
+                       struct problem *ret_problem) TL_MUST_USE;
+
+/*
  * Checks the aliases of an index: none has a second write index, and each is hidden on all of its
  * indices or on none. Names in `checked` are skipped; the others are added to it. NULL: all are
  * checked.
  * Returns: 0; ALIAS_REFUSED.
  */
-int alias__check(const struct catalog *catalog, const struct catalog_index *index, struct map *checked,
-                 struct arena *arena, struct problem *ret_problem) TL_MUST_USE;
+int alias__check(struct core *core, const struct catalog_index *index, struct map *checked, struct arena *arena,
+                 struct problem *ret_problem) TL_MUST_USE;
 
 #endif

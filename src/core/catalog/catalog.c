@@ -12,8 +12,10 @@
 
 #include "base/check.h"
 #include "core/catalog/catalog_internal.h"
+#include "core/catalog/cluster_settings.h"
 #include "core/catalog/counter.h"
 #include "core/catalog/index_settings.h"
+#include "core/unit/work.h"
 #include "json/each.h"
 #include "mapping/mapping.h"
 
@@ -302,8 +304,9 @@ static void append_uses(struct alias_table *table, const struct catalog_node *no
     const struct catalog_index *index = &node->index;
 
     for (size_t i = 0; i < index->alias_count; i++)
-        alias_table_append(table, &(struct alias_use){index->aliases[i].name, index->name, index->number,
-                                                      index->aliases[i].write_index, .body = node->body});
+        alias_table_append(table, &(struct alias_use){
+                                      index->aliases[i].name, index->name, index->number, index->aliases[i].write_index,
+                                      index->aliases[i].hidden == CATALOG_FLAG_TRUE, .body = node->body});
 }
 
 /*
@@ -315,47 +318,59 @@ static void number_uses(struct alias_table *table)
     for (size_t first = 0, end; first < table->count; first = end) {
         struct alias_use *uses = &table->uses[first];
         size_t write = SIZE_MAX;
-        for (end = first; end < table->count && slice_equal(table->uses[end].alias, uses->alias); end++)
-            if (table->uses[end].write_index == CATALOG_FLAG_TRUE && write == SIZE_MAX)
+        uses->writes = uses->hiddens = 0;
+        for (end = first; end < table->count && slice_equal(table->uses[end].alias, uses->alias); end++) {
+            uses->hiddens += table->uses[end].hidden;
+            if (table->uses[end].write_index != CATALOG_FLAG_TRUE)
+                continue;
+            uses->writes++;
+            if (write == SIZE_MAX)
                 write = end - first;
+        }
         uses->same = end - first;
         uses->write = write < uses->same ? write : uses->same;
     }
 }
 
-/* Returns: the uses of all indices. */
-static struct alias_table *table_of_all(const struct catalog *catalog)
+static int compare_numbers(const void *a, const void *b)
 {
-    size_t total = 0;
-
-    for (size_t i = 0; i < catalog->count; i++)
-        total += catalog->by_name[i]->index.alias_count;
-    struct alias_table *table = alias_table_new(total);
-    for (size_t i = 0; i < catalog->count; i++)
-        append_uses(table, catalog->by_name[i]);
-    ENSURE(table->count == total);
-    qsort(table->uses, table->count, sizeof(*table->uses), compare_uses);
-    number_uses(table);
-    return table;
+    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
 }
 
+/* Orders the numbers, each once. */
+static void alias_changes_sort(struct alias_changes *changes)
+{
+    size_t count = 0;
+
+    qsort(changes->numbers, changes->count, sizeof(*changes->numbers), compare_numbers);
+    for (size_t i = 0; i < changes->count; i++)
+        if (i == 0 || changes->numbers[i] != changes->numbers[i - 1])
+            changes->numbers[count++] = changes->numbers[i];
+    changes->count = count;
+}
+
+/* Assumes: they are sorted. */
 static bool alias_changes_have(const struct alias_changes *changes, uint32_t number)
 {
-    REQUIRE(changes->count <= ALIAS_CHANGES_MAX); /* more are not recorded */
-    for (size_t i = 0; i < changes->count; i++)
-        if (changes->numbers[i] == number)
-            return true;
-    return false;
+    return bsearch(&number, changes->numbers, changes->count, sizeof(number), compare_numbers) != NULL;
 }
 
-static void alias_changes_add(struct alias_changes *changes, uint32_t number)
+static void alias_changes_add(struct alias_changes *changes, uint32_t number, size_t uses)
 {
-    if (changes->count > ALIAS_CHANGES_MAX || alias_changes_have(changes, number))
-        return;
-    if (changes->count < ALIAS_CHANGES_MAX)
-        changes->numbers[changes->count] = number;
-    changes->count++;
-    ENSURE(changes->count <= ALIAS_CHANGES_MAX + 1);
+    if (changes->count == changes->capacity) {
+        changes->capacity = changes->capacity * 2 + 8;
+        changes->numbers = mem_realloc(changes->numbers, changes->capacity * sizeof(*changes->numbers));
+    }
+    changes->numbers[changes->count++] = number;
+    changes->uses += uses;
+    ENSURE(changes->count <= changes->capacity);
+}
+
+static void alias_changes_deinit(struct alias_changes *changes)
+{
+    mem_free(changes->numbers);
+    *changes = (struct alias_changes){0};
 }
 
 static const struct catalog_node *node_by_number(const struct catalog *catalog, uint32_t number);
@@ -364,7 +379,6 @@ static const struct catalog_node *node_by_number(const struct catalog *catalog, 
 static struct alias_table *table_of_changed(const struct catalog *catalog)
 {
     const struct alias_changes *changes = &catalog->alias_changes;
-    REQUIRE(changes->count <= ALIAS_CHANGES_MAX);
     size_t total = 0;
 
     for (size_t i = 0; i < changes->count; i++) {
@@ -420,12 +434,19 @@ static void renew_aliases(const struct catalog *catalog)
     if (catalog->alias_changes.count == 0)
         return;
     INSIST(atomic_load_explicit(&catalog->refs, memory_order_relaxed) == 1);
-    struct alias_table *table =
-        catalog->alias_changes.count > ALIAS_CHANGES_MAX ? table_of_all(catalog) : table_with_changes(catalog);
+    alias_changes_sort(&own_catalog->alias_changes);
+    struct alias_table *table = table_with_changes(catalog);
     alias_table_unref(own_catalog->aliases);
     own_catalog->aliases = table;
-    own_catalog->alias_changes.count = 0;
+    alias_changes_deinit(&own_catalog->alias_changes);
     ENSURE(atomic_load_explicit(&table->refs, memory_order_relaxed) == 1);
+}
+
+uint64_t catalog__alias_work(const struct catalog *catalog)
+{
+    const struct alias_changes *changes = &catalog->alias_changes;
+
+    return changes->count == 0 ? 0 : 1 + catalog->aliases->count / WORK_ALIAS_USES + WORK_ALIAS_SORTED * changes->uses;
 }
 
 size_t catalog__alias_uses(const struct catalog *catalog, struct slice alias, const struct alias_use **ret_uses)
@@ -608,7 +629,7 @@ static const struct catalog_matching *matching_of(enum catalog_kind kind, struct
     return matching;
 }
 
-void catalog__match_templates(struct catalog *catalog)
+void catalog__parse_objects(struct catalog *catalog)
 {
     static const enum catalog_kind kinds[] = {CATALOG_TEMPLATES, CATALOG_INDEX_TEMPLATES};
 
@@ -618,6 +639,11 @@ void catalog__match_templates(struct catalog *catalog)
             if (node->object.matching == NULL) /* new, so no other catalog has it */
                 node->object.matching = matching_of(kinds[i], node->object.body, &node->arena);
         }
+    for (size_t i = 0; i < catalog_object_count(catalog, CATALOG_CLUSTER); i++) {
+        struct object_node *node = catalog->objects[CATALOG_CLUSTER]->nodes[i];
+        if (node->object.values == NULL && slice_is(node->object.name, "settings"))
+            node->object.values = cluster_settings__parse(node->object.body, &node->arena);
+    }
 }
 
 /* --- Catalogs ----------------------------------------------------------------------------------------------------- */
@@ -652,6 +678,7 @@ void catalog_unref(struct catalog *catalog)
     mem_free(catalog->by_name);
     mem_free(catalog->by_number);
     alias_table_unref(catalog->aliases);
+    alias_changes_deinit(&catalog->alias_changes);
     for (int kind = 0; kind < CATALOG_KIND_COUNT; kind++)
         table_unref(catalog->objects[kind]);
     mem_free(catalog);
@@ -676,6 +703,7 @@ static struct catalog *share_all(const struct catalog *old)
     }
     atomic_fetch_add_explicit(&old->aliases->refs, 1, memory_order_relaxed);
     catalog->aliases = old->aliases;
+    catalog->alias_count = old->alias_count;
     for (int kind = 0; kind < CATALOG_KIND_COUNT; kind++) {
         catalog->objects[kind] = old->objects[kind];
         if (catalog->objects[kind] != NULL)
@@ -807,6 +835,7 @@ struct catalog *catalog_filter(struct catalog *catalog, bool (*is_visible)(const
     filtered->count = by_name_count;
     struct alias_table *all = filtered->aliases;
     filtered->aliases = table_of_visible(filtered, all);
+    filtered->alias_count = filtered->aliases->count;
     alias_table_unref(all);
     ENSURE(filtered->count < catalog->count); /* else `catalog` itself is returned */
     return filtered;
@@ -880,12 +909,13 @@ void catalog__set_index(struct catalog **catalog, const struct catalog_index_spe
 {
     struct catalog *own_catalog = own_copy(catalog);
     const struct catalog_index *before = catalog_index_by_number(own_catalog, spec->number);
-    bool had_aliases = before != NULL && before->alias_count > 0;
+    size_t uses = spec->alias_count + (before == NULL ? 0 : before->alias_count);
 
     REQUIRE(before == NULL || slice_equal(before->name, spec->name)); /* an index keeps its name */
+    own_catalog->alias_count += spec->alias_count - (before == NULL ? 0 : before->alias_count);
     put_node(own_catalog, node_new(spec));
-    if (spec->alias_count > 0 || had_aliases)
-        alias_changes_add(&own_catalog->alias_changes, spec->number);
+    if (uses > 0)
+        alias_changes_add(&own_catalog->alias_changes, spec->number, uses);
 }
 
 void catalog__set_mapping(struct catalog **catalog, uint32_t number, const struct mapping *mapping)
@@ -904,8 +934,9 @@ void catalog__remove_index(struct catalog **catalog, uint32_t number)
 
     REQUIRE(by_number < own_catalog->count && own_catalog->by_number[by_number]->index.number == number);
     struct catalog_node *node = own_catalog->by_number[by_number];
+    own_catalog->alias_count -= node->index.alias_count;
     if (node->index.alias_count > 0)
-        alias_changes_add(&own_catalog->alias_changes, number);
+        alias_changes_add(&own_catalog->alias_changes, number, node->index.alias_count);
     size_t by_name = position_by_name(own_catalog, node->index.name);
     INSIST(by_name < own_catalog->count && own_catalog->by_name[by_name] == node);
     remove_at(own_catalog->by_name, own_catalog->count, by_name);
@@ -958,7 +989,7 @@ static void check_aliases(const struct catalog *catalog)
     size_t total = 0;
     for (size_t i = 0; i < catalog->count; i++)
         total += catalog->by_name[i]->index.alias_count;
-    INSIST(table->count == total);
+    INSIST(table->count == total && catalog->alias_count == total);
     for (size_t i = 0; i < table->count; i++) {
         const struct alias_use *use = &table->uses[i];
         const struct catalog_index *index = catalog_index_by_number(catalog, use->number);

@@ -26,9 +26,12 @@
 #define CATALOG_COPIES_MAX 1000
 #define CATALOG_COMPONENTS_MAX 1000      /* component templates */
 #define CATALOG_COMPOSED_MAX 100         /* component templates of one index template */
-#define CATALOG_APPLIED_BYTES_MAX (4 << 20) /* of all templates that apply to one index, with their components */
+#define CATALOG_APPLIED_BYTES_MAX (1 << 20)        /* of all templates that apply to one index, with their components */
+#define CATALOG_APPLIED_BYTES_MAX_BEFORE (4 << 20) /* in commands before COMMAND_SINCE_CATALOG_BOUNDS */
 #define CATALOG_PATTERN_BYTES_MAX 1024   /* of all patterns of one index template */
 #define CATALOG_PATTERNS_BYTES_MAX 65536 /* of all index templates, which are compared pairwise */
+#define CATALOG_PATTERN_PAIRS_MAX 4000000 /* compared when one of them is put */
+#define CATALOG_ALIAS_USES_MAX 200000     /* aliases of all indices, an alias of many counting for each */
 #define CATALOG_COPY_BYTES_MAX 4096
 #define CATALOG_USERS_MAX 10000
 #define CATALOG_ROLES_MAX 1000
@@ -242,6 +245,7 @@ struct catalog_object {
     struct slice body;    /* JSON as rendered by GET, or the source text of a script */
     struct slice options; /* JSON of a stored script's options; data NULL: none */
     const struct catalog_matching *matching; /* of a template in the core's catalog, else NULL; from its body */
+    const struct cluster_values *values;     /* of the cluster's settings in the core's catalog, else NULL */
 };
 
 /* What decides whether a template applies to an index, so that only those that do need be parsed. */

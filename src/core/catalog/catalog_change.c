@@ -5,9 +5,12 @@
 #include "base/check.h"
 #include "core/catalog/catalog_internal.h"
 #include "core/catalog/counter.h"
+#include "core/catalog/settings.h"
 #include "core/unit/unit.h"
 #include "core/unit/work.h"
 #include "mapping/mapping.h"
+
+enum { ROUTED_LOOKED_BACK = 8 };
 
 static void begin_changes(struct core *core)
 {
@@ -39,6 +42,7 @@ static void finish_changes(struct core *core)
     }
     core->routed_count = 0;
     /* Of a large catalog not after each change, so that many changes cost no more than they do. */
+    core__work_catalog(core, catalog__alias_work(core->catalog)); /* when the catalog is shared next */
     if (CHECKS_CATALOG && core->catalog_changed && core->ts % (1 + catalog_index_count(core->catalog) / 64) == 0)
         catalog__check(core->catalog);
 }
@@ -73,11 +77,17 @@ const struct unit_part catalog__part = {.begin = begin_changes,
                                         .rollback = rollback_changes,
                                         .end = end_changes};
 
+uint64_t catalog_change__work(size_t settings, size_t aliases)
+{
+    return WORK_INDEX + WORK_INDEX_PART * (uint64_t)(settings + aliases);
+}
+
 void catalog_change__put_index(struct core *core, const struct catalog_index_spec *spec, enum feed_kind what)
 {
     REQUIRE(core->open && spec->name.len > 0);
     REQUIRE(spec->number != 0 && spec->number < core->counters.next_index); /* else it is given again */
     REQUIRE(what > FEED_DELETED && what < FEED_RENAMED); /* a change of an index, not of a document */
+    core__work_catalog(core, catalog_change__work(spec->settings->count, spec->alias_count));
     feed__record_change(core, &(struct feed_change){.kind = what, .index = spec->number, .name = spec->name}, false);
     catalog__put_index(&core->catalog, spec, core->batch);
     core->names_epoch++;
@@ -102,10 +112,12 @@ void catalog_change__note_routing(struct core *core, uint32_t index)
     REQUIRE(core->open);
     if (known == NULL || known->may_have_routings)
         return;
-    if (core->routed_count > 0 && core->routed[core->routed_count - 1] == index)
-        return;
+    for (size_t i = 1; i <= ROUTED_LOOKED_BACK && i <= core->routed_count; i++) /* most writes are to a few indices */
+        if (core->routed[core->routed_count - i] == index)
+            return;
     core->routed =
         arena_grow(&core->arena, core->routed, core->routed_count, &core->routed_capacity, sizeof *core->routed);
+    core__work_catalog(core, catalog_change__work(known->settings->count, known->alias_count)); /* at the end */
     core->routed[core->routed_count++] = index;
 }
 
@@ -116,6 +128,7 @@ void catalog_change__drop_index(struct core *core, uint32_t number)
     REQUIRE(core->open && index != NULL);
     feed__record_change(core, &(struct feed_change){.kind = FEED_INDEX_DELETED, .index = number, .name = index->name},
                         false);
+    core__work_catalog(core, WORK_INDEX);
     catalog__drop_index(&core->catalog, number, core->batch);
     core->names_epoch++;
     core->catalog_changed = true;
@@ -127,7 +140,7 @@ void catalog_change__put_object(struct core *core, enum catalog_kind kind, const
 {
     REQUIRE(core->open && kind < CATALOG_KIND_COUNT);
     catalog__put_object(&core->catalog, kind, object, core->batch);
-    catalog__match_templates(core->catalog);
+    catalog__parse_objects(core->catalog);
     core->catalog_changed = true;
 }
 

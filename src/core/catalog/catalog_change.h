@@ -21,6 +21,8 @@ extern const struct unit_part catalog__part;
  * FEED_MAPPING.
  */
 void catalog_change__put_index(struct core *core, const struct catalog_index_spec *spec, enum feed_kind what);
+/* Returns: the work of that, of an index with so many settings and aliases. */
+uint64_t catalog_change__work(size_t settings, size_t aliases);
 void catalog_change__put_mapping(struct core *core, uint32_t number, const struct mapping *mapping);
 /*
  * Records that the open unit writes a version of a document with a routing. Its commit sets

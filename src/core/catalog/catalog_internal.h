@@ -46,9 +46,11 @@ struct alias_use {
     struct slice index;
     uint32_t number;               /* of the index */
     enum catalog_flag write_index; /* as the index says */
+    bool hidden;                   /* is_hidden is true */
     struct catalog_body *body;     /* of the index, which has the names; a reference */
     /* The first use of an alias has: how many there are, and which of them is of the write index; `same`: none */
     size_t same, write;
+    size_t writes, hiddens; /* and how many are of write indices, and hidden: alias__check() */
 };
 
 struct alias_table {
@@ -58,13 +60,11 @@ struct alias_table {
     size_t capacity;
 };
 
-/* More indices whose aliases change before a catalog is shared make its table anew. */
-enum { ALIAS_CHANGES_MAX = 32 };
-
 /* The indices whose aliases differ from a table. */
 struct alias_changes {
-    uint32_t numbers[ALIAS_CHANGES_MAX];
-    size_t count; /* above ALIAS_CHANGES_MAX: any index */
+    uint32_t *numbers; /* an index may be there several times */
+    size_t count, capacity;
+    size_t uses; /* the aliases that these had and have */
 };
 
 struct object_node {
@@ -91,11 +91,14 @@ struct catalog {
     struct alias_table *aliases;
     /* Since `aliases` was made; none unless the catalog has one reference and is being changed */
     struct alias_changes alias_changes;
+    size_t alias_count;                               /* of all indices */
     struct object_table *objects[CATALOG_KIND_COUNT]; /* NULL: no object of the kind */
 };
 
 /* Returns: how many indices have the alias, and the first of its uses. However many: it takes no longer. */
 size_t catalog__alias_uses(const struct catalog *catalog, struct slice alias, const struct alias_use **ret_uses);
+/* Returns: the work of the next look-up of an alias, in units of work.h: 0 unless aliases have changed since one. */
+uint64_t catalog__alias_work(const struct catalog *catalog);
 /*
  * Returns: the use of the index that an alias names as its write index; NULL: none. Requires: `uses` and `count`
  * are of catalog__alias_uses().
@@ -148,10 +151,10 @@ void catalog__drop_object(struct catalog **catalog, enum catalog_kind kind, stru
                           struct store_batch *batch);
 
 /*
- * Parses what decides to which indices the new templates of a catalog apply (struct catalog_matching), for the core.
- * Assumes: no other catalog has them yet.
+ * Parses the new templates and cluster settings of a catalog once, for the core and its readers
+ * (catalog_object.matching, .values). Assumes: no other catalog has them yet.
  */
-void catalog__match_templates(struct catalog *catalog);
+void catalog__parse_objects(struct catalog *catalog);
 
 /* Attaches counters by index number to a catalog that was just loaded and has one reference. */
 void catalog__attach_counters(struct catalog *catalog, struct catalog_counters *(*counters_of)(void *, uint32_t),

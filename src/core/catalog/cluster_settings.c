@@ -184,13 +184,14 @@ static int check_rate(const struct setting *setting, enum dialect dialect, struc
     return SETTINGS_REFUSED;
 }
 
-static int check_kind(const struct known *known, const struct setting *setting, enum dialect dialect,
-                      struct arena *arena, struct problem *ret_problem)
+static int check_kind(const struct known *known, const struct setting *given, enum dialect dialect,
+                      enum setting_rules rules, struct arena *arena, struct problem *ret_problem)
 {
-    REQUIRE(setting->list || setting->value_count > 0); /* a removal has no value to check */
+    REQUIRE(given->list || given->value_count > 0); /* a removal has no value to check */
     int64_t us;
-    if (slice_is(setting->key, "action.auto_create_index"))
-        return check_patterns(setting, arena, ret_problem);
+    if (slice_is(given->key, "action.auto_create_index"))
+        return check_patterns(given, arena, ret_problem);
+    const struct setting text = setting__as_text(given, rules, arena), *setting = &text;
     if (slice_is(setting->key, "logger._root"))
         return check_level(setting, arena, ret_problem);
     if (setting->list)
@@ -211,10 +212,10 @@ static int check_kind(const struct known *known, const struct setting *setting, 
     }
 }
 
-static int check_effect(const struct known *known, const struct setting *setting, bool early, struct arena *arena,
-                        struct problem *ret_problem)
+static int check_effect(const struct known *known, const struct setting *setting, enum setting_rules rules,
+                        struct arena *arena, struct problem *ret_problem)
 {
-    enum setting_effect effect = setting__effect(known->effect, early);
+    enum setting_effect effect = setting__effect(known->effect, rules);
     if (effect == EFFECT_OWN)
         problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "[%.*s] has no effect here: %s",
                     SLICE_ARG(setting->key), known->what);
@@ -227,12 +228,13 @@ static int check_effect(const struct known *known, const struct setting *setting
 }
 
 int cluster_settings__check(const char *section, const struct settings *requested, const struct settings *current,
-                            enum dialect dialect, bool early, struct arena *arena, struct problem *ret_problem)
+                            enum dialect dialect, enum setting_rules rules, struct arena *arena,
+                            struct problem *ret_problem)
 {
     for (size_t i = 0; i < requested->count; i++) {
         const struct setting *setting = &requested->items[i];
         const struct known *known = find_known(setting->key);
-        bool removal = setting->value_count == 0;
+        bool removal = setting->value_count == 0 && (!setting->list || rules < SETTING_RULES_BOUNDED);
         if (removal && (known != NULL || slice_find_byte(setting->key, '*') < setting->key.len ||
                         settings_find(current, setting->key) != NULL))
             continue;
@@ -242,9 +244,9 @@ int cluster_settings__check(const char *section, const struct settings *requeste
                         cluster_settings__is_static(setting->key) ? "not dynamically updateable" : "not recognized");
             return SETTINGS_REFUSED;
         }
-        int r = check_kind(known, setting, dialect, arena, ret_problem);
+        int r = check_kind(known, setting, dialect, rules, arena, ret_problem);
         if (r == 0)
-            r = check_effect(known, setting, early, arena, ret_problem);
+            r = check_effect(known, setting, rules, arena, ret_problem);
         if (r != 0)
             return r;
     }
@@ -264,24 +266,39 @@ static struct slice joined(const struct setting *setting, struct arena *arena)
     return copy;
 }
 
+const struct cluster_values *cluster_settings__parse(struct slice body, struct arena *arena)
+{
+    struct cluster_values *values = arena_zalloc(arena, sizeof(*values));
+    struct arena parsed = ARENA_INIT;
+    struct problem problem;
+    struct json_doc doc;
+
+    /* A section with more settings than a request may have, which earlier versions stored, has no effect. */
+    if (json_parse_stored(&parsed, body, &doc) == 0) {
+        if (settings_parse(json_get_lit(doc.root, "transient"), SLICE_LIT(""), arena, &values->transient, &problem) !=
+            0)
+            values->transient = (struct settings){0};
+        if (settings_parse(json_get_lit(doc.root, "persistent"), SLICE_LIT(""), arena, &values->persistent, &problem) !=
+            0)
+            values->persistent = (struct settings){0};
+    }
+    arena_deinit(&parsed);
+    return values;
+}
+
 struct slice cluster_setting(const struct catalog *catalog, const char *key, struct arena *arena)
 {
     REQUIRE(key != NULL && arena != NULL);
-    static const char *const sections[] = {"transient", "persistent"};
     const struct catalog_object *object = catalog_object(catalog, CATALOG_CLUSTER, SLICE_LIT("settings"));
-    struct json_doc doc;
-    if (object == NULL || json_parse_stored(arena, object->body, &doc) != 0)
+
+    if (object == NULL)
         return SLICE_NONE;
-    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++) {
-        struct settings settings;
-        struct problem problem;
-        if (settings_parse(json_get(doc.root, slice_from(sections[i])), SLICE_LIT(""), arena, &settings, &problem) != 0)
-            continue;
-        const struct setting *setting = settings_find(&settings, slice_from(key));
-        if (setting != NULL && setting->value_count > 0)
-            return joined(setting, arena);
-    }
-    return SLICE_NONE;
+    const struct cluster_values *values =
+        object->values != NULL ? object->values : cluster_settings__parse(object->body, arena);
+    const struct setting *setting = settings_find(&values->transient, slice_from(key));
+    if (setting == NULL || setting->value_count == 0)
+        setting = settings_find(&values->persistent, slice_from(key));
+    return setting == NULL || setting->value_count == 0 ? SLICE_NONE : joined(setting, arena);
 }
 
 bool cluster_setting_is(const struct catalog *catalog, const char *key, const char *text, struct arena *arena)

@@ -11,22 +11,31 @@
 #ifndef TL_CORE_CLUSTER_SETTINGS_H
 #define TL_CORE_CLUSTER_SETTINGS_H
 
+#include "core/catalog/setting_kind.h"
 #include "core/catalog/settings.h"
 
 struct catalog;
 
 /*
  * Checks requested settings of a section ("transient", "persistent") whose current settings are
- * `current`; `early`: of a command before COMMAND_SINCE_FIXED_SETTINGS.
+ * `current`.
  * Returns: 0; SETTINGS_REFUSED: *ret_problem is an illegal_argument_exception in Elasticsearch's
  *   words.
  */
 int cluster_settings__check(const char *section, const struct settings *requested, const struct settings *current,
-                            enum dialect dialect, bool early, struct arena *arena,
+                            enum dialect dialect, enum setting_rules rules, struct arena *arena,
                             struct problem *ret_problem) TL_MUST_USE;
 
 /* Returns: whether a name is a setting of a node, which is not set by a call. */
 bool cluster_settings__is_static(struct slice key);
+
+/* The settings of the cluster, parsed: those that are set until all nodes stop, which come first, and the others. */
+struct cluster_values {
+    struct settings transient, persistent;
+};
+
+/* Returns: the values of a stored body, in `arena`. */
+const struct cluster_values *cluster_settings__parse(struct slice body, struct arena *arena);
 
 /* Returns: the value of a setting, in `arena`, a list with commas; data NULL: not set. */
 struct slice cluster_setting(const struct catalog *catalog, const char *key, struct arena *arena);

@@ -20,6 +20,7 @@
 #include "core/catalog/catalog_change.h"
 #include "core/catalog/index.h"
 #include "core/catalog/index_settings.h"
+#include "core/catalog/setting_kind.h"
 #include "core/catalog/settings.h"
 #include "core/command/command.h"
 #include "core/unit/handler.h"
@@ -76,49 +77,50 @@ static struct slice text_at(yyjson_val *list, size_t position)
 
 /* --- Patterns ----------------------------------------------------------------------------------------------------- */
 
+/* Returns: whether the texts before the first `*` of two patterns, or those after the last, exclude each other. */
+static bool ends_differ(struct slice a, struct slice b)
+{
+    size_t shorter = a.len < b.len ? a.len : b.len;
+
+    for (size_t i = 0; i < shorter && a.data[i] != '*' && b.data[i] != '*'; i++)
+        if (a.data[i] != b.data[i])
+            return true;
+    for (size_t i = 1; i <= shorter && a.data[a.len - i] != '*' && b.data[b.len - i] != '*'; i++)
+        if (a.data[a.len - i] != b.data[b.len - i])
+            return true;
+    return false;
+}
+
 /*
- * Returns: whether a name matches both patterns. Only `*` is special. The cost is the product of
- *   their lengths.
+ * Returns: whether a name matches both patterns. Only `*` is special. If both have one, the texts between their ends
+ * decide nothing: a name that has those of one after those of the other matches both.
  */
 static bool overlap(struct slice a, struct slice b)
 {
-    bool rows[2][CATALOG_PATTERN_BYTES_MAX + 1];
-    bool *below = rows[0], *here = rows[1];
+    bool any_a = slice_find_byte(a, '*') < a.len, any_b = slice_find_byte(b, '*') < b.len;
 
-    if (a.len > CATALOG_PATTERN_BYTES_MAX || b.len > CATALOG_PATTERN_BYTES_MAX)
-        return true; /* no template has such a pattern */
-
-    /* here[j]: whether a name matches both a from i on and b from j on */
-    for (size_t i = a.len + 1; i-- > 0;) {
-        for (size_t j = b.len + 1; j-- > 0;) {
-            bool star_a = i < a.len && a.data[i] == '*', star_b = j < b.len && b.data[j] == '*';
-            bool both = false;
-            if (i == a.len && j == b.len)
-                both = true;
-            if (star_a)
-                both = below[j] || (j < b.len && here[j + 1]);
-            if (star_b && !both)
-                both = here[j + 1] || (i < a.len && below[j]);
-            if (!star_a && !star_b && i < a.len && j < b.len && a.data[i] == b.data[j])
-                both = below[j + 1];
-            here[j] = both;
-        }
-        bool *swap = below;
-        below = here;
-        here = swap;
-    }
-    return below[0];
+    if (!any_a && !any_b)
+        return slice_equal(a, b);
+    if (ends_differ(a, b))
+        return false;
+    return (any_a && any_b) || (any_a ? json_wildcard(a, b) : json_wildcard(b, a));
 }
 
-static bool any_overlap(yyjson_val *mine, const struct catalog_matching *theirs)
+/* Counts the comparisons in *pairs, up to CATALOG_PATTERN_PAIRS_MAX in commands with that limit. */
+static bool any_overlap(const struct core *core, yyjson_val *mine, const struct catalog_matching *theirs, size_t *pairs)
 {
+    bool limited = core->command_version >= COMMAND_SINCE_CATALOG_BOUNDS;
     size_t i, max;
     yyjson_val *pattern;
 
-    json_arr_foreach (mine, i, max, pattern)
+    json_arr_foreach (mine, i, max, pattern) {
+        *pairs += theirs->pattern_count;
+        if (limited && *pairs > CATALOG_PATTERN_PAIRS_MAX)
+            return false;
         for (size_t j = 0; j < theirs->pattern_count; j++)
             if (overlap(json_slice(pattern), theirs->patterns[j]))
                 return true;
+    }
     return false;
 }
 
@@ -175,6 +177,7 @@ static int check_overlaps(struct core *core, struct command *command, yyjson_val
     yyjson_val *patterns = json_get_lit(body, "index_patterns");
     struct buf names = BUF_INIT(BUF_UNLIMITED), shown = BUF_INIT(BUF_UNLIMITED);
     size_t bytes = pattern_bytes(patterns);
+    size_t pairs = 0;
     int r = 0;
 
     for (size_t i = 0; i < catalog_object_count(core->catalog, CATALOG_INDEX_TEMPLATES); i++) {
@@ -183,7 +186,7 @@ static int check_overlaps(struct core *core, struct command *command, yyjson_val
         if (slice_equal(object->name, command->object.name))
             continue;
         bytes += pattern_bytes_of(theirs);
-        if (theirs->rank != number_of(body, "priority") || !any_overlap(patterns, theirs))
+        if (theirs->rank != number_of(body, "priority") || !any_overlap(core, patterns, theirs, &pairs))
             continue;
         if (names.len > 0) {
             buf_lit(&names, ", ");
@@ -194,7 +197,15 @@ static int check_overlaps(struct core *core, struct command *command, yyjson_val
         buf_lit(&shown, " => ");
         write_patterns(&shown, theirs);
     }
-    if (names.len > 0) {
+    core__work(core, pairs / WORK_PATTERN_PAIRS);
+    if (pairs > CATALOG_PATTERN_PAIRS_MAX && core->command_version >= COMMAND_SINCE_CATALOG_BOUNDS) {
+        problem_set(
+            &command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT,
+            "index template [%.*s] and the others of priority [%lld] have so many patterns that comparing them takes "
+            "too long: use fewer patterns, or another priority",
+            SLICE_ARG(command->object.name), (long long)number_of(body, "priority"));
+        r = INDEX_REFUSED;
+    } else if (names.len > 0) {
         struct buf own = BUF_INIT(BUF_UNLIMITED);
         write_list(&own, patterns);
         problem_set(
@@ -444,8 +455,8 @@ static int read_parts(struct core *core, struct command *command, yyjson_val *te
     *ret_parts = (struct parts){0};
     if (settings_parse(json_get_lit(template, "settings"), SLICE_LIT("index."), &core->arena, &ret_parts->settings,
                        &command->problem) != 0 ||
-        index_settings__check(&ret_parts->settings, false, core->command_version < COMMAND_SINCE_FIXED_SETTINGS,
-                              &command->arena, &command->problem) != 0) {
+        index_settings__check(&ret_parts->settings, false, setting__rules(core->command_version), &command->arena,
+                              &command->problem) != 0) {
         struct problem *bad = arena_alloc(&command->arena, sizeof(*bad));
         *bad = command->problem;
         command->problem = (struct problem){0};
@@ -520,7 +531,7 @@ int composable__apply(struct core *core, struct index_draft *draft, struct arena
     *ret_found = best != NULL;
     if (best == NULL)
         return 0;
-    if (best->body.len > CATALOG_APPLIED_BYTES_MAX && /* before it is parsed */
+    if (best->body.len > template__bytes_max(core) && /* before it is parsed */
         template__count(core, draft, best->body.len, arena, ret_problem) != 0)
         return INDEX_REFUSED;
     return json_parse_stored(arena, best->body, &doc) != 0
@@ -573,8 +584,8 @@ static struct slice with_components(struct command *command, yyjson_val *body)
     return with;
 }
 
-/* Checks that an index could be created from the template. */
-static int check_composed(struct core *core, struct command *command, yyjson_val *body)
+/* Checks that an index could be created from the template, whose stored form has so many bytes. */
+static int check_composed(struct core *core, struct command *command, yyjson_val *body, size_t bytes)
 {
     struct index_draft draft = {.name = command->object.name, .dialect = DIALECT_7};
     yyjson_val *own = json_get_lit(json_get_lit(body, "template"), "mappings");
@@ -583,7 +594,7 @@ static int check_composed(struct core *core, struct command *command, yyjson_val
                      SLICE_ARG(command->object.name), SLICE_ARG(with_components(command, body)));
 
     if (check_typeless(core, command, own) == 0 &&
-        compose(core, &draft, body, command->object.body.len, &command->arena, &command->problem) == 0 &&
+        compose(core, &draft, body, bytes, &command->arena, &command->problem) == 0 &&
         index__draft_check(core, &draft, &command->arena, &command->problem) == 0)
         return 0;
     wrap_problem(command, arena_printf(&command->arena, "invalid composite mappings for [%.*s]",
@@ -625,7 +636,7 @@ static int check_template(struct core *core, struct command *command, yyjson_val
         check_global(command, patterns, parts) != 0 || check_names(command, patterns, parts->bad_settings) != 0 ||
         check_overlaps(core, command, body) != 0)
         return INDEX_REFUSED;
-    return check_composed(core, command, body);
+    return 0;
 }
 
 /* Parses a body, and makes its patterns a list. */
@@ -658,32 +669,42 @@ static int read_body(struct core *core, struct command *command, yyjson_val **re
     return 0;
 }
 
+/* Writes an index template in its stored form. */
+static void render_index_template(struct buf *buf, yyjson_val *body, const struct parts *parts)
+{
+    yyjson_val *template = json_get_lit(body, "template"), *composed_of = json_get_lit(body, "composed_of");
+    struct json_writer writer;
+
+    json_writer_init(&writer, buf);
+    json_begin(&writer, '{');
+    write_texts(&writer, "index_patterns", json_get_lit(body, "index_patterns"));
+    if (yyjson_is_obj(template))
+        write_template(&writer, template, &parts->settings, &parts->aliases);
+    if (composed_of != NULL || yyjson_is_obj(template))
+        write_texts(&writer, "composed_of", composed_of);
+    write_number(&writer, body, "priority");
+    write_meta(&writer, body);
+    json_end(&writer, '}');
+}
+
 int core__do_index_template_put(struct core *core, struct command *command)
 {
     REQUIRE(command->type == COMMAND_INDEX_TEMPLATE_PUT);
     struct buf rendered = BUF_INIT(BUF_UNLIMITED);
-    struct json_writer writer;
     struct parts parts;
     yyjson_val *body;
 
     int r = read_body(core, command, &body);
     if (r == 0)
         r = check_template(core, command, body, &parts);
+    if (r == 0) {
+        bool sent = core->command_version < COMMAND_SINCE_CATALOG_BOUNDS; /* what counted was the body that was sent */
+        render_index_template(&rendered, body, &parts);
+        r = check_composed(core, command, body, sent ? command->object.body.len : rendered.len);
+    }
     core__note_indivisible(core, core->mapping_work);
-    if (r != 0)
-        return 0;
-    yyjson_val *template = json_get_lit(body, "template"), *composed_of = json_get_lit(body, "composed_of");
-    json_writer_init(&writer, &rendered);
-    json_begin(&writer, '{');
-    write_texts(&writer, "index_patterns", json_get_lit(body, "index_patterns"));
-    if (yyjson_is_obj(template))
-        write_template(&writer, template, &parts.settings, &parts.aliases);
-    if (composed_of != NULL || yyjson_is_obj(template))
-        write_texts(&writer, "composed_of", composed_of);
-    write_number(&writer, body, "priority");
-    write_meta(&writer, body);
-    json_end(&writer, '}');
-    put_template(core, command, CATALOG_INDEX_TEMPLATES, &rendered);
+    if (r == 0)
+        put_template(core, command, CATALOG_INDEX_TEMPLATES, &rendered);
     buf_deinit(&rendered);
     return 0;
 }
@@ -728,7 +749,8 @@ int core__do_component_put(struct core *core, struct command *command)
     write_template(&writer, json_get_lit(body, "template"), &parts.settings, &parts.aliases);
     write_meta(&writer, body);
     json_end(&writer, '}');
-    put_template(core, command, CATALOG_COMPONENTS, &rendered);
+    if (template__check_bytes(core, command, rendered.len) == 0)
+        put_template(core, command, CATALOG_COMPONENTS, &rendered);
     buf_deinit(&rendered);
     return 0;
 }

@@ -18,6 +18,7 @@
 #include "core/catalog/counter.h"
 #include "core/catalog/index_settings.h"
 #include "core/catalog/purge.h"
+#include "core/catalog/setting_kind.h"
 #include "core/catalog/settings.h"
 #include "core/command/command.h"
 #include "core/feed/feed.h"
@@ -256,12 +257,12 @@ static bool is_early(const struct core *core)
 }
 
 /* Flattens and checks the settings of a request. Returns: 0; INDEX_REFUSED. */
-static int parse_settings(yyjson_val *json, bool early, struct arena *arena, struct settings *ret_settings,
-                          struct problem *ret_problem)
+static int parse_settings(yyjson_val *json, enum setting_rules rules, struct arena *arena,
+                          struct settings *ret_settings, struct problem *ret_problem)
 {
     if (settings_parse(json, SLICE_LIT("index."), arena, ret_settings, ret_problem) != 0)
         return INDEX_REFUSED;
-    return index_settings__check(ret_settings, false, early, arena, ret_problem) == 0 ? 0 : INDEX_REFUSED;
+    return index_settings__check(ret_settings, false, rules, arena, ret_problem) == 0 ? 0 : INDEX_REFUSED;
 }
 
 static int refuse_settings(struct slice index, struct arena *arena, struct problem *ret_problem)
@@ -279,8 +280,8 @@ int index__draft_add(struct core *core, struct index_draft *draft, yyjson_val *j
     yyjson_val *mappings = json_get_lit(json, "mappings");
     struct settings added;
 
-    bool early = from_template || is_early(core);
-    if (parse_settings(json_get_lit(json, "settings"), early, arena, &added, ret_problem) != 0)
+    enum setting_rules rules = from_template ? SETTING_RULES_FIRST : setting__rules(core->command_version);
+    if (parse_settings(json_get_lit(json, "settings"), rules, arena, &added, ret_problem) != 0)
         return INDEX_REFUSED;
     draft->settings = settings_merge(&draft->settings, &added, false, arena);
     if (draft->settings.count > SETTINGS_KEYS_MAX && core->command_version >= COMMAND_SINCE_TEMPLATES_MERGED)
@@ -322,6 +323,7 @@ static int check_free(struct core *core, const struct index_draft *draft, struct
         return refuse_existing(existing, draft->dialect, arena, ret_problem);
     if (catalog_check_index_name(draft->name, draft->dialect, arena, ret_problem) != 0)
         return INDEX_REFUSED;
+    core__work_catalog(core, catalog__alias_work(core->catalog));
     if (catalog_has_alias(core->catalog, draft->name)) {
         problem_set(ret_problem, arena, PROBLEM_INVALID_INDEX_NAME,
                     "Invalid index name [%.*s], already exists as alias", SLICE_ARG(draft->name));
@@ -488,6 +490,8 @@ static int create_index(struct core *core, struct index_draft *draft, struct are
     }
     if (check_shards(core, shards_of_settings(&draft->settings), arena, ret_problem) != 0)
         return INDEX_REFUSED;
+    if (draft->aliases.count > 0 && alias__check_count(core, draft->aliases.count, arena, ret_problem) != 0)
+        return INDEX_REFUSED;
     if (make_mapping(core, draft, arena, &mapping, ret_problem) != 0)
         return INDEX_REFUSED;
     spec.uuid = draft->uuid;
@@ -636,7 +640,7 @@ static int add_bare_settings(const struct core *core, struct index_draft *draft,
 {
     struct settings added;
 
-    if (parse_settings(body, is_early(core), arena, &added, ret_problem) != 0)
+    if (parse_settings(body, setting__rules(core->command_version), arena, &added, ret_problem) != 0)
         return INDEX_REFUSED;
     draft->settings = settings_merge(&draft->settings, &added, false, arena);
     return 0;
@@ -647,7 +651,8 @@ static int check_settings(const struct core *core, yyjson_val *body, struct aren
                           struct problem *ret_problem)
 {
     struct settings requested;
-    int r = parse_settings(json_get_lit(body, "settings"), is_early(core), arena, &requested, ret_problem);
+    int r = parse_settings(json_get_lit(body, "settings"), setting__rules(core->command_version), arena, &requested,
+                           ret_problem);
 
     *ret_hidden = r == 0 && slice_is(settings_get(&requested, SLICE_LIT("index.hidden")), "true");
     return r;
@@ -733,7 +738,7 @@ int core__do_index_create(struct core *core, struct command *command)
     if (r == 0)
         r = create_index(core, &draft, arena, problem);
     if (r == 0)
-        r = alias__check(core->catalog, catalog_index(core->catalog, index->name), NULL, arena, problem);
+        r = alias__check(core, catalog_index(core->catalog, index->name), NULL, arena, problem);
     if (r != 0)
         core__rollback(core);
     core__note_indivisible(core, core->mapping_work); /* with that of its plan */
@@ -960,7 +965,7 @@ int core__do_settings_put(struct core *core, struct command *command)
 
     if (index == NULL || parse_changes(command, arena, &changes, &command->problem) != 0 ||
         (!changes_the_block(&changes) && index__check_block(index, false, arena, &command->problem) != 0) ||
-        index_settings__check(&changes, true, is_early(core), arena, &command->problem) != 0 ||
+        index_settings__check(&changes, true, setting__rules(core->command_version), arena, &command->problem) != 0 ||
         static_change(index, &changes, command->index.preserve_existing, command))
         return 0;
     merged = settings_merge(index->settings, &changes, command->index.preserve_existing, arena);

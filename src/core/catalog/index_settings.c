@@ -8,6 +8,7 @@
 #include "base/suggest.h"
 #include "core/catalog/setting_kind.h"
 #include "core/step/core.h"
+#include "mapping/mapping.h"
 
 /* Settings are proposed for an unknown name whose similarity is above this. */
 #define SIMILARITY_MIN 0.7
@@ -396,12 +397,12 @@ static int check_text(const struct setting *setting, struct arena *arena, struct
  * Checks a setting that would change replies in Elasticsearch: only its default is accepted. An
  * empty text sets nothing.
  */
-static int check_fixed(const struct known *known, const struct setting *setting, bool early, struct arena *arena,
-                       struct problem *ret_problem)
+static int check_fixed(const struct known *known, const struct setting *setting, enum setting_rules rules,
+                       struct arena *arena, struct problem *ret_problem)
 {
     bool none = setting->value_count == 0 ||
                 (setting->value_count == 1 && known->kind == SETTING_TEXT && setting->values[0].len == 0);
-    if (setting__effect(known->effect, early) != EFFECT_FIXED || none ||
+    if (setting__effect(known->effect, rules) != EFFECT_FIXED || none ||
         (known->only[0] != '\0' && setting->value_count == 1 &&
          setting__permits(known->effect, setting->values[0], known->only)))
         return 0;
@@ -414,15 +415,33 @@ static int check_fixed(const struct known *known, const struct setting *setting,
     return INDEX_SETTINGS_REFUSED;
 }
 
-static int check_kind(const struct known *known, const struct setting *setting, struct arena *arena,
-                      struct problem *ret_problem)
+/* Refuses a limit of fields with which one change of a mapping, or one document, would take longer than a step may. */
+static int check_total_fields(const struct setting *setting, enum setting_rules rules, struct arena *arena,
+                              struct problem *ret_problem)
 {
+    int64_t limit;
+
+    if (rules < SETTING_RULES_BOUNDED || !slice_is(setting->key, "index.mapping.total_fields.limit") ||
+        !slice_to_i64(setting->values[0], &limit) || limit <= MAPPING_TOTAL_FIELDS_LIMIT_MAX)
+        return 0;
+    problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
+                "Failed to parse value [%.*s] for setting [%.*s] must be <= %d here: divide the documents among more "
+                "indices, or map objects whose fields are not searched with [enabled: false]",
+                SLICE_ARG(setting->values[0]), SLICE_ARG(setting->key), MAPPING_TOTAL_FIELDS_LIMIT_MAX);
+    return INDEX_SETTINGS_REFUSED;
+}
+
+static int check_kind(const struct known *known, const struct setting *given, enum setting_rules rules,
+                      struct arena *arena, struct problem *ret_problem)
+{
+    const struct setting text = setting__as_text(given, rules, arena), *setting = &text;
+
     if (setting->list || setting->value_count == 0)
         return 0;
     switch (known->kind) {
     case SETTING_NUMBER:
         return setting__check_number(setting, known->least, known->most, arena, ret_problem) == 0
-                   ? 0
+                   ? check_total_fields(setting, rules, arena, ret_problem)
                    : INDEX_SETTINGS_REFUSED;
     case SETTING_BOOLEAN: return setting__check_boolean(setting, arena, ret_problem) == 0 ? 0 : INDEX_SETTINGS_REFUSED;
     case SETTING_TIME: return check_time(setting, known->least, arena, ret_problem);
@@ -477,7 +496,7 @@ static int refuse_private(const struct settings *settings, struct arena *arena, 
     return INDEX_SETTINGS_REFUSED;
 }
 
-static int check_one(const struct setting *setting, bool update, bool early, struct arena *arena,
+static int check_one(const struct setting *setting, bool update, enum setting_rules rules, struct arena *arena,
                      struct problem *ret_problem)
 {
     const struct known *known = find_known(setting->key);
@@ -485,8 +504,8 @@ static int check_one(const struct setting *setting, bool update, bool early, str
     if (known == NULL)
         return pattern ? 0 : refuse_unknown(setting->key, arena, ret_problem);
     if (known->kind != SETTING_PRIVATE) {
-        int r = check_kind(known, setting, arena, ret_problem);
-        return r != 0 ? r : check_fixed(known, setting, early, arena, ret_problem);
+        int r = check_kind(known, setting, rules, arena, ret_problem);
+        return r != 0 ? r : check_fixed(known, setting, rules, arena, ret_problem);
     }
     if (!update)
         return 0;
@@ -496,11 +515,11 @@ static int check_one(const struct setting *setting, bool update, bool early, str
     return INDEX_SETTINGS_REFUSED;
 }
 
-int index_settings__check(const struct settings *settings, bool update, bool early, struct arena *arena,
+int index_settings__check(const struct settings *settings, bool update, enum setting_rules rules, struct arena *arena,
                           struct problem *ret_problem)
 {
     for (size_t i = 0; i < settings->count; i++) {
-        int r = check_one(&settings->items[i], update, early, arena, ret_problem);
+        int r = check_one(&settings->items[i], update, rules, arena, ret_problem);
         if (r != 0)
             return r;
     }

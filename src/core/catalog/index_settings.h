@@ -3,17 +3,16 @@
 #ifndef TL_CORE_INDEX_SETTINGS_H
 #define TL_CORE_INDEX_SETTINGS_H
 
+#include "core/catalog/setting_kind.h"
 #include "core/catalog/settings.h"
 
 enum { INDEX_SETTINGS_REFUSED = 1 };
 
 /*
- * Checks settings of a client against index_settings.def; `update`: of an index that exists;
- * `early`: of a command before COMMAND_SINCE_FIXED_SETTINGS, or of a stored template, which one may
- * have put.
+ * Checks settings of a client against index_settings.def; `update`: of an index that exists.
  * Returns: 0; INDEX_SETTINGS_REFUSED: *ret_problem is Elasticsearch's error.
  */
-int index_settings__check(const struct settings *settings, bool update, bool early, struct arena *arena,
+int index_settings__check(const struct settings *settings, bool update, enum setting_rules rules, struct arena *arena,
                           struct problem *ret_problem) TL_MUST_USE;
 
 /* Returns: the first setting that cannot change while an index is open; data NULL: none. */

@@ -10,6 +10,7 @@
 #include "core/catalog/catalog.h"
 #include "core/catalog/catalog_change.h"
 #include "core/catalog/cluster_settings.h"
+#include "core/catalog/setting_kind.h"
 #include "core/catalog/settings.h"
 #include "core/command/command.h"
 #include "core/unit/handler.h"
@@ -309,16 +310,16 @@ static int merge_section(struct core *core, struct command *command, yyjson_val 
 {
     struct settings before, changes, after;
     struct buf piece = BUF_INIT(BUF_UNLIMITED);
-    const bool early = core->command_version < COMMAND_SINCE_FIXED_SETTINGS;
+    const enum setting_rules rules = setting__rules(core->command_version);
 
     if (parse_section(core, command, json_get(stored, slice_from(name)), &before) != 0 ||
         settings_parse(json_get(requested, slice_from(name)), SLICE_LIT(""), &core->arena, &changes,
                        &command->problem) != 0 ||
-        cluster_settings__check(name, &changes, &before, command->dialect, early, &command->arena, &command->problem) !=
+        cluster_settings__check(name, &changes, &before, command->dialect, rules, &command->arena, &command->problem) !=
             0)
         return REFUSED;
     after = settings_merge(&before, &changes, false, &core->arena);
-    if (!early && after.count > SETTINGS_KEYS_MAX && after.count > before.count) {
+    if (rules >= SETTING_RULES_FIXED && after.count > SETTINGS_KEYS_MAX && after.count > before.count) {
         problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT,
                     "the cluster would have more than [%d] %s settings: leave some out, or remove some with null",
                     SETTINGS_KEYS_MAX, name);

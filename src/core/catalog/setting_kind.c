@@ -5,6 +5,9 @@
 
 #include <strings.h>
 
+#include "base/buf.h"
+#include "core/command/command.h"
+
 bool setting__matches(const char *pattern, struct slice key)
 {
     REQUIRE(pattern[0] != '\0');
@@ -13,8 +16,38 @@ bool setting__matches(const char *pattern, struct slice key)
     return group ? slice_starts_with(key, slice_make(whole.data, whole.len - 1)) : slice_equal(key, whole);
 }
 
-enum setting_effect setting__effect(enum setting_effect effect, bool early)
+enum setting_rules setting__rules(unsigned version)
 {
+    return version >= COMMAND_SINCE_CATALOG_BOUNDS   ? SETTING_RULES_BOUNDED
+           : version >= COMMAND_SINCE_FIXED_SETTINGS ? SETTING_RULES_FIXED
+                                                     : SETTING_RULES_FIRST;
+}
+
+struct setting setting__as_text(const struct setting *setting, enum setting_rules rules, struct arena *arena)
+{
+    struct setting one = *setting;
+    struct buf text = BUF_INIT(BUF_UNLIMITED);
+
+    if (!setting->list || rules < SETTING_RULES_BOUNDED)
+        return one;
+    buf_byte(&text, '[');
+    for (size_t i = 0; i < setting->value_count; i++) {
+        if (i > 0)
+            buf_lit(&text, ", ");
+        buf_slice(&text, setting->values[i]);
+    }
+    buf_byte(&text, ']');
+    one.values = arena_alloc(arena, sizeof *one.values);
+    one.values[0] = arena_copy(arena, buf_as_slice(&text));
+    one.value_count = 1;
+    one.list = false;
+    buf_deinit(&text);
+    return one;
+}
+
+enum setting_effect setting__effect(enum setting_effect effect, enum setting_rules rules)
+{
+    bool early = rules < SETTING_RULES_FIXED;
     switch (effect) {
     case EFFECT_FIXED_19: return early ? EFFECT_IDLE : EFFECT_FIXED;
     case EFFECT_OWN_19: return early ? EFFECT_IDLE : EFFECT_OWN;

@@ -25,8 +25,24 @@ enum setting_effect {
     EFFECT_OWN_19,
 };
 
-/* Returns: the effect on a command; `early`: it is of a version before COMMAND_SINCE_FIXED_SETTINGS. */
-enum setting_effect setting__effect(enum setting_effect effect, bool early);
+/* By which rules settings are checked: those of the command's version. */
+enum setting_rules {
+    SETTING_RULES_FIRST,   /* also of stored templates, which a command of any version may have put */
+    SETTING_RULES_FIXED,   /* COMMAND_SINCE_FIXED_SETTINGS */
+    SETTING_RULES_BOUNDED, /* COMMAND_SINCE_CATALOG_BOUNDS */
+};
+
+/* Returns: the rules for commands of a version. */
+enum setting_rules setting__rules(unsigned version);
+
+/* Returns: the effect by these rules. */
+enum setting_effect setting__effect(enum setting_effect effect, enum setting_rules rules);
+
+/*
+ * Returns: a list as the one text that Elasticsearch reads where a setting has one: "[a, b]". Other settings are
+ * returned as they are, and so are lists by rules before SETTING_RULES_BOUNDED.
+ */
+struct setting setting__as_text(const struct setting *setting, enum setting_rules rules, struct arena *arena);
 
 /*
  * Returns: whether a setting of which only some values are accepted may have `text`. They are in

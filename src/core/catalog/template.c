@@ -14,6 +14,7 @@
 #include "core/catalog/catalog_change.h"
 #include "core/catalog/index.h"
 #include "core/catalog/index_settings.h"
+#include "core/catalog/setting_kind.h"
 #include "core/catalog/settings.h"
 #include "core/command/command.h"
 #include "core/unit/handler.h"
@@ -83,8 +84,8 @@ static int check_parts(struct core *core, struct command *command, yyjson_val *b
             return refuse_template(command, "index patterns are missing");
     if (settings_parse(json_get_lit(body, "settings"), SLICE_LIT("index."), &core->arena, &parts->settings,
                        &command->problem) != 0 ||
-        index_settings__check(&parts->settings, false, core->command_version < COMMAND_SINCE_FIXED_SETTINGS,
-                              &command->arena, &command->problem) != 0) {
+        index_settings__check(&parts->settings, false, setting__rules(core->command_version), &command->arena,
+                              &command->problem) != 0) {
         if (command->problem.type == PROBLEM_VALIDATION)
             problem_set(&command->problem, &command->arena, PROBLEM_INVALID_INDEX_TEMPLATE,
                         "index_template [%.*s] invalid, cause [%.*s]", SLICE_ARG(command->object.name),
@@ -166,7 +167,8 @@ int core__do_template_put(struct core *core, struct command *command)
         return 0;
     render_template(&rendered, body.root, &parts);
     object.body = buf_as_slice(&rendered);
-    catalog_change__put_object(core, CATALOG_TEMPLATES, &object);
+    if (template__check_bytes(core, command, rendered.len) == 0)
+        catalog_change__put_object(core, CATALOG_TEMPLATES, &object);
     buf_deinit(&rendered);
     return 0;
 }
@@ -209,17 +211,34 @@ bool template__matches(struct core *core, const struct index_draft *draft, const
     return false;
 }
 
+size_t template__bytes_max(const struct core *core)
+{
+    return core->command_version < COMMAND_SINCE_CATALOG_BOUNDS ? CATALOG_APPLIED_BYTES_MAX_BEFORE
+                                                                : CATALOG_APPLIED_BYTES_MAX;
+}
+
+int template__check_bytes(const struct core *core, struct command *command, size_t bytes)
+{
+    if (core->command_version < COMMAND_SINCE_CATALOG_BOUNDS || bytes <= CATALOG_APPLIED_BYTES_MAX)
+        return 0;
+    problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT,
+                "template [%.*s] has [%zu] bytes, and the templates that apply to an index have at most [%d] together: "
+                "leave out what its indices do not need, or divide it among templates of different indices",
+                SLICE_ARG(command->object.name), bytes, CATALOG_APPLIED_BYTES_MAX);
+    return INDEX_REFUSED;
+}
+
 int template__count(struct core *core, const struct index_draft *draft, size_t bytes, struct arena *arena,
                     struct problem *ret_problem)
 {
     if (core->command_version < COMMAND_SINCE_TEMPLATES_MERGED)
         return 0;
-    if (bytes > CATALOG_APPLIED_BYTES_MAX) {
+    if (bytes > template__bytes_max(core)) {
         problem_set(
             ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
-            "the templates that apply to index [%.*s] have more than [%d] bytes together, the most they may have: "
+            "the templates that apply to index [%.*s] have more than [%zu] bytes together, the most they may have: "
             "give templates patterns that match fewer indices, or delete those that are not needed",
-            SLICE_ARG(draft->name), CATALOG_APPLIED_BYTES_MAX);
+            SLICE_ARG(draft->name), template__bytes_max(core));
         return INDEX_REFUSED;
     }
     core__work_mapping(core, bytes / WORK_MAPPING_BYTES);

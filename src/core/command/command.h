@@ -795,7 +795,13 @@ enum {
     /* index.gc_deletes says how long the version of a deleted document counts; before, it was 60 s for all. */
     COMMAND_SINCE_GC_DELETES = 20,
     /* The script of an update counts once where finding the locks of its write has run it: struct update_kept. */
-    COMMAND_SINCE_SCRIPTS_ONCE = 20
+    COMMAND_SINCE_SCRIPTS_ONCE = 20,
+    /*
+     * Templates, changes of aliases and patterns that take more than a step may are refused, changes of the catalog
+     * count as work, and settings are checked by SETTING_RULES_BOUNDED: CATALOG_APPLIED_BYTES_MAX, ALIAS_WORK_MAX,
+     * CATALOG_ALIAS_USES_MAX, CATALOG_PATTERN_PAIRS_MAX, core__work_catalog().
+     */
+    COMMAND_SINCE_CATALOG_BOUNDS = 20
 };
 
 struct command {

@@ -108,7 +108,7 @@ static int open_state(struct core *core)
     if (r != 0)
         return r > 0 ? tl_trace(TL_ERR_CORRUPT) : tl_trace(r);
     catalog__attach_counters(core->catalog, shared_counters, &core->counters);
-    catalog__match_templates(core->catalog);
+    catalog__parse_objects(core->catalog);
     owners__open(core);
     ENSURE(core->last_ts >= core->found_ts && core->last_ts < TL_TS_MAX);
     return 0;

@@ -23,6 +23,12 @@ void core__index_dropped(struct core *core, uint32_t number)
 
 /* --- Units -------------------------------------------------------------------------------------------------------- */
 
+void core__work_catalog(struct core *core, uint64_t units)
+{
+    if (core->command_version >= COMMAND_SINCE_CATALOG_BOUNDS)
+        core__work_mapping(core, units);
+}
+
 uint64_t core_step_work(const struct core *core)
 {
     uint64_t lock_work = core->lock_work(core);

@@ -230,6 +230,12 @@ static inline void core__work_mapping(struct core *core, uint64_t units)
     core->mapping_work += units;
 }
 
+/*
+ * Counts work for changing the catalog, which counts as that for a mapping. Not in commands before
+ * COMMAND_SINCE_CATALOG_BOUNDS, in which it would end writes earlier than it did.
+ */
+void core__work_catalog(struct core *core, uint64_t units);
+
 /* Counts work of one indivisible operation: one script or one document. */
 static inline void core__work_indivisible(struct core *core, uint64_t units)
 {

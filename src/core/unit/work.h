@@ -18,18 +18,22 @@
 
 /* Cost in units: */
 enum {
-    WORK_LOCK = 1,        /* a lock, waiting request or resource visited */
-    WORK_RELEASE = 3,     /* a lock, or a resource above it, released with its owner */
-    WORK_SCAN = 10,       /* a key passed by an iterator */
-    WORK_READ = 30,       /* a record read by its key */
-    WORK_LEVEL = 10,      /* a level of a path, searched for among the renamed directories */
-    WORK_WRITE = 20,      /* a record put or deleted */
-    WORK_ENTRY = 10,      /* an entry or posting list put or deleted (mapping/entry.h) */
-    WORK_ITEM = 20,       /* an item of a write, whatever its outcome */
-    WORK_UNIT = 50,       /* a unit of the core: beginning and writing its batch */
-    WORK_OWNER = 100,     /* the end of a session, transaction or waiting request */
-    WORK_LOCK_ASKED = 14, /* a lock requested without conflict, all checks included */
-    WORK_FIELD = 40,      /* a field of a mapping that is made or changed, which copies all fields */
+    WORK_LOCK = 1,         /* a lock, waiting request or resource visited */
+    WORK_RELEASE = 3,      /* a lock, or a resource above it, released with its owner */
+    WORK_SCAN = 10,        /* a key passed by an iterator */
+    WORK_READ = 30,        /* a record read by its key */
+    WORK_LEVEL = 10,       /* a level of a path, searched for among the renamed directories */
+    WORK_WRITE = 20,       /* a record put or deleted */
+    WORK_ENTRY = 10,       /* an entry or posting list put or deleted (mapping/entry.h) */
+    WORK_ITEM = 20,        /* an item of a write, whatever its outcome */
+    WORK_UNIT = 50,        /* a unit of the core: beginning and writing its batch */
+    WORK_OWNER = 100,      /* the end of a session, transaction or waiting request */
+    WORK_LOCK_ASKED = 14,  /* a lock requested without conflict, all checks included */
+    WORK_INDEX = 100,      /* an index whose names, settings or aliases are written */
+    WORK_INDEX_PART = 4,   /* a setting or alias of it */
+    WORK_ALIAS = 25,       /* a change of an alias of an index, without its body */
+    WORK_ALIAS_SORTED = 3, /* an alias of a changed index, sorted among those of all */
+    WORK_FIELD = 40,       /* a field of a mapping that is made or changed, which copies all fields */
 };
 
 /* Cost in units of operations that consist of these, as far as it is known before their step: core_end_work() */
@@ -55,6 +59,8 @@ enum {
     WORK_READ_BYTES = 64,    /* bytes of a record read */
     WORK_MAPPING_BYTES = 6,  /* bytes of templates and mappings, parsed or merged */
     WORK_PATTERN_BYTES = 64, /* bytes of patterns of templates, matched with a name */
+    WORK_ALIAS_USES = 3,     /* aliases of other indices, copied when some have changed */
+    WORK_PATTERN_PAIRS = 16, /* pairs of patterns of index templates, compared with each other */
     WORK_SCRIPT_STEPS = 4,   /* script steps (script.h), 8 to 40 ns each */
 };
 
@@ -89,6 +95,8 @@ enum { COMMIT_WORK_FACTOR_BEFORE = 5 };
  * without a path field, or 4,000 in as many directories of ten levels. README-locks.md, "The limits of a request".
  */
 #define LOCK_WORK_MAX (CORE_STEP_WORK / 10 * 9)
+/* Limit of what one request changes of aliases, which is done at once; it leaves time to write the indices. */
+#define ALIAS_WORK_MAX (CORE_STEP_WORK / 2)
 /* Limit of the check of all names that one UNLOCK has. The release of the first ones has the rest of the step. */
 #define UNLOCK_CHECK_WORK_MAX (CORE_STEP_WORK / 10 * 8)
 /* Limit of one request for locks in commands before version 18, and of what one name of an UNLOCK releases. */

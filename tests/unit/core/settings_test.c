@@ -74,7 +74,7 @@ static void refused_as(const char *json, bool update, enum problem_type type, co
     struct settings_fixture box = {.arena = ARENA_INIT};
 
     assert_int_equal(parse(&box, json), 0);
-    assert_int_equal(index_settings__check(&box.settings, update, false, &box.arena, &box.problem),
+    assert_int_equal(index_settings__check(&box.settings, update, SETTING_RULES_BOUNDED, &box.arena, &box.problem),
                      INDEX_SETTINGS_REFUSED);
     assert_int_equal(box.problem.type, type);
     assert_slice_equal(box.problem.reason, reason);
@@ -160,16 +160,44 @@ static void test_settings_refuse_unknown_and_invalid(void **state)
 static void test_fixed_values_are_compared_exactly(void **state)
 {
     (void)state;
-    for (int early = 0; early < 2; early++) {
+    for (enum setting_rules rules = SETTING_RULES_FIRST; rules <= SETTING_RULES_BOUNDED; rules++) {
         struct settings_fixture box = {.arena = ARENA_INIT};
         assert_int_equal(parse(&box, "{\"similarity.default.type\":\"bm25\"}"), 0);
-        assert_int_equal(index_settings__check(&box.settings, false, early == 1, &box.arena, &box.problem),
+        assert_int_equal(index_settings__check(&box.settings, false, rules, &box.arena, &box.problem),
                          INDEX_SETTINGS_REFUSED);
         arena_deinit(&box.arena);
     }
     assert_true(setting__permits(EFFECT_FIXED, SLICE_LIT("BM25"), "BM25"));
     assert_false(setting__permits(EFFECT_FIXED, SLICE_LIT("bm25"), "BM25"));
     assert_true(setting__permits(EFFECT_FIXED_19, SLICE_LIT("ALL"), "all|primaries"));
+}
+
+/* A list is no value of a setting that has one, and a mapping has a most of fields. Older commands took both. */
+static void test_settings_are_bounded(void **state)
+{
+    static const char *const later[] = {"{\"priority\":[\"x\"]}", "{\"priority\":[]}", "{\"hidden\":[true]}",
+                                        "{\"auto_expand_replicas\":[\"0-1\"]}",
+                                        "{\"mapping.total_fields.limit\":10001}"};
+    (void)state;
+    for (size_t i = 0; i < sizeof later / sizeof *later; i++) {
+        struct settings_fixture box = {.arena = ARENA_INIT};
+        assert_int_equal(parse(&box, later[i]), 0);
+        assert_int_equal(index_settings__check(&box.settings, true, SETTING_RULES_FIXED, &box.arena, &box.problem), 0);
+        assert_int_equal(index_settings__check(&box.settings, true, SETTING_RULES_BOUNDED, &box.arena, &box.problem),
+                         INDEX_SETTINGS_REFUSED);
+        arena_deinit(&box.arena);
+    }
+    refused("{\"priority\":[\"x\",2]}", "Failed to parse value [[x, 2]] for setting [index.priority]");
+    refused(
+        "{\"mapping.total_fields.limit\":10001}",
+        "Failed to parse value [10001] for setting [index.mapping.total_fields.limit] must be <= 10000 here: divide "
+        "the documents among more indices, or map objects whose fields are not searched with [enabled: false]");
+    struct settings_fixture box = {.arena = ARENA_INIT};
+    assert_int_equal(parse(&box, "{\"mapping.total_fields.limit\":10000,\"query.default_field\":[\"*\"],"
+                                 "\"routing.allocation.require.a\":[\"b\",\"c\"]}"),
+                     0);
+    assert_int_equal(index_settings__check(&box.settings, true, SETTING_RULES_BOUNDED, &box.arena, &box.problem), 0);
+    arena_deinit(&box.arena);
 }
 
 static void test_settings_fixed_later(void **state)
@@ -179,8 +207,8 @@ static void test_settings_fixed_later(void **state)
     for (size_t i = 0; i < sizeof later / sizeof *later; i++) {
         struct settings_fixture box = {.arena = ARENA_INIT};
         assert_int_equal(parse(&box, later[i]), 0);
-        assert_int_equal(index_settings__check(&box.settings, false, true, &box.arena, &box.problem), 0);
-        assert_int_equal(index_settings__check(&box.settings, false, false, &box.arena, &box.problem),
+        assert_int_equal(index_settings__check(&box.settings, false, SETTING_RULES_FIRST, &box.arena, &box.problem), 0);
+        assert_int_equal(index_settings__check(&box.settings, false, SETTING_RULES_FIXED, &box.arena, &box.problem),
                          INDEX_SETTINGS_REFUSED);
         arena_deinit(&box.arena);
     }
@@ -199,6 +227,7 @@ int main(void)
         cmocka_unit_test(test_settings_refuse_private),
         cmocka_unit_test(test_settings_propose_similar_names),
         cmocka_unit_test(test_settings_fixed_later),
+        cmocka_unit_test(test_settings_are_bounded),
         cmocka_unit_test(test_fixed_values_are_compared_exactly),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
