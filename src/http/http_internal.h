@@ -241,7 +241,7 @@ void turns_resume(struct http_exchange *hx);
 void turns_pass_on(struct http_exchange *hx);
 /* Returns: the number of answers that wait for their turn. */
 size_t turns_queued(struct http *http);
-/* Resumes all that wait for their turn. Requires: the handler has responded to every exchange. */
+/* Resumes all that wait for their turn. Assumes: the handler has responded to every exchange. */
 void turns_end(struct http *http);
 
 /* --- watch.c: hang-ups and time limits ---------------------------------------------------------- */

@@ -72,7 +72,7 @@ static bool find_meta_index(int fd, struct block *ret_block)
 
 /*
  * Takes an entry of the index of the meta blocks: as varints how many bytes its name shares with the previous
- * one, which is none, and the lengths of its name and its value; then both.
+ * one (none do), and the lengths of its name and its value; then both.
  */
 static bool take_entry(struct slice *entries, struct slice *ret_name, struct slice *ret_value)
 {

@@ -323,8 +323,7 @@ static bool has_same_steps(const struct update *update)
     const struct update_kept *kept = update->kept;
     uint64_t steps_max = limits_of(update).steps_max;
 
-    return !update->old_counts || kept->steps_max == steps_max ||
-           (kept->status == 0 && kept->steps_taken <= steps_max);
+    return !update->old_counts || kept->steps_max == steps_max || (kept->status == 0 && kept->steps_taken <= steps_max);
 }
 
 /* Whether an update would have the kept result again: nothing else than the compared members decides it. */
