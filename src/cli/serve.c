@@ -913,13 +913,21 @@ static bool drain_requests(struct server *server, uint64_t grace_us)
     return http_drain(server->http, grace_us);
 }
 
+/* Returns: whether nothing uses the api any more: no request, and no task. */
+static bool is_settled(struct server *server)
+{
+    return http_settled(server->http, STOP_AGAIN_US) && api_settled(server->api, STOP_AGAIN_US);
+}
+
 /*
- * Waits without limit until no request uses the api. Each one ends by itself, on a loaded machine
- * after a delay.
+ * Waits without limit until nothing uses the api. Each request and task ends by itself, on a loaded machine
+ * after a delay. Some may wait for the log, which accepts nothing: the journal's end completes them, too.
  */
 static void wait_for_requests(struct server *server)
 {
-    for (unsigned tries = 1; !http_settled(server->http, STOP_AGAIN_US); tries++) {
+    for (unsigned tries = 1; !is_settled(server); tries++) {
+        if (!journal_waits_are_ended(server->journal))
+            journal_stop(server->journal);
         api_stop(server->api);
         if (tries % (SETTLE_WARN_US / STOP_AGAIN_US) == 0)
             log_warning("requests are still in progress");
@@ -939,9 +947,7 @@ static void server_close(struct server *server, uint64_t grace_us)
         if (!drain_requests(server, grace_us))
             log_warning("some requests did not finish in time; they are refused");
         api_cancel(server->api);
-        /* Some may wait for the log, which accepts nothing: the journal's end completes them, too. */
-        if (!http_drain(server->http, CANCELLED_US) && !journal_waits_are_ended(server->journal))
-            journal_stop(server->journal);
+        (void)http_drain(server->http, CANCELLED_US);
         wait_for_requests(server);
     }
     if (server->journal != NULL)

@@ -54,7 +54,7 @@ struct cmdlog_head {
     cmdlog_position appended; /* the newest entry; 0: none */
     cmdlog_position durable;  /* the newest durable entry */
     bool sealed;
-    bool wants_space; /* cmdlog_preallocate() should be called soon, or a later append allocates */
+    bool wants_space; /* cmdlog_preallocate() should be called soon, or a later append allocates; no thread is in it */
 };
 
 /* Describes a checkpoint: the state after the entry at `position`. */

@@ -11,11 +11,14 @@
 #include <stdio.h>
 
 #include "base/check.h"
+#include "base/clock.h"
 #include "base/crc32c.h"
 #include "base/mutex.h"
+#include "base/types.h"
 #include "cmdlog/cmdlog_file_internal.h"
 
 #define SEGMENT_BYTES_DEFAULT ((uint64_t)16 << 20)
+#define PREPARE_RETRY_US TL_SECOND /* after a spare for which the disk had no space */
 
 enum { ZEROS_BYTES = 256 << 10, EXTRA_SLICES = 4 };
 
@@ -531,11 +534,16 @@ static int file_sync(struct cmdlog *base, cmdlog_position position)
     return r < 0 ? tl_trace(r) : 0;
 }
 
-/* Requires: the lock. */
+/*
+ * Returns: whether a spare is to be made now: none is being made, and no attempt failed in the last second for lack
+ * of space. Each attempt on a full disk writes until it is full, and callers pass their commands to a thread that
+ * prepares the log. Requires: the lock.
+ */
 static bool wants_spare(const struct cmdlog_file *log)
 {
     REQUIRE(mutex_is_held(&log->lock));
-    return !log->read_only && log->half_full && log->spare_count == 0;
+    return !log->read_only && log->half_full && log->spare_count == 0 && !log->preparing &&
+           (log->prepare_after == 0 || clock_boot_us() >= log->prepare_after);
 }
 
 static void file_head(struct cmdlog *base, struct cmdlog_head *ret_head)
@@ -915,12 +923,17 @@ static int file_prepare(struct cmdlog *base)
 {
     struct cmdlog_file *log = file_of(base);
     pthread_mutex_lock(&log->lock);
-    bool wanted = wants_spare(log);
+    bool wanted = wants_spare(log) && pthread_mutex_trylock(&log->spares_lock) == 0;
+    log->preparing |= wanted;
     pthread_mutex_unlock(&log->lock);
-    if (!wanted || pthread_mutex_trylock(&log->spares_lock) != 0)
+    if (!wanted)
         return 0;
     int r = make_spares(log, 1);
     pthread_mutex_unlock(&log->spares_lock);
+    pthread_mutex_lock(&log->lock);
+    log->preparing = false;
+    log->prepare_after = r == TL_ERR_NO_SPACE ? clock_boot_us() + PREPARE_RETRY_US : 0;
+    pthread_mutex_unlock(&log->lock);
     return r == TL_ERR_NO_SPACE ? 0 : r; /* the next append reports it */
 }
 

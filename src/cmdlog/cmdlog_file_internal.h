@@ -4,8 +4,8 @@
  * invariants cited here.
  *
  * Threads: only the appending thread uses `end` and `failed`, and writes to the last segment's
- * file. `lock` guards everything that other threads read too. Lock order: trim_lock or sync_lock,
- * then lock.
+ * file. `lock` guards everything that other threads read too. Lock order: trim_lock, sync_lock or
+ * spares_lock, then lock.
  */
 #ifndef TL_CMDLOG_CMDLOG_FILE_INTERNAL_H
 #define TL_CMDLOG_CMDLOG_FILE_INTERNAL_H
@@ -69,6 +69,8 @@ struct cmdlog_file {
     unsigned spare_count;
     unsigned spares_reserved; /* of these, for the append in progress */
     uint64_t spares_late;     /* how many an append had to make, or to wait for */
+    bool preparing;           /* a thread makes the spare that was asked for */
+    uint64_t prepare_after;   /* boot clock; the disk was full when one was made last */
     uint64_t spare_next;      /* a number that no spare has had */
 
     pthread_mutex_t spares_lock; /* serializes the making of spares */

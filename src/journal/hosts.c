@@ -600,9 +600,11 @@ size_t journal_hosts(struct journal *journal, struct journal_host **ret_hosts)
         hosts[i].applied = beat.ts;
         hosts[i].position = beat.position;
         hosts[i].chain = beat.chain;
-        hosts[i].silent_us = peer->beat_at == 0 ? 0 : now - peer->beat_at;
+        hosts[i].silent_us = peer->beat_at == 0 ? UINT64_MAX : now - peer->beat_at;
         hosts[i].lag_entries = peer->lag_entries;
-        hosts[i].lag_us = peer->lag_us + (hosts[i].silent_us > BEAT_US ? hosts[i].silent_us - BEAT_US : 0);
+        hosts[i].lag_us = peer->beat_at == 0              ? UINT64_MAX
+                          : hosts[i].silent_us <= BEAT_US ? peer->lag_us
+                                                          : peer->lag_us + hosts[i].silent_us - BEAT_US;
         hosts[i].clock_offset_us = hosts[i].self ? 0 : peer->clock_offset_us;
     }
     pthread_mutex_unlock(&journal->queue_lock);

@@ -111,10 +111,10 @@ struct journal_host {
     tl_ts applied;      /* newest timestamp applied there, by its last heartbeat; 0: unknown */
     uint64_t position;  /* log position of `applied` */
     uint64_t chain;     /* hash chain at `position` (README.md, "The hash chain") */
-    uint64_t silent_us; /* since its last heartbeat was applied here; 0 before the first */
+    uint64_t silent_us; /* since its last heartbeat was applied here; UINT64_MAX: none was since this host's start */
     /*
-     * Its lag: the log that it had not applied when it sent its last heartbeat, and the time since
-     * its next heartbeat was due. Limited by the part of the log that this host remembers.
+     * Its lag: the log that it had not applied when it sent its last heartbeat, and the time since its next
+     * one was due, UINT64_MAX before the first. Limited by the part of the log that this host remembers.
      */
     uint64_t lag_entries, lag_us;
     int64_t clock_offset_us; /* its wall clock minus this host's, less the heartbeat's way here */

@@ -86,7 +86,7 @@ class BitFlip(unittest.TestCase):
 
     def flipped(self, names):
         """Returns: hosts, of which the last one has another document 1 in memory."""
-        hosts = [Server("--cluster", "%s/%s" % (self.etcd.url, self._testMethodName), "--node-name", name, *LEASE, port=free_port()) for name in names]
+        hosts = [Server("--cluster", "%s/%s" % (self.etcd.url, self._testMethodName), "--node-name", name, *LEASE, port=free_port(), replay=False) for name in names]
         for host in hosts:
             self.addCleanup(host.close)
             host.start()

@@ -35,7 +35,7 @@ class Check(unittest.TestCase):
         cls.etcd = Etcd()
         cls.addClassCleanup(cls.etcd.close)
         cls.cluster = cls.etcd.url + "/check"
-        cls.hosts = [Server("--cluster", cls.cluster, "--node-name", name, *LEASE, port=free_port()) for name in NAMES[:2]]
+        cls.hosts = [Server("--cluster", cls.cluster, "--node-name", name, *LEASE, port=free_port(), replay=False) for name in NAMES[:2]]
         for host in cls.hosts:
             cls.addClassCleanup(host.close)
 

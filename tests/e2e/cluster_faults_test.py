@@ -4,7 +4,7 @@
 
 All clients of list_append_test.py, bank_test.py and lock_lost_updates_test.py work on one cluster at the same time, each client a process. Rounds of
 faults hit hosts and members: killed, stopped beyond the lease and continued, cut off, cut off in one direction, a slow link, clocks
-set, a full disk, syncs that take long or fail. In a round a minority of the members has faults, or at times all, and any number of hosts. A seed draws
+set, a full disk, syncs that take long or fail. With one seed in RELAYED a relay between hosts and etcd can delay messages. In a round a minority of the members has faults, or at times all, and any number of hosts. A seed draws
 the mode of the cluster (docs/cluster.md, "Time and reading") and all faults:
 
     contemporaneous, cluster-contemporaneous (writes in the mode `fast`, or `cluster`)
@@ -36,6 +36,7 @@ from waiting import until  # noqa: E402
 SKIPPED = 77  # exit status, to meson
 LEASE = 1  # seconds, the shortest that hosts accept
 WRITE_BUFFER = "256k"  # half of that is a checkpoint: so disks that fail are noticed, and the log is trimmed
+RELAYED = 3  # of so many seeds one has relays, and their delays among its faults: without one a host that is cut off loses its connections
 READERS = 1  # of all accounts
 LISTS = {"mappings": {"properties": {"key": {"type": "keyword"}, "list": {"type": "long", "index": False}}}}
 INDICES = ["lists", "bank", "receipts", "judge"]
@@ -70,15 +71,16 @@ FAULTS = {
     "fill": ("hosts members", lambda node, others, drawn: node.fill(drawn.choice([0, 64 << 20]))),
     "slow_syncs": ("hosts members", lambda node, others, drawn: node.slow_syncs(drawn.choice([0.02, 0.2, 1]))),
     "fail_syncs": ("hosts members", lambda node, others, drawn: node.fail_syncs()),
+    "delay": ("hosts", lambda node, others, drawn: node.delay(drawn.choice([0.01, 0.1, 1]))),
     "clock": ("hosts", lambda node, others, drawn: set_clock(node, drawn)),
 }
 
 
-def draw_round(drawn, only):
+def draw_round(drawn, only, relays):
     """Returns: a list of (fault, "hosts" or "members", which of them)."""
     faults = []
     for _ in range(drawn.choice([1, 1, 2])):
-        name = drawn.choice([name for name in FAULTS if only in (None, name)])
+        name = drawn.choice([name for name in FAULTS if only in (None, name) and (relays or name != "delay")])
         group = drawn.choice(FAULTS[name][0].split())
         count = drawn.choice([1, 1, 1, 2, 3]) if group == "hosts" else drawn.choice([1, 1, 1, 1, 3])
         faults.append((name, group, sorted(drawn.sample(range(3), count))))
@@ -154,9 +156,9 @@ def kill_clients(drawn, fleets):
         fleet.launch(number)
 
 
-def hit(cluster, fleets, drawn, rounds, only):
+def hit(cluster, fleets, drawn, rounds, only, relays):
     for number in range(rounds):
-        faults, seconds = draw_round(drawn, only), drawn.uniform(0.5, 3 * LEASE)
+        faults, seconds = draw_round(drawn, only, relays), drawn.uniform(0.5, 3 * LEASE)
         print("  round %d: %s, for %.1f s" % (number, tell(faults), seconds), flush=True)
         begin_faults(cluster, drawn, faults)
         time.sleep(seconds / 2)
@@ -203,10 +205,11 @@ def campaign(seed, args):
     drawn = random.Random(seed)
     mode = drawn.choice(sorted(MODES))
     mode = args.mode or mode
+    relays = drawn.randrange(RELAYED) == 0 or args.only == "delay"
     settings, after, order = MODES[mode]
-    print("seed %d: %s" % (seed, mode), flush=True)
+    print("seed %d: %s%s" % (seed, mode, ", with relays" if relays else ""), flush=True)
     namespaces.ClusterClient.after = after
-    with namespaces.Cluster("--host-lease", "%ds" % LEASE, "--write-buffer", WRITE_BUFFER) as cluster:
+    with namespaces.Cluster("--host-lease", "%ds" % LEASE, "--write-buffer", WRITE_BUFFER, relays=relays) as cluster:
         make_indices(cluster, settings)
         fleets = {}
         try:
@@ -214,7 +217,7 @@ def campaign(seed, args):
                 fleets[name] = namespaces.ClusterFleet(cluster, drawn.random())
                 fleets[name].start(CLIENTS[name], work)
             await_work(fleets)
-            hit(cluster, fleets, drawn, args.rounds, args.only)
+            hit(cluster, fleets, drawn, args.rounds, args.only, relays)
             for fleet in fleets.values():
                 fleet.end()
             judge(cluster, fleets, order)

@@ -39,7 +39,7 @@ class ClusterPoison(unittest.TestCase):
     def host(self, name, poisonable=True):
         environment = {"LD_PRELOAD": SHIM, "TIDELOCK_TEST_POISON": self.switch,
                        "ASAN_OPTIONS": "verify_asan_link_order=0:" + os.environ.get("ASAN_OPTIONS", "")} if poisonable else {}
-        host = Server("--cluster", self.etcd.url + "/tidelock", "--node-name", name, *LEASE, port=free_port(), environment=environment)
+        host = Server("--cluster", self.etcd.url + "/tidelock", "--node-name", name, *LEASE, port=free_port(), environment=environment, replay=False)
         self.addCleanup(host.close)
         return host.start()
 

@@ -10,8 +10,8 @@ of it is gone when the processes are, however they end.
         cluster.hosts[0].unplug()
         fleet = ClusterFleet(cluster)           its clients ask a random host at each step
 
-Faults of a node: kill(), pause(), unplug(), deafen(), slow(), fill(), slow_syncs(), fail_syncs(), and for hosts clock; heal() ends all of them
-and starts programs that have ended.
+Faults of a node: kill(), pause(), unplug(), deafen(), slow(), fill(), slow_syncs(), fail_syncs(), and for hosts clock, and in a cluster with relays
+delay(); heal() ends all of them and starts programs that have ended.
 """
 import ctypes
 import http.client
@@ -21,6 +21,7 @@ import select
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -38,6 +39,8 @@ HOST_BASE, MEMBER_BASE, BRIDGE = 10, 20, 254
 NO_ADDRESS = "02:00:00:00:00:99"  # of no interface
 CLIENT_TIMEOUT = 5  # seconds; a request over a link that is cut gets no answer at all
 HOST_DISK, MEMBER_DISK = 400 << 20, 224 << 20  # a host keeps 256 MiB free
+RELAY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "delay_relay.py")
+RELAY_PORT = 12379
 ENDED_ITSELF = 70   # the disk failed, or the log was trimmed beyond the host's place (docs/operating.md)
 
 
@@ -190,13 +193,15 @@ class Member(Node):
 class Host(Node, Server):
     """A host of the cluster; as a Server it is asked over the bridge."""
 
-    def __init__(self, index, members, options):
+    def __init__(self, index, members, options, relays):
         Node.__init__(self, "h%d" % index, HOST_BASE + index, HOST_DISK)
+        self.relay = self.start_relay(index, members) if relays else None
+        urls = ["http://127.0.0.1:%d" % (RELAY_PORT + i) for i in range(len(members))] if relays else [member.url for member in members]
         self.folder = tempfile.mkdtemp(prefix="tidelock-host-")
         os.mkdir(os.path.join(self.disk.folder, "data"), 0o700)
         os.symlink(os.path.join(self.disk.folder, "data"), os.path.join(self.folder, "data"))  # its log stays off a full disk
         self.clock = Clock()
-        Server.__init__(self, "--cluster", ",".join(member.url for member in members) + "/tidelock", "--node-name", self.name, *options,
+        Server.__init__(self, "--cluster", ",".join(urls) + "/tidelock", "--node-name", self.name, *options,
                         data=os.path.join(self.folder, "data"), environment=self.clock.environment(), replay=False)
         self.port = 9200
         self.url = "http://%s:9200" % self.ip
@@ -209,6 +214,30 @@ class Host(Node, Server):
         line = self.process.stdout.readline()
         assert line.startswith("ready on "), "host %s did not start (status %d): %s" % (self.name, self.process.wait(), self.last_errors())
         return self
+
+    def start_relay(self, index, members):
+        """Between this host and etcd, in the host's network."""
+        relay = subprocess.Popen(self.inside(sys.executable, RELAY, "%d" % index, *["%d=%s:2379" % (RELAY_PORT + i, member.ip) for i, member in enumerate(members)]),
+                                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert relay.stdout.readline() == "ready\n", "the relay did not start"
+        return relay
+
+    def delay(self, seconds):
+        """Each message to and from etcd takes up to so long. Requires: the cluster has relays."""
+        self.set_delay(seconds)
+        self.cures.append(lambda: self.set_delay(0))
+
+    def set_delay(self, seconds):
+        self.relay.stdin.write("%s\n" % seconds)
+        self.relay.stdin.flush()
+
+    def close_node(self):
+        if self.relay is not None:
+            self.relay.kill()
+            self.relay.wait()
+            self.relay.stdin.close()
+            self.relay.stdout.close()
+        Node.close_node(self)
 
     def connect(self):
         return http.client.HTTPConnection(self.ip, 9200, timeout=CLIENT_TIMEOUT)
@@ -240,12 +269,12 @@ class Host(Node, Server):
 
 
 class Cluster:
-    """Requires: enter()."""
+    """Requires: enter(). `relays`: a relay is between each host and etcd."""
 
-    def __init__(self, *options, hosts=3, members=3):
+    def __init__(self, *options, hosts=3, members=3, relays=False):
         self.hosts, self.members = [], []
         self.members = [Member(i, members) for i in range(members)]
-        self.hosts = [Host(i, self.members, options) for i in range(hosts)]
+        self.hosts = [Host(i, self.members, options, relays) for i in range(hosts)]
         self.port = [host.ip for host in self.hosts]  # for Fleet, which hands it to its clients
 
     def __enter__(self):

@@ -14,6 +14,7 @@ TIDELOCK_BUILD names the build folder (default: build); the program is TIDELOCK_
 import http.client
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -37,6 +38,9 @@ REPORTS = ("WARNING: ThreadSanitizer", "ERROR: AddressSanitizer", "ERROR: LeakSa
 # Of which servers the log is replayed at the end: all; some: one in SHARE is drawn for it; none.
 REPLAYED = os.environ.get("TIDELOCK_TEST_REPLAY", "all" if os.environ.get("TIDELOCK_TEST_LONG") else "some")
 SHARE = 8
+
+# Why `tidelock check --cluster` compares nothing, which no host can help: no heartbeat since, the log was trimmed, or is not there any more.
+NOT_COMPARED = re.compile("replayed: nothing was compared: |was trimmed beyond entry|cannot be reached|so etcd has lost entries|there is no cluster at ")
 
 CRASHES = (signal.SIGILL, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGSEGV)
 
@@ -73,7 +77,9 @@ class Server:
         self.log = open(os.path.join(self.data + ".log"), "ab")
         drawn = self.draws()
         given = [option.split("=")[0] for option in options]
-        replay = replay and (REPLAYED == "all" or (REPLAYED == "some" and drawn)) and self.own_data and "--log-keep" not in given and "--cluster" not in given
+        replay = replay and (REPLAYED == "all" or (REPLAYED == "some" and drawn)) and self.own_data
+        self.first_copy = self.data + ".first" if replay and "--cluster" in given else None  # for replay(), as `archive`
+        replay = replay and "--log-keep" not in given and "--cluster" not in given
         self.own_archive = "--log-archive" not in given
         archive = self.data + ".archive" if self.own_archive else options_value(options, "--log-archive")
         self.archive = archive if replay else None  # for replay(), None: not wanted, or done
@@ -133,7 +139,17 @@ class Server:
         self.port = int(line.strip().rsplit(":", 1)[1])
         self.port_wanted = self.port
         self.url = "%s127.0.0.1:%d" % (scheme, self.port)
+        self.copy_first()
         return self
+
+    def copy_first(self):
+        """Copies the directory of a host of a cluster after its first start, as if the host was killed then: replay() begins there."""
+        if self.first_copy is None or os.path.exists(self.first_copy):
+            return
+        self.process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, self.process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+        shutil.copytree(self.data, self.first_copy)
+        self.process.send_signal(signal.SIGCONT)
 
     def give_port_back(self):
         if self.reserved is not None:
@@ -183,6 +199,8 @@ class Server:
 
     def replay(self):
         """Checks the data directory, and that the log, applied from its first entry on, makes the same state. Once, after an orderly end."""
+        if self.first_copy is not None and os.path.exists(self.first_copy):
+            self.replay_cluster()
         if self.archive is None:
             return
         run = subprocess.run([PROGRAM, "check", "--data", self.data, "--replay-all", "--log", self.archive],
@@ -191,6 +209,20 @@ class Server:
         if self.own_archive:
             shutil.rmtree(self.archive, ignore_errors=True)
         self.archive = None
+
+    def replay_cluster(self):
+        """
+        Checks that the cluster's log, applied to the directory as it was after the first start, makes the states that the hosts have reported
+        since, each second. A log that is not there any more is no failure, but each difference is one.
+        """
+        of_cluster = [option for option in ("--cluster", "--cluster-ca", "--cluster-cert", "--cluster-key") if options_value(self.options, option)]
+        run = subprocess.run([PROGRAM, "check", "--data", self.first_copy, *["%s=%s" % (option, options_value(self.options, option)) for option in of_cluster]],
+                             capture_output=True, text=True, env=self.environment)
+        told = run.stdout + run.stderr
+        assert not any(report in told for report in REPORTS), told[-20000:]
+        assert run.returncode == 0 or (run.returncode == 1 and NOT_COMPARED.search(told)), "tidelock check --cluster: status %d: %s" % (run.returncode, told[-20000:])
+        shutil.rmtree(self.first_copy)
+        self.first_copy = None
 
     def close(self):
         """Ends it; it must end as it should, which under a sanitizer says that it found nothing."""
@@ -213,6 +245,8 @@ class Server:
         assert "the state differs from the one that was recorded" not in self.errors(), self.last_errors()
         if self.process is not None and self.process.returncode == 0:
             self.replay()
+        if self.first_copy is not None:
+            shutil.rmtree(self.first_copy, ignore_errors=True)
         if self.own_data:
             shutil.rmtree(self.data, ignore_errors=True)
             os.unlink(self.data + ".log")

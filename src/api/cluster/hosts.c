@@ -35,6 +35,16 @@ enum { CHECKPOINT_UNUSED_S = 600 /* a host that copies it reads it all the time 
 
 /* --- Hosts -------------------------------------------------------------------------------------------------------- */
 
+/* null before the host's first heartbeat. */
+static void write_reported(struct json_writer *writer, const char *name, const struct journal_host *host, int64_t value)
+{
+    json_key(writer, name);
+    if (host->silent_us != UINT64_MAX)
+        json_i64(writer, value);
+    else
+        json_null(writer);
+}
+
 static void write_host(struct json_writer *writer, const struct journal_host *host)
 {
     char chain[17], id[ID_BYTES + 1];
@@ -61,14 +71,10 @@ static void write_host(struct json_writer *writer, const struct journal_host *ho
     json_u64(writer, host->applied);
     json_key(writer, "applied_position");
     json_u64(writer, host->position);
-    json_key(writer, "lag_entries");
-    json_u64(writer, host->lag_entries);
-    json_key(writer, "lag_ms");
-    json_u64(writer, host->lag_us / TL_MS);
-    json_key(writer, "clock_offset_ms");
-    json_i64(writer, host->clock_offset_us / (int64_t)TL_MS);
-    json_key(writer, "heard_ms_ago");
-    json_u64(writer, host->silent_us / TL_MS);
+    write_reported(writer, "lag_entries", host, (int64_t)host->lag_entries);
+    write_reported(writer, "lag_ms", host, (int64_t)(host->lag_us / TL_MS));
+    write_reported(writer, "clock_offset_ms", host, host->clock_offset_us / (int64_t)TL_MS);
+    write_reported(writer, "heard_ms_ago", host, (int64_t)(host->silent_us / TL_MS));
     json_key(writer, "chain");
     json_string(writer, slice_from(chain));
     json_key(writer, "build");
@@ -142,6 +148,12 @@ static const struct cat_column columns[] = {
     {"heard.ms", "h", "since its last report", true, true},
 };
 
+/* Empty before the host's first heartbeat. */
+static struct cat_cell cat_reported(const struct journal_host *host, int64_t value)
+{
+    return host->silent_us != UINT64_MAX ? cat_number(value) : (struct cat_cell){0};
+}
+
 int handle_cat_hosts(struct request *request)
 {
     struct journal_host *hosts;
@@ -158,16 +170,16 @@ int handle_cat_hosts(struct request *request)
         row[1] = cat_text(arena_copy(request->arena, hosts[i].group));
         row[2] = cat_text(arena_copy(request->arena, hosts[i].address));
         row[3] = cat_text(slice_from(hosts[i].keeper ? "*" : hosts[i].live ? "+" : "-"));
-        row[4] = cat_number((int64_t)(hosts[i].lag_us / TL_MS));
-        row[5] = cat_number((int64_t)hosts[i].lag_entries);
-        row[6] = cat_number(hosts[i].clock_offset_us / (int64_t)TL_MS);
+        row[4] = cat_reported(&hosts[i], (int64_t)(hosts[i].lag_us / TL_MS));
+        row[5] = cat_reported(&hosts[i], (int64_t)hosts[i].lag_entries);
+        row[6] = cat_reported(&hosts[i], hosts[i].clock_offset_us / (int64_t)TL_MS);
         row[7] = cat_number((int64_t)hosts[i].position);
         row[8] = cat_text(arena_printf(request->arena, "%016llx", (unsigned long long)hosts[i].chain));
         row[9] = cat_text(arena_copy(request->arena, hosts[i].build));
         row[10] = cat_number(hosts[i].number);
         id_of_name(hosts[i].name, id);
         row[11] = cat_text(arena_copy(request->arena, slice_from(id)));
-        row[12] = cat_number((int64_t)(hosts[i].silent_us / TL_MS));
+        row[12] = cat_reported(&hosts[i], (int64_t)(hosts[i].silent_us / TL_MS));
     }
     mem_free(hosts);
     return cat_table_reply(request, &table);

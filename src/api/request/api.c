@@ -145,6 +145,11 @@ void api_cancel(struct api *api)
     search_service_cancel(api->search_service);
 }
 
+bool api_settled(struct api *api, uint64_t us)
+{
+    return search_service_settled(api->search_service, clock_boot_us() + us);
+}
+
 void api_close(struct api *api)
 {
     if (api == NULL)

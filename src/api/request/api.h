@@ -48,11 +48,16 @@ void api_stop(struct api *api);
 void api_beat(struct api *api);
 
 /*
- * Ends what takes long: searches that run, by-query tasks, compactions asked for. Ensures: no task
- * runs; once the requests in flight have been answered, nothing of the api is pinned in the
- * journal, which may then be closed.
+ * Ends what takes long: searches that run, by-query tasks, compactions asked for. A task may wait for
+ * the journal to complete its command: api_settled().
  */
 void api_cancel(struct api *api);
+
+/*
+ * Waits for the tasks, at most so long. Returns: whether none runs; then, once the requests in flight have
+ * been answered, nothing of the api is pinned in the journal, which may be closed.
+ */
+bool api_settled(struct api *api, uint64_t us);
 
 /*
  * Handles one request; never blocks for long: short reads are answered at once, writes go to the journal, long reads

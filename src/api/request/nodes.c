@@ -70,7 +70,9 @@ const struct cluster_nodes *nodes_list(struct request *request)
     *nodes = (struct cluster_nodes){.items = items, .in = journal_serves(request->api->journal), .current = true};
     for (size_t i = 0; i < known; i++) {
         const struct journal_host *host = &hosts[i];
-        nodes->current = nodes->current && host->live && host->lag_us <= NODE_LAG_MAX_US;
+        /* Before its first heartbeat this host has just joined, and applied all that was ordered before. */
+        bool is_new = host->self && host->silent_us == UINT64_MAX;
+        nodes->current = nodes->current && host->live && (is_new || host->lag_us <= NODE_LAG_MAX_US);
         if (!host->live && !host->self)
             continue;
         items[nodes->count++] = node_of(host, request->arena);

@@ -443,7 +443,11 @@ void search_service_cancel(struct search_service *service)
     atomic_store(&service->cancelled, true);
     search_service_stop(service);
     tasks_stop(service->tasks, true);
-    tasks_wait(service->tasks);
+}
+
+bool search_service_settled(struct search_service *service, uint64_t until)
+{
+    return tasks_wait(service->tasks, until);
 }
 
 const atomic_bool *search_service_cancelled(const struct search_service *service)

@@ -34,8 +34,10 @@ struct tasks *search_service_tasks(struct search_service *service);
 
 /* The server stops: contexts end, and so do tasks without a waiting request. Running searches are finished. */
 void search_service_stop(struct search_service *service);
-/* The server stops at once: cancels running searches and tasks, and waits for the tasks. */
+/* The server stops at once: cancels running searches and tasks. A task ends when its present command is completed. */
 void search_service_cancel(struct search_service *service);
+/* Waits for the tasks, until a time of the boot clock. Returns: whether none runs. */
+bool search_service_settled(struct search_service *service, uint64_t until);
 /* Returns: the flag that long searches poll; true: they are cancelled. */
 const atomic_bool *search_service_cancelled(const struct search_service *service);
 

@@ -143,12 +143,15 @@ void tasks_beat(struct tasks *tasks, uint64_t now_us)
     pthread_mutex_unlock(&tasks->lock);
 }
 
-void tasks_wait(struct tasks *tasks)
+bool tasks_wait(struct tasks *tasks, uint64_t until)
 {
+    bool in_time = true;
     pthread_mutex_lock(&tasks->lock);
-    while (tasks->running > 0)
-        pthread_cond_wait(&tasks->quiet, &tasks->lock);
+    while (tasks->running > 0 && in_time)
+        in_time = clock_wait(&tasks->quiet, &tasks->lock, until);
+    bool none = tasks->running == 0;
     pthread_mutex_unlock(&tasks->lock);
+    return none;
 }
 
 bool tasks_pause(struct tasks *tasks, uint64_t us)
@@ -166,7 +169,8 @@ void tasks_free(struct tasks *tasks)
     if (tasks == NULL)
         return;
     tasks_stop(tasks, true);
-    tasks_wait(tasks);
+    while (!tasks_wait(tasks, clock_boot_us() + TL_SECOND))
+        ;
     list_for_each_safe(link, following, &tasks->items)
     {
         list_remove(link);

@@ -34,8 +34,8 @@ void tasks_free(struct tasks *tasks);
 void tasks_stop(struct tasks *tasks, bool all);
 /* About once a second: resumes requests whose timeout for the end of a task is over. */
 void tasks_beat(struct tasks *tasks, uint64_t now_us);
-/* Waits until none runs. */
-void tasks_wait(struct tasks *tasks);
+/* Waits until none runs, or until a time of the boot clock. Returns: whether none runs. */
+bool tasks_wait(struct tasks *tasks, uint64_t until);
 /*
  * On a task's thread: waits so long, whether it is cancelled or not. Returns: whether tasks_stop()
  * was called, without waiting.

@@ -675,6 +675,68 @@ static void test_no_append_makes_a_spare_that_was_asked_for(void **state)
     disk_sim_free(sim);
 }
 
+static unsigned opened; /* open calls, also those that failed */
+
+static int full_open(struct cmdlog_disk *disk, const char *name, bool create, int *ret_file)
+{
+    opened++;
+    return original->open(disk, name, create, ret_file);
+}
+
+/* A spare for which the disk has no space is tried again after a while, not by each thread that prepares the log. */
+static void test_full_disk_is_not_tried_again_at_once(void **state)
+{
+    struct disk_sim *sim = disk_sim_new(12);
+    struct cmdlog *log = open_intercepted(sim, 2);
+    struct cmdlog_file *file = (struct cmdlog_file *)log;
+    (void)state;
+    intercepted.open = full_open;
+    unsigned number = 0;
+    while (!wants_space(log))
+        append(log, ++number, small(1));
+    disk_sim_set_capacity(sim, 1);
+    opened = 0;
+    assert_int_equal(cmdlog_preallocate(log), 0);
+    assert_int_equal(opened, 1);
+    assert_true(file->prepare_after > 0);
+    file->prepare_after = UINT64_MAX; /* the clock does not reach it in this test */
+    assert_false(wants_space(log));
+    assert_int_equal(cmdlog_preallocate(log), 0);
+    assert_int_equal(opened, 1);
+    disk_sim_set_capacity(sim, UINT64_MAX);
+    file->prepare_after = 1; /* it has passed */
+    assert_true(wants_space(log));
+    assert_int_equal(cmdlog_preallocate(log), 0);
+    assert_int_equal(opened, 2);
+    assert_int_equal(file->prepare_after, 0);
+    assert_int_equal(count_spares(sim), 1);
+    cmdlog_close(log);
+    disk_sim_free(sim);
+}
+
+static void assert_wants_no_space(struct cmdlog *log)
+{
+    assert_false(wants_space(log));
+    assert_int_equal(cmdlog_preallocate(log), 0); /* does not wait for the thread that makes it */
+}
+
+/* While a thread makes a spare no other one is asked for it. */
+static void test_no_space_is_wanted_while_a_spare_is_made(void **state)
+{
+    struct disk_sim *sim = disk_sim_new(13);
+    struct cmdlog *log = open_intercepted(sim, 2);
+    unsigned number = 0;
+    (void)state;
+    while (!wants_space(log))
+        append(log, ++number, small(1));
+    before_sync = assert_wants_no_space;
+    assert_int_equal(cmdlog_preallocate(log), 0);
+    assert_null(before_sync); /* it was called */
+    assert_int_equal(count_spares(sim), 1);
+    cmdlog_close(log);
+    disk_sim_free(sim);
+}
+
 /* Guarantee 7: an append without space has written nothing, and succeeds later. */
 static void test_append_on_full_disk_writes_nothing(void **state)
 {
@@ -1063,6 +1125,8 @@ int main(void)
         cmocka_unit_test(test_truncated_entries_never_reappear),
         cmocka_unit_test(test_preallocate_creates_spares),
         cmocka_unit_test(test_no_append_makes_a_spare_that_was_asked_for),
+        cmocka_unit_test(test_full_disk_is_not_tried_again_at_once),
+        cmocka_unit_test(test_no_space_is_wanted_while_a_spare_is_made),
         cmocka_unit_test(test_append_on_full_disk_writes_nothing),
         cmocka_unit_test(test_bit_flip_is_detected),
         cmocka_unit_test(test_misplaced_sector_is_detected),

@@ -1134,6 +1134,30 @@ static struct journal_host seen_of(struct host *host, const char *name)
     return seen;
 }
 
+/* A host that has sent no heartbeat since this process began has an unknown lag, and not none. */
+static void test_lag_is_unknown_before_a_heartbeat(void **state)
+{
+    struct double_medium *medium = double_medium_new();
+    struct host hosts[HOSTS] = {0};
+    (void)state;
+
+    begin_all(hosts, medium);
+    while (seen_of(&hosts[1], "a").silent_us == UINT64_MAX)
+        usleep(1000);
+    cmdlog_double_cut(hosts[0].log, true);
+    catch_up(&hosts[1]); /* with all heartbeats of a */
+    stop(&hosts[1]);
+    begin(&hosts[1], medium, names[1]);
+    struct journal_host seen = seen_of(&hosts[1], "a");
+    assert_true(seen.number > 0);
+    assert_true(seen.silent_us == UINT64_MAX && seen.lag_us == UINT64_MAX);
+    cmdlog_double_cut(hosts[0].log, false);
+    while (seen_of(&hosts[1], "a").silent_us == UINT64_MAX)
+        usleep(1000);
+    compare_and_end(hosts, HOSTS);
+    double_medium_free(medium);
+}
+
 /* What a heartbeat's host had not applied is counted, and forgotten with the next one. */
 static void test_lag_is_what_a_heartbeat_lacks(void **state)
 {
@@ -2335,6 +2359,7 @@ int main(void)
         cmocka_unit_test(test_host_missing_in_list_is_reported_at_once),
         cmocka_unit_test(test_restarted_host_keeps_its_number),
         cmocka_unit_test(test_checkpoint_counts_bytes_of_log),
+        cmocka_unit_test(test_lag_is_unknown_before_a_heartbeat),
         cmocka_unit_test(test_lag_is_what_a_heartbeat_lacks),
         cmocka_unit_test(test_skipped_entry_is_passed_by_every_host),
         cmocka_unit_test(test_entry_skipped_while_host_is_out_is_passed),
