@@ -13,6 +13,7 @@ of it is gone when the processes are, however they end.
 Faults of a node: kill(), pause(), unplug(), deafen(), slow(), fill(), slow_syncs(), fail_syncs(), and for hosts clock, and in a cluster with relays
 delay(); heal() ends all of them and starts programs that have ended.
 """
+import contextlib
 import ctypes
 import http.client
 import json
@@ -42,6 +43,7 @@ HOST_DISK, MEMBER_DISK = 400 << 20, 224 << 20  # a host keeps 256 MiB free
 RELAY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "delay_relay.py")
 RELAY_PORT = 12379
 ENDED_ITSELF = 70   # the disk failed, or the log was trimmed beyond the host's place (docs/operating.md)
+ENDS_SECONDS = 20   # for the end after a sync that failed; some were not needed
 
 
 def run(*command):
@@ -131,6 +133,14 @@ class Node:
         while self.cures:
             self.cures.pop()()
 
+    def cured(self):
+        """Ends its faults. Returns: the program's exit status; None: it runs. One of whose syncs one has failed ends for that, if it was needed."""
+        self.cure()
+        if self.syncs.failed:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                return self.process.wait(ENDS_SECONDS)
+        return self.process.poll()
+
     def close_node(self):
         # The kernel removes the links of a namespace some time after its last process has ended; the next node may have this name.
         run("ip", "link", "delete", self.link)
@@ -172,8 +182,7 @@ class Member(Node):
         self.process.wait()
 
     def heal(self):
-        self.cure()
-        status = self.process.poll()
+        status = self.cured()
         if status is not None:
             assert self.may_end or status == -signal.SIGKILL, "etcd %s ended with status %d: %s" % (self.name, status, self.last_errors())
             print("  %s had ended with status %d" % (self.name, status), flush=True)
@@ -247,8 +256,7 @@ class Host(Node, Server):
             Server.kill(self)
 
     def heal(self):
-        self.cure()
-        status = self.process.poll()
+        status = self.cured()
         if status is not None:
             assert status == -signal.SIGKILL or self.may_end and status == ENDED_ITSELF, \
                 "host %s ended with status %d: %s" % (self.name, status, self.last_errors())

@@ -31,15 +31,19 @@ class Syncs:
     def __init__(self):
         self.fail = False
         self.delay = 0  # seconds
+        self.failed = False  # since the program was started
+        self.lock = threading.Lock()
         self.changed = threading.Event()
 
     def set(self, fail=False, delay=0):
-        self.fail, self.delay = fail, delay
+        with self.lock:
+            self.fail, self.delay = fail, delay
         self.changed.set()  # a delayed call continues now
         self.changed = threading.Event()
 
     def start(self, inside, *command, **more):
         """Starts a program; `inside` makes the command that runs another one in a namespace. Returns: its Popen."""
+        self.failed = False
         near, far = socket.socketpair()
         with far:
             process = subprocess.Popen(inside(sys.executable, __file__, str(far.fileno()), *command), pass_fds=[far.fileno()], **more)
@@ -67,7 +71,10 @@ class Syncs:
             changed = self.changed
             if self.delay:
                 changed.wait(self.delay)
-            answer = struct.pack("QqiI", number, 0, -errno.EIO, 0) if self.fail else struct.pack("QqiI", number, 0, 0, CONTINUE)
+            with self.lock:
+                fail = self.fail
+                self.failed = self.failed or fail
+            answer = struct.pack("QqiI", number, 0, -errno.EIO, 0) if fail else struct.pack("QqiI", number, 0, 0, CONTINUE)
             fcntl.ioctl(descriptor, ANSWER, answer)
         except OSError as error:
             if error.errno not in (errno.ENOENT, errno.EINPROGRESS):  # the program has been killed meanwhile
