@@ -78,9 +78,9 @@ void turns_pass_on(struct http_exchange *hx)
         INSIST(turns->taken > 0);
         turns->taken--;
     }
-    pthread_mutex_unlock(&turns->lock);
-    if (next != NULL)
+    if (next != NULL) /* before the unlock: the polling threads do not end before turns_end() has had the lock */
         MHD_resume_connection(next->mhd);
+    pthread_mutex_unlock(&turns->lock);
 }
 
 size_t turns_queued(struct http *http)

@@ -332,7 +332,8 @@ static bool adds_to_owner(const struct command *command)
 
 /*
  * Takes the commands of the next entry of a group that has `*count` commands, which have done `work`:
- * those whose work is known, or one other. Returns: the work that was expected of them by their size.
+ * those whose work is known, or one other. Returns: the work that was expected, by their size, of those of them that
+ * may_do_more().
  */
 static uint64_t take_entry(struct journal *journal, size_t *count, uint64_t work, struct list *taken)
 {
@@ -348,7 +349,7 @@ static uint64_t take_entry(struct journal *journal, size_t *count, uint64_t work
         }
         list_append(taken, &command->link);
         work += expected;
-        by_size += may_do_more(command) ? expected / journal->work_times : expected;
+        by_size += may_do_more(command) ? expected / journal->work_times : 0;
         added += adds_to_owner(command) ? expected : 0;
         ++*count;
     }
@@ -356,7 +357,7 @@ static uint64_t take_entry(struct journal *journal, size_t *count, uint64_t work
 }
 
 /*
- * Notes how many times as much as expected an entry did, if that was more than a group should do. Such commands
+ * Notes how many times as much as expected an entry with such commands did, if that was more than a group should do. Such commands
  * usually come one after another, as the parts of one request: those that follow are expected to do as much, so
  * that they begin a group of their own and no command before them waits for their step. Each other entry lowers it.
  */

@@ -104,7 +104,7 @@ static bool is_sound(int directory, const char *name)
     if (fd < 0)
         return true;
     bool found = find_meta_index(fd, &block) && find_properties(fd, &block, &block) && block.len >= sizeof word &&
-                 block.offset <= INT64_MAX - block.len &&
+                 block.len <= INT64_MAX && block.offset <= INT64_MAX - block.len &&
                  read_at(fd, block.offset + block.len - sizeof word, word, sizeof word);
     close(fd);
     return !found || (little_endian(word, sizeof word) & HASH_INDEX_BIT) == 0;

@@ -201,7 +201,7 @@ class BoundedSteps(unittest.TestCase):
             self.server.must("PUT", "/_template/other-%d" % i, {"index_patterns": ["other-*"], "mappings": {"properties": fields}})
         status, reply = self.server.ask("PUT", "/other-1/_doc/1", {})
         self.assertEqual((status, reply["error"]["type"]), (400, "illegal_argument_exception"))
-        self.assertIn("more than [1048576] bytes", reply["error"]["reason"])
+        self.assertIn("more than [4194304] bytes", reply["error"]["reason"])
         self.assertEqual(self.figure("tidelock_steps_over_bound_total"), 0)
 
     def test_scripts_of_a_bulk_share_their_steps(self):

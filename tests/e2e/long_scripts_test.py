@@ -184,6 +184,24 @@ class FullDisk(Case):
                     self.assertEqual(runs(server), [0] * ITEMS)
                 self.assertEqual(server.stop(), 0)
 
+    def test_named_bulk_is_refused_in_part(self):
+        """The rest of a request with an ID, of which a part is done, is refused when the disk is full: it is of several commands."""
+        count = 5000
+        with SmallDisk(240 << 20, 120 << 20) as disk, Server("--reserve", "40m", data=os.path.join(disk.folder, "data")) as server:
+            for number in itertools.count():
+                prepare(server, count)
+                waiting = Waiting(server, "POST", "/_bulk", text(updates(count)), {"Tidelock-Request": "in-part-%d" % number})
+                self.fill_during(server, disk, waiting, has_begun)
+                waiting.join()
+                self.assertEqual(waiting.status, 200, str(waiting.reply)[:1000])
+                statuses = [item["update"]["status"] for item in waiting.reply["items"]]
+                self.assertEqual(runs(server, count), [int(status == 200) for status in statuses])
+                self.make_room(server, disk)
+                if 507 in statuses:
+                    break
+            self.assertEqual(self.in_part([int(status == 200) for status in statuses], count) + statuses.count(507), count)
+            self.assertEqual(server.stop(), 0)
+
     def run_on(self, server, disk):
         for path, condition in (("/_bulk", has_begun), ("/_bulk?atomic=true", is_in_pieces)):
             prepare(server)

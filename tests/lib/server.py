@@ -215,7 +215,8 @@ class Server:
         Checks that the cluster's log, applied to the directory as it was after the first start, makes the states that the hosts have reported
         since, each second. A log that is not there any more is no failure, but each difference is one.
         """
-        of_cluster = [option for option in ("--cluster", "--cluster-ca", "--cluster-cert", "--cluster-key") if options_value(self.options, option)]
+        of_tls = ("--cluster-ca", "--cluster-cert", "--cluster-key") if options_value(self.options, "--cluster").startswith("https:") else ()
+        of_cluster = [option for option in ("--cluster", *of_tls) if options_value(self.options, option)]
         run = subprocess.run([PROGRAM, "check", "--data", self.first_copy, *["%s=%s" % (option, options_value(self.options, option)) for option in of_cluster]],
                              capture_output=True, text=True, env=self.environment)
         told = run.stdout + run.stderr

@@ -58,7 +58,7 @@ bool bulk_scripts_takes_long(const struct write_item *item, const struct write_r
 void bulk_scripts_explain_limit(const struct bulk_scripts *scripts, struct command *command)
 {
     struct write_command *write = &command->write;
-    if (!scripts->named && scripts->first == NULL)
+    if (write->results == NULL || (!scripts->named && scripts->first == NULL)) /* refused before it was executed */
         return;
     for (size_t i = 0; i < write->item_count; i++)
         if (write->results[i].script_long && write->items[i].update->script_steps == UPDATE_COMMAND_STEPS_MAX)

@@ -26,8 +26,7 @@
 #define CATALOG_COPIES_MAX 1000
 #define CATALOG_COMPONENTS_MAX 1000      /* component templates */
 #define CATALOG_COMPOSED_MAX 100         /* component templates of one index template */
-#define CATALOG_APPLIED_BYTES_MAX (1 << 20)        /* of all templates that apply to one index, with their components */
-#define CATALOG_APPLIED_BYTES_MAX_BEFORE (4 << 20) /* in commands before COMMAND_SINCE_CATALOG_BOUNDS */
+#define CATALOG_APPLIED_BYTES_MAX (4 << 20) /* of all templates that apply to one index, with their components */
 #define CATALOG_PATTERN_BYTES_MAX 1024   /* of all patterns of one index template */
 #define CATALOG_PATTERNS_BYTES_MAX 65536 /* of all index templates, which are compared pairwise */
 #define CATALOG_PATTERN_PAIRS_MAX 4000000 /* compared when one of them is put */

@@ -531,7 +531,7 @@ int composable__apply(struct core *core, struct index_draft *draft, struct arena
     *ret_found = best != NULL;
     if (best == NULL)
         return 0;
-    if (best->body.len > template__bytes_max(core) && /* before it is parsed */
+    if (best->body.len > CATALOG_APPLIED_BYTES_MAX && /* before it is parsed */
         template__count(core, draft, best->body.len, arena, ret_problem) != 0)
         return INDEX_REFUSED;
     return json_parse_stored(arena, best->body, &doc) != 0

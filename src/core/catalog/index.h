@@ -127,8 +127,6 @@ int composable__apply(struct core *core, struct index_draft *draft, struct arena
 
 /* Returns: whether a template of either kind applies to a draft. Counts the work. */
 bool template__matches(struct core *core, const struct index_draft *draft, const struct catalog_object *template);
-/* Returns: CATALOG_APPLIED_BYTES_MAX, or the earlier limit for older commands. */
-size_t template__bytes_max(const struct core *core);
 /*
  * Checks the bytes of a template, or of a component, that is put: if it had more, each index that it applies to would
  * be refused. Returns: 0; INDEX_REFUSED.

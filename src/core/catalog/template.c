@@ -211,12 +211,6 @@ bool template__matches(struct core *core, const struct index_draft *draft, const
     return false;
 }
 
-size_t template__bytes_max(const struct core *core)
-{
-    return core->command_version < COMMAND_SINCE_CATALOG_BOUNDS ? CATALOG_APPLIED_BYTES_MAX_BEFORE
-                                                                : CATALOG_APPLIED_BYTES_MAX;
-}
-
 int template__check_bytes(const struct core *core, struct command *command, size_t bytes)
 {
     if (core->command_version < COMMAND_SINCE_CATALOG_BOUNDS || bytes <= CATALOG_APPLIED_BYTES_MAX)
@@ -233,12 +227,12 @@ int template__count(struct core *core, const struct index_draft *draft, size_t b
 {
     if (core->command_version < COMMAND_SINCE_TEMPLATES_MERGED)
         return 0;
-    if (bytes > template__bytes_max(core)) {
+    if (bytes > CATALOG_APPLIED_BYTES_MAX) {
         problem_set(
             ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
-            "the templates that apply to index [%.*s] have more than [%zu] bytes together, the most they may have: "
+            "the templates that apply to index [%.*s] have more than [%d] bytes together, the most they may have: "
             "give templates patterns that match fewer indices, or delete those that are not needed",
-            SLICE_ARG(draft->name), template__bytes_max(core));
+            SLICE_ARG(draft->name), CATALOG_APPLIED_BYTES_MAX);
         return INDEX_REFUSED;
     }
     core__work_mapping(core, bytes / WORK_MAPPING_BYTES);

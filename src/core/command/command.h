@@ -798,7 +798,7 @@ enum {
     COMMAND_SINCE_SCRIPTS_ONCE = 20,
     /*
      * Templates, changes of aliases and patterns that take more than a step may are refused, changes of the catalog
-     * count as work, and settings are checked by SETTING_RULES_BOUNDED: CATALOG_APPLIED_BYTES_MAX, ALIAS_WORK_MAX,
+     * count as work, and settings are checked by SETTING_RULES_BOUNDED: template__check_bytes(), ALIAS_WORK_MAX,
      * CATALOG_ALIAS_USES_MAX, CATALOG_PATTERN_PAIRS_MAX, core__work_catalog().
      */
     COMMAND_SINCE_CATALOG_BOUNDS = 20

@@ -78,7 +78,10 @@ static int find_index(struct write_executor *exec, struct write_item_state *at)
     struct core *core = exec->core;
     const struct write_item *item = at->item;
     struct problem *problem = &at->result->problem;
-    bool missing = catalog_index(core->catalog, item->index) == NULL && !catalog_has_alias(core->catalog, item->index);
+    bool missing = catalog_index(core->catalog, item->index) == NULL;
+    if (missing) /* the look-up renews the table of aliases, after an item that has created an index */
+        core__work_catalog(core, catalog__alias_work(core->catalog));
+    missing = missing && !catalog_has_alias(core->catalog, item->index);
 
     if (item->require_alias && !catalog_has_alias(core->catalog, item->index))
         return fail_no_alias(exec, at);

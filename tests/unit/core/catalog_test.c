@@ -655,7 +655,7 @@ static void test_too_many_templates_are_refused(void **state)
     put_many(&box, "big-*", MANY, 900, true); /* 8 MB */
     create_in(&box, COMMAND_CODEC_VERSION, "big-1", NULL);
     assert_slice_equal(box.last->problem.reason,
-                       "the templates that apply to index [big-1] have more than [1048576] bytes together, the most "
+                       "the templates that apply to index [big-1] have more than [4194304] bytes together, the most "
                        "they may have: give templates patterns that match fewer indices, or delete those that are not "
                        "needed");
     assert_int_equal(write_in(&box, COMMAND_CODEC_VERSION, "big-1"), WRITE_FAILED);
@@ -664,7 +664,7 @@ static void test_too_many_templates_are_refused(void **state)
     for (int i = 0; i < MANY; i++) {
         char name[16];
         snprintf(name, sizeof name, "big%d", i);
-        if (i % 9 > 0) /* 0.9 MB remain */
+        if (i % 3 > 0) /* 2.7 MB remain */
             put_in(&box, COMMAND_CODEC_VERSION, COMMAND_TEMPLATE_DELETE, name, SLICE_NONE);
     }
     assert_int_equal(write_in(&box, COMMAND_CODEC_VERSION, "big-1"), WRITE_CREATED);
