@@ -196,6 +196,12 @@ static int read_length(struct rocks_store *rocks, uint64_t *ret_length)
     return r;
 }
 
+bool rocks__lacks_checkpoint(struct rocks_store *rocks)
+{
+    uint64_t length;
+    return rocks->checkpoints != NULL && read_length(rocks, &length) == STORE_NOT_FOUND;
+}
+
 int rocks__checkpoint_record(struct store *store, struct buf *ret_record)
 {
     struct rocks_store *rocks = rocks_of(store);

@@ -112,6 +112,8 @@ rocksdb_writebatch_t *rocks__batch_sorted(struct store_batch *batch);
 int rocks__checkpoint(struct store *store, struct slice record) TL_MUST_USE;
 int rocks__checkpointed(struct store *store) TL_MUST_USE;
 int rocks__checkpoint_record(struct store *store, struct buf *ret_record) TL_MUST_USE;
+/* Returns: whether a store of the present format has no checkpoint yet. */
+bool rocks__lacks_checkpoint(struct rocks_store *rocks);
 int rocks__put_piece(struct store *store, struct store_piece piece, struct slice bytes) TL_MUST_USE;
 int rocks__delete_pieces(struct store *store, uint64_t first, uint64_t last) TL_MUST_USE;
 int rocks__get_piece(struct store *store, struct store_piece piece, struct buf *ret_bytes) TL_MUST_USE;
@@ -130,7 +132,7 @@ void rocks__iter_next(struct store_iter *iter);
 void rocks__iter_prev(struct store_iter *iter);
 
 /* rocks_maintenance.c */
-int rocks__load_history_low(struct rocks_store *rocks) TL_MUST_USE;
+int rocks__load_history_low(struct rocks_store *rocks, bool read_only) TL_MUST_USE;
 int rocks__history_low_raised(struct store *store) TL_MUST_USE;
 /* Sets the history limit in RocksDB if it has advanced by at least `step_min`. */
 int rocks__push_history_low(struct rocks_store *rocks, tl_ts step_min) TL_MUST_USE;

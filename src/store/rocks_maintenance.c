@@ -64,12 +64,14 @@ int rocks__history_low_raised(struct store *store)
 
 /*
  * Loads the history limit from RocksDB. With assertions enabled, as in Debian's build, RocksDB
- * aborts when asked for a limit that was never set, so a fresh store sets it first.
+ * aborts when asked for a limit that was never set, so a new store sets it first. A store without a
+ * checkpoint may lack it nevertheless, and has none above that: damage of the manifest may look like a
+ * write that was torn, and RocksDB then opens the store as it was before.
  */
-int rocks__load_history_low(struct rocks_store *rocks)
+int rocks__load_history_low(struct rocks_store *rocks, bool read_only)
 {
-    if (rocks->dir.fresh)
-        return push_history_low(rocks, TL_TS_NONE);
+    if (rocks->dir.fresh || rocks__lacks_checkpoint(rocks))
+        return read_only ? 0 : push_history_low(rocks, TL_TS_NONE);
     char *error = NULL;
     size_t len = 0;
     char *bytes = rocksdb_get_full_history_ts_low(rocks->db, rocks->families[SPACE_DOCUMENTS], &len, &error);

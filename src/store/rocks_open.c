@@ -229,7 +229,7 @@ static int check_synced(struct rocks_store *rocks, char **ret_reason)
 /* Checks that the content of an older format can be read. */
 static int check_content(struct rocks_store *rocks, const struct store_options *settings, char **ret_reason)
 {
-    int r = rocks__load_history_low(rocks);
+    int r = rocks__load_history_low(rocks, true);
     if (r == 0 && settings->check_older != NULL)
         r = settings->check_older(&rocks->base, settings->check_context);
     if (r < 0)

@@ -284,7 +284,7 @@ static int open_all(struct rocks_store *rocks, const struct store_options *setti
     if (r == 0 && !settings->read_only)
         r = rocks__never_full(rocks);
     if (r == 0)
-        r = rocks__load_history_low(rocks);
+        r = rocks__load_history_low(rocks, settings->read_only);
     if (r == 0 && !settings->in_memory)
         r = rocks_dir_finish(&rocks->dir, ret_reason);
     return r;
