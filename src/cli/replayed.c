@@ -136,8 +136,8 @@ static int complain_of_log(int r, struct cmdlog *log, cmdlog_position checkpoint
     tl_cleanup(mem_freep) char *trouble = cmdlog_etcd_last_error(log);
     printf("replayed: the cluster's log%s: %s\n", r == CMDLOG_UNREACHABLE ? " cannot be reached" : "",
            trouble != NULL && *trouble != '\0' ? escape_terminal(trouble)
-                                                : r < 0                             ? error_text(r)
-                                                                                    : "it cannot be reached");
+           : r < 0                             ? error_text(r)
+                                               : "it cannot be reached");
     return 1;
 }
 

@@ -919,14 +919,19 @@ static bool is_settled(struct server *server)
     return http_settled(server->http, STOP_AGAIN_US) && api_settled(server->api, STOP_AGAIN_US);
 }
 
+/* In so many tries in succession the log accepted nothing: a single one may have met a CANCEL on its way. */
+enum { STUCK_TRIES = 5 };
+
 /*
  * Waits without limit until nothing uses the api. Each request and task ends by itself, on a loaded machine
  * after a delay. Some may wait for the log, which accepts nothing: the journal's end completes them, too.
  */
 static void wait_for_requests(struct server *server)
 {
+    unsigned stuck = 0;
     for (unsigned tries = 1; !is_settled(server); tries++) {
-        if (!journal_waits_are_ended(server->journal))
+        stuck = journal_waits_are_ended(server->journal) ? 0 : stuck + 1;
+        if (stuck >= STUCK_TRIES)
             journal_stop(server->journal);
         api_stop(server->api);
         if (tries % (SETTLE_WARN_US / STOP_AGAIN_US) == 0)
