@@ -357,9 +357,10 @@ static uint64_t take_entry(struct journal *journal, size_t *count, uint64_t work
 }
 
 /*
- * Notes how many times as much as expected an entry with such commands did, if that was more than a group should do. Such commands
- * usually come one after another, as the parts of one request: those that follow are expected to do as much, so
- * that they begin a group of their own and no command before them waits for their step. Each other entry lowers it.
+ * Notes how many times as much as expected an entry with such commands did, if that was more than a group should
+ * do. Such commands usually come one after another, as the parts of one request: those that follow are expected to
+ * do as much, so that they begin a group of their own and no command before them waits for their step. Each other
+ * entry lowers it.
  */
 static void note_work(struct journal *journal, uint64_t expected, uint64_t done)
 {

@@ -631,9 +631,8 @@ static void test_large_templates_are_refused(void **state)
             put_in(&box, COMMAND_CODEC_VERSION, kinds[i].type, "t", buf_as_slice(&body));
             assert_int_equal(box.last->problem.type, text ? PROBLEM_ILLEGAL_ARGUMENT : PROBLEM_NONE);
             assert_true(!text || i == 2 || strstr(box.last->problem.reason.data, "leave out what its indices") != NULL);
-            assert_int_equal(
-                put_in(&box, COMMAND_SINCE_CATALOG_BOUNDS - 1, kinds[i].type, "t", buf_as_slice(&body))->problem.type,
-                PROBLEM_NONE);
+            put_in(&box, COMMAND_SINCE_CATALOG_BOUNDS - 1, kinds[i].type, "t", buf_as_slice(&body));
+            assert_int_equal(box.last->problem.type != PROBLEM_NONE, i == 2); /* by all of its text */
             put_in(&box, COMMAND_CODEC_VERSION,
                    kinds[i].type == COMMAND_TEMPLATE_PUT    ? COMMAND_TEMPLATE_DELETE
                    : kinds[i].type == COMMAND_COMPONENT_PUT ? COMMAND_COMPONENT_DELETE
