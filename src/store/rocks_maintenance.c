@@ -63,15 +63,40 @@ int rocks__history_low_raised(struct store *store)
 }
 
 /*
+ * Whether the limit may never have been set, although a new store sets it first: damage of the manifest may look like
+ * a write that was torn, and RocksDB then opens the store as it was before. It has no checkpoint then, and no tables.
+ */
+static bool may_lack_history_low(struct rocks_store *rocks)
+{
+    uint64_t bytes = 0;
+    return rocks__lacks_checkpoint(rocks) &&
+           rocksdb_property_int_cf(rocks->db, rocks->families[SPACE_DOCUMENTS], "rocksdb.total-sst-files-size",
+                                   &bytes) == 0 &&
+           bytes == 0;
+}
+
+/* Sets the limit that is asked for, unless it is set: RocksDB refuses a lower one. */
+static void set_lowest(struct rocks_store *rocks)
+{
+    char bytes[ROCKS_TS_BYTES], *error = NULL;
+    rocks_ts_encode(TL_TS_NONE, bytes);
+    rocksdb_increase_full_history_ts_low(rocks->db, rocks->families[SPACE_DOCUMENTS], bytes, sizeof bytes, &error);
+    rocksdb_free(error);
+}
+
+/*
  * Loads the history limit from RocksDB. With assertions enabled, as in Debian's build, RocksDB
- * aborts when asked for a limit that was never set, so a new store sets it first. A store without a
- * checkpoint may lack it nevertheless, and has none above that: damage of the manifest may look like a
- * write that was torn, and RocksDB then opens the store as it was before.
+ * aborts when asked for a limit that was never set, so a new store sets it first.
  */
 int rocks__load_history_low(struct rocks_store *rocks, bool read_only)
 {
-    if (rocks->dir.fresh || rocks__lacks_checkpoint(rocks))
-        return read_only ? 0 : push_history_low(rocks, TL_TS_NONE);
+    if (rocks->dir.fresh)
+        return push_history_low(rocks, TL_TS_NONE);
+    bool may_lack = may_lack_history_low(rocks);
+    if (may_lack && read_only)
+        return 0;
+    if (may_lack)
+        set_lowest(rocks);
     char *error = NULL;
     size_t len = 0;
     char *bytes = rocksdb_get_full_history_ts_low(rocks->db, rocks->families[SPACE_DOCUMENTS], &len, &error);
