@@ -255,7 +255,7 @@ int cluster_settings__check(const char *section, const struct settings *requeste
 
 /* --- Values ------------------------------------------------------------------------------------------------------- */
 
-static struct slice joined(const struct setting *setting, struct arena *arena)
+static struct slice join_values(const struct setting *setting, struct arena *arena)
 {
     struct buf text = BUF_INIT(BUF_UNLIMITED);
     for (size_t i = 0; i < setting->value_count; i++) {
@@ -298,7 +298,7 @@ struct slice cluster_setting(const struct catalog *catalog, const char *key, str
     const struct setting *setting = settings_find(&values->transient, slice_from(key));
     if (setting == NULL || setting->value_count == 0)
         setting = settings_find(&values->persistent, slice_from(key));
-    return setting == NULL || setting->value_count == 0 ? SLICE_NONE : joined(setting, arena);
+    return setting == NULL || setting->value_count == 0 ? SLICE_NONE : join_values(setting, arena);
 }
 
 bool cluster_setting_is(const struct catalog *catalog, const char *key, const char *text, struct arena *arena)

@@ -72,7 +72,7 @@ void deferred__free(struct core *core, struct deferred *deferred)
 
 /* --- Digest ------------------------------------------------------------------------------------------------------- */
 
-static void encode(struct buf *value, const struct deferred *deferred)
+static void encode_deferred(struct buf *value, const struct deferred *deferred)
 {
     buf_byte(value, deferred->removal ? (deferred->set_aside ? 'R' : 'r') : (deferred->set_aside ? 'A' : 'a'));
     buf_varint(value, deferred->ended);
@@ -95,7 +95,7 @@ void deferred__find_unrequested(struct core *core)
 uint64_t deferred__digest(const struct deferred *deferred)
 {
     struct buf value = BUF_INIT(BUF_UNLIMITED);
-    encode(&value, deferred);
+    encode_deferred(&value, deferred);
     uint64_t digest = slice_hash(buf_as_slice(&value)) + deferred->number;
     buf_deinit(&value);
     return digest;

@@ -76,7 +76,7 @@ static void move_to(struct doc_multiget *multiget, struct slice key)
     }
 }
 
-static void stop(struct doc_multiget *multiget)
+static void stop_iterator(struct doc_multiget *multiget)
 {
     REQUIRE(multiget->iter != NULL);
     view_iter_free(multiget->iter);
@@ -105,7 +105,7 @@ int doc_multiget_get(struct doc_multiget *multiget, struct slice key, struct doc
     }
     move_to(multiget, key);
     if (view_iter_status(multiget->iter) != 0 || !is_worthwhile(multiget)) {
-        stop(multiget);
+        stop_iterator(multiget);
         return DOC_MULTIGET_UNKNOWN; /* the point read will report the error */
     }
     if (compare_to_iter(multiget, key) < 0)

@@ -79,7 +79,7 @@ static int find_script(struct update *update, struct script_text *ret_text, stru
     return 0;
 }
 
-static int compile(struct update *update, struct script **ret_script, struct problem *ret_problem)
+static int compile_script(struct update *update, struct script **ret_script, struct problem *ret_problem)
 {
     enum script_lang lang = SCRIPT_DEFAULT;
     struct script_text text;
@@ -158,7 +158,7 @@ static int run_script(struct update *update, struct slice source, struct problem
     const struct doc *old = update->old;
     struct script_limits limits = limits_of(update);
     struct problem cause;
-    int r = compile(update, &script, ret_problem);
+    int r = compile_script(update, &script, ret_problem);
 
     if (r != 0)
         return r;

@@ -61,7 +61,7 @@ static struct codec begin_piece(struct save_pieces *pieces)
 }
 
 /* Encodes a chunk of an overlay into `piece`. */
-static struct slice encode(struct save_pieces *pieces, const struct overlay *overlay, size_t index)
+static struct slice encode_chunk(struct save_pieces *pieces, const struct overlay *overlay, size_t index)
 {
     struct codec codec = begin_piece(pieces);
     overlay_each_of_chunk(overlay, index, write_one, &codec);
@@ -139,7 +139,7 @@ static int write_overlay(struct core *core, struct txn *txn, size_t index)
 {
     REQUIRE(list_linked(&txn->of_unsaved) && txn->overlay != NULL);
     struct save_pieces *pieces = pieces_of(core);
-    struct slice bytes = encode(pieces, txn->overlay, index);
+    struct slice bytes = encode_chunk(pieces, txn->overlay, index);
     if (txn->piece_owner == 0)
         txn->piece_owner = ++pieces->last_owner;
     const struct store_piece at = {txn->piece_owner, overlay_chunk(txn->overlay, index)->number};
@@ -367,7 +367,7 @@ static bool read_piece(struct core *core, struct txn *txn, uint32_t number, uint
         size_t index = overlay_begin_chunk(txn->overlay, number);
         while (!codec.bad && codec.in.len > 0)
             read_one(&codec, txn->overlay);
-        valid = !codec.bad && slice_equal(encode(pieces_of(core), txn->overlay, index), buf_as_slice(&bytes));
+        valid = !codec.bad && slice_equal(encode_chunk(pieces_of(core), txn->overlay, index), buf_as_slice(&bytes));
         overlay_chunk_saved(txn->overlay, index, len, crc);
     }
     buf_deinit(&bytes);
