@@ -56,13 +56,14 @@ fuzz: deps ## run every fuzz target for a minute (SECONDS=60)
 format: ## format the sources in place
 	@git ls-files '*.c' '*.h' | xargs clang-format -i
 
-lint: all ## check dependencies between layers, buffers, contracts, and language
+lint: all ## check dependencies between layers, buffers, contracts, language, and names of statics
 	@tools/check-layers $(BUILD)
 	@tools/check-includes
 	@tools/check-buffers $(BUILD)
 	@tools/check-contracts
 	@tools/check-language
 	@tools/letter-case --check
+	@tools/count-checks --names
 
 longest: ## print the twenty longest functions, for a reviewer to ask about
 	@tools/longest
