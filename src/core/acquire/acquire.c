@@ -413,11 +413,6 @@ static int leave_refused(struct acquisition *at)
     return 0;
 }
 
-static bool holds_locks(const struct lock_owner *owner)
-{
-    return owner->lock_count + owner->auxiliary_count > 0;
-}
-
 /* Whether asking for its locks makes an atomic write in a client's transaction take more than one step may. */
 static bool locks_exceed_step(struct acquisition *at)
 {
@@ -458,7 +453,9 @@ static int acquire_in_txn(struct acquisition *at, uint64_t deadline)
     }
     if (at->wait == NULL)
         at->wait = wait__new(core, at->command, &at->txn->owner.locks, NULL, at->txn);
-    bool may_wait = !at->in_pieces || !holds_locks(&at->txn->owner.locks) || acquisition__is_last_attempt(at);
+    const struct lock_owner *owner = &at->txn->owner.locks;
+    bool holds_none = owner->lock_count + owner->auxiliary_count == 0;
+    bool may_wait = !at->in_pieces || holds_none || acquisition__is_last_attempt(at);
     switch (ask__locks(core, at->wait, at->specs.items, at->specs.count, may_wait ? deadline : 0)) {
     case ASK_GRANTED: return run_and_free_wait(at, deadline);
     case ASK_PARKED: at->wait = NULL; return CORE_WAITS;

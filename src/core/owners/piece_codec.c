@@ -382,13 +382,6 @@ static void codec_u32(struct codec *codec, uint32_t *number)
     *number = codec->bad ? 0 : (uint32_t)value;
 }
 
-static void codec_piece(struct codec *codec, uint32_t *number, uint32_t *len, uint32_t *crc)
-{
-    codec_u32(codec, number);
-    codec_u32(codec, len);
-    codec_u32(codec, crc);
-}
-
 void piece_codec__overlay(struct codec *codec, struct core *core, struct txn *txn)
 {
     struct save_pieces *pieces = pieces_of(core);
@@ -405,7 +398,9 @@ void piece_codec__overlay(struct codec *codec, struct core *core, struct txn *tx
             chunk = *overlay_chunk(overlay, i);
             REQUIRE(!chunk.changed);
         }
-        codec_piece(codec, &chunk.number, &chunk.saved_len, &chunk.saved_crc);
+        codec_u32(codec, &chunk.number);
+        codec_u32(codec, &chunk.saved_len);
+        codec_u32(codec, &chunk.saved_crc);
         if (!codec_reads(codec) || codec->bad)
             continue;
         codec_require(codec, read_piece(core, txn, chunk.number, chunk.saved_len, chunk.saved_crc));
