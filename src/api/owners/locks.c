@@ -13,11 +13,10 @@
 #include "api/owners/lock_list.h"
 #include "api/owners/status.h"
 #include "api/owners/status_list.h"
+#include "base/types.h"
 #include "json/each.h"
 
 enum { USUAL_BYTES = 192 }; /* of a command's arena: what one lock of a document takes */
-
-#define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 
 static const char *mode_name(enum lock_mode mode)
 {

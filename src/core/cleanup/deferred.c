@@ -8,6 +8,7 @@
  */
 #include "core/cleanup/deferred.h"
 
+#include "base/big_endian.h"
 #include "base/check.h"
 #include "core/documents/action.h"
 #include "core/documents/update.h"
@@ -25,10 +26,9 @@
 #include "core/unit/unit.h"
 #include "core/unit/work.h"
 
-static struct slice number_key(uint64_t number, char *bytes)
+static struct slice number_key(uint64_t number, char bytes[8])
 {
-    for (int i = 0; i < 8; i++)
-        bytes[i] = (char)(number >> (56 - 8 * i));
+    big_endian_put_u64(bytes, number);
     return slice_make(bytes, 8);
 }
 

@@ -4,6 +4,7 @@
 
 #include <stdarg.h>
 
+#include "base/big_endian.h"
 #include "base/check.h"
 #include "base/magic.h"
 #include "base/sm.h"
@@ -47,10 +48,9 @@ static void check_may_enter(const struct wait *wait, enum wait_state state)
     SM_CHECK(&machine, wait__state(wait), state);
 }
 
-static struct slice request_key(uint64_t number, char *bytes)
+static struct slice request_key(uint64_t number, char bytes[8])
 {
-    for (int i = 0; i < 8; i++)
-        bytes[i] = (char)(number >> (56 - 8 * i));
+    big_endian_put_u64(bytes, number);
     return slice_make(bytes, 8);
 }
 
