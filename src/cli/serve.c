@@ -20,6 +20,7 @@
 #include "api/cluster/hosts.h"
 #include "api/request/api.h"
 #include "base/budget.h"
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/stack.h"
@@ -870,6 +871,7 @@ static int open_alone(struct server *server, struct serve_options *o)
  */
 static int server_open(struct server *server, struct serve_options *o)
 {
+    REQUIRE(server->journal == NULL && server->api == NULL && server->http == NULL);
     char *reason = NULL;
     int r = o->cluster.url != NULL ? open_member(server, o) : open_alone(server, o);
     struct store *store = o->cluster.url != NULL ? server->member.store : server->durable.store;

@@ -5,6 +5,7 @@
 #include "http/http.h"
 
 #include "base/check.h"
+#include "base/mutex.h"
 #include "http/http_internal.h"
 #include "http/reason.h"
 
@@ -278,9 +279,9 @@ static struct http *http_new(const struct http_options *options, const struct ht
         long processors = sysconf(_SC_NPROCESSORS_ONLN);
         http->options.thread_count = processors > 0 ? (unsigned)processors : 1;
     }
-    pthread_mutex_init(&http->pool_lock, NULL);
-    pthread_mutex_init(&http->table_lock, NULL);
-    pthread_mutex_init(&http->listen_lock, NULL);
+    mutex_init(&http->pool_lock);
+    mutex_init(&http->table_lock);
+    mutex_init(&http->listen_lock);
     connection_table_init(http);
     input_barrier_init(http);
     turns_init(http);

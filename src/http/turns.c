@@ -9,11 +9,12 @@
  * that has not waited long is answered at once, whatever is in the queue.
  */
 #include "base/check.h"
+#include "base/mutex.h"
 #include "http/http_internal.h"
 
 void turns_init(struct http *http)
 {
-    pthread_mutex_init(&http->turns.lock, NULL);
+    mutex_init(&http->turns.lock);
 }
 
 void turns_deinit(struct http *http)
@@ -57,6 +58,7 @@ void turns_resume(struct http_exchange *hx)
 /* Returns: the first exchange of the queue, which it leaves; NULL: none. Requires: the lock. */
 static struct http_exchange *pop(struct turns *turns)
 {
+    REQUIRE(mutex_is_held(&turns->lock));
     struct http_exchange *hx = turns->first;
     if (hx == NULL)
         return NULL;
