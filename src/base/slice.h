@@ -56,6 +56,12 @@ static inline int slice_compare(struct slice a, struct slice b)
     return order != 0 ? order : (a.len > b.len) - (a.len < b.len);
 }
 
+/* slice_compare() of two `struct slice` for qsort() and bsearch(). */
+static inline int slice_order(const void *a, const void *b)
+{
+    return slice_compare(*(const struct slice *)a, *(const struct slice *)b);
+}
+
 /* Returns: the part of `a` from `offset` on; empty beyond its end. */
 static inline struct slice slice_from_offset(struct slice a, size_t offset)
 {
