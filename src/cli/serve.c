@@ -932,7 +932,7 @@ static void wait_for_requests(struct server *server)
 {
     unsigned stuck = 0;
     for (unsigned tries = 1; !is_settled(server); tries++) {
-        stuck = journal_waits_are_ended(server->journal) ? 0 : stuck + 1;
+        stuck = journal_accepts(server->journal) ? 0 : stuck + 1;
         if (stuck >= STUCK_TRIES)
             journal_stop(server->journal);
         api_stop(server->api);
