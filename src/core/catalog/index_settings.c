@@ -8,6 +8,7 @@
 #include "base/suggest.h"
 #include "core/catalog/setting_kind.h"
 #include "core/step/core.h"
+#include "json/time_value.h"
 #include "mapping/mapping.h"
 
 /* Settings are proposed for an unknown name whose similarity is above this. */
@@ -110,30 +111,6 @@ static int refuse_odd_time(const struct setting *setting, struct slice unit, str
     return refuse_no_number(slice_make(text.data, text.len - unit.len), arena, ret_problem);
 }
 
-struct time_unit {
-    const char *name;
-    int64_t nanos;
-};
-
-/* Returns: the unit that a text ends with; NULL: none. */
-static const struct time_unit *find_time_unit(struct slice text)
-{
-    static const struct time_unit units[] = {{"nanos", 1},
-                                             {"micros", 1000},
-                                             {"ms", 1000000},
-                                             {"s", 1000000000},
-                                             {"m", 60 * 1000000000LL},
-                                             {"h", 3600 * 1000000000LL},
-                                             {"d", 86400 * 1000000000LL}};
-
-    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
-        struct slice unit = slice_from(units[i].name);
-        if (text.len >= unit.len && strncasecmp(text.data + text.len - unit.len, unit.data, unit.len) == 0)
-            return &units[i];
-    }
-    return NULL;
-}
-
 /* Returns: whether the amount before a unit is a number; *ret_nanos: the time, at most INT64_MAX. */
 static bool time_of_amount(struct slice amount, const struct time_unit *unit, int64_t *ret_nanos)
 {
@@ -154,10 +131,10 @@ static int check_time(const struct setting *setting, int64_t least, struct arena
     if (slice_is(text, "-1") || slice_is(text, "0"))
         return text.len == 2 ? (least <= -1 ? 0 : refuse_short_time(setting, least, arena, ret_problem))
                              : (least <= 0 ? 0 : refuse_short_time(setting, least, arena, ret_problem));
-    const struct time_unit *unit = find_time_unit(text);
+    const struct time_unit *unit = time_value_unit(text);
     if (unit == NULL)
         return refuse_time(setting, "unit is missing or unrecognized", arena, ret_problem);
-    struct slice name = slice_from(unit->name);
+    struct slice name = slice_from(unit->suffix);
     if (!time_of_amount(slice_make(text.data, text.len - name.len), unit, &nanos))
         return refuse_odd_time(setting, name, arena, ret_problem);
     return least <= 0 || nanos / 1000000 >= least ? 0 : refuse_short_time(setting, least, arena, ret_problem);
@@ -170,10 +147,10 @@ int64_t index_settings__gc_deletes_us(const struct settings *settings)
 
     if (text.data == NULL)
         return (int64_t)CORE_TOMBSTONE_US;
-    const struct time_unit *unit = find_time_unit(text);
+    const struct time_unit *unit = time_value_unit(text);
     if (unit == NULL)
         return slice_is(text, "-1") ? -1 : 0;
-    if (!time_of_amount(slice_make(text.data, text.len - slice_from(unit->name).len), unit, &nanos))
+    if (!time_of_amount(slice_make(text.data, text.len - slice_from(unit->suffix).len), unit, &nanos))
         return (int64_t)CORE_TOMBSTONE_US;   /* an early build may have kept it */
     return nanos / 1000000 * (int64_t)TL_MS; /* Elasticsearch counts milliseconds */
 }
