@@ -19,14 +19,15 @@ struct known {
     enum setting_kind kind;
     bool dynamic;
     int64_t least, most; /* bounds of a number */
+    int64_t bound;       /* of a number here, lower than Elasticsearch's; 0: none */
     enum setting_effect effect;
     const char *only; /* if FIXED: the accepted value; empty: none */
     const char *what;
 };
 
 static const struct known known_settings[] = {
-#define X(key, kind, dynamic, least, most, effect, only, what) \
-    {key, SETTING_##kind, dynamic, least, most, EFFECT_##effect, only, what},
+#define X(key, kind, dynamic, least, most, bound, effect, only, what) \
+    {key, SETTING_##kind, dynamic, least, most, bound, EFFECT_##effect, only, what},
 #include "core/catalog/index_settings.def"
 #undef X
 };
@@ -392,19 +393,18 @@ static int check_fixed(const struct known *known, const struct setting *setting,
     return INDEX_SETTINGS_REFUSED;
 }
 
-/* Refuses a limit of fields with which one change of a mapping, or one document, would take longer than a step may. */
-static int check_total_fields(const struct setting *setting, enum setting_rules rules, struct arena *arena,
-                              struct problem *ret_problem)
+/* Refuses a number with which one change of a mapping, or one document, would take longer than a step may. */
+static int check_bound(const struct known *known, const struct setting *setting, enum setting_rules rules,
+                       struct arena *arena, struct problem *ret_problem)
 {
-    int64_t limit;
+    int64_t number;
 
-    if (rules < SETTING_RULES_BOUNDED || !slice_is(setting->key, "index.mapping.total_fields.limit") ||
-        !slice_to_i64(setting->values[0], &limit) || limit <= MAPPING_TOTAL_FIELDS_LIMIT_MAX)
+    if (rules < SETTING_RULES_BOUNDED || known->bound == 0 || !slice_to_i64(setting->values[0], &number) ||
+        number <= known->bound)
         return 0;
     problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
-                "Failed to parse value [%.*s] for setting [%.*s] must be <= %d here: divide the documents among more "
-                "indices, or map objects whose fields are not searched with [enabled: false]",
-                SLICE_ARG(setting->values[0]), SLICE_ARG(setting->key), MAPPING_TOTAL_FIELDS_LIMIT_MAX);
+                "Failed to parse value [%.*s] for setting [%.*s] must be <= %lld here: %s",
+                SLICE_ARG(setting->values[0]), SLICE_ARG(setting->key), (long long)known->bound, known->what);
     return INDEX_SETTINGS_REFUSED;
 }
 
@@ -418,7 +418,7 @@ static int check_kind(const struct known *known, const struct setting *given, en
     switch (known->kind) {
     case SETTING_NUMBER:
         return setting__check_number(setting, known->least, known->most, arena, ret_problem) == 0
-                   ? check_total_fields(setting, rules, arena, ret_problem)
+                   ? check_bound(known, setting, rules, arena, ret_problem)
                    : INDEX_SETTINGS_REFUSED;
     case SETTING_BOOLEAN: return setting__check_boolean(setting, arena, ret_problem) == 0 ? 0 : INDEX_SETTINGS_REFUSED;
     case SETTING_TIME: return check_time(setting, known->least, arena, ret_problem);
