@@ -172,8 +172,7 @@ void tasks_free(struct tasks *tasks)
     if (tasks == NULL)
         return;
     tasks_stop(tasks, true);
-    while (!tasks_wait(tasks, clock_boot_us() + TL_SECOND))
-        ;
+    (void)tasks_wait(tasks, UINT64_MAX);
     list_for_each_safe(link, following, &tasks->items)
     {
         list_remove(link);
