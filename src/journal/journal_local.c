@@ -85,7 +85,7 @@ static void wait_ended(struct command *command)
     journal__free_internal(command);
 }
 
-/* Counts a CANCEL of journal_end_waits() until it is done: journal_waits_are_ended(). */
+/* Counts a CANCEL of journal_end_waits() until it is done: journal_accepts(). */
 static void count_cancel(struct journal *journal, struct command *cancel)
 {
     cancel->context = journal;
@@ -172,7 +172,7 @@ void journal_end_waits(struct journal *journal)
         command_free(cancel);
 }
 
-bool journal_waits_are_ended(struct journal *journal)
+bool journal_accepts(struct journal *journal)
 {
     REQUIRE(MAGIC_VALID(journal, JOURNAL_MAGIC));
     return atomic_load(&journal->open_cancels) == 0 && journal__is_ready(journal);

@@ -274,7 +274,7 @@ int params_check(const struct params *params, const char *accepted, struct slice
             unknown[unknown_count++] = params->items[i].name;
     if (unknown_count == 0)
         return 0;
-    qsort(unknown, unknown_count, sizeof *unknown, name_list_order);
+    qsort(unknown, unknown_count, sizeof *unknown, slice_order);
     if (refuse_misplaced(unknown[0], arena, ret_problem) != 0)
         return PARAMS_REFUSED;
     struct buf text = BUF_INIT(BUF_UNLIMITED);

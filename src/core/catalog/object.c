@@ -299,7 +299,7 @@ int core__do_file_scripts(struct core *core, struct command *command)
 /* Parses a section that is stored; commands before version 19 merged more settings than a request may have. */
 static int parse_section(struct core *core, struct command *command, yyjson_val *stored, struct settings *ret_settings)
 {
-    return core->command_version < COMMAND_SINCE_FIXED_SETTINGS
+    return setting__rules(core->command_version) < SETTING_RULES_FIXED
                ? settings_parse(stored, SLICE_LIT(""), &core->arena, ret_settings, &command->problem)
                : settings_parse_stored(stored, &core->arena, ret_settings, &command->problem);
 }

@@ -177,8 +177,7 @@ static void codec_attempt(struct codec *codec, struct cleanup_attempt *attempt)
 void cleanup_attempt__codec(struct codec *codec, struct core *core)
 {
     struct list *all = &core->owners->cleanup_attempts;
-    size_t count = 0;
-    list_for_each(link, all) count++;
+    size_t count = list_length(all);
     codec_array(codec, NULL, &count, 0, ATTEMPT_BYTES_MIN);
     if (!codec_reads(codec))
         list_for_each(link, all) codec_attempt(codec, list_entry(link, struct cleanup_attempt, of_all));

@@ -130,13 +130,6 @@ static void write_requested_locks(const struct wait *wait, struct buf *buf)
     buf_byte(buf, ']');
 }
 
-static size_t length_of(const struct list *head)
-{
-    size_t count = 0;
-    list_for_each(link, head) count++;
-    return count;
-}
-
 /*
  * Finds the query transactions of the submitter's host that belong to a session.
  * Returns: how many there are, from *ret_first on.
@@ -220,8 +213,9 @@ static void write_session(struct core *core, const struct status_command *status
     buf_printf(buf,
                ",\"attached\":%s,\"lock_count\":%zu,\"waiting_count\":%zu,\"transaction_count\":%zu,"
                "\"ephemeral_count\":%zu",
-               session->attachment != 0 ? "true" : "false", session->owner.locks.lock_count, length_of(&session->waits),
-               length_of(&session->transactions) + queries_of(status, session, &queries), session->ephemeral_count);
+               session->attachment != 0 ? "true" : "false", session->owner.locks.lock_count,
+               list_length(&session->waits),
+               list_length(&session->transactions) + queries_of(status, session, &queries), session->ephemeral_count);
     if (session->terminating)
         buf_lit(buf, ",\"terminating\":true");
 }

@@ -453,10 +453,8 @@ static void codec_members(struct codec *codec, struct core *core, enum save_piec
 void piece_codec__chunks(struct codec *codec, struct core *core, enum save_piece_kind kind, struct piece_reader *reader)
 {
     const struct save_chunks *chunks = chunks_of(core, kind);
-    size_t count = 0;
+    size_t count = codec_reads(codec) ? 0 : list_length(&chunks->all);
     REQUIRE(codec_reads(codec) || list_empty(&chunks->changed));
-    if (!codec_reads(codec))
-        list_for_each(link, &chunks->all) count++;
     codec_array(codec, NULL, &count, 0, PIECE_BYTES_MIN);
     if (!codec_reads(codec))
         list_for_each(link, &chunks->all)
