@@ -31,7 +31,6 @@ struct bulk_returned {
     bool rolled_back;
 };
 
-/* What the completion needs. In the request's arena. */
 /* Limits of a request that may be divided. */
 struct bulk_limits {
     size_t body_bytes_max;  /* of a request that is one command */
@@ -52,6 +51,7 @@ static const struct bulk_limits transaction_limits = {
     .shares_wait = true,
 };
 
+/* What the completion needs. In the request's arena. */
 struct bulk_request {
     struct write_options options;
     struct bulk bulk;
