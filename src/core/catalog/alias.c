@@ -2,6 +2,9 @@
 /* Aliases: their bodies, and the command that changes them. */
 #include "core/catalog/alias.h"
 
+#include <string.h>
+
+#include "base/alloc.h"
 #include "base/check.h"
 #include "base/siphash.h"
 #include "core/catalog/catalog.h"
@@ -215,22 +218,93 @@ static int refuse_hidden(const struct alias_use *uses, size_t count, struct aren
     return ALIAS_REFUSED;
 }
 
-/* However many indices have the alias: it takes no longer, unless it is refused. */
-static int check_alias(const struct catalog *catalog, struct slice alias, struct arena *arena,
-                       struct problem *ret_problem)
+static int refuse_writes(const struct alias_use *uses, size_t count, struct arena *arena, struct problem *ret_problem)
+{
+    REQUIRE(count > 1);
+    struct slice names[2];
+    size_t found = 0;
+
+    for (size_t i = 0; i < count && found < 2; i++)
+        if (uses[i].write_index == CATALOG_FLAG_TRUE)
+            names[found++] = uses[i].index;
+    INSIST(found == 2);
+    problem_set(ret_problem, arena, PROBLEM_ILLEGAL_STATE, "alias [%.*s] has more than one write index [%.*s,%.*s]",
+                SLICE_ARG(uses->alias), SLICE_ARG(names[0]), SLICE_ARG(names[1]));
+    return ALIAS_REFUSED;
+}
+
+/*
+ * Checks the uses of one alias, of which so many are of write indices, or hidden. However many there are: it takes no
+ * longer, unless it is refused.
+ */
+static int check_uses(struct core *core, const struct alias_use *uses, size_t count, size_t writes, size_t hiddens,
+                      struct arena *arena, struct problem *ret_problem)
+{
+    bool refused = writes > 1 || (hiddens > 0 && hiddens < count);
+
+    if (refused && core->command_version >= COMMAND_SINCE_ALIASES_CHECKED)
+        core__work_catalog(core, count * WORK_INDEX_PART); /* they are listed */
+    if (!refused)
+        return 0;
+    return writes > 1 ? refuse_writes(uses, count, arena, ret_problem) : refuse_hidden(uses, count, arena, ret_problem);
+}
+
+static int check_alias(struct core *core, struct slice alias, struct arena *arena, struct problem *ret_problem)
 {
     const struct alias_use *uses;
-    size_t count = catalog__alias_uses(catalog, alias, &uses);
+    size_t count = catalog__alias_uses(core->catalog, alias, &uses);
 
-    if (count > 0 && uses->writes > 1) {
-        size_t second = uses->write + 1;
-        while (uses[second].write_index != CATALOG_FLAG_TRUE)
-            second++;
-        problem_set(ret_problem, arena, PROBLEM_ILLEGAL_STATE, "alias [%.*s] has more than one write index [%.*s,%.*s]",
-                    SLICE_ARG(uses->alias), SLICE_ARG(uses[uses->write].index), SLICE_ARG(uses[second].index));
-        return ALIAS_REFUSED;
+    return count == 0 ? 0 : check_uses(core, uses, count, uses->writes, uses->hiddens, arena, ret_problem);
+}
+
+/* As check_alias(), with the use by an index that is not created yet. */
+static int check_new_alias(struct core *core, const struct alias_use *added, struct arena *arena,
+                           struct problem *ret_problem)
+{
+    const struct alias_use *uses;
+    size_t count = catalog__alias_uses(core->catalog, added->alias, &uses), at = 0;
+    size_t writes = (count == 0 ? 0 : uses->writes) + (added->write_index == CATALOG_FLAG_TRUE);
+    size_t hiddens = (count == 0 ? 0 : uses->hiddens) + added->hidden;
+
+    if (writes < 2 && (hiddens == 0 || hiddens == count + 1))
+        return 0;
+    struct alias_use *all = mem_alloc((count + 1) * sizeof(*all)); /* in order of index, as in the table */
+    while (at < count && slice_compare(uses[at].index, added->index) < 0)
+        at++;
+    if (at > 0)
+        memcpy(all, uses, at * sizeof(*all));
+    all[at] = *added;
+    if (at < count)
+        memcpy(all + at + 1, uses + at, (count - at) * sizeof(*all));
+    int r = check_uses(core, all, count + 1, writes, hiddens, arena, ret_problem);
+    mem_free(all);
+    return r;
+}
+
+bool alias__exists(struct core *core, struct slice name)
+{
+    core__work_catalog(core, catalog__alias_work(core->catalog));
+    return catalog_has_alias(core->catalog, name);
+}
+
+int alias__check_new(struct core *core, struct slice index, const struct alias_set *aliases, struct arena *arena,
+                     struct problem *ret_problem)
+{
+    REQUIRE(catalog_index(core->catalog, index) == NULL);
+    if (core->command_version < COMMAND_SINCE_ALIASES_CHECKED)
+        return 0;
+    core__work_catalog(core, aliases->count == 0 ? 0 : catalog__alias_work(core->catalog));
+    for (size_t i = 0; i < aliases->count; i++) {
+        const struct catalog_alias *alias = &aliases->items[i];
+        struct alias_use use = {.alias = alias->name,
+                                .index = index,
+                                .write_index = alias->write_index,
+                                .hidden = alias->hidden == CATALOG_FLAG_TRUE};
+        core__work_catalog(core, WORK_ALIAS_FOUND);
+        if (check_new_alias(core, &use, arena, ret_problem) != 0)
+            return ALIAS_REFUSED;
     }
-    return count > 0 && uses->hiddens > 0 && uses->hiddens < count ? refuse_hidden(uses, count, arena, ret_problem) : 0;
+    return 0;
 }
 
 int alias__check_count(const struct core *core, size_t more, struct arena *arena, struct problem *ret_problem)
@@ -255,7 +329,7 @@ int alias__check(struct core *core, const struct catalog_index *index, struct ma
         core__work_catalog(core, WORK_INDEX_PART);
         if (checked != NULL && map_put(checked, name, checked) != NULL)
             continue;
-        if (check_alias(core->catalog, name, arena, ret_problem) != 0)
+        if (check_alias(core, name, arena, ret_problem) != 0)
             return ALIAS_REFUSED;
     }
     return 0;

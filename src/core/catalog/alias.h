@@ -35,6 +35,19 @@ int alias__check_count(const struct core *core, size_t more, struct arena *arena
                        struct problem *ret_problem) TL_MUST_USE;
 
 /*
+ * Returns: whether an alias has the name. Counts the work of the look-up, which renews the table of aliases if some
+ * have changed.
+ */
+bool alias__exists(struct core *core, struct slice name);
+
+/*
+ * As alias__check(), for the aliases of an index that is not created yet, nor refused for another reason. Not in
+ * commands before COMMAND_SINCE_ALIASES_CHECKED. Returns: 0; ALIAS_REFUSED.
+ */
+int alias__check_new(struct core *core, struct slice index, const struct alias_set *aliases, struct arena *arena,
+                     struct problem *ret_problem) TL_MUST_USE;
+
+/*
  * Checks the aliases of an index: none has a second write index, and each is hidden on all of its
  * indices or on none. Names in `checked` are skipped; the others are added to it. NULL: all are
  * checked.

@@ -317,8 +317,7 @@ static int check_free(struct core *core, const struct index_draft *draft, struct
         return refuse_existing(existing, draft->dialect, arena, ret_problem);
     if (catalog_check_index_name(draft->name, draft->dialect, arena, ret_problem) != 0)
         return INDEX_REFUSED;
-    core__work_catalog(core, catalog__alias_work(core->catalog));
-    if (catalog_has_alias(core->catalog, draft->name)) {
+    if (alias__exists(core, draft->name)) {
         problem_set(ret_problem, arena, PROBLEM_INVALID_INDEX_NAME,
                     "Invalid index name [%.*s], already exists as alias", SLICE_ARG(draft->name));
         return INDEX_REFUSED;
@@ -487,7 +486,8 @@ static int create_index(struct core *core, struct index_draft *draft, struct are
         return INDEX_REFUSED;
     if (draft->aliases.count > 0 && alias__check_count(core, draft->aliases.count, arena, ret_problem) != 0)
         return INDEX_REFUSED;
-    if (make_mapping(core, draft, arena, &mapping, ret_problem) != 0)
+    if (make_mapping(core, draft, arena, &mapping, ret_problem) != 0 ||
+        alias__check_new(core, draft->name, &draft->aliases, arena, ret_problem) != 0)
         return INDEX_REFUSED;
     spec.uuid = draft->uuid;
     spec.settings = &draft->settings;
@@ -732,7 +732,7 @@ int core__do_index_create(struct core *core, struct command *command)
 
     if (r == 0)
         r = create_index(core, &draft, arena, problem);
-    if (r == 0)
+    if (r == 0 && core->command_version < COMMAND_SINCE_ALIASES_CHECKED)
         r = alias__check(core, catalog_index(core->catalog, index->name), NULL, arena, problem);
     if (r != 0)
         core__rollback(core);

@@ -801,7 +801,13 @@ enum {
      * count as work, and settings are checked by SETTING_RULES_BOUNDED: template__check_bytes(), ALIAS_WORK_MAX,
      * CATALOG_ALIAS_USES_MAX, CATALOG_PATTERN_PAIRS_MAX, core__work_catalog().
      */
-    COMMAND_SINCE_CATALOG_BOUNDS = 20
+    COMMAND_SINCE_CATALOG_BOUNDS = 20,
+    /*
+     * An index that a write creates has the aliases of its templates checked, as one that is created by request; an
+     * item that requires an alias counts the table of aliases that it renews, though an index has the name:
+     * alias__check_new(), alias__exists().
+     */
+    COMMAND_SINCE_ALIASES_CHECKED = 21
 };
 
 struct command {

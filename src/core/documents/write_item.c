@@ -5,9 +5,9 @@
  * and mapping, version.
  */
 #include "base/check.h"
+#include "core/catalog/alias.h"
 #include "core/catalog/catalog.h"
 #include "core/catalog/catalog_change.h"
-#include "core/catalog/catalog_internal.h"
 #include "core/catalog/cluster_settings.h"
 #include "core/catalog/counter.h"
 #include "core/catalog/index.h"
@@ -74,19 +74,25 @@ static int fail_no_alias(struct write_executor *exec, struct write_item_state *a
     return WRITE_ITEM_FAILED;
 }
 
+/* The look-up renews the table of aliases, after an item that has created an index. */
+static bool is_alias(struct core *core, const struct write_item *item, bool missing)
+{
+    bool counts = missing || core->command_version >= COMMAND_SINCE_ALIASES_CHECKED;
+
+    return counts ? alias__exists(core, item->index) : catalog_has_alias(core->catalog, item->index);
+}
+
 static int find_index(struct write_executor *exec, struct write_item_state *at)
 {
     struct core *core = exec->core;
     const struct write_item *item = at->item;
     struct problem *problem = &at->result->problem;
     bool missing = catalog_index(core->catalog, item->index) == NULL;
-    if (missing) /* the look-up renews the table of aliases, after an item that has created an index */
-        core__work_catalog(core, catalog__alias_work(core->catalog));
-    missing = missing && !catalog_has_alias(core->catalog, item->index);
+    bool alias = (missing || item->require_alias) && is_alias(core, item, missing);
 
-    if (item->require_alias && !catalog_has_alias(core->catalog, item->index))
+    if (item->require_alias && !alias)
         return fail_no_alias(exec, at);
-    if (missing && write__creates_index(item) && create_index(exec, item, problem) != 0)
+    if (missing && !alias && write__creates_index(item) && create_index(exec, item, problem) != 0)
         return WRITE_ITEM_FAILED;
     if (catalog_find_any(core->catalog, item->index, true, item->dialect, exec->run->arena, &at->index, &at->alias,
                          problem) != 0)

@@ -33,6 +33,7 @@ enum {
     WORK_INDEX_PART = 4,   /* a setting or alias of it */
     WORK_ALIAS = 25,       /* a change of an alias of an index, without its body */
     WORK_ALIAS_SORTED = 3, /* an alias of a changed index, sorted among those of all */
+    WORK_ALIAS_FOUND = 10, /* an alias searched for among those of all indices */
     WORK_FIELD = 40,       /* a field of a mapping that is made or changed, which copies all fields */
 };
 
