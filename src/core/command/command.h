@@ -801,7 +801,9 @@ enum {
      * count as work, and settings are checked by SETTING_RULES_BOUNDED: template__check_bytes(), ALIAS_WORK_MAX,
      * CATALOG_ALIAS_USES_MAX, CATALOG_PATTERN_PAIRS_MAX, core__work_catalog().
      */
-    COMMAND_SINCE_CATALOG_BOUNDS = 20
+    COMMAND_SINCE_CATALOG_BOUNDS = 20,
+    /* Cancelled requests count by their locks, their items and what their transactions hold: count_of() in grants.c. */
+    COMMAND_SINCE_CANCELS_WEIGHED = 21
 };
 
 struct command {
