@@ -26,6 +26,7 @@ enum {
     WORK_WRITE = 20,       /* a record put or deleted */
     WORK_ENTRY = 10,       /* an entry or posting list put or deleted (mapping/entry.h) */
     WORK_ITEM = 20,        /* an item of a write, whatever its outcome */
+    WORK_RESULT = 2,       /* the result of an item, coded in the outcome of its request */
     WORK_UNIT = 50,        /* a unit of the core: beginning and writing its batch */
     WORK_OWNER = 100,      /* the end of a session, transaction or waiting request */
     WORK_LOCK_ASKED = 14,  /* a lock requested without conflict, all checks included */
