@@ -803,7 +803,9 @@ enum {
      */
     COMMAND_SINCE_CATALOG_BOUNDS = 20,
     /* Cancelled requests count by their locks, their items and what their transactions hold: count_of() in grants.c. */
-    COMMAND_SINCE_CANCELS_WEIGHED = 21
+    COMMAND_SINCE_CANCELS_WEIGHED = 21,
+    /* Single entries that a large transaction makes stale are removed before its commit: convert_committed(). */
+    COMMAND_SINCE_ENTRIES_CONVERTED = 21
 };
 
 struct command {

@@ -79,14 +79,14 @@ enum { WORK_LEVELS_USUAL = 16 };
 /*
  * Limits of the work of indivisible operations: the items of an atomic write in commands before version 12, and
  * the records of a commit. The first allows 100,000 changes of usual documents with ten fields three times over.
- * A commit of so many takes 2 million, since it has one key for each document. It has a key for each value that it
- * removes of documents that were written alone before, so that it replaces at most 20,000 of those.
+ * A commit of so many takes 2 million, since it has one key for each document. In commands before version 21 it has a
+ * key for each value that it removes of documents that were written alone before: it replaces at most 20,000 of those.
  */
 #define CORE_ATOMIC_WORK UINT64_C(75000000)
 #define CORE_COMMIT_WORK UINT64_C(2500000)
 /*
  * Work of the single entries in a commit, 5 ms, beyond which a transaction puts those of its further documents into
- * the store ahead of it, with the write (README.md, "Entries of a transaction").
+ * the store ahead of it, and removes those that they replace, with the write (README.md, "Entries of a transaction").
  */
 #define ENTRIES_AHEAD_WORK UINT64_C(50000)
 /* The limit was as many times higher in commands before version 15. */
