@@ -370,6 +370,39 @@ static void cancelled(struct bench *bench, uint64_t count, uint64_t each)
     forget(bench);
 }
 
+/* Bulks of one host wait, each for all of its documents, and are cancelled together. */
+static void cancelled_bulks(struct bench *bench, uint64_t count, uint64_t items)
+{
+    char what[80];
+    session(bench, COMMAND_SESSION_OPEN, "held");
+    struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
+    command->owner.session = SLICE_LIT("held");
+    command->lock.targets = arena_zalloc(&command->arena, sizeof *command->lock.targets);
+    command->lock.target_count = 1;
+    command->lock.targets[0] = (struct lock_target){.mode = LOCK_X, .index = SLICE_LIT("fs")};
+    step(bench, command);
+    for (uint64_t i = 0; i < count; i++) {
+        command = writes(items);
+        command->request = ((uint64_t)7 << HOST_SHIFT) + 1000000 + i;
+        for (uint64_t j = 0; j < items; j++)
+            command->write.items[j] = item(&command->arena, WRITE_INDEX, 3000000 + j, SLICE_LIT("{}"));
+        command->owner.timeout_us = 3600 * TL_SECOND;
+        step(bench, command);
+    }
+    forget(bench);
+    command = command_new(COMMAND_CANCEL, DIALECT_7);
+    command->cancel.request = (uint64_t)7 << HOST_SHIFT;
+    step(bench, command);
+    snprintf(what, sizeof what, "CANCEL of %llu bulks that wait for %llu documents", (unsigned long long)count,
+             (unsigned long long)items);
+    tell(bench, what);
+    pieces(bench);
+    tell(bench, "the pieces after it");
+    session(bench, COMMAND_SESSION_CLOSE, "held");
+    pieces(bench);
+    forget(bench);
+}
+
 /* The requests of a session that ends wait for a document that another one holds. */
 static void abandoned(struct bench *bench, uint64_t count)
 {
@@ -477,6 +510,39 @@ static void atomic(struct bench *bench, size_t count, bool large, const char *wh
     tell(bench, what);
 }
 
+/* A named atomic write, and its repetition, which reads the outcome. `reuses`: its updates return their sources. */
+static void named(struct bench *bench, size_t count, bool returns, const char *id)
+{
+    static const struct write_update update = {
+        .doc = SLICE_LIT("{\"t\":\"the lazy dog\"}"), .doc_as_upsert = true, .want_source = true};
+    char what[80];
+    for (int round = 0; round < 2; round++) {
+        struct command *command = writes(count);
+        command->write.atomic = true;
+        command->write.request = (struct write_request){slice_from(id), 7, 0};
+        for (uint64_t i = 0; i < count; i++) {
+            command->write.items[i] = item(&command->arena, returns ? WRITE_UPDATE : WRITE_INDEX, 200000 + i,
+                                           returns ? SLICE_NONE : source(&command->arena, i));
+            if (returns)
+                command->write.items[i].update = &update;
+        }
+        forget(bench);
+        step(bench, command);
+        pieces(bench);
+        snprintf(what, sizeof what, "%s of a named atomic write of %zu %s",
+                 round == 0 ? "the longest step" : "repetition", count,
+                 returns ? "updates with their sources" : "documents");
+        tell(bench, what);
+    }
+}
+
+static void outcomes(struct bench *bench)
+{
+    named(bench, 16000, false, "some");
+    named(bench, 100000, false, "many");
+    named(bench, 100000, true, "sources");
+}
+
 /* Atomic writes of as many small documents as they may have, and of documents with many entries; a commit of those. */
 static void wholes(struct bench *bench)
 {
@@ -529,6 +595,10 @@ static void singles(struct bench *bench)
     commit_single(bench, NUMBERS, scattered, "scattered", false);
     commit_single(bench, 10, numbers, "successive", false);
     commit_single(bench, 10, scattered, "scattered", false);
+}
+
+static void replaced(struct bench *bench)
+{
     commit_single(bench, 10, scattered, "scattered", true);
 }
 
@@ -753,6 +823,7 @@ static void all_cancelled(struct bench *bench)
     cancelled(bench, 100000, 1);
     cancelled(bench, 100000, 100);
     cancelled(bench, 100000, 100000);
+    cancelled_bulks(bench, 300, 2000);
     abandoned(bench, 10000);
     abandoned(bench, 100000);
 }
@@ -760,10 +831,11 @@ static void all_cancelled(struct bench *bench)
 static const struct bench_part {
     const char *name;
     void (*run)(struct bench *bench);
-} parts[] = {{"bulks", bulks},     {"scripts", of_scripts},      {"ends", ends},
-             {"waiters", waiters}, {"cancelled", all_cancelled}, {"dropped", dropped},
-             {"commits", commits}, {"wholes", wholes},           {"singles", singles},
-             {"deep", deep},       {"locks", many_locks},        {"renames", renames}};
+} parts[] = {{"bulks", bulks},       {"scripts", of_scripts},      {"ends", ends},
+             {"waiters", waiters},   {"cancelled", all_cancelled}, {"dropped", dropped},
+             {"commits", commits},   {"wholes", wholes},           {"singles", singles},
+             {"replaced", replaced}, {"outcomes", outcomes},       {"deep", deep},
+             {"locks", many_locks},  {"renames", renames}};
 
 int main(int argc, char **argv)
 {

@@ -10,6 +10,7 @@
 #include "core/locks/lock.h"
 #include "core/session/cost.h"
 #include "core/session/deadline.h"
+#include "core/session/owner.h"
 #include "core/session/owners.h"
 #include "core/session/session.h"
 #include "core/session/txn.h"
@@ -26,6 +27,8 @@
  * its command is copied; and later requests of its session, and locks of theirs, that it is compared with.
  */
 enum { KEPT_TARGETS = 20, KEPT_BYTES = 4096, KEPT_LOOKS = 20 };
+/* Places in queues, or locks that it has already, and items, for which a request that ends counts as one more. */
+enum { CANCELLED_PLACES = 8, CANCELLED_ITEMS = 20 };
 
 /* --- Cancelled waits ---------------------------------------------------------------------------------------------- */
 
@@ -97,12 +100,33 @@ void grants__end_cancelled(struct core *core, struct wait *wait, bool granted)
     (void)end_cancelled(core, wait, granted);
 }
 
+/* Returns: the places in queues that a wait leaves, and the locks that are released with it. */
+static size_t places_of(const struct wait *wait)
+{
+    size_t places = wait->write_owner == NULL ? 0 : wait->owner->hold_count;
+    if (wait->request == NULL)
+        return places;
+    bool waits = lock_request_state(wait->request) == LOCK_STATE_WAITING;
+    return places + (waits ? lock_request_place_count(wait->request) : lock_request_spec_count(wait->request));
+}
+
+/* Returns: as how many cancelled requests one counts that ends. */
+static size_t count_of_ended(const struct core *core, const struct wait *wait)
+{
+    if (core->command_version < COMMAND_SINCE_CANCELS_WEIGHED)
+        return 1;
+    const struct command *command = wait->command;
+    size_t items = command->type == COMMAND_WRITE ? command->write.item_count : 0;
+    uint64_t txn = wait__is_in_pieces(wait) && wait->txn != NULL ? txn__rollback_cost(core, wait->txn) : 0;
+    return 1 + places_of(wait) / CANCELLED_PLACES + items / CANCELLED_ITEMS + CANCELS_PER_COST * (size_t)txn;
+}
+
 /* Returns: as how many cancelled requests one counts. */
-static size_t count_of(const struct wait *wait)
+static size_t count_of(const struct core *core, const struct wait *wait)
 {
     const struct command *command = wait->command;
     if (!wait__is_to_be_kept(wait))
-        return 1;
+        return count_of_ended(core, wait);
     if (command->type == COMMAND_LOCK)
         return 1 + command->lock.target_count / KEPT_TARGETS;
     return 1 + command->write.item_count / KEPT_TARGETS + write_source_bytes(&command->write) / KEPT_BYTES;
@@ -121,7 +145,7 @@ static size_t end_some_cancelled(struct core *core, size_t max)
     lock_table_suspend_grants(&core->owners->locks);
     while (count < max && !list_empty(cancelled)) {
         struct wait *wait = list_entry(cancelled->next, struct wait, of_cancelled);
-        count += count_of(wait);
+        count += count_of(core, wait);
         count += end_cancelled(core, wait, false) / KEPT_LOOKS;
     }
     lock_table_resume_grants(&core->owners->locks);
@@ -288,6 +312,8 @@ static int resume_one(struct core *core, struct wait *wait)
     uint64_t cost = wait__cost(wait);
     if (wait->cancelled != WAIT_NOT_CANCELLED) {
         grants__end_cancelled(core, wait, false);
+        if (core->command_version >= COMMAND_SINCE_CANCELS_WEIGHED)
+            cost_charge(&core->owners->cost_left, cost);
         return 0;
     }
     int r = resume_or_answer(core, wait);

@@ -807,7 +807,11 @@ enum {
      * item that requires an alias counts the table of aliases that it renews, though an index has the name:
      * alias__check_new(), alias__exists().
      */
-    COMMAND_SINCE_ALIASES_CHECKED = 21
+    COMMAND_SINCE_ALIASES_CHECKED = 21,
+    /* Cancelled requests count by their locks, their items and what their transactions hold: count_of() in grants.c. */
+    COMMAND_SINCE_CANCELS_WEIGHED = 21,
+    /* Single entries that a large transaction makes stale are removed before its commit: convert_committed(). */
+    COMMAND_SINCE_ENTRIES_CONVERTED = 21
 };
 
 struct command {

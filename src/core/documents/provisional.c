@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "core/command/command.h"
 #include "core/documents/document_owners.h"
+#include "core/documents/prefetch.h"
 #include "core/unit/unit.h"
 #include "core/unit/work.h"
 
@@ -21,6 +22,34 @@ void provisional_add(struct provisional_entries *entries, struct slice key, stru
     else
         entries->first = entry;
     entries->last = entry;
+}
+
+void provisional_convert(struct provisional_entries *entries, enum store_space space, struct slice key,
+                         struct slice value)
+{
+    REQUIRE(entries->arena != NULL && (space == SPACE_ENTRIES || space == SPACE_DOCUMENTS));
+    struct provisional_change *change = arena_alloc(entries->arena, sizeof(*change));
+
+    *change = (struct provisional_change){entries->conversions, space, arena_copy(entries->arena, key),
+                                          value.data == NULL ? SLICE_NONE : arena_copy(entries->arena, value)};
+    entries->conversions = change;
+}
+
+/* Puts the changes of all conversions. Returns: how many are of entries. */
+static size_t put_conversions(struct core *core, const struct provisional_entries *entries)
+{
+    size_t count = 0;
+
+    for (const struct provisional_change *change = entries->conversions; change != NULL; change = change->next) {
+        count += change->space == SPACE_ENTRIES;
+        if (change->value.data == NULL)
+            store_batch_delete(core->batch, change->space, change->key);
+        else
+            store_batch_put_nocopy(core->batch, change->space, change->key, change->value);
+        if (change->space == SPACE_DOCUMENTS) /* a submitter that has read it has its single entries */
+            recent_writes_record(&core->recent_writes, change->key, core->ts);
+    }
+    return count;
 }
 
 /* --- Undo records ------------------------------------------------------------------------------------------------- */
@@ -61,6 +90,7 @@ void provisional__put(struct core *core, const struct provisional_entries *entri
         store_batch_put(core->batch, SPACE_SYSTEM, undo_key(&key, transaction, (*undo_count)++), buf_as_slice(&record));
         buf_clear(&record);
     }
+    count += put_conversions(core, entries);
     core->in_txn = true;
     core->provisional_changes += store_batch_count(core->batch) - before;
     core->entry_changes += count;

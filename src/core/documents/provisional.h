@@ -12,12 +12,17 @@
  * A commit deletes the transaction's undo records, and the entries stay. Maintenance applies the
  * undo records of a transaction that is no longer open, for whatever reason: it deletes the entries
  * they list.
+ *
+ * Conversions are put with them, but are not provisional, and no undo record lists them: a committed version that the
+ * transaction replaces gets posting lists instead of its single entries, which the commit would have to delete. The
+ * version itself is unchanged, so readers see no difference, however the transaction ends.
  */
 #ifndef TL_CORE_PROVISIONAL_H
 #define TL_CORE_PROVISIONAL_H
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "store/store.h"
 
 struct core;
 
@@ -31,23 +36,36 @@ struct provisional_entry {
     struct slice value;
 };
 
+/* A change of a conversion. */
+struct provisional_change {
+    struct provisional_change *next;
+    enum store_space space;
+    struct slice key;
+    struct slice value; /* data NULL: the key is deleted */
+};
+
 /* The entries that one request writes, in insertion order. */
 struct provisional_entries {
     struct arena *arena; /* the unit's arena */
     struct provisional_entry *first;
     struct provisional_entry *last;
+    struct provisional_change *conversions; /* of different keys; the newest first */
 };
 
 /* Appends a copy of an entry. */
 void provisional_add(struct provisional_entries *entries, struct slice key, struct slice value);
-/* Removes all entries, after the request has failed. */
+/* Adds a copy of a change of a conversion. `value.data` NULL: the key is deleted. */
+void provisional_convert(struct provisional_entries *entries, enum store_space space, struct slice key,
+                         struct slice value);
+/* Removes all entries and conversions, after the request has failed. */
 static inline void provisional_clear(struct provisional_entries *entries)
 {
     entries->first = entries->last = NULL;
+    entries->conversions = NULL;
 }
 
 /*
- * Puts the entries and their undo records into the open unit's batch. Undo records are numbered
+ * Puts the entries and their undo records, and the conversions, into the open unit's batch. Undo records are numbered
  * from *undo_count, which is advanced. If the batch contains nothing else, the reply need not wait
  * for a sync.
  */

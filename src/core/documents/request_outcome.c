@@ -78,7 +78,7 @@ static void refuse_other(struct command *command)
 }
 
 /* Reads the results of the first time. Returns: 0; TL_ERR_CORRUPT. */
-static int read_results(struct core *core, struct codec *codec, struct command *command, const struct record_head *head)
+static int read_results(struct codec *codec, struct command *command, const struct record_head *head)
 {
     REQUIRE(command->write.item_count == 0 || command->write.results != NULL);
     struct write_command *write = &command->write;
@@ -86,10 +86,15 @@ static int read_results(struct core *core, struct codec *codec, struct command *
         result_codec__result(codec, &write->results[i]);
         codec_slice(codec, &write->results[i].id);
     }
-    core__work(core, write->item_count * WORK_READ);
     write->postponed_count = (size_t)head->postponed_count;
     write->script_steps = head->script_steps;
     return codec_done(codec) ? 0 : tl_trace(TL_ERR_CORRUPT);
+}
+
+/* Counts the work of coding a record. Its parts are copied as those of any record that is read. */
+static void count_record(struct core *core, size_t items, size_t bytes)
+{
+    core__work(core, items * WORK_RESULT + bytes / WORK_READ_BYTES);
 }
 
 static int read_record(struct core *core, struct slice bytes, struct command *command)
@@ -104,8 +109,11 @@ static int read_record(struct core *core, struct slice bytes, struct command *co
         return tl_trace(TL_ERR_CORRUPT);
     if (head.ended < core->purge_horizons.outcomes)
         return REQUEST_OUTCOME_NONE;
-    if (head.hash == command->write.request.hash && count == command->write.item_count)
-        return read_results(core, &codec, command, &head);
+    count_record(core, 0, bytes.len);
+    if (head.hash == command->write.request.hash && count == command->write.item_count) {
+        count_record(core, (size_t)count, 0);
+        return read_results(&codec, command, &head);
+    }
     refuse_other(command);
     return 0;
 }
@@ -179,7 +187,7 @@ void request_outcome__put(struct core *core, const struct command *command)
     codec_number(&codec, &count);
     for (size_t i = 0; i < write->item_count; i++)
         put_result(&codec, &write->items[i], write->results[i]);
-    core__work(core, write->item_count * WORK_READ);
+    count_record(core, write->item_count, value.len);
     store_batch_put(core->batch, SPACE_SYSTEM, record_key(&key, &write->request), buf_as_slice(&value));
     store_batch_put(core->batch, SPACE_SYSTEM, end_key(&key, core->ts, &write->request), SLICE_LIT(""));
     buf_deinit(&key);
@@ -194,7 +202,7 @@ enum { BYTES_PER_KEY = (WORK_SCAN + WORK_READ) * WORK_BYTES };
 /* Counts the bytes of a record that was read as *io_counted keys. */
 static void count_bytes(struct core *core, size_t bytes, size_t *io_counted)
 {
-    core__work(core, bytes / WORK_BYTES);
+    core__work(core, bytes / WORK_READ_BYTES);
     if (core->command_version >= COMMAND_SINCE_PURGED_BYTES)
         *io_counted += bytes / BYTES_PER_KEY;
 }

@@ -10,7 +10,9 @@
  * single entries.
  *
  * In a transaction a single write also has posting lists once the single entries that the commit would
- * write take more than ENTRIES_AHEAD_WORK: each of one document, in the store before the commit.
+ * write take more than ENTRIES_AHEAD_WORK: each of one document, in the store before the commit. Beyond that, the
+ * committed version of a document that it replaces or deletes is converted to posting lists, by any write of it, so
+ * that the commit need not delete its single entries.
  *
  * A document that occurs twice in a bulk gets single entries from its second occurrence on, because
  * posting lists of the same batch cannot distinguish its versions.
@@ -273,11 +275,97 @@ static int old_values(struct write_executor *exec, struct write_item_state *at, 
     return 0;
 }
 
-/* Finds the values of the previous version that have single entries. */
+/* Whether a value of the previous version has a single entry. */
+static bool is_single(const struct write_item_state *at, const struct field_value *value)
+{
+    return at->old.batch == 0 || doc_has_single_entries(&at->old, value->field);
+}
+
+/*
+ * Whether a transaction's commit would write too many single entries with `more` of them. Follows from state and
+ * command.
+ */
+static bool commit_is_full(const struct write_executor *exec, size_t more)
+{
+    uint64_t singles = (uint64_t)overlay_count_in(exec->run->overlay, SPACE_ENTRIES) + exec->singles + more;
+
+    return WORK_ENTRY * singles > exec->core->ahead_work;
+}
+
+/*
+ * Whether the previous version, which has `singles` single entries, is to be converted: it is committed, since all
+ * entries of one that the transaction has written are in its overlay or provisional.
+ */
+static bool is_to_be_converted(const struct write_executor *exec, const struct write_item_state *at, size_t singles)
+{
+    const struct write_run *run = exec->run;
+    struct slice value;
+
+    return run->provisional != NULL && exec->core->command_version >= COMMAND_SINCE_ENTRIES_CONVERTED &&
+           commit_is_full(exec, singles) &&
+           overlay_get(run->overlay, SPACE_DOCUMENTS, at->key, &value) == STORE_NOT_FOUND;
+}
+
+static void put_converted(void *context, struct slice key, struct slice value)
+{
+    provisional_convert(context, SPACE_ENTRIES, key, value);
+}
+
+static void remove_converted(void *context, struct slice key)
+{
+    provisional_convert(context, SPACE_ENTRIES, key, SLICE_NONE);
+}
+
+/* In the batch number of conversions, which differs from that of the run's own posting lists. */
+#define CONVERTED_BATCH (UINT64_C(1) << 63)
+
+/*
+ * Gives the committed version of a document posting lists of its own for all its values, instead of its single entries
+ * for `singles`. Only its form changes. The lock of the transaction keeps all others from changing it before the unit's
+ * batch is written.
+ */
+static int convert_committed(struct write_executor *exec, const struct write_item_state *at, const struct values *all,
+                             const struct values *singles)
+{
+    struct provisional_entries *ahead = exec->run->provisional;
+    struct entry_sink sink = {put_converted, remove_converted, ahead};
+    struct buf record = BUF_INIT(BUF_UNLIMITED);
+    struct entry_set set;
+    struct doc doc;
+    INSIST(exec->batch != 0 && (exec->batch & CONVERTED_BATCH) == 0);
+    int r = doc_get_stored(&exec->committed_view, at->index->number, at->type->number, at->item->id, &doc);
+
+    if (r != 0)
+        return tl_trace(r < 0 ? r : TL_ERR_CORRUPT);
+    INSIST(doc.batch == at->old.batch && !doc.deleted);
+    entry_set_init(&set, &exec->core->scratch, at->index->number, exec->batch | CONVERTED_BATCH);
+    entry_set_write(&set, document_key(at), all->items, all->count, NULL, 0, 0);
+    entry_set_emit(&set, &sink);
+    entry_set_init(&set, &exec->core->scratch, at->index->number, 0);
+    entry_set_delete(&set, document_key(at), singles->items, singles->count, 0);
+    entry_set_emit(&set, &sink);
+    doc.batch = exec->batch | CONVERTED_BATCH;
+    doc.single_fields = SLICE_NONE;
+    doc_encode(&record, &doc);
+    provisional_convert(ahead, SPACE_DOCUMENTS, at->key, buf_as_slice(&record));
+    write_executor__work(exec, WORK_READ + record.len / WORK_READ_BYTES);
+    uint64_t entries = WORK_ENTRY * (uint64_t)(all->count + singles->count); /* the step counts them with its batch */
+    exec->work += WORK_WRITE + entries;
+    core__note_indivisible(exec->core, entries);
+    counters__of(&exec->core->counters, at->index->number)->posting_list_documents++;
+    buf_deinit(&record);
+    doc_release(&doc);
+    return 0;
+}
+
+/*
+ * Finds the values of the previous version whose single entries are to be removed with the change: not those of a
+ * version that is converted.
+ */
 static int old_single_values(struct write_executor *exec, struct write_item_state *at, struct values *ret_values)
 {
-    struct values all;
-    size_t kept = 0;
+    struct arena *scratch = &exec->core->scratch;
+    struct values all, singles;
     int r;
 
     *ret_values = (struct values){NULL, 0};
@@ -286,10 +374,13 @@ static int old_single_values(struct write_executor *exec, struct write_item_stat
     r = old_values(exec, at, &all);
     if (r != 0)
         return tl_trace(r);
+    singles = (struct values){arena_alloc(scratch, (all.count + 1) * sizeof(*singles.items)), 0};
     for (size_t i = 0; i < all.count; i++)
-        if (at->old.batch == 0 || doc_has_single_entries(&at->old, all.items[i].field))
-            all.items[kept++] = all.items[i];
-    *ret_values = (struct values){all.items, kept};
+        if (is_single(at, &all.items[i]))
+            singles.items[singles.count++] = all.items[i];
+    if (is_to_be_converted(exec, at, singles.count))
+        return convert_committed(exec, at, &all, &singles);
+    *ret_values = singles;
     return 0;
 }
 
@@ -336,8 +427,7 @@ static bool goes_ahead(const struct write_executor *exec, size_t value_count)
 
     if (run->provisional == NULL || exec->core->command_version < COMMAND_SINCE_ENTRIES_AHEAD)
         return false;
-    uint64_t singles = (uint64_t)overlay_count_in(run->overlay, SPACE_ENTRIES) + exec->singles + value_count;
-    return WORK_ENTRY * singles > exec->core->ahead_work;
+    return commit_is_full(exec, value_count);
 }
 
 int write_executor__change_entries(struct write_executor *exec, struct write_item_state *at,

@@ -228,13 +228,15 @@ int write_executor__ensure_type(struct write_executor *exec, struct write_item_s
 
 /* --- The previous version ----------------------------------------------------------------------------------------- */
 
-/* Whether a version still counts; an old tombstone no longer does. */
+/* Whether a version still counts; an old tombstone no longer does. Nearly all are live, and need no horizon. */
 static bool version_counts(const struct core *core, const struct catalog_index *index, const struct doc *doc)
 {
+    if (!doc->deleted)
+        return true;
     tl_ts horizon = core->command_version < COMMAND_SINCE_GC_DELETES ? core->purge_horizons.tombstones
                                                                      : index__deletes_horizon(core, index, core->ts);
 
-    return !doc->deleted || doc->ts >= horizon;
+    return doc->ts >= horizon;
 }
 
 /* Opens the multiget over the previous versions, from this id to the bulk's last. */

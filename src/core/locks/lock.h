@@ -266,6 +266,11 @@ int lock_request_start(struct lock_request *request, bool wait) TL_MUST_USE;
 void lock_request_undo(struct lock_request *request, tl_ts since);
 /* Returns: how many locks it asks for, without locks on names. */
 size_t lock_request_spec_count(const struct lock_request *request);
+/*
+ * Returns: in how many queues it waits: one for each resource that it locks, or on which it sets an intention lock, in
+ * one mode. Follows from the state. Requires: it waits.
+ */
+size_t lock_request_place_count(const struct lock_request *request);
 
 enum lock_state lock_request_state(const struct lock_request *request);
 void *lock_request_user(const struct lock_request *request);

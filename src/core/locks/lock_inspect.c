@@ -59,6 +59,12 @@ bool lock_request_is_in_force(const struct lock_request *request)
     return true;
 }
 
+size_t lock_request_place_count(const struct lock_request *request)
+{
+    REQUIRE(MAGIC_VALID(request, LOCK_REQUEST_MAGIC) && request->state == LOCK_STATE_WAITING);
+    return request->waiter_count;
+}
+
 size_t lock_request_spec_count(const struct lock_request *request)
 {
     REQUIRE(MAGIC_VALID(request, LOCK_REQUEST_MAGIC));

@@ -26,6 +26,7 @@ enum {
     WORK_WRITE = 20,       /* a record put or deleted */
     WORK_ENTRY = 10,       /* an entry or posting list put or deleted (mapping/entry.h) */
     WORK_ITEM = 20,        /* an item of a write, whatever its outcome */
+    WORK_RESULT = 2,       /* the result of an item, coded in the outcome of its request */
     WORK_UNIT = 50,        /* a unit of the core: beginning and writing its batch */
     WORK_OWNER = 100,      /* the end of a session, transaction or waiting request */
     WORK_LOCK_ASKED = 14,  /* a lock requested without conflict, all checks included */
@@ -79,14 +80,14 @@ enum { WORK_LEVELS_USUAL = 16 };
 /*
  * Limits of the work of indivisible operations: the items of an atomic write in commands before version 12, and
  * the records of a commit. The first allows 100,000 changes of usual documents with ten fields three times over.
- * A commit of so many takes 2 million, since it has one key for each document. It has a key for each value that it
- * removes of documents that were written alone before, so that it replaces at most 20,000 of those.
+ * A commit of so many takes 2 million, since it has one key for each document. In commands before version 21 it has a
+ * key for each value that it removes of documents that were written alone before: it replaces at most 20,000 of those.
  */
 #define CORE_ATOMIC_WORK UINT64_C(75000000)
 #define CORE_COMMIT_WORK UINT64_C(2500000)
 /*
  * Work of the single entries in a commit, 5 ms, beyond which a transaction puts those of its further documents into
- * the store ahead of it, with the write (README.md, "Entries of a transaction").
+ * the store ahead of it, and removes those that they replace, with the write (README.md, "Entries of a transaction").
  */
 #define ENTRIES_AHEAD_WORK UINT64_C(50000)
 /* The limit was as many times higher in commands before version 15. */

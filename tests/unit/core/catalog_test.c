@@ -41,6 +41,18 @@ int __wrap_settings_parse(yyjson_val *json, struct slice prefix, struct arena *a
     return __real_settings_parse(json, prefix, arena, ret_settings, ret_problem);
 }
 
+/* Looks for the horizon of deletes of an index, by code outside of index.c. */
+static size_t horizon_looks;
+
+tl_ts __real_index__deletes_horizon(const struct core *core, const struct catalog_index *index, tl_ts ts);
+tl_ts __wrap_index__deletes_horizon(const struct core *core, const struct catalog_index *index, tl_ts ts);
+
+tl_ts __wrap_index__deletes_horizon(const struct core *core, const struct catalog_index *index, tl_ts ts)
+{
+    horizon_looks++;
+    return __real_index__deletes_horizon(core, index, ts);
+}
+
 static void name_says(const char *name, enum dialect dialect, const char *reason)
 {
     struct arena arena = ARENA_INIT;
@@ -1251,6 +1263,23 @@ static void test_open_refuses_last_index_number(void **state)
     fixture_close(&box);
 }
 
+/* Every write reads the version before: only that of a deleted document depends on index.gc_deletes. */
+static void test_writes_of_live_documents_need_no_horizon(void **state)
+{
+    struct core_fixture box;
+    (void)state;
+
+    fixture_open(&box);
+    fixture_index(&box, "fs", "1", "{}");
+    horizon_looks = 0;
+    assert_int_equal(fixture_index(&box, "fs", "1", "{}")->version, 2);
+    assert_int_equal(fixture_delete(&box, "fs", "1")->version, 3);
+    assert_int_equal(horizon_looks, 0);
+    assert_int_equal(fixture_index(&box, "fs", "1", "{}")->version, 4);
+    assert_true(horizon_looks > 0);
+    fixture_close(&box);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1282,6 +1311,7 @@ int main(void)
         cmocka_unit_test(test_cluster_settings_are_parsed_once),
         cmocka_unit_test(test_load_refuses_invalid_names_and_numbers),
         cmocka_unit_test(test_open_refuses_last_index_number),
+        cmocka_unit_test(test_writes_of_live_documents_need_no_horizon),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,9 +9,12 @@
 #include "../../lib/maintenance.h"
 
 #include "core/command/command_codec.h"
+#include "core/documents/prefetch.h"
 #include "core/documents/provisional.h"
 #include "core/unit/unit.h"
 #include "core/unit/work.h"
+#include "mapping/entry.h"
+#include "mapping/mapping.h"
 
 enum { DOCUMENTS = 600 };
 
@@ -260,6 +263,119 @@ static void test_single_writes_again(void **state)
     fixture_close(&box);
 }
 
+/* --- Conversions -------------------------------------------------------------------------------------------------- */
+
+/* Deletes all documents, or replaces them one at a time or together. */
+enum change { REPLACE, REPLACE_TOGETHER, DELETE, CHANGES };
+
+static void change_all(struct core_fixture *box, enum change change, unsigned version)
+{
+    if (change == REPLACE) {
+        put_singly(box, "t", SINGLES, 1, version);
+        return;
+    }
+    struct command *command = fixture_write_command(box, SINGLES);
+    for (int i = 0; i < SINGLES; i++) {
+        struct slice id = arena_printf(&command->arena, "%d", i);
+        command->write.items[i] = change == DELETE ? fixture_item(WRITE_DELETE, "fs", "", id.data, NULL)
+                                                   : fixture_item(WRITE_INDEX, "fs", "", id.data, "{\"shared\":1}");
+    }
+    command->version = version;
+    command->owner.transaction = SLICE_LIT("t");
+    assert_int_equal(fixture_run(box, command, 1)->problem.type, PROBLEM_NONE);
+}
+
+/* How many entries of the index are single. */
+static size_t count_single_entries(struct core_fixture *box)
+{
+    struct store_iter *iter =
+        store_iter_new(box->store, SPACE_ENTRIES, TL_TS_MAX, SLICE_LIT(""), SLICE_LIT("\xff\xff\xff\xff"));
+    size_t count = 0;
+    uint64_t batch;
+    for (store_iter_seek_first(iter); store_iter_valid(iter); store_iter_next(iter))
+        count += !entry_is_posting_list(store_iter_key(iter), &batch);
+    assert_int_equal(store_iter_status(iter), 0);
+    store_iter_free(iter);
+    return count;
+}
+
+/*
+ * A transaction replaces or deletes documents that were written one at a time. Their single entries are removed by its
+ * writes, not by its commit (in commands before version 21 by the commit), and others see no difference before it.
+ */
+static void test_commit_removes_no_single_entries_of_many_documents(void **state)
+{
+    (void)state;
+
+    for (int change = 0; change < CHANGES; change++) {
+        uint64_t work[2];
+        for (unsigned older = 0; older < 2; older++) {
+            struct core_fixture box;
+            fixture_open(&box);
+            put_singly(&box, NULL, SINGLES, 0, COMMAND_CODEC_VERSION);
+            assert_int_equal(count_single_entries(&box), SINGLES * VALUES);
+            tl_ts before = box.now;
+            box.core->ahead_work = 0;
+            fixture_txn(&box, COMMAND_TXN_BEGIN, "t");
+            change_all(&box, (enum change)change, COMMAND_SINCE_ENTRIES_CONVERTED - older);
+            assert_int_equal(count_single_entries(&box), older ? SINGLES * VALUES : 0);
+            assert_int_equal(fixture_find(&box, "fs", "shared", 0), SINGLES);
+            assert_int_equal(fixture_find(&box, "fs", "own", 100 + SINGLES - 1), 1);
+            work[older] = end_singles(&box, COMMAND_TXN_COMMIT);
+            assert_int_equal(count_single_entries(&box), 0);
+            maintain(&box);
+            assert_int_equal(fixture_find(&box, "fs", "shared", 0), 0);
+            assert_int_equal(fixture_find(&box, "fs", "shared", 1), change == DELETE ? 0 : SINGLES);
+            assert_int_equal(fixture_find_at(&box, "fs", "shared", 0, before), SINGLES);
+            fixture_close(&box);
+        }
+        assert_true(work[1] - work[0] > (uint64_t)(SINGLES * VALUES - 1) * WORK_ENTRY);
+    }
+}
+
+/*
+ * A rollback leaves the converted documents, with their versions. A document that was read before its conversion is not
+ * used: a write would believe that it has single entries.
+ */
+static void test_rollback_leaves_converted_documents(void **state)
+{
+    struct core_fixture box;
+    (void)state;
+
+    fixture_open(&box);
+    put_singly(&box, NULL, SINGLES, 0, COMMAND_CODEC_VERSION);
+    tl_ts before = box.now;
+    box.core->ahead_work = 0;
+    fixture_txn(&box, COMMAND_TXN_BEGIN, "t");
+    change_all(&box, REPLACE, COMMAND_CODEC_VERSION);
+    end_singles(&box, COMMAND_TXN_ROLLBACK);
+    maintain(&box);
+    fixture_reopen(&box);
+    assert_int_equal(count_single_entries(&box), 0);
+    assert_int_equal(fixture_find(&box, "fs", "shared", 0), SINGLES);
+    assert_int_equal(fixture_find(&box, "fs", "own", 100), 1);
+
+    box.core->ahead_work = 0;
+    fixture_txn(&box, COMMAND_TXN_BEGIN, "u");
+    put_singly(&box, NULL, SINGLES + 1, 0, COMMAND_CODEC_VERSION); /* the last one has single entries */
+    struct command *command = fixture_write_command(&box, 1);
+    struct view view = {box.store, box.now, NULL};
+    struct slice id = arena_printf(&command->arena, "%d", SINGLES);
+    tl_cleanup(catalog_unrefp) struct catalog *catalog = core_catalog(box.core);
+    const struct catalog_index *index = catalog_index(catalog, SLICE_LIT("fs"));
+    struct prefetch *prefetch = prefetch_read(
+        &view, index->number, mapping_type(index->mapping, SLICE_LIT("_doc"))->number, id, &command->arena);
+    put_singly(&box, "u", SINGLES + 1, 1, COMMAND_CODEC_VERSION);
+    fixture_txn(&box, COMMAND_TXN_ROLLBACK, "u");
+    command->write.items[0] = fixture_item(WRITE_INDEX, "fs", "", id.data, "{\"shared\":2,\"own\":[200,1,2,3,4,5,6]}");
+    prefetch_attach(command, &command->write.items[0], prefetch);
+    assert_int_equal(fixture_run(&box, command, 1)->write.results[0].version, 2);
+    assert_int_equal(fixture_find(&box, "fs", "shared", 2), 1);
+    assert_int_equal(fixture_find(&box, "fs", "own", 200), 1);
+    assert_int_equal(fixture_find_at(&box, "fs", "shared", 0, before), SINGLES);
+    fixture_close(&box);
+}
+
 /* --- Any order of writes ------------------------------------------------------------------------------------------ */
 
 enum { IDS = 4, FIELDS = 12, NUMBERS = 3 };
@@ -380,6 +496,8 @@ int main(void)
         cmocka_unit_test(test_single_writes_put_entries_ahead),
         cmocka_unit_test(test_rollback_of_single_writes_leaves_nothing),
         cmocka_unit_test(test_single_writes_again),
+        cmocka_unit_test(test_commit_removes_no_single_entries_of_many_documents),
+        cmocka_unit_test(test_rollback_leaves_converted_documents),
         cmocka_unit_test(test_any_order_of_writes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -121,6 +121,18 @@ static void lock(struct core_fixture *box, const char *session, const char *id)
     give(box, command);
 }
 
+/* Requests the whole index. */
+static void lock_index(struct core_fixture *box, const char *session)
+{
+    struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
+
+    command->owner.session = slice_from(session);
+    command->lock.targets = arena_zalloc(&command->arena, sizeof(struct lock_target));
+    command->lock.targets[0] = (struct lock_target){.mode = LOCK_X, .index = SLICE_LIT("fs")};
+    command->lock.target_count = 1;
+    give(box, command);
+}
+
 /* Requests two documents at once. */
 static void lock_two(struct core_fixture *box, const char *session, const char *first, const char *second)
 {
@@ -649,6 +661,56 @@ static void test_cancelled_bulk_tries_no_item_on_timeout(void **state)
         assert_null(fixture_source(&box, "fs", ids[i]));
     free_completed(&box);
     end(&box);
+}
+
+/* A bulk that waits for all its documents. */
+static void put_many(struct core_fixture *box, size_t count)
+{
+    struct command *command = fixture_write_command(box, count);
+
+    for (size_t i = 0; i < count; i++) {
+        command->write.items[i] = fixture_item(WRITE_INDEX, "fs", "", "", "{}");
+        command->write.items[i].id = arena_printf(&command->arena, "%zu", i);
+    }
+    command->owner.timeout_us = 60 * TL_SECOND;
+    give(box, command);
+}
+
+/*
+ * Cancelled bulks count by their items, since each leaves as many queues: a step ends as many as its account allows.
+ * By commands before version 21 each counts as one.
+ */
+static void test_cancelled_bulks_count_by_their_items(void **state)
+{
+    enum { BULKS = 12, ITEMS = 400, STEP_COST = 20, OF_ONE = 1 + ITEMS / 8 + ITEMS / 20 };
+    (void)state;
+
+    for (unsigned older = 0; older < 2; older++) {
+        struct core_fixture box;
+        begin(&box, STEP_COST);
+        session(&box, COMMAND_SESSION_OPEN, "holder");
+        lock_index(&box, "holder");
+        for (int i = 0; i < BULKS; i++)
+            put_many(&box, ITEMS);
+        assert_int_equal(waiting_count(&box), BULKS);
+        free_completed(&box);
+        struct command *command = command_new(COMMAND_CANCEL, DIALECT_7);
+        command->version = COMMAND_SINCE_CANCELS_WEIGHED - older;
+        give(&box, command);
+        size_t ended = BULKS - waiting_count(&box);
+        assert_in_range(ended, older ? BULKS : 1, older ? BULKS : 1 + STEP_COST * CANCELS_PER_COST / OF_ONE);
+        size_t answered = free_completed(&box) - 1;
+        for (size_t before = ended; core_next_deadline(box.core) == 0; before = ended) {
+            tick(&box);
+            ended = BULKS - waiting_count(&box);
+            assert_true(ended - before <= 1 + (STEP_COST + 1) * CANCELS_PER_COST / OF_ONE);
+            answered += free_completed(&box) - 1;
+        }
+        assert_int_equal(answered, BULKS);
+        assert_int_equal(waiting_count(&box), 0);
+        lock_table_check(&box.core->owners->locks);
+        end(&box);
+    }
 }
 
 /* A request of the host's next life may have the number of a cancelled one: it is not cancelled. */
@@ -1946,6 +2008,7 @@ int main(void)
         cmocka_unit_test(test_ready_writes_resume_in_bounded_steps),
         cmocka_unit_test(test_ended_waits_are_answered_in_bounded_steps),
         cmocka_unit_test(test_cancelled_waits_end_in_bounded_steps),
+        cmocka_unit_test(test_cancelled_bulks_count_by_their_items),
         cmocka_unit_test(test_cancelled_request_granted_by_another_ones_end_keeps_no_lock),
         cmocka_unit_test(test_waits_of_expired_sessions_end_in_bounded_steps),
         cmocka_unit_test(test_only_tick_continues_cleanup),

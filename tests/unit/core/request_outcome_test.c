@@ -232,6 +232,36 @@ static void test_purge_counts_bytes_of_outcomes(void **state)
     fixture_close(&box);
 }
 
+/*
+ * An atomic write in pieces may have more items than one step can write. A repetition reads all of their results in
+ * one step, which is bounded (core_fixture.c checks it), and so is the purge of them.
+ */
+static void test_outcome_of_many_items_is_read_in_bounded_step(void **state)
+{
+    enum { ITEMS = 20000 };
+    struct core_fixture box;
+    size_t removed;
+    (void)state;
+
+    fixture_open(&box);
+    for (int i = 0; i < 2; i++) {
+        struct command *command = named(&box, "r", 7, ITEMS);
+        for (size_t j = 0; j < ITEMS; j++) {
+            command->write.items[j] = fixture_item(WRITE_INDEX, "fs", "", "", "{}");
+            command->write.items[j].id = arena_printf(&command->arena, "%zu", j);
+        }
+        command->write.atomic = true;
+        fixture_run(&box, command, 1);
+        assert_int_equal(command->problem.type, PROBLEM_NONE);
+        assert_int_equal(command->write.results[ITEMS - 1].outcome, WRITE_CREATED);
+        assert_int_equal(command->write.results[ITEMS - 1].version, 1);
+    }
+    box.now += CORE_OUTCOME_US + TL_SECOND;
+    assert_int_equal(run_maintenance(box.core, box.store, box.now, 100, &removed), 0);
+    assert_int_equal(outcome_keys(&box), 0);
+    fixture_close(&box);
+}
+
 /* --- Waiting for locks -------------------------------------------------------------------------------------------- */
 
 static void lock_command(struct core_fixture *box, enum command_type type, const char *id)
@@ -314,6 +344,7 @@ int main(void)
         cmocka_unit_test(test_repetition_is_divided_like_first),
         cmocka_unit_test(test_outcome_lasts_an_hour),
         cmocka_unit_test(test_purge_counts_bytes_of_outcomes),
+        cmocka_unit_test(test_outcome_of_many_items_is_read_in_bounded_step),
         cmocka_unit_test(test_repetition_waits_for_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
