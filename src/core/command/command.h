@@ -801,7 +801,12 @@ enum {
      * count as work, and settings are checked by SETTING_RULES_BOUNDED: template__check_bytes(), ALIAS_WORK_MAX,
      * CATALOG_ALIAS_USES_MAX, CATALOG_PATTERN_PAIRS_MAX, core__work_catalog().
      */
-    COMMAND_SINCE_CATALOG_BOUNDS = 20
+    COMMAND_SINCE_CATALOG_BOUNDS = 20,
+    /*
+     * Named writes keep their places also if they have their locks already, or if their host is gone. One that was
+     * repeated, or has an outcome, does not: README-locks.md, "Kept places".
+     */
+    COMMAND_SINCE_PLACES_OF_WRITES = 21
 };
 
 struct command {
