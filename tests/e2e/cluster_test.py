@@ -434,20 +434,27 @@ class Cluster(Hosts):
             until(lambda host=host: self.must(host, "GET", "/w/_count")["count"] == len(acknowledged), "all that was acknowledged")
         self.await_live(a)
 
-    def kill_with_places(self, locks, repeat_at_once):
-        """A request waits by b, one of another session by a. b is killed, and its client asks again by c: at once, or when b is out."""
+    def kill_with_places(self, document, named, repeat_at_once):
+        """
+        A request waits by b for the lock of the document, a LOCK of another session by a. b is killed, and its client asks again by c: at once, or when
+        b is out. `named`: the request is a write with an ID, else a LOCK.
+        """
         a, b, c = self.hosts
         self.await_live(a)
         holder, first, second = (self.must(a, "POST", "/_session", {"ttl": "1h"})["session"] for _ in range(3))
-
-        def waits(host, session, count):
-            """Returns: its request, which is one of `count` that wait."""
-            waiting = Waiting(host, "POST", "/_lock", {"session": session, "wait": "10m", "locks": locks})
-            await_waiters(count)
-            return waiting
+        locks = [{"mode": "exclusive", "index": "places", "id": document}]
 
         def await_waiters(count):
             until(lambda: sum(len(lock["waiters"]) for lock in self.must(c, "GET", "/_lock?index=places")["locks"]) == count, "%d requests wait" % count)
+
+        def waits(host, session, count):
+            """Returns: its request, which is one of `count` that wait."""
+            if named and session == first:
+                waiting = Waiting(host, "PUT", "/places/_doc/%s?timeout=10m" % document, {"v": 1}, {"Tidelock-Request": "of " + document})
+            else:
+                waiting = Waiting(host, "POST", "/_lock", {"session": session, "wait": "10m", "locks": locks})
+            await_waiters(count)
+            return waiting
         self.must(a, "POST", "/_lock", {"session": holder, "locks": locks})
         lost, other = waits(b, first, 1), waits(a, second, 2)
         b.kill()
@@ -456,19 +463,26 @@ class Cluster(Hosts):
         again = again or waits(c, first, 2)
         await_waiters(2)
         self.must(a, "POST", "/_unlock", {"session": holder})
-        for waiting, session in (again, first), (other, second):
-            waiting.join()
-            self.assertEqual(waiting.status, 200, waiting.reply)
-            self.must(c, "POST", "/_unlock", {"session": session})
+        until(lambda: not again.is_alive() or not other.is_alive(), "one of them has the lock")
+        if named:  # if the other one had it first, it would have it still
+            self.assertEqual(a.ask("GET", "/places/_doc/" + document)[0], 200)
+        again.join()
+        self.assertIn(again.status, (200, 201), again.reply)
+        if not named:
+            self.must(c, "POST", "/_unlock", {"session": first})
+        other.join()
+        self.assertEqual(other.status, 200, other.reply)
+        self.must(c, "POST", "/_unlock", {"session": second})
         lost.join()
         self.assertIsNone(lost.status)
         b.start()
 
     def test_killed_host_keeps_places(self):
-        """The first session gets the lock before the one that asked later."""
-        for repeat_at_once in True, False:
-            with self.subTest(repeat_at_once=repeat_at_once):
-                self.kill_with_places([{"mode": "exclusive", "index": "places", "id": str(repeat_at_once)}], repeat_at_once)
+        """The first request gets the lock before the one that came later."""
+        for named in False, True:
+            for repeat_at_once in True, False:
+                with self.subTest(named=named, repeat_at_once=repeat_at_once):
+                    self.kill_with_places("%s-%s" % (named, repeat_at_once), named, repeat_at_once)
 
     def pause(self, host):
         """Pauses the host's process, which is continued at the end of the test at the latest. Its threads stop one after the other."""

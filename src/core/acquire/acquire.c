@@ -556,6 +556,46 @@ static bool is_repetition(const struct command *kept, const struct command *comm
            kept->write.item_count == command->write.item_count && kept->write.atomic == command->write.atomic;
 }
 
+/* Requests of its ID with which one that is to be kept is compared: a step may keep many. */
+enum { NAMED_LOOKS_MAX = 100 };
+
+/* Whether `other` waits for its own client, and repeats the write of `wait`. */
+static bool repeats(const struct wait *other, const struct wait *wait)
+{
+    return other != wait && !other->kept && other->cancelled == WAIT_NOT_CANCELLED &&
+           wait__session(other) == wait__session(wait) && is_repetition(wait->command, other->command);
+}
+
+struct wait *acquire__find_repeated(struct core *core, const struct wait *wait, size_t *looks, bool *ret_later)
+{
+    REQUIRE(wait->command->type == COMMAND_WRITE && wait->command->write.request.id.len > 0);
+    struct wait *first = wait__named_write(core, &wait->command->write.request), *found = NULL;
+    size_t before = *looks;
+    *ret_later = true;
+    INSIST(first != NULL); /* `wait` has the ID */
+    for (struct list *link = first->of_name.prev; found == NULL && *looks - before < NAMED_LOOKS_MAX;
+         link = link->prev) {
+        struct wait *other = list_entry(link, struct wait, of_name);
+        ++*looks;
+        if (other == wait)
+            *ret_later = false;
+        else if (repeats(other, wait))
+            found = other;
+        if (other == first)
+            break;
+    }
+    core__work(core, (*looks - before) * WORK_LOCK);
+    return found;
+}
+
+/* Enqueues an atomic write that has its locks for its first piece, in a later step. */
+static int begin_in_pieces(struct core *core, struct wait *wait)
+{
+    wait__enqueue_ready(core, wait);
+    core->owners->cost_left = core->owners->cost_kept = 0;
+    return CORE_WAITS;
+}
+
 bool acquire__take_over(struct core *core, struct command *command, int *ret)
 {
     REQUIRE(core->open && command->type == COMMAND_WRITE);
@@ -567,14 +607,14 @@ bool acquire__take_over(struct core *core, struct command *command, int *ret)
         return false;
     if (!command_owner__session(core, command, &session))
         return true;
-    bool granted = wait->granted_ts != 0;
-    if (wait->session != session || (!granted && until <= core->clock)) /* it does not want to wait */
+    bool granted = lock_request_state(wait->request) == LOCK_STATE_GRANTED;
+    if (wait__session(wait) != session || (!granted && until <= core->clock)) /* it does not want to wait */
         return false;
     if (wait__is_to_be_kept(wait))
         wait__keep(core, wait, until); /* now, not in its turn */
     wait__take_over(core, wait, command, until);
     wait->granted_ts = 0;
-    *ret = granted ? resume_write(core, wait) : CORE_WAITS;
+    *ret = !granted ? CORE_WAITS : wait->txn != NULL ? begin_in_pieces(core, wait) : resume_write(core, wait);
     return true;
 }
 

@@ -71,6 +71,12 @@ int acquire__resume_deferred(struct core *core, struct wait *wait, struct comman
 int acquire__ddl(struct core *core, struct command *command) TL_MUST_USE;
 
 /*
+ * Finds another write that waits for its own client and repeats that of `wait`, by its ID: the newest one, of so many
+ * that many calls are bounded. Returns: NULL: none; *ret_later: whether it came later than `wait`; adds to *looks how
+ * many requests it looked at.
+ */
+struct wait *acquire__find_repeated(struct core *core, const struct wait *wait, size_t *looks, bool *ret_later);
+/*
  * Finds among the later requests of its session one that waits and repeats the LOCK of `wait`, the newest one. It looks
  * at so many that many calls are bounded. Returns: NULL: none; adds to *looks how many requests and locks it looked at.
  */

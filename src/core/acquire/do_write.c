@@ -92,10 +92,13 @@ int core__do_write(struct core *core, struct command *command)
     int r = request_outcome__find(core, command);
     if (r != REQUEST_OUTCOME_NONE)
         return r;
-    if (surely_exceeds_step(core, command))
+    bool in_pieces = surely_exceeds_step(core, command);
+    if (in_pieces && core->command_version < COMMAND_SINCE_PLACES_OF_WRITES)
         return acquire__write_in_pieces(core, command);
     if (acquire__take_over(core, command, &r))
         return r;
+    if (in_pieces)
+        return acquire__write_in_pieces(core, command);
     if (needs_owners(core, command))
         return acquire__write(core, command);
     struct write_range all = {0, command->write.item_count};

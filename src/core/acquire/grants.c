@@ -46,20 +46,57 @@ static void end_with_session(struct core *core, struct wait *wait)
     txn__end_waiting(core, wait->txn, slice_from(cause));
 }
 
-static void keep_place(struct core *core, struct wait *wait, bool granted)
+static void keep_place(struct core *core, struct wait *wait)
 {
     wait__keep(core, wait, deadline_after(core, KEPT_PLACE_US));
-    if (granted)
+    if (lock_request_state(wait->request) == LOCK_STATE_GRANTED)
         wait__keep_granted(core, wait);
 }
 
-/* Gives the place of a kept wait to a later one, which repeats its request already. */
+/*
+ * Gives the place of a kept wait to a later one, which repeats its request already. A write that has its locks runs
+ * in its turn.
+ */
 static void give_place(struct core *core, struct wait *kept, struct wait *later)
 {
     struct command *command = later->command;
+    struct txn *txn = command->type == COMMAND_WRITE ? later->txn : NULL; /* in pieces, its own */
     uint64_t until = later->until;
+    bool runs = kept->granted_ts != 0 && command->type == COMMAND_WRITE;
     wait__free(core, later);
+    if (txn != NULL) {
+        command->owner.transaction = SLICE_NONE;
+        txn__free(core, txn);
+    }
     wait__take_over(core, kept, command, until);
+    if (!runs)
+        return;
+    kept->granted_ts = 0;
+    wait__enqueue_ready(core, kept);
+}
+
+static void end_stopped(struct core *core, struct wait *wait)
+{
+    wait__end(core, wait, PROBLEM_STOPPING, "%s", wait__cancel_text(wait->cancelled));
+}
+
+/*
+ * Keeps the place of a write in its turn. It ends instead if another request of its ID came earlier, or has locks:
+ * no client would take its place over. Returns: with how many requests it was compared.
+ */
+static size_t keep_write_in_turn(struct core *core, struct wait *wait)
+{
+    size_t looks = 0;
+    bool later;
+    struct wait *other = acquire__find_repeated(core, wait, &looks, &later);
+    if (other != NULL && (!later || other->ready || wait__has_begun(other))) {
+        end_stopped(core, wait);
+        return looks;
+    }
+    keep_place(core, wait);
+    if (other != NULL)
+        give_place(core, wait, other);
+    return looks;
 }
 
 /*
@@ -70,9 +107,12 @@ static void give_place(struct core *core, struct wait *kept, struct wait *later)
 static size_t keep_in_turn(struct core *core, struct wait *wait, bool granted)
 {
     size_t looks = 0;
+    bool write = wait->command->type == COMMAND_WRITE;
+    if (write && core->command_version >= COMMAND_SINCE_PLACES_OF_WRITES)
+        return keep_write_in_turn(core, wait);
     bool gone = wait->cancelled == WAIT_PLACE_KEPT_GONE && !granted;
-    struct wait *later = gone ? lock__find_repeated(core, wait, &looks) : NULL;
-    keep_place(core, wait, granted);
+    struct wait *later = gone && !write ? lock__find_repeated(core, wait, &looks) : NULL;
+    keep_place(core, wait);
     if (later != NULL)
         give_place(core, wait, later);
     return looks;
@@ -90,7 +130,7 @@ static size_t end_cancelled(struct core *core, struct wait *wait, bool granted)
     if (wait->cancelled == WAIT_SESSION_ENDED)
         end_with_session(core, wait);
     else
-        wait__end(core, wait, PROBLEM_STOPPING, "%s", wait__cancel_text(wait->cancelled));
+        end_stopped(core, wait);
     return 0;
 }
 
@@ -172,29 +212,36 @@ void grants__end_some_cancelled(struct core *core, size_t *left)
 }
 
 /*
- * Whether a write can keep its place: its name says which request repeats it, and it has run nothing. One in pieces has
- * a transaction, which ends. Of several that wait by one name, the first can. If its host is gone, its client may have
- * repeated it by another one by now, which would wait for its own place then.
+ * Whether a write can keep its place: its name says which request repeats it, and it has run nothing. Of several that
+ * wait by one name, the first can. In commands before version 21 no client has the place that it has asked for by
+ * another host before its own one is `gone`, and the transaction of a write in pieces ends.
  */
 static bool write_can_be_kept(struct core *core, const struct wait *wait, bool gone)
 {
     const struct write_request *request = &wait->command->write.request;
-    if (core->command_version < COMMAND_SINCE_KEPT_WRITES || request->id.len == 0 || wait->write_owner == NULL)
+    bool before = core->command_version < COMMAND_SINCE_PLACES_OF_WRITES;
+    if (core->command_version < COMMAND_SINCE_KEPT_WRITES || request->id.len == 0)
         return false;
-    if (gone)
-        return wait__has_place(wait);    /* by a CANCEL */
-    INSIST(wait->pending_items == NULL); /* a named write runs all its items in one unit */
+    if (wait->write_owner == NULL && (before || !wait__is_in_pieces(wait)))
+        return false;
+    if (gone && before)
+        return wait__has_place(wait); /* by a CANCEL */
+    if (wait__has_begun(wait))
+        return false; /* one in pieces: any other named write runs all its items in one unit */
     const struct wait *other = wait__kept_write(core, request);
     return other == NULL || other == wait;
 }
 
 /*
- * Whether a wait can keep its place, so that a request that repeats it takes it over. One that is ready would need
- * its client now: a LOCK of names that changed, or a write that would run. `gone`: its host is gone.
+ * Whether a wait can keep its place, so that a request that repeats it takes it over. A LOCK that is ready has none:
+ * its names changed, and it would ask for others. `gone`: its host is gone.
  */
 static bool can_be_kept(struct core *core, const struct wait *wait, bool gone)
 {
-    if (wait__state(wait) != WAIT_PARKED || (wait->cancelled != WAIT_NOT_CANCELLED && !wait__is_to_be_kept(wait)))
+    bool with_locks = wait->command->type == COMMAND_WRITE && core->command_version >= COMMAND_SINCE_PLACES_OF_WRITES;
+    if (wait__state(wait) != WAIT_PARKED && !(wait__state(wait) == WAIT_READY && with_locks))
+        return false;
+    if (wait->cancelled != WAIT_NOT_CANCELLED && !wait__is_to_be_kept(wait))
         return false;
     return wait->command->type == COMMAND_LOCK    ? wait->session != NULL
            : wait->command->type == COMMAND_WRITE ? write_can_be_kept(core, wait, gone)
@@ -218,7 +265,7 @@ static void cancel_host(struct core *core, uint64_t host, enum wait_cancel cause
         if (!keeps || !can_be_kept(core, wait, cause == WAIT_HOST_GONE))
             wait__cancel(core, wait, cause);
         else if (at_once)
-            keep_place(core, wait, false);
+            keep_place(core, wait);
         else if (!wait->kept && !wait__is_to_be_kept(wait))
             wait__cancel(core, wait, to_keep);
     }
@@ -249,7 +296,7 @@ void grants__cancel_at_end(struct core *core, struct wait *wait)
 {
     REQUIRE(core->open && MAGIC_VALID(wait, WAIT_MAGIC));
     if (can_be_kept(core, wait, false))
-        keep_place(core, wait, false);
+        keep_place(core, wait);
     else
         wait__fail(core, wait, PROBLEM_STOPPING, "%s", wait__cancel_text(WAIT_HOST_STOPS));
 }
@@ -311,6 +358,8 @@ static int resume_one(struct core *core, struct wait *wait)
     struct cost_counters before = cost_counters_of(core);
     uint64_t cost = wait__cost(wait);
     if (wait->cancelled != WAIT_NOT_CANCELLED) {
+        if (wait__is_to_be_kept(wait)) /* the end of others is charged */
+            cost_charge(&core->owners->cost_left, 1 + count_of(wait) / CANCELS_PER_COST);
         grants__end_cancelled(core, wait, false);
         if (core->command_version >= COMMAND_SINCE_CANCELS_WEIGHED)
             cost_charge(&core->owners->cost_left, cost);

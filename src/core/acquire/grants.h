@@ -54,13 +54,14 @@ void grants__end_cancelled(struct core *core, struct wait *wait, bool granted);
 void grants__cancel_stopping_host(struct core *core, uint64_t host, bool single_step);
 /*
  * Cancels all waits of a host that has left its cluster, and ends the first batch of them; with `single_step`, all.
- * LOCKs of sessions are kept, as in grants__cancel_restarted_host(); in commands before version 19 they end.
+ * LOCKs of sessions and named writes are kept, as in grants__cancel_restarted_host(); in commands before version 19
+ * they end, and before version 21 the writes do.
  */
 void grants__cancel_gone_host(struct core *core, uint64_t host, bool single_step);
 /*
  * Cancels all waits of a host that ends or has started again, and ends the first batch of them. LOCKs of sessions
- * that wait for their locks are kept instead, for KEPT_PLACE_US, each in its turn (in commands
- * before version 17 at once).
+ * that wait for their locks, and named writes that have run nothing, are kept instead, for KEPT_PLACE_US, each in its
+ * turn (in commands before version 17 at once).
  */
 void grants__cancel_restarted_host(struct core *core, uint64_t host);
 /* Cancels the wait of one request of a host that ends, or keeps its place, at once. */

@@ -811,7 +811,12 @@ enum {
     /* Cancelled requests count by their locks, their items and what their transactions hold: count_of() in grants.c. */
     COMMAND_SINCE_CANCELS_WEIGHED = 21,
     /* Single entries that a large transaction makes stale are removed before its commit: convert_committed(). */
-    COMMAND_SINCE_ENTRIES_CONVERTED = 21
+    COMMAND_SINCE_ENTRIES_CONVERTED = 21,
+    /*
+     * Named writes keep their places also if they have their locks already, or if their host is gone. One that was
+     * repeated, or has an outcome, does not: README-locks.md, "Kept places".
+     */
+    COMMAND_SINCE_PLACES_OF_WRITES = 21
 };
 
 struct command {

@@ -111,8 +111,8 @@ bool owners__accept_group(struct core *core, uint16_t host, uint64_t life, uint6
 /* --- Commands ----------------------------------------------------------------------------------------------------- */
 
 /*
- * Ends the host's life: its waiting requests, of which those for locks of sessions keep their places, the
- * transactions it began for requests, and the attachments of its connections. Does nothing if it is not in the
+ * Ends the host's life: its waiting requests, of which those for locks of sessions and named writes keep their places,
+ * the transactions it began for requests, and the attachments of its connections. Does nothing if it is not in the
  * cluster. Returns: 0; fatal codes.
  */
 static int end_life(struct core *core, struct core_host *host, bool single_step)

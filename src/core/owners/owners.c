@@ -189,6 +189,7 @@ void owners__close(struct core *core)
     map_deinit(&owners->txns);
     map_deinit(&owners->requests);
     map_deinit(&owners->kept_writes);
+    map_deinit(&owners->named_writes);
     map_deinit(&owners->deferred_by_number);
     owners__update_budget(core);
     lock_table_deinit(&owners->locks);
@@ -235,6 +236,8 @@ void owners__stop(struct core *core)
     owners->requests = MAP_INIT;
     map_deinit(&owners->kept_writes);
     owners->kept_writes = MAP_INIT;
+    map_deinit(&owners->named_writes);
+    owners->named_writes = MAP_INIT;
     complete_closes(core, &owners->sessions_to_clean);
     complete_closes(core, &owners->sessions_to_purge);
 }

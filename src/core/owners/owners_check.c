@@ -75,7 +75,10 @@ static void check_waits(const struct owners *owners)
         INSIST(state == WAIT_ENDED ? wait->owner == NULL && wait->request == NULL : wait->owner != NULL);
         INSIST(list_linked(&wait->of_cancelled) == (wait->cancelled != WAIT_NOT_CANCELLED));
         INSIST(!wait->kept || state == WAIT_PARKED);
-        INSIST(!wait__is_to_be_kept(wait) || (state == WAIT_PARKED && !wait->kept));
+        INSIST(!wait__is_to_be_kept(wait) || (state <= WAIT_READY && !wait->kept));
+        INSIST(list_linked(&wait->of_name) ==
+               (state != WAIT_ENDED && wait->command != NULL && wait->command->type == COMMAND_WRITE &&
+                wait->command->write.request.id.len > 0));
         INSIST(list_linked(&wait->of_resolved) || wait->command == NULL || wait->command->type != COMMAND_LOCK ||
                wait->session == NULL || wait->names_epoch == WAIT_NAMES_AGAIN);
         if (wait__has_place(wait)) {

@@ -245,8 +245,11 @@ static bool may_be_kept(const struct codec *codec, const struct wait *wait)
     const struct command *command = wait->command;
     if (command->type == COMMAND_LOCK)
         return wait->session != NULL;
-    return command->type == COMMAND_WRITE && codec->version >= 21 && command->write.request.id.len > 0 &&
-           wait->write_owner != NULL && wait->pending_items == NULL && wait->cancelled != WAIT_PLACE_KEPT_GONE;
+    if (command->type != COMMAND_WRITE || codec->version < 21 || command->write.request.id.len == 0)
+        return false;
+    if (codec->version < 23)
+        return wait->write_owner != NULL && wait->pending_items == NULL && wait->cancelled != WAIT_PLACE_KEPT_GONE;
+    return (wait->write_owner != NULL || wait__is_in_pieces(wait)) && !wait__has_begun(wait);
 }
 
 static void codec_cancelled(struct codec *codec, struct wait *wait)
@@ -317,7 +320,9 @@ static void codec_wait_fields(struct codec *codec, struct core *core, struct wai
         codec_ready(codec, *wait);
     if (cancelled)
         codec_cancelled(codec, *wait);
-    codec_require(codec, !wait__is_to_be_kept(*wait) || (!ready && !kept));
+    codec_require(codec, !wait__is_to_be_kept(*wait) || !kept);
+    codec_require(codec, !wait__is_to_be_kept(*wait) || !ready ||
+                             (codec->version >= 23 && (*wait)->command->type == COMMAND_WRITE));
     if (kept)
         codec_kept(codec, core, *wait);
     if (reads && !codec->bad)

@@ -54,6 +54,7 @@ struct owners {
     uint64_t last_cancelled; /* highest cancel_number in `cancelled`; 0: it is empty */
     size_t kept_count;       /* waits that are kept (wait.kept) */
     struct map kept_writes;  /* named writes with a place (wait__has_place()), one by each ID and part */
+    struct map named_writes; /* of the named writes that wait, the first by each ID and part: wait.of_name */
     struct list ready;       /* waits to resume or to answer, in order */
     size_t ready_count;
     uint64_t last_ready; /* highest ready_number in `ready`; 0: it is empty */

@@ -118,6 +118,65 @@ static size_t bytes_of(const struct wait *wait)
     return sizeof(struct write_wait) + (wait->command == NULL ? 0 : arena_held(&wait->command->arena));
 }
 
+/* --- Named writes ------------------------------------------------------------------------------------------------- */
+
+/* The name of a write: its ID, and the position of its part of the request. Valid until `buf` is changed. */
+static struct slice write_name(const struct write_request *request, struct buf *buf)
+{
+    REQUIRE(request->id.len > 0);
+    buf_slice(buf, request->id);
+    buf_u64be(buf, request->part);
+    return buf_as_slice(buf);
+}
+
+struct wait *wait__named_write(const struct core *core, const struct write_request *request)
+{
+    struct buf name = BUF_INIT(BUF_UNLIMITED);
+    if (request->id.len == 0)
+        return NULL;
+    struct wait *first = map_get(&core->owners->named_writes, write_name(request, &name));
+    buf_deinit(&name);
+    ENSURE(first == NULL || (MAGIC_VALID(first, WAIT_MAGIC) && list_linked(&first->of_name)));
+    return first;
+}
+
+static bool is_named_write(const struct wait *wait)
+{
+    return wait->command != NULL && wait->command->type == COMMAND_WRITE && wait->command->write.request.id.len > 0;
+}
+
+static void enter_name(struct core *core, struct wait *wait)
+{
+    struct buf name = BUF_INIT(BUF_UNLIMITED);
+    if (!is_named_write(wait) || wait->ended)
+        return;
+    struct wait *first = wait__named_write(core, &wait->command->write.request);
+    if (first != NULL) {
+        list_append(&first->of_name, &wait->of_name);
+        return;
+    }
+    list_init(&wait->of_name);
+    map_put(&core->owners->named_writes, write_name(&wait->command->write.request, &name), wait);
+    buf_deinit(&name);
+}
+
+static void leave_name(struct core *core, struct wait *wait)
+{
+    struct map *named = &core->owners->named_writes;
+    struct buf name = BUF_INIT(BUF_UNLIMITED);
+    if (!is_named_write(wait) || !list_linked(&wait->of_name))
+        return;
+    struct slice key = write_name(&wait->command->write.request, &name);
+    if (list_empty(&wait->of_name))
+        map_remove(named, key);
+    else if (map_get(named, key) == wait)
+        map_put(named, key, list_entry(wait->of_name.next, struct wait, of_name));
+    list_remove(&wait->of_name);
+    buf_deinit(&name);
+}
+
+/* --- Parking ------------------------------------------------------------------------------------------------------ */
+
 void wait__restore(struct core *core, struct wait *wait, bool named)
 {
     REQUIRE(MAGIC_VALID(wait, WAIT_MAGIC) && wait->saved.chunk == NULL);
@@ -129,6 +188,7 @@ void wait__restore(struct core *core, struct wait *wait, bool named)
     wait->bytes = bytes_of(wait);
     owners->wait_bytes += wait->bytes;
     list_append(&owners->waits, &wait->of_all);
+    enter_name(core, wait);
     save_chunk__add(&owners->wait_chunks, &wait->saved, wait->bytes);
     if (wait->session != NULL)
         list_append(&wait->session->waits, &wait->of_session);
@@ -179,18 +239,23 @@ static void forget_number(struct core *core, struct wait *wait)
 
 /* --- Kept places -------------------------------------------------------------------------------------------------- */
 
-/* The name of a write: its ID, and the position of its part of the request. Valid until `buf` is changed. */
-static struct slice write_name(const struct write_request *request, struct buf *buf)
+bool wait__has_begun(const struct wait *wait)
 {
-    REQUIRE(request->id.len > 0);
-    buf_slice(buf, request->id);
-    buf_u64be(buf, request->part);
-    return buf_as_slice(buf);
+    REQUIRE(MAGIC_VALID(wait, WAIT_MAGIC) && wait->command->type == COMMAND_WRITE);
+    return wait->pending_items != NULL && !(wait__is_in_pieces(wait) && wait->pending_items[0] && wait->until != 0);
 }
 
-static bool is_autocommit_write(const struct wait *wait)
+struct session *wait__session(const struct wait *wait)
 {
-    return wait->command != NULL && wait->command->type == COMMAND_WRITE && wait->write_owner != NULL;
+    REQUIRE(MAGIC_VALID(wait, WAIT_MAGIC));
+    return wait->txn != NULL ? wait->txn->owner.session : wait->session;
+}
+
+/* Whether a write of no client's transaction has run nothing. */
+static bool is_unbegun_write(const struct wait *wait)
+{
+    return wait->command->type == COMMAND_WRITE && (wait->write_owner != NULL || wait__is_in_pieces(wait)) &&
+           !wait__has_begun(wait);
 }
 
 bool wait__has_place(const struct wait *wait)
@@ -215,7 +280,7 @@ void wait__note_place(struct core *core, struct wait *wait)
 {
     struct map *kept = &core->owners->kept_writes;
     struct buf name = BUF_INIT(BUF_UNLIMITED);
-    if (!is_autocommit_write(wait) || wait->command->write.request.id.len == 0)
+    if (!is_named_write(wait))
         return;
     struct slice key = write_name(&wait->command->write.request, &name);
     if (wait__has_place(wait)) {
@@ -332,6 +397,24 @@ static uint64_t copy_work(const struct command *command)
 }
 
 /*
+ * Makes `command` continue a wait instead of its own one, also if that is an atomic write in pieces, which returns to
+ * its submitter as a write of no transaction.
+ */
+static void continue_pieces(struct wait *wait, struct command *command)
+{
+    struct command *before = wait->command;
+    struct write_command *write = &command->write;
+    if (command->type != COMMAND_WRITE || wait->pending_items == NULL)
+        return;
+    INSIST(wait->txn != NULL && write->item_count == before->write.item_count);
+    command->owner.transaction = arena_copy(&command->arena, wait->txn->id);
+    before->owner.transaction = SLICE_NONE;
+    write->attempts = before->write.attempts;
+    wait->pending_items = arena_alloc(&command->arena, write->item_count + 1);
+    memset(wait->pending_items, true, write->item_count);
+}
+
+/*
  * Answers the client of a wait that keeps its place with `text`, and gives the wait a copy of the command. Without a
  * submitter, as in a replay and in other hosts' cores, no client waits for a reply. State and further replies are the
  * same: the copy is as that in a loaded core.
@@ -346,6 +429,7 @@ static void answer_kept(struct core *core, struct wait *wait, const char *text)
     int r = command_decode(buf_as_slice(&bytes), &copy);
     INSIST(r == 0);
     buf_deinit(&bytes);
+    continue_pieces(wait, copy);
     reset_results(copy);
     replace_command(core, wait, copy);
     problem_set(&command->problem, &command->arena, PROBLEM_STOPPING, "%s", text);
@@ -354,14 +438,16 @@ static void answer_kept(struct core *core, struct wait *wait, const char *text)
 
 void wait__keep(struct core *core, struct wait *wait, uint64_t until)
 {
-    REQUIRE(wait__state(wait) == WAIT_PARKED && wait->command != NULL && wait->until != 0);
-    REQUIRE(wait->command->type == COMMAND_LOCK ? wait->session != NULL
-                                                : is_autocommit_write(wait) && wait->pending_items == NULL);
+    REQUIRE(wait->command != NULL && wait->until != 0);
+    REQUIRE(wait__state(wait) == WAIT_PARKED || (wait__state(wait) == WAIT_READY && is_unbegun_write(wait)));
+    REQUIRE(wait->command->type == COMMAND_LOCK ? wait->session != NULL : is_unbegun_write(wait));
     REQUIRE(wait->cancelled == WAIT_NOT_CANCELLED || wait__is_to_be_kept(wait));
     enum wait_cancel cause = wait__is_to_be_kept(wait) ? wait->cancelled : WAIT_PLACE_KEPT;
     leave_cancelled(core, wait);
     if (wait->kept)
         return; /* by an earlier restart */
+    if (wait->ready)
+        wait__dequeue_ready(core, wait);
     uint64_t work = copy_work(wait->command);
     core__work(core, WORK_OWNER + work);
     if (wait->command->type == COMMAND_WRITE)
@@ -373,8 +459,8 @@ void wait__keep(struct core *core, struct wait *wait, uint64_t until)
     wait__note_place(core, wait);
     reset_results(wait->command);
     answer_kept(core, wait, wait__cancel_text(cause));
-    if (until >= wait->until)
-        return;
+    if (until >= wait->until && wait->deadline.at < TL_TS_MAX)
+        return; /* one that was ready has no deadline any more */
     wait->until = until;
     deadline_set(&core->owners->wait_ends, &wait->deadline, until);
 }
@@ -392,6 +478,9 @@ void wait__take_over(struct core *core, struct wait *wait, struct command *comma
     char key[8];
     REQUIRE(wait->kept && wait__state(wait) == WAIT_PARKED && wait->cause == NULL && before->type == command->type);
     leave_kept(core, wait);
+    continue_pieces(wait, command);
+    if (wait->pending_items != NULL) /* its deadline, whatever it does until then: wait__deadline() */
+        command->owner.timeout_us = until > wait->since ? until - wait->since : 0;
     replace_command(core, wait, command);
     wait->until = until;
     deadline_set(&core->owners->wait_ends, &wait->deadline, until);
@@ -444,6 +533,7 @@ static void unregister_wait(struct core *core, struct wait *wait)
     if (wait->txn != NULL)
         txn__end_wait(wait->txn);
     forget_number(core, wait);
+    leave_name(core, wait);
 }
 
 /* Frees the request of a wait, and the locks of a write_wait. */

@@ -117,10 +117,10 @@ struct wait {
     tl_ts granted_ts;         /* of a grant that did not complete it, see `kept`; of a write only then; 0: none */
     bool reported;            /* reported as a slow wait (report.c) */
     /*
-     * LOCK of a session, or named autocommit write, parked: its client was lost, or answered, at an end of its host,
-     * and may repeat the request, by any host, which then takes over this wait (README-locks.md, "Kept places").
-     * With granted_ts it has its locks until then. Else granted_ts is of a grant that is undone: its names changed
-     * their meaning, or it is cancelled.
+     * LOCK of a session, or named write of no client's transaction, parked: its client was lost, or answered, at an
+     * end of its host, and may repeat the request, by any host, which then takes over this wait (README-locks.md,
+     * "Kept places"). With granted_ts it has its locks until then. Else granted_ts is of a grant that is undone: its
+     * names changed their meaning, or it is cancelled.
      */
     bool kept;
     enum wait_cancel cancelled;
@@ -131,6 +131,7 @@ struct wait {
     struct list of_all;       /* in owners->waits, in order of arrival */
     struct list of_session;   /* in session->waits */
     struct list of_resolved;  /* in session->resolved_waits */
+    struct list of_name;      /* named write: the ring of those that wait by its ID and part, in order of arrival */
     struct list link;         /* in owners->ready */
     struct list of_cancelled; /* in owners->cancelled */
     struct save_member saved; /* in owners->wait_chunks while it is in owners->waits */
@@ -190,14 +191,24 @@ bool wait__is_to_be_kept(const struct wait *wait);
 /*
  * Keeps the place of a LOCK, or of a named write, whose client is lost, or is answered now, since its host ends or was
  * out of the cluster, until `until` or its own deadline, if that is earlier. CANCEL no longer finds it by its number.
- * Requires: it is parked, and not cancelled, or to be kept; a LOCK belongs to a session, and a write is an autocommit
- * one in one unit.
+ * A write that is ready has its locks: it is kept until `until`, whatever its own deadline.
+ * Requires: it is parked, or a ready write, and not cancelled, or to be kept; a LOCK belongs to a session, and a write
+ * is of no client's transaction, and has not begun.
  */
 void wait__keep(struct core *core, struct wait *wait, uint64_t until);
 /* Returns: whether the place of a wait is kept, or will be in its turn, for a repetition of its request. */
 bool wait__has_place(const struct wait *wait);
 /* Returns: the named write whose place is kept by the ID and the part of `request`; NULL: none. */
 struct wait *wait__kept_write(struct core *core, const struct write_request *request);
+/*
+ * Whether a write may have run some of its items. One in pieces has not while it waits for the locks of its first ones,
+ * also in a later attempt, nor when it has been granted those.
+ */
+bool wait__has_begun(const struct wait *wait);
+/* Returns: the session of a wait, or of its transaction; NULL: none. */
+struct session *wait__session(const struct wait *wait);
+/* Returns: the first, in order of arrival, of the writes that wait by the ID and the part of `request`; NULL: none. */
+struct wait *wait__named_write(const struct core *core, const struct write_request *request);
 /* Records in owners->kept_writes whether a named write has a place. A loaded one; wait.c does so for others. */
 void wait__note_place(struct core *core, struct wait *wait);
 /* Records that a kept wait was granted its locks. Its request has them until its client asks again. */

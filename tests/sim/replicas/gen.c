@@ -266,7 +266,7 @@ static const struct command *some_named_wait(struct gen *gen)
     list_for_each(link, &gen->core->owners->waits)
     {
         const struct wait *wait = list_entry(link, struct wait, of_all);
-        bool named = wait->write_owner != NULL && wait->command != NULL && wait->command->type == COMMAND_WRITE &&
+        bool named = !wait->ended && wait->command != NULL && wait->command->type == COMMAND_WRITE &&
                      wait->command->write.request.id.len > 0;
         if (named && (!with_place || wait__has_place(wait)) && one_in(gen, ++count))
             chosen = wait->command;
@@ -297,6 +297,8 @@ static void name_write(struct gen *gen, struct command *command)
     if (one_in(gen, 2)) { /* so that a repetition often has as many items */
         write->item_count = 1;
         write->atomic = false;
+    } else if (write->item_count > 1 && one_in(gen, 2)) { /* in some seeds in pieces */
+        write->atomic = true;
     }
 }
 

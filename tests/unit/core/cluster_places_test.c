@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Goal: a request for locks that waits by a host that leaves its cluster keeps its place for its session, which asks
- * again by another host (README-locks.md, "Kept places").
+ * Goal: a request for locks, or a named write, that waits by a host that leaves its cluster keeps its place for its
+ * session, or for its ID, which asks again by another host (README-locks.md, "Kept places").
  * Method: host a dies, b stays; the requests of both, JOIN and HOST_GONE. Each case runs twice, the second time with
  * the core saved and loaded before each command.
  */
 #include "../../lib/core_fixture.h"
 #include "../../lib/unit.h"
+
+#include <stdio.h>
 
 #include "core/command/command_codec.h"
 #include "core/session/cost.h"
@@ -21,7 +23,9 @@ enum { FIRST_LIFE = 11 };                              /* of each host; the next
 struct world {
     struct core_fixture core;
     uint64_t last_request[HOSTS];
-    tl_ts token; /* of the last LOCK that was expected to be granted */
+    tl_ts token;        /* of the last LOCK that was expected to be granted */
+    int64_t version;    /* of the first document of the last write that was expected */
+    uint64_t step_work; /* of an atomic write; 0: the usual one */
     bool saves;
 };
 
@@ -37,6 +41,9 @@ static void give(struct world *box, struct command *command, uint64_t us)
     struct core_fixture *core = &box->core;
     if (box->saves)
         fixture_reopen(core);
+    if (box->step_work != 0)
+        core->core->atomic_work_max = core->core->write_work_max = box->step_work;
+    core->core->owners->check_cost = 0; /* each step is checked */
     core->now = core->now <= core_last_ts(core->core) ? core_last_ts(core->core) : core->now;
     command->ts = ++core->now;
     command->clock = core->clock += us;
@@ -47,7 +54,7 @@ static void give(struct world *box, struct command *command, uint64_t us)
 
 /*
  * Checks that exactly the commands with these numbers have completed, in any order, with `problem`. No client waits for
- * a LOCK by host a any more, nor for one that was taken over.
+ * a LOCK or a write by host a any more, nor for one that was taken over.
  */
 static void expect(struct world *box, const uint64_t *requests, size_t count, enum problem_type problem)
 {
@@ -58,13 +65,19 @@ static void expect(struct world *box, const uint64_t *requests, size_t count, en
         list_remove(&command->link);
         for (size_t i = 0; i < count; i++)
             expected |= requests[i] == command->request;
+        enum problem_type of_item = command->type == COMMAND_WRITE && command->problem.type == PROBLEM_NONE
+                                        ? command->write.results[0].problem.type
+                                        : PROBLEM_NONE;
         if (expected) {
-            assert_int_equal(command->problem.type, problem);
+            assert_int_equal(of_item != PROBLEM_NONE ? of_item : command->problem.type, problem);
+            box->version = command->type == COMMAND_WRITE && command->problem.type == PROBLEM_NONE
+                               ? command->write.results[0].version
+                               : 0;
             box->token =
                 command->type == COMMAND_LOCK && problem == PROBLEM_NONE ? command->lock.fencing_token : box->token;
             found++;
-        } else if (command->type == COMMAND_LOCK) {
-            assert_true(command->problem.type == PROBLEM_STOPPING ||
+        } else if (command->type == COMMAND_LOCK || command->type == COMMAND_WRITE) {
+            assert_true(of_item != PROBLEM_NONE || command->problem.type == PROBLEM_STOPPING ||
                         (command->request >> HOST_SHIFT == A && command->problem.type != PROBLEM_NONE));
         }
         command_free(command);
@@ -559,7 +572,7 @@ static void only_equal_request_has_the_place(bool saves)
     end(&box);
 }
 
-/* Writes are cancelled: some of their items may have run. */
+/* Writes without a name are cancelled: some of their items may have run. */
 static void cancels_writes(bool saves)
 {
     struct world box;
@@ -574,6 +587,248 @@ static void cancels_writes(bool saves)
     leave(&box, FIRST_LIFE);
     expect_one(&box, write, PROBLEM_STOPPING);
     assert_int_equal(kept_count(&box), 2);
+    end(&box);
+}
+
+/* --- Named writes ------------------------------------------------------------------------------------------------- */
+
+enum { HASH = 7, SMALL_STEP = 1500 };
+
+#define PIECES "1abcdefghijklmnopqrstuvwxyz23456789ABCDE" /* the letters of the documents of a large atomic write */
+
+/* Writes the document of each letter of `ids`; many atomically. `name`, `session`: NULL: none. Returns: its number. */
+static uint64_t put(struct world *box, int host, const char *name, const char *session, const char *ids)
+{
+    struct command *command = new_of(box, host, COMMAND_WRITE);
+    size_t count = strlen(ids);
+    command->owner.timeout_us = 60 * TL_SECOND;
+    command->owner.session = session == NULL ? SLICE_NONE : slice_from(session);
+    command->write.items = arena_zalloc(&command->arena, count * sizeof *command->write.items);
+    command->write.item_count = count;
+    command->write.atomic = count > 1;
+    for (size_t i = 0; i < count; i++) {
+        command->write.items[i] = fixture_item(WRITE_INDEX, "fs", NULL, "?", "{}");
+        command->write.items[i].id = arena_copy(&command->arena, slice_make(ids + i, 1));
+    }
+    if (name != NULL)
+        command->write.request =
+            (struct write_request){.id = arena_copy(&command->arena, slice_from(name)), .hash = HASH};
+    uint64_t request = command->request;
+    give(box, command, 10);
+    return request;
+}
+
+/* Session "holder" has the lock of document 1, which has version 1. */
+static void begin_writes(struct world *box, bool saves)
+{
+    begin(box, saves);
+    session(box, COMMAND_SESSION_CLOSE, "first");
+    session(box, COMMAND_SESSION_CLOSE, "second");
+    unlock(box, "holder");
+    uint64_t request = put(box, B, NULL, NULL, "1");
+    expect_one(box, request, PROBLEM_NONE);
+    request = lock(box, B, "holder");
+    expect_one(box, request, PROBLEM_NONE);
+}
+
+static void settle(struct world *box)
+{
+    for (int i = 0; i < 100 && core_next_wait_end(box->core.core) <= box->core.clock; i++)
+        give(box, new_of(box, B, COMMAND_TICK), 10);
+    assert_true(core_next_wait_end(box->core.core) > box->core.clock);
+}
+
+/* Checks that these writes run in this order, each of which makes one version more of document 1. */
+static void expect_versions(struct world *box, const uint64_t *requests, size_t count)
+{
+    struct reply {
+        bool done;
+        int64_t version;
+    } replies[4] = {{0}};
+    assert_in_range(count, 1, 4);
+    unlock(box, "holder");
+    settle(box);
+    while (!list_empty(&box->core.effects.completed)) {
+        struct command *command = list_entry(box->core.effects.completed.next, struct command, link);
+        list_remove(&command->link);
+        for (size_t i = 0; i < count; i++)
+            if (command->request == requests[i] && command->problem.type == PROBLEM_NONE)
+                replies[i] = (struct reply){true, command->write.results[0].version};
+        command_free(command);
+    }
+    for (size_t i = 0; i < count; i++) {
+        assert_true(replies[i].done);
+        assert_int_equal(replies[i].version, 2 + i);
+    }
+    assert_int_equal(kept_count(box), 0);
+    assert_int_equal(box->core.core->owners->locks.hold_count, 0);
+    assert_int_equal(box->core.core->owners->txns.count, 0);
+}
+
+/* Sent again by another host, before that is known to be dead or after, it is before writes that came later. */
+static void write_keeps_order(bool saves)
+{
+    for (int way = 0; way < 8; way++) {
+        bool before = way & 1, in_pieces = way & 2, joins = way & 4;
+        const char *ids = in_pieces ? PIECES : "1";
+        struct world box;
+        begin_writes(&box, saves);
+        box.step_work = SMALL_STEP;
+        (void)put(&box, A, "a", NULL, ids);
+        settle(&box);
+        uint64_t other = put(&box, B, NULL, NULL, "1");
+        uint64_t again = before ? put(&box, B, "a", NULL, ids) : 0;
+        settle(&box);
+        if (joins)
+            join(&box, A, FIRST_LIFE + 1, COMMAND_CODEC_VERSION);
+        else
+            leave(&box, FIRST_LIFE);
+        expect_none(&box);
+        assert_int_equal(kept_count(&box), !before);
+        if (!before)
+            again = put(&box, B, "a", NULL, ids);
+        assert_int_equal(box.core.core->owners->locks.waiting_count, 2);
+        tick(&box, LONGER_THAN_KEPT);
+        expect_none(&box);
+        expect_versions(&box, (uint64_t[]){again, other}, 2);
+        end(&box);
+    }
+}
+
+/* One that is not sent again runs nothing, and holds up others for 10 s. */
+static void write_ends_after_a_time(bool saves)
+{
+    struct world box;
+    begin_writes(&box, saves);
+    (void)put(&box, A, "a", NULL, "1");
+    leave(&box, FIRST_LIFE);
+    uint64_t other = put(&box, B, NULL, NULL, "1");
+    unlock(&box, "holder");
+    tick(&box, SHORTER_THAN_KEPT);
+    expect_none(&box);
+    tick(&box, LONGER_THAN_KEPT - SHORTER_THAN_KEPT);
+    expect_one(&box, other, PROBLEM_NONE);
+    assert_int_equal(box.version, 2);
+    end(&box);
+}
+
+/* Several have their locks, and have not run, when their host is found dead; the last one was sent again before. */
+static void ready_write_gives_its_locks(bool saves)
+{
+    for (int way = 0; way < 2; way++) {
+        struct world box;
+        const char *ids = way == 0 ? "1" : "123";
+        begin_writes(&box, saves);
+        uint64_t request = ask(&box, B, "holder", "5", 0);
+        expect_one(&box, request, PROBLEM_NONE);
+        (void)put(&box, A, NULL, NULL, "5");
+        (void)put(&box, A, "a", NULL, ids);
+        uint64_t other = put(&box, B, NULL, NULL, "1"), again = put(&box, B, "a", NULL, ids);
+        box.core.limits.ephemeral_batch = box.core.core->limits.ephemeral_batch = 1;
+        unlock(&box, "holder");
+        assert_int_equal(box.core.core->owners->ready_count, 1);
+        struct list *completed = &box.core.effects.completed; /* a write of host a has run */
+        while (!list_empty(completed)) {
+            struct command *command = list_entry(completed->next, struct command, link);
+            list_remove(&command->link);
+            command_free(command);
+        }
+        leave(&box, FIRST_LIFE);
+        expect_none(&box);
+        assert_int_equal(kept_count(&box), 0);
+        settle(&box);
+        expect_versions(&box, (uint64_t[]){again, other}, 2);
+        end(&box);
+    }
+}
+
+/* One that came earlier by another host has the better place. */
+static void earlier_write_has_its_own_place(bool saves)
+{
+    struct world box;
+    begin_writes(&box, saves);
+    uint64_t first = put(&box, B, "a", NULL, "1");
+    (void)put(&box, A, "a", NULL, "1");
+    uint64_t other = put(&box, B, NULL, NULL, "1");
+    leave(&box, FIRST_LIFE);
+    settle(&box);
+    expect_none(&box);
+    assert_int_equal(box.core.core->owners->locks.waiting_count, 2);
+    expect_versions(&box, (uint64_t[]){first, other}, 2);
+    end(&box);
+}
+
+/* Only a request with the same ID, hash and session by a live host has the place. */
+static void only_equal_write_has_the_place(bool saves)
+{
+    struct world box;
+    begin_writes(&box, saves);
+    (void)put(&box, A, "a", NULL, "1");
+    (void)put(&box, A, "a", NULL, "1");
+    (void)put(&box, B, "a", "second", "1");
+    (void)put(&box, B, "b", NULL, "1");
+    (void)put(&box, B, "a", NULL, "12");
+    leave(&box, FIRST_LIFE);
+    assert_int_equal(kept_count(&box), 1);
+    end(&box);
+}
+
+/* The host of the repetition dies as well: the next one gets the place. */
+static void place_outlives_two_hosts(bool saves)
+{
+    struct world box;
+    begin_writes(&box, saves);
+    (void)put(&box, A, "a", NULL, "1");
+    uint64_t other = put(&box, B, NULL, NULL, "1");
+    leave(&box, FIRST_LIFE);
+    join(&box, A, FIRST_LIFE + 1, COMMAND_CODEC_VERSION);
+    (void)put(&box, A, "a", NULL, "1");
+    assert_int_equal(kept_count(&box), 0);
+    leave(&box, FIRST_LIFE + 1);
+    assert_int_equal(kept_count(&box), 1);
+    uint64_t again = put(&box, B, "a", NULL, "1");
+    expect_none(&box);
+    expect_versions(&box, (uint64_t[]){again, other}, 2);
+    end(&box);
+}
+
+/* By commands before version 21 the end of a life cancels writes that it has not kept by a CANCEL. */
+static void test_older_commands_keep_no_write(void **state)
+{
+    struct world box;
+    (void)state;
+    begin_writes(&box, false);
+    uint64_t write = put(&box, A, "a", NULL, "1");
+    leave_by(&box, FIRST_LIFE, COMMAND_SINCE_PLACES_OF_WRITES - 1);
+    expect_one(&box, write, PROBLEM_STOPPING);
+    assert_int_equal(kept_count(&box), 0);
+    end(&box);
+}
+
+/* Many writes with one ID are compared with each other: each step is bounded. */
+static void test_comparison_of_writes_is_bounded(void **state)
+{
+    enum { MANY = 2000, STEPS = 2000 };
+    struct world box;
+    uint64_t most = 0;
+    (void)state;
+    begin_writes(&box, false);
+    for (int i = 0; i < MANY; i++) {
+        char name[20];
+        (void)snprintf(name, sizeof name, "n%d", i / 2 % (MANY / 20));
+        (void)put(&box, i % 2 == 0 ? A : B, name, i % 2 == 0 ? NULL : "third", "1"); /* another request */
+    }
+    expect_none(&box);
+    leave(&box, FIRST_LIFE);
+    most = core_step_work(box.core.core);
+    int steps = 0;
+    for (; steps < STEPS && core_next_wait_end(box.core.core) == 0; steps++) {
+        give(&box, new_of(&box, B, COMMAND_TICK), 0);
+        most = core_step_work(box.core.core) > most ? core_step_work(box.core.core) : most;
+    }
+    assert_in_range(steps, 1, STEPS - 1);
+    assert_int_equal(kept_count(&box), MANY / 20);
+    assert_in_range(most, 0, CORE_STEP_WORK);
     end(&box);
 }
 
@@ -649,6 +904,12 @@ TWICE(test_repeated_before_the_host_is_dead, is_repeated_before_its_turn)
 TWICE(test_granted_before_the_host_is_dead, is_repeated_and_granted_before)
 TWICE(test_only_equal_request_has_the_place, only_equal_request_has_the_place)
 TWICE(test_writes_are_cancelled, cancels_writes)
+TWICE(test_repeated_write_has_its_place, write_keeps_order)
+TWICE(test_place_of_write_ends_after_a_time, write_ends_after_a_time)
+TWICE(test_ready_write_gives_its_locks, ready_write_gives_its_locks)
+TWICE(test_earlier_write_has_its_own_place, earlier_write_has_its_own_place)
+TWICE(test_only_equal_write_has_the_place, only_equal_write_has_the_place)
+TWICE(test_place_outlives_two_hosts, place_outlives_two_hosts)
 
 int main(void)
 {
@@ -668,6 +929,14 @@ int main(void)
         cmocka_unit_test(test_granted_before_the_host_is_dead),
         cmocka_unit_test(test_only_equal_request_has_the_place),
         cmocka_unit_test(test_writes_are_cancelled),
+        cmocka_unit_test(test_repeated_write_has_its_place),
+        cmocka_unit_test(test_place_of_write_ends_after_a_time),
+        cmocka_unit_test(test_ready_write_gives_its_locks),
+        cmocka_unit_test(test_earlier_write_has_its_own_place),
+        cmocka_unit_test(test_only_equal_write_has_the_place),
+        cmocka_unit_test(test_place_outlives_two_hosts),
+        cmocka_unit_test(test_older_commands_keep_no_write),
+        cmocka_unit_test(test_comparison_of_writes_is_bounded),
         cmocka_unit_test(test_older_commands_keep_no_place),
         cmocka_unit_test(test_comparison_with_later_requests_is_bounded),
     };

@@ -21,6 +21,7 @@ struct world {
     struct core_fixture core;
     uint64_t last_request;
     uint64_t of_before; /* the last request before the last restart; 0: there was none */
+    uint64_t step_work; /* of an atomic write; 0: the usual one */
     bool saves;
 };
 
@@ -38,11 +39,14 @@ static uint64_t give(struct world *box, struct command *command, uint64_t us)
     uint64_t request = command->request;
     if (box->saves)
         fixture_reopen(core);
+    if (box->step_work != 0)
+        core->core->atomic_work_max = core->core->write_work_max = box->step_work;
     core->now = core->now <= core_last_ts(core->core) ? core_last_ts(core->core) : core->now;
     command->ts = ++core->now;
     command->clock = core->clock += us;
     if (command->type == COMMAND_TICK)
         command->tick.barrier_clock = command->clock;
+    core->core->owners->check_cost = 0; /* each step is checked */
     assert_int_equal(core_step(core->core, command, &core->effects), 0);
     return request;
 }
@@ -178,7 +182,8 @@ static uint64_t put(struct world *box, struct sent sent)
         command->write.items[i].id = arena_copy(&command->arena, slice_make(sent.ids + i, 1));
     }
     if (sent.name != NULL)
-        command->write.request = (struct write_request){slice_from(sent.name), sent.hash, sent.part};
+        command->write.request =
+            (struct write_request){arena_copy(&command->arena, slice_from(sent.name)), sent.hash, sent.part};
     return give(box, command, 10);
 }
 
@@ -582,6 +587,298 @@ static void keeps_in_batches(bool saves)
     end(&box);
 }
 
+/* --- Writes that have their locks --------------------------------------------------------------------------------- */
+
+enum { DOCUMENTS = 12, GRANTED_AT_ONCE = 4 };
+
+static void limit_steps(struct world *box, size_t batch)
+{
+    box->core.limits.ephemeral_batch = batch;
+    box->core.core->limits.ephemeral_batch = batch;
+}
+
+/* The write of one document, whose letter is its name. */
+static struct sent of_document(int number, char letter[2])
+{
+    struct sent sent = usual;
+    letter[0] = (char)('a' + number);
+    letter[1] = '\0';
+    sent.ids = sent.name = letter;
+    return sent;
+}
+
+static size_t ready_count(const struct world *box)
+{
+    return box->core.core->owners->ready_count;
+}
+
+/*
+ * Each of the named writes waits for a lock of "holder", whose locks are released together: at a restart some have run,
+ * and the others have their locks and are ready. Returns: how many are.
+ */
+static size_t begin_ready(struct world *box, bool saves, uint64_t wait_us, const char *session)
+{
+    char letter[2];
+    begin(box, saves);
+    for (int i = 0; i < DOCUMENTS; i++)
+        expect(box, lock(box, "holder", of_document(i, letter).ids, 0), PROBLEM_NONE);
+    for (int i = 0; i < DOCUMENTS; i++) {
+        struct sent sent = of_document(i, letter);
+        sent.wait_us = wait_us;
+        sent.session = session;
+        expect_waits(box, put(box, sent));
+    }
+    limit_steps(box, GRANTED_AT_ONCE);
+    unlock(box, "holder");
+    size_t ready = ready_count(box);
+    assert_in_range(ready, CANCELS_PER_COST + 1, DOCUMENTS - 1);
+    limit_steps(box, 1);
+    restart(box);
+    return ready;
+}
+
+static bool is_written(struct world *box, int number)
+{
+    char letter[2];
+    return fixture_source(&box->core, "fs", of_document(number, letter).ids) != NULL;
+}
+
+static size_t count_written(struct world *box)
+{
+    size_t count = 0;
+    for (int i = 0; i < DOCUMENTS; i++)
+        count += is_written(box, i);
+    return count;
+}
+
+/* They keep the locks in batches, and do not run until they are repeated, whether they had their turn or not. */
+static void ready_writes_keep_their_locks(bool saves)
+{
+    for (int early = 0; early < 2; early++) {
+        struct world box;
+        char letter[2];
+        size_t ready = begin_ready(&box, saves, 60 * TL_SECOND, NULL);
+        assert_int_equal(kept_count(&box), CANCELS_PER_COST);
+        if (!early)
+            settle(&box);
+        assert_int_equal(ready_count(&box), early ? ready - CANCELS_PER_COST : 0);
+        assert_int_equal(count_written(&box), DOCUMENTS - ready);
+        limit_steps(&box, 1000);
+        for (int i = DOCUMENTS - 1; i >= 0; i--) {
+            struct sent sent = of_document(i, letter), other = sent;
+            other.name = NULL;
+            bool written = is_written(&box, i);
+            uint64_t waits = put(&box, other);
+            if (written)
+                expect_version(&box, waits, 2);
+            else
+                expect_waits(&box, waits);
+            expect_version(&box, put(&box, sent), 1); /* now, or before */
+            settle(&box);
+            expect_version(&box, put(&box, other), 3);
+        }
+        assert_int_equal(kept_count(&box), 0);
+        assert_int_equal(held(&box), 0);
+        end(&box);
+    }
+}
+
+/* They have the whole time for that: their own wait is over. Then nothing is locked or written. */
+static void ready_writes_end_after_a_time(bool saves)
+{
+    struct world box;
+    char letter[2];
+    size_t ready = begin_ready(&box, saves, 2 * TL_SECOND, NULL);
+    settle(&box);
+    assert_int_equal(kept_count(&box), ready);
+    tick(&box, SHORTER_THAN_KEPT);
+    assert_int_equal(kept_count(&box), ready);
+    tick(&box, LONGER_THAN_KEPT - SHORTER_THAN_KEPT);
+    settle(&box);
+    assert_int_equal(kept_count(&box), 0);
+    assert_int_equal(held(&box), 0);
+    assert_int_equal(count_written(&box), DOCUMENTS - ready);
+    expect_version(&box, put(&box, of_document(DOCUMENTS - 1, letter)), 1); /* it begins anew, or has run before */
+    end(&box);
+}
+
+/* The end of their session ends them as others, before and after their turns. */
+static void ready_writes_end_with_their_session(bool saves)
+{
+    for (int early = 0; early < 2; early++) {
+        struct world box;
+        size_t ready = begin_ready(&box, saves, 60 * TL_SECOND, "writer");
+        if (!early)
+            settle(&box);
+        session(&box, COMMAND_SESSION_CLOSE, "writer");
+        settle(&box);
+        assert_int_equal(kept_count(&box), 0);
+        assert_int_equal(held(&box), 0);
+        assert_int_equal(count_written(&box), DOCUMENTS - ready);
+        end(&box);
+    }
+}
+
+/* --- Atomic writes in pieces -------------------------------------------------------------------------------------- */
+
+#define PIECES "0123456789abcdefghijklmnopqrstuvwxyzABCD" /* the letters of its documents */
+
+static const struct sent in_pieces = {.ids = PIECES, .name = "a", .hash = 7, .wait_us = 60 * TL_SECOND, .atomic = true};
+
+/* An atomic write in pieces waits for its last document, which "holder" has. */
+static void begin_pieces(struct world *box, bool saves, struct sent sent)
+{
+    begin(box, saves);
+    box->step_work = 1500;
+    expect(box, lock(box, "holder", "D", 0), PROBLEM_NONE);
+    unlock(box, "holder");
+    expect(box, lock(box, "holder", "D", 0), PROBLEM_NONE);
+    expect_waits(box, put(box, sent));
+    assert_int_equal(box->core.core->owners->txns.count, 1);
+    settle(box);
+    assert_int_equal(box->core.core->owners->locks.waiting_count, 1);
+}
+
+/* Runs steps until the write is done, whose first document has this version then. */
+static void expect_pieces(struct world *box, uint64_t request, int64_t version)
+{
+    struct reply reply;
+    for (int i = 0; !take(box, request, &reply); i++) {
+        assert_true(i < 100);
+        give(box, new_as(box, COMMAND_TICK), 10);
+    }
+    assert_int_equal(reply.problem, PROBLEM_NONE);
+    assert_int_equal(reply.version, version);
+}
+
+/* Nothing of it is left. */
+static void expect_nothing_kept(struct world *box)
+{
+    assert_int_equal(kept_count(box), 0);
+    assert_int_equal(held(box), 0);
+    assert_int_equal(box->core.core->owners->txns.count, 0);
+}
+
+/* It is before a write that was sent after the restart, whether its lock is free before it is repeated or not. */
+static void pieces_keep_their_place(bool saves)
+{
+    for (int free = 0; free < 2; free++) {
+        struct world box;
+        begin_pieces(&box, saves, in_pieces);
+        restart(&box);
+        assert_int_equal(kept_count(&box), 1);
+        if (free)
+            unlock(&box, "holder");
+        uint64_t other = put(&box, (struct sent){.ids = "D", .wait_us = 60 * TL_SECOND});
+        tick(&box, SHORTER_THAN_KEPT);
+        expect_waits(&box, other);
+        assert_null(fixture_source(&box.core, "fs", "D"));
+        uint64_t again = put(&box, in_pieces);
+        expect_waits(&box, again);
+        assert_int_equal(kept_count(&box), 0);
+        if (!free)
+            unlock(&box, "holder");
+        expect_pieces(&box, again, 1);
+        settle(&box);
+        expect_version(&box, put(&box, (struct sent){.ids = "D"}), 3);
+        expect_version(&box, put(&box, in_pieces), 1); /* its outcome */
+        expect_nothing_kept(&box);
+        end(&box);
+    }
+}
+
+/* A repetition has its own time to wait, through all further attempts. */
+static void pieces_have_a_new_deadline(bool saves)
+{
+    struct world box;
+    begin_pieces(&box, saves, in_pieces);
+    tick(&box, 50);
+    restart(&box);
+    uint64_t again = put(&box, in_pieces);
+    expect_waits(&box, again);
+    expect(&box, lock(&box, "writer", "0", 0), PROBLEM_NONE);
+    unlock(&box, "holder");
+    settle(&box);
+    tick(&box, 50);
+    expect_waits(&box, again);
+    unlock(&box, "writer");
+    expect_pieces(&box, again, 1);
+    settle(&box);
+    expect_nothing_kept(&box);
+    end(&box);
+}
+
+/* Not repeated in time, or at the end of its session: nothing of it is left. */
+static void pieces_end(bool saves)
+{
+    for (int way = 0; way < 4; way++) {
+        struct world box;
+        struct sent sent = in_pieces;
+        sent.session = "writer";
+        begin_pieces(&box, saves, sent);
+        restart(&box);
+        assert_int_equal(kept_count(&box), 1);
+        if (way % 2 == 0)
+            unlock(&box, "holder");
+        if (way < 2)
+            tick(&box, LONGER_THAN_KEPT);
+        else
+            session(&box, COMMAND_SESSION_CLOSE, "writer");
+        settle(&box);
+        unlock(&box, "holder");
+        expect_nothing_kept(&box);
+        assert_null(fixture_source(&box.core, "fs", "D"));
+        end(&box);
+    }
+}
+
+/* One that has locks and has run pieces is undone: it begins anew. */
+static void pieces_that_have_run_are_undone(bool saves)
+{
+    struct world box;
+    begin_pieces(&box, saves, in_pieces);
+    unlock(&box, "holder");
+    give(&box, new_as(&box, COMMAND_TICK), 10);
+    assert_int_equal(box.core.core->owners->txns.count, 1);
+    restart(&box);
+    settle(&box);
+    expect_nothing_kept(&box);
+    assert_null(fixture_source(&box.core, "fs", "0"));
+    expect_pieces(&box, put(&box, in_pieces), 1);
+    settle(&box);
+    expect_nothing_kept(&box);
+    end(&box);
+}
+
+/* At an end in good order its client is answered as by any write, and its attempts count on. */
+static void pieces_are_answered_at_an_orderly_end(bool saves)
+{
+    struct world box;
+    struct reply reply;
+    begin_pieces(&box, saves, in_pieces);
+    uint64_t first = 0;
+    list_for_each(link, &box.core.core->owners->waits)
+    {
+        struct command *command = list_entry(link, struct wait, of_all)->command;
+        first = command->request;
+        command->on_done = has_submitter;
+        assert_int_equal(command->write.attempts, 1);
+    }
+    cancel(&box, 0);
+    assert_int_equal(take(&box, first, &reply), !saves);
+    assert_true(saves || reply.problem == PROBLEM_STOPPING);
+    restart(&box);
+    unlock(&box, "holder");
+    const struct wait *wait = list_entry(box.core.core->owners->waits.next, struct wait, of_all);
+    assert_int_equal(wait->command->write.attempts, 1);
+    expect_pieces(&box, put(&box, in_pieces), 1);
+    settle(&box);
+    expect_nothing_kept(&box);
+    end(&box);
+}
+
+/* --- In a cluster ------------------------------------------------------------------------------------------------- */
+
 /* A host joins the cluster, or leaves it. */
 static void host(struct world *box, bool leaves)
 {
@@ -596,7 +893,7 @@ static void host(struct world *box, bool leaves)
     (void)give(box, command, 10);
 }
 
-/* A place that a CANCEL has kept outlives the host of a cluster that leaves then. Without a CANCEL the write ends. */
+/* A place outlives the host of a cluster that leaves, whether it has ended in good order or not. */
 static void outlives_its_host(bool saves)
 {
     for (int cancelled = 0; cancelled < 2; cancelled++) {
@@ -612,19 +909,23 @@ static void outlives_its_host(bool saves)
         box.last_request = of_others;
         host(&box, true);
         tick(&box, 0);
-        assert_int_equal(kept_count(&box), cancelled);
+        assert_int_equal(kept_count(&box), 1);
         unlock(&box, "holder");
         uint64_t other = put_other(&box);
-        if (cancelled) {
-            expect_waits(&box, other);
-            expect_version(&box, put_usual(&box), 2);
-        } else {
-            expect_version(&box, other, 2);
-        }
+        expect_waits(&box, other);
+        expect_version(&box, put_usual(&box), 2);
         tick(&box, 0);
         assert_int_equal(held(&box), 0);
         end(&box);
     }
+}
+
+static void cancel_as(struct world *box, unsigned version)
+{
+    struct command *command = new_as(box, COMMAND_CANCEL);
+    command->cancel.keeps_places = true;
+    command->version = version;
+    give(box, command, 10);
 }
 
 /* By commands before version 19 all writes are cancelled. */
@@ -633,14 +934,39 @@ static void test_older_commands_keep_no_write(void **state)
     struct world box;
     (void)state;
     begin(&box, false);
-    (void)put_usual(&box);
-    struct command *command = new_as(&box, COMMAND_CANCEL);
-    command->cancel.keeps_places = true;
-    command->version = COMMAND_SINCE_KEPT_WRITES - 1;
-    uint64_t write = command->request - 1;
-    (void)give(&box, command, 10);
+    uint64_t write = put_usual(&box);
+    cancel_as(&box, COMMAND_SINCE_KEPT_WRITES - 1);
     expect(&box, write, PROBLEM_STOPPING);
     assert_int_equal(kept_count(&box), 0);
+    end(&box);
+}
+
+/* By commands before version 21 those are cancelled that have their locks, or are in pieces. */
+static void test_older_commands_keep_waiting_writes_only(void **state)
+{
+    struct world box;
+    (void)state;
+    begin(&box, false);
+    expect(&box, lock(&box, "holder", "b", 0), PROBLEM_NONE);
+    expect_waits(&box, put_usual(&box));
+    struct sent sent = usual;
+    sent.ids = sent.name = "b";
+    expect_waits(&box, put(&box, sent));
+    limit_steps(&box, 1);
+    unlock(&box, "holder");
+    assert_int_equal(ready_count(&box), 1);
+    uint64_t ready = list_entry(box.core.core->owners->ready.next, struct wait, link)->command->request;
+    cancel_as(&box, COMMAND_SINCE_PLACES_OF_WRITES - 1);
+    tick(&box, 0);
+    expect(&box, ready, PROBLEM_STOPPING);
+    assert_int_equal(kept_count(&box), 0);
+    end(&box);
+    begin_pieces(&box, false, in_pieces);
+    cancel_as(&box, COMMAND_SINCE_PLACES_OF_WRITES - 1);
+    settle(&box);
+    assert_int_equal(kept_count(&box), 0);
+    unlock(&box, "holder");
+    expect_nothing_kept(&box);
     end(&box);
 }
 
@@ -692,6 +1018,14 @@ TWICE(test_orderly_end_keeps_places, answers_at_an_orderly_end)
 TWICE(test_place_outlives_its_host, outlives_its_host)
 TWICE(test_places_are_kept_in_batches, keeps_in_batches)
 TWICE(test_places_time_out_in_batches, times_out_in_batches)
+TWICE(test_ready_writes_keep_their_locks, ready_writes_keep_their_locks)
+TWICE(test_ready_writes_end_after_a_time, ready_writes_end_after_a_time)
+TWICE(test_ready_writes_end_with_their_session, ready_writes_end_with_their_session)
+TWICE(test_pieces_keep_their_place, pieces_keep_their_place)
+TWICE(test_pieces_have_a_new_deadline, pieces_have_a_new_deadline)
+TWICE(test_pieces_end, pieces_end)
+TWICE(test_pieces_that_have_run_are_undone, pieces_that_have_run_are_undone)
+TWICE(test_pieces_are_answered_at_an_orderly_end, pieces_are_answered_at_an_orderly_end)
 
 int main(void)
 {
@@ -712,6 +1046,15 @@ int main(void)
         cmocka_unit_test(test_place_outlives_its_host),
         cmocka_unit_test(test_places_are_kept_in_batches),
         cmocka_unit_test(test_places_time_out_in_batches),
+        cmocka_unit_test(test_ready_writes_keep_their_locks),
+        cmocka_unit_test(test_ready_writes_end_after_a_time),
+        cmocka_unit_test(test_ready_writes_end_with_their_session),
+        cmocka_unit_test(test_pieces_keep_their_place),
+        cmocka_unit_test(test_pieces_have_a_new_deadline),
+        cmocka_unit_test(test_pieces_end),
+        cmocka_unit_test(test_pieces_that_have_run_are_undone),
+        cmocka_unit_test(test_pieces_are_answered_at_an_orderly_end),
+        cmocka_unit_test(test_older_commands_keep_waiting_writes_only),
         cmocka_unit_test(test_older_commands_keep_no_write),
         cmocka_unit_test(test_large_writes_have_smaller_batches),
     };
