@@ -255,6 +255,7 @@ static void init_locks(struct journal *journal)
     mutex_init(&journal->report_lock);
     mutex_init(&journal->publish_lock);
     pthread_cond_init(&journal->sync_changed, NULL);
+    pthread_cond_init(&journal->durable_added, NULL);
     mutex_init(&journal->pin_lock);
 }
 
@@ -266,6 +267,7 @@ static void deinit_locks(struct journal *journal)
     pthread_cond_destroy(&journal->saving_begun);
     pthread_mutex_destroy(&journal->report_lock);
     pthread_cond_destroy(&journal->sync_changed);
+    pthread_cond_destroy(&journal->durable_added);
     pthread_mutex_destroy(&journal->publish_lock);
     pthread_mutex_destroy(&journal->pin_lock);
 }
@@ -400,6 +402,7 @@ struct journal *journal__new(struct core *core, struct store *store, const struc
     journal->reserve_bytes = options->reserve_bytes;
     list_init(&journal->queue);
     list_init(&journal->applied);
+    list_init(&journal->durable);
     effects_init(&journal->effects);
     journal->effects.session_ended = journal__session_ended;
     journal__init_query_txns(journal, options->limits != NULL ? options->limits : core_limits(core));
@@ -425,6 +428,10 @@ int journal_open_local(struct core *core, struct store *store, const struct jour
     restart(journal, options);
     journal->serving = true;
 
+    if (!journal__begin_completer(journal)) {
+        journal_close(journal);
+        return tl_trace(TL_ERR_IO);
+    }
     for (unsigned i = 0; i < WORKER_COUNT; i++) {
         if (thread_start(&journal->workers[i], "journal", journal__worker, journal) != 0) {
             log_error("cannot start a thread of the journal");
@@ -504,6 +511,7 @@ void journal_stop(struct journal *journal)
         thread_join(&journal->workers[i]);
     journal__end_saver(journal);
     stop_core(journal);
+    journal__end_completer(journal);
 }
 
 void journal_close(struct journal *journal)
@@ -512,7 +520,8 @@ void journal_close(struct journal *journal)
         return;
     REQUIRE(MAGIC_VALID(journal, JOURNAL_MAGIC));
     journal_stop(journal);
-    INSIST(list_empty(&journal->queue) && list_empty(&journal->applied)); /* each command was answered */
+    INSIST(list_empty(&journal->queue) && list_empty(&journal->applied) &&
+           list_empty(&journal->durable)); /* each command was answered */
     INSIST(list_empty(&journal->postponed) && list_empty(&journal->pending_replies));
     catalog_unref(journal->catalog);
     catalog_unref(journal->applied_catalog);
