@@ -38,6 +38,12 @@ enum { WORKER_COUNT = 2 };
  */
 #define GROUP_WORK (CORE_STEP_WORK / 5)
 
+/*
+ * Work expected of a command beyond which no caller's thread applies it, 1 ms: two thread switches are little then,
+ * and other requests wait for that thread.
+ */
+#define CALLER_WORK_MAX (GROUP_WORK / 10)
+
 #define JOURNAL_MAGIC MAGIC('J', 'o', 'u', 'r')
 
 struct journal {

@@ -180,6 +180,12 @@ bool journal_waits_are_ended(struct journal *journal)
 
 /* --- Submitting --------------------------------------------------------------------------------------------------- */
 
+/* Returns: whether a command takes too long for a caller's thread, as its size shows. */
+static bool takes_long(const struct command *command)
+{
+    return journal__expected_work(command) > CALLER_WORK_MAX;
+}
+
 /*
  * Applies the command on the caller's thread if the core is free, the queue is empty, and neither a
  * TICK nor a step of a checkpoint is due at once, and the log needs no space: only workers make
@@ -225,7 +231,7 @@ void journal_submit(struct journal *journal, struct command *command, bool may_b
         cluster__submit(journal, command);
         return;
     }
-    if (may_block && apply_on_caller(journal, command))
+    if (may_block && !takes_long(command) && apply_on_caller(journal, command))
         return;
     pthread_mutex_lock(&journal->queue_lock);
     bool stopped = journal->stopping;
