@@ -59,6 +59,18 @@ static inline void list_remove(struct list *link)
     link->prev = link->next = NULL;
 }
 
+/* Moves all links of `from`, which is empty then, to the end of `head`. */
+static inline void list_append_all(struct list *head, struct list *from)
+{
+    if (list_empty(from))
+        return;
+    from->next->prev = head->prev;
+    from->prev->next = head;
+    head->prev->next = from->next;
+    head->prev = from->prev;
+    list_init(from);
+}
+
 #define list_entry(link, type, member) container_of(link, type, member)
 #define list_for_each(link, head) for (struct list *link = (head)->next; link != (head); link = link->next)
 /* The body may remove `link`. */

@@ -13,6 +13,8 @@ enum {
     COMMIT_DELAY_MISSING = 8,
     COMMIT_DELAY_SYNC_US_MAX = 20000,
     EXIT_STORE_FAILED = 70, /* EX_SOFTWARE of sysexits.h */
+    /* Commands of a group that the thread completes which applied or synced it; a usual group has fewer. */
+    COMPLETED_AT_ONCE_MAX = 256,
 };
 
 _Noreturn void journal__store_failed(const char *what, int code)
@@ -170,9 +172,10 @@ static void drop_command(struct command *command)
     command_free(command);
 }
 
-static void complete_group(struct list *group)
+/* Completes the first commands of a group, `most` of them if there are more. */
+static void complete_first(struct list *group, size_t most)
 {
-    while (!list_empty(group)) {
+    for (size_t i = 0; i < most && !list_empty(group); i++) {
         struct command *command = list_entry(group->next, struct command, link);
         list_remove(&command->link);
         if (command->on_done != NULL)
@@ -180,6 +183,65 @@ static void complete_group(struct list *group)
         else
             drop_command(command);
     }
+}
+
+/*
+ * Completes a group, of which all that must be is durable. The rest of a long one, such as the requests of a session
+ * that has ended, is left to the completer: other commands wait for a worker, and other requests for a caller's thread.
+ */
+static void complete_group(struct journal *journal, struct list *group)
+{
+    complete_first(group, COMPLETED_AT_ONCE_MAX);
+    if (list_empty(group))
+        return;
+    pthread_mutex_lock(&journal->publish_lock);
+    if (journal->completer_takes) {
+        list_append_all(&journal->durable, group);
+        pthread_cond_signal(&journal->durable_added);
+    }
+    pthread_mutex_unlock(&journal->publish_lock);
+    complete_first(group, SIZE_MAX);
+}
+
+/* Waits for commands to complete, and takes them all. Returns: false: the completer ends, and none are left. */
+static bool take_durable(struct journal *journal, struct list *group)
+{
+    pthread_mutex_lock(&journal->publish_lock);
+    while (list_empty(&journal->durable) && journal->completer_takes)
+        pthread_cond_wait(&journal->durable_added, &journal->publish_lock);
+    list_append_all(group, &journal->durable);
+    pthread_mutex_unlock(&journal->publish_lock);
+    return !list_empty(group);
+}
+
+/* The completer's thread. There is one, so that the commands of a group are completed in their order. */
+static void completer_thread(void *context)
+{
+    struct journal *journal = context;
+    struct list group = LIST_INIT(group);
+    while (take_durable(journal, &group))
+        complete_first(&group, SIZE_MAX);
+}
+
+bool journal__begin_completer(struct journal *journal)
+{
+    REQUIRE(!journal->completer.runs && journal->cluster == NULL);
+    journal->completer_takes = true;
+    if (thread_start(&journal->completer, "completer", completer_thread, journal) == 0)
+        return true;
+    journal->completer_takes = false;
+    log_error("cannot start a thread of the journal");
+    return false;
+}
+
+void journal__end_completer(struct journal *journal)
+{
+    pthread_mutex_lock(&journal->publish_lock);
+    journal->completer_takes = false;
+    pthread_cond_signal(&journal->durable_added);
+    pthread_mutex_unlock(&journal->publish_lock);
+    thread_join(&journal->completer);
+    ENSURE(list_empty(&journal->durable));
 }
 
 /*
@@ -262,7 +324,7 @@ static void sync_and_complete(struct journal *journal)
     journal->completing++;
     pthread_cond_broadcast(&journal->sync_changed);
     pthread_mutex_unlock(&journal->publish_lock);
-    complete_group(&group);
+    complete_group(journal, &group);
     pthread_mutex_lock(&journal->publish_lock);
     INSIST(journal->completing > 0);
     journal->completing--;
@@ -322,7 +384,7 @@ void journal__finish_last(struct journal *journal)
 void journal__finish(struct journal *journal, struct list *group, tl_ts wanted, enum sync_rounds rounds)
 {
     if (wanted == 0 || publish_unwritten(journal, group)) {
-        complete_group(group);
+        complete_group(journal, group);
         return;
     }
     pthread_mutex_lock(&journal->publish_lock);

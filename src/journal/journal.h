@@ -239,7 +239,7 @@ int journal_copy(struct journal *journal, const char *directory, tl_ts *ret_ts, 
 /*
  * Submits a command; from any thread. Calls on_done once, before or after returning, on this thread
  * or one of the journal's; on_done must not block. `may_block`: the calling thread may block for
- * the sync. The command may then be applied and synced on it, which saves two thread switches. A
+ * the sync. A short command may then be applied and synced on it, which saves two thread switches. A
  * command in a query transaction of this host is refused: such a transaction only reads.
  * Owns: the journal, until on_done.
  */

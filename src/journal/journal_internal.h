@@ -38,6 +38,12 @@ enum { WORKER_COUNT = 2 };
  */
 #define GROUP_WORK (CORE_STEP_WORK / 5)
 
+/*
+ * Work expected of a command beyond which no caller's thread applies it, 1 ms: two thread switches are little then,
+ * and other requests wait for that thread.
+ */
+#define CALLER_WORK_MAX (GROUP_WORK / 10)
+
 #define JOURNAL_MAGIC MAGIC('J', 'o', 'u', 'r')
 
 struct journal {
@@ -158,6 +164,9 @@ struct journal {
     size_t delay_target;
     uint64_t sync_us; /* moving average of the duration of a sync */
     pthread_cond_t sync_changed;
+    struct list durable;          /* commands that the completer is to complete, by link */
+    bool completer_takes;         /* it runs, and does not end */
+    pthread_cond_t durable_added; /* to `durable`; or completer_takes became false */
 
     pthread_mutex_t pin_lock;
     struct pins pins;
@@ -176,6 +185,7 @@ struct journal {
     struct journal_clocks clocks;
     struct thread workers[WORKER_COUNT];
     struct thread saver; /* continues to write ahead of a checkpoint; journal__begin_saver() */
+    struct thread completer; /* completes the rest of long groups; journal__begin_completer(). None in a cluster */
     bool serving; /* the start is over: no thread waits for space in the log any more */
 };
 
@@ -316,6 +326,18 @@ void journal__finish(struct journal *journal, struct list *group, tl_ts wanted, 
  * Ensures: all of it is durable and completed.
  */
 void journal__finish_last(struct journal *journal);
+/*
+ * Begins the thread that completes the rest of long groups; without it each thread completes its groups as a whole.
+ * Requires: no thread of the journal runs, and it is not in a cluster: there a host that finds that it differs leaves
+ * applied commands unanswered.
+ * Returns: whether it runs; its failure is logged.
+ */
+bool journal__begin_completer(struct journal *journal);
+/*
+ * Ends that thread, if it runs, when it has completed all that was left to it.
+ * Assumes: the caller holds no lock.
+ */
+void journal__end_completer(struct journal *journal);
 
 /* --- The command log (cmdlog.c) ----------------------------------------------------------------------------------- */
 

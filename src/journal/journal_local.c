@@ -180,6 +180,12 @@ bool journal_accepts(struct journal *journal)
 
 /* --- Submitting --------------------------------------------------------------------------------------------------- */
 
+/* Returns: whether a command takes too long for a caller's thread, as its size shows. */
+static bool takes_long(const struct command *command)
+{
+    return journal__expected_work(command) > CALLER_WORK_MAX;
+}
+
 /*
  * Applies the command on the caller's thread if the core is free, the queue is empty, and neither a
  * TICK nor a step of a checkpoint is due at once, and the log needs no space: only workers make
@@ -225,7 +231,7 @@ void journal_submit(struct journal *journal, struct command *command, bool may_b
         cluster__submit(journal, command);
         return;
     }
-    if (may_block && apply_on_caller(journal, command))
+    if (may_block && !takes_long(command) && apply_on_caller(journal, command))
         return;
     pthread_mutex_lock(&journal->queue_lock);
     bool stopped = journal->stopping;
@@ -255,6 +261,7 @@ static void init_locks(struct journal *journal)
     mutex_init(&journal->report_lock);
     mutex_init(&journal->publish_lock);
     pthread_cond_init(&journal->sync_changed, NULL);
+    pthread_cond_init(&journal->durable_added, NULL);
     mutex_init(&journal->pin_lock);
 }
 
@@ -266,6 +273,7 @@ static void deinit_locks(struct journal *journal)
     pthread_cond_destroy(&journal->saving_begun);
     pthread_mutex_destroy(&journal->report_lock);
     pthread_cond_destroy(&journal->sync_changed);
+    pthread_cond_destroy(&journal->durable_added);
     pthread_mutex_destroy(&journal->publish_lock);
     pthread_mutex_destroy(&journal->pin_lock);
 }
@@ -400,6 +408,7 @@ struct journal *journal__new(struct core *core, struct store *store, const struc
     journal->reserve_bytes = options->reserve_bytes;
     list_init(&journal->queue);
     list_init(&journal->applied);
+    list_init(&journal->durable);
     effects_init(&journal->effects);
     journal->effects.session_ended = journal__session_ended;
     journal__init_query_txns(journal, options->limits != NULL ? options->limits : core_limits(core));
@@ -425,6 +434,10 @@ int journal_open_local(struct core *core, struct store *store, const struct jour
     apply_restart(journal, options);
     journal->serving = true;
 
+    if (!journal__begin_completer(journal)) {
+        journal_close(journal);
+        return tl_trace(TL_ERR_IO);
+    }
     for (unsigned i = 0; i < WORKER_COUNT; i++) {
         if (thread_start(&journal->workers[i], "journal", journal__worker, journal) != 0) {
             log_error("cannot start a thread of the journal");
@@ -504,6 +517,7 @@ void journal_stop(struct journal *journal)
         thread_join(&journal->workers[i]);
     journal__end_saver(journal);
     stop_core(journal);
+    journal__end_completer(journal);
 }
 
 void journal_close(struct journal *journal)
@@ -512,7 +526,8 @@ void journal_close(struct journal *journal)
         return;
     REQUIRE(MAGIC_VALID(journal, JOURNAL_MAGIC));
     journal_stop(journal);
-    INSIST(list_empty(&journal->queue) && list_empty(&journal->applied)); /* each command was answered */
+    INSIST(list_empty(&journal->queue) && list_empty(&journal->applied) &&
+           list_empty(&journal->durable)); /* each command was answered */
     INSIST(list_empty(&journal->postponed) && list_empty(&journal->pending_replies));
     catalog_unref(journal->catalog);
     catalog_unref(journal->applied_catalog);

@@ -360,11 +360,13 @@ static uint64_t take_entry(struct journal *journal, size_t *count, uint64_t work
  * Notes how many times as much as expected an entry with such commands did, if that was more than a group should
  * do. Such commands usually come one after another, as the parts of one request: those that follow are expected to
  * do as much, so that they begin a group of their own and no command before them waits for their step. Each other
- * entry lowers it.
+ * entry with such commands lowers it. One without any, such as the puts of others between two parts, shows nothing.
  */
 static void note_work(struct journal *journal, uint64_t expected, uint64_t done)
 {
-    uint64_t times = done > GROUP_WORK && expected > 0 ? done / expected : 1;
+    if (expected == 0)
+        return;
+    uint64_t times = done > GROUP_WORK ? done / expected : 1;
     times = times < WORK_TIMES_MAX ? times : WORK_TIMES_MAX;
     if (times > journal->work_times)
         journal->work_times = times;

@@ -148,12 +148,29 @@ bool lock__waits_for(const struct lock_request *request, const struct lock_owner
     return false;
 }
 
+/*
+ * The search for a preceding waiter that blocks a request. Those of its own owner do not, and thousands of them may
+ * precede it, while one hold blocks them all: find_obstacle().
+ */
+struct obstacle_search {
+    size_t looks; /* waiters of each list that are visited */
+    bool cut;     /* there are more */
+};
+
+/* Waiters that a request visits in a list before it looks for a hold that blocks it. */
+enum { OBSTACLE_LOOKS = 32 };
+
 /* Returns: the nearest waiter before `link` in its list that blocks a request, or NULL. */
 static struct lock_waiter *nearest_before(const struct list *head, const struct list *link,
-                                          const struct lock_request *request)
+                                          const struct lock_request *request, struct obstacle_search *search)
 {
+    size_t looks = 0;
     for (const struct list *at = link->prev; at != head; at = at->prev) {
         struct lock_waiter *waiter = list_entry(at, struct lock_waiter, link);
+        if (looks++ == search->looks) {
+            search->cut = true;
+            return NULL;
+        }
         request->table->work++;
         if (lock__blocks(request->owner, waiter->request))
             return waiter;
@@ -171,12 +188,14 @@ static void waiter_unlink(struct lock_waiter *waiter)
 {
     struct lock_table *table = waiter->request->table;
     struct lock_queue *queue = waiter->resource->queue;
+    struct obstacle_search all = {.looks = SIZE_MAX};
     REQUIRE(queue != NULL && queue->counts[waiter->bit] > 0);
     table->work++;
     while (waiter->watchers != NULL) {
         struct lock_request *watcher = waiter->watchers;
-        struct lock_waiter *before =
-            table->grants_suspended > 0 ? NULL : nearest_before(&queue->waiting[waiter->bit], &waiter->link, watcher);
+        struct lock_waiter *before = table->grants_suspended > 0
+                                         ? NULL
+                                         : nearest_before(&queue->waiting[waiter->bit], &waiter->link, watcher, &all);
         table->work++;
         lock__queue_unwatch(watcher);
         if (before != NULL)
@@ -268,23 +287,23 @@ static bool ignores_all_waiters(const struct lock_request *request, const struct
 
 /* Returns: the nearest waiter with a given bit that precedes and blocks `waiting`, or NULL. */
 static struct lock_waiter *nearest_with_bit(const struct lock_queue *queue, enum lock_bit bit,
-                                            const struct lock_waiter *waiting)
+                                            const struct lock_waiter *waiting, struct obstacle_search *search)
 {
     const struct list *head = &queue->waiting[bit];
     const struct lock_request *request = waiting->request;
     if (ignores_all_waiters(request, waiting->resource, bit))
         return NULL;
     if (bit == waiting->bit && list_linked(&waiting->link)) /* it is in this list itself */
-        return nearest_before(head, &waiting->link, request);
+        return nearest_before(head, &waiting->link, request, search);
     const struct treap_node *next = find_position(queue, bit, request);
     return nearest_before(head, next == NULL ? head : &container_of(next, const struct lock_waiter, order_node)->link,
-                          request);
+                          request, search);
 }
 
 /*
  * Returns: the nearest preceding waiter of any bit that blocks `waiter` at its resource, or NULL.
  */
-static struct lock_waiter *nearest_obstacle(const struct lock_waiter *waiter)
+static struct lock_waiter *nearest_obstacle(const struct lock_waiter *waiter, struct obstacle_search *search)
 {
     const struct lock_queue *queue = waiter->resource->queue;
     struct lock_waiter *nearest = NULL;
@@ -293,29 +312,42 @@ static struct lock_waiter *nearest_obstacle(const struct lock_waiter *waiter)
     for (enum lock_bit bit = 0; bit < LOCK_BIT_COUNT; bit++) {
         if ((lock__conflicts[waiter->bit] & lock__mask(bit)) == 0 || queue->counts[bit] == 0)
             continue;
-        struct lock_waiter *found = nearest_with_bit(queue, bit, waiter);
+        struct lock_waiter *found = nearest_with_bit(queue, bit, waiter, search);
         if (found != NULL && (nearest == NULL || lock__precedes(nearest->request, found->request)))
             nearest = found;
     }
     return nearest;
 }
 
-/* Returns: the list of watchers of something that blocks a request, or NULL. */
-static struct lock_request **find_obstacle(const struct lock_request *request)
+/* Returns: the list of watchers of a preceding waiter that blocks a request, or NULL. */
+static struct lock_request **find_waiter(const struct lock_request *request, struct obstacle_search *search)
 {
     for (size_t i = 0; i < request->waiter_count; i++) {
         request->table->work++;
-        struct lock_waiter *ahead = nearest_obstacle(&request->waiters[i]);
+        struct lock_waiter *ahead = nearest_obstacle(&request->waiters[i], search);
         if (ahead != NULL)
             return &ahead->watchers;
     }
+    return NULL;
+}
+
+/*
+ * Returns: the list of watchers of something that blocks a request, or NULL. The choice has no effect on grants: the
+ * request watches it until it is gone, and is evaluated again then.
+ */
+static struct lock_request **find_obstacle(const struct lock_request *request)
+{
+    struct obstacle_search few = {.looks = OBSTACLE_LOOKS}, all = {.looks = SIZE_MAX};
+    struct lock_request **watchers = find_waiter(request, &few);
+    if (watchers != NULL)
+        return watchers;
     for (size_t i = 0; i < request->waiter_count; i++) {
         request->table->work++;
         struct lock_hold *hold = lock__find_conflicting_hold(request->table, &request->waiters[i]);
         if (hold != NULL)
             return &hold->watchers;
     }
-    return NULL;
+    return few.cut ? find_waiter(request, &all) : NULL;
 }
 
 bool lock__queue_is_blocked(const struct lock_request *request)

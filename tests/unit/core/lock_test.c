@@ -535,6 +535,31 @@ static void test_deadlock_search_is_linear(void **state)
     }
 }
 
+/* A request visits few of the others of its owner in the queue, which do not block it, if a hold does. */
+static void test_own_requests_in_queue_are_not_visited(void **state)
+{
+    enum { COUNT = 5000, WALKED_MAX = 200 };
+    struct fixture f;
+    struct lock_request **requests = mem_alloc(COUNT * sizeof *requests);
+    uint64_t before = 0;
+    (void)state;
+    setup(&f);
+    assert_int_equal(try_lock(&f, 0, LOCK_X, "b#1"), LOCK_GRANTED);
+    for (size_t i = 0; i < COUNT; i++) {
+        requests[i] = request_of(&f, 1, LOCK_X, "b#1");
+        before = f.table.work;
+        assert_int_equal(lock_request_start(requests[i], true), LOCK_WAITS);
+    }
+    assert_in_range(f.table.work - before, 0, WALKED_MAX);
+    release(&f, 0, "b#1");
+    for (size_t i = 0; i < COUNT; i++)
+        assert_granted(&f, requests[i]); /* all are of one owner, and are granted in their order */
+    for (size_t i = COUNT; i-- > 0;)
+        lock_request_free(requests[i]);
+    mem_free(requests);
+    teardown(&f);
+}
+
 /*
  * Acquires X for one owner on `count` documents of fs with one request. They are in `path`, except
  * the one in the middle of the request, which is in `middle` unless that is NULL.
@@ -845,6 +870,7 @@ int main(void)
         cmocka_unit_test(test_lock_moves_with_its_document),
         cmocka_unit_test(test_lock_release_grants_only_the_next_of_many),
         cmocka_unit_test(test_deadlock_search_is_linear),
+        cmocka_unit_test(test_own_requests_in_queue_are_not_visited),
         cmocka_unit_test(test_lock_conflicts_of_large_holders_are_bounded),
         cmocka_unit_test(test_lock_path_depth_is_limited),
         cmocka_unit_test(test_resource_names_are_printed),

@@ -446,7 +446,7 @@ static void run_queued(struct group_box *box, struct command **commands, size_t 
  */
 static void test_group_ends_before_what_did_more_than_expected(void **state)
 {
-    enum { COMMANDS = 3 };
+    enum { COMMANDS = 3, PUTS = 100 };
     struct group_box box;
     struct step steps[COMMANDS];
     (void)state;
@@ -454,6 +454,11 @@ static void test_group_ends_before_what_did_more_than_expected(void **state)
     submit(&box, write_command("s"), false);
     await(&seen.done, 1);
     for (int round = 0; round < 2; round++) {
+        for (unsigned i = 0; i < PUTS && round > 0; i++) { /* of others, in entries of their own */
+            unsigned done = seen.done;
+            submit(&box, write_command("3"), false);
+            await(&seen.done, done + 1);
+        }
         struct command *commands[] = {write_command("1"), script_write("s"), write_command("2")};
         run_queued(&box, commands, COMMANDS, steps);
         assert_int_equal(steps[0].hold == steps[1].hold, round == 0);
@@ -607,6 +612,18 @@ static void test_no_group_waits_for_tick(void **state)
     for (size_t i = 0; i < seen.step_count; i++)
         for (size_t j = 0; j < i && seen.steps[i].type == COMMAND_TICK; j++)
             assert_true(seen.steps[j].request == 0 || seen.steps[j].hold < seen.steps[i].hold);
+    close_box(&box);
+}
+
+/* A caller's thread, for which other requests wait, applies no command that takes long. */
+static void test_caller_leaves_long_command_to_worker(void **state)
+{
+    struct group_box box;
+    (void)state;
+    open_box(&box);
+    uint64_t number = submit(&box, large_write("1"), true);
+    await(&seen.done, 1);
+    assert_false(step_of(number).on_caller);
     close_box(&box);
 }
 
@@ -809,6 +826,7 @@ int main(void)
         cmocka_unit_test(test_releases_and_updates_have_own_entry),
         cmocka_unit_test(test_ends_of_transactions_share_entry),
         cmocka_unit_test(test_no_group_waits_for_tick),
+        cmocka_unit_test(test_caller_leaves_long_command_to_worker),
         cmocka_unit_test(test_caller_is_not_ahead_of_due_tick),
         cmocka_unit_test(test_pause_holds_no_applied_command),
         cmocka_unit_test(test_lone_caller_makes_checkpoints_due),

@@ -494,6 +494,117 @@ static void test_stop_during_caller_sync_completes_all(void **state)
     close_sessions(&sessions);
 }
 
+/* --- Long groups -------------------------------------------------------------------------------------------------- */
+
+/* Requests that wait for the lock of "holder"; more than a thread completes of a group. */
+enum { WAITS = 600, AT_ONCE = 256, NUMBERS = 1000 * WAITS /* above those that the journal gives */ };
+
+static struct {
+    pthread_t threads[2 * WAITS]; /* that completed the requests, in the order of their completion */
+    unsigned count;
+    bool in_order;
+    bool closed;  /* the last request of each session is not completed */
+    bool blocked; /* such a completion has begun */
+} waited;
+
+static void end_wait(struct command *command)
+{
+    pthread_mutex_lock(&gate.lock);
+    while (waited.closed && command->request % WAITS == 0) {
+        waited.blocked = true;
+        pthread_cond_broadcast(&gate.changed);
+        __real_pthread_cond_wait(&gate.changed, &gate.lock);
+    }
+    waited.threads[waited.count++] = pthread_self();
+    waited.in_order = waited.in_order && command->request == NUMBERS + waited.count;
+    pthread_cond_broadcast(&gate.changed);
+    pthread_mutex_unlock(&gate.lock);
+    command_free(command);
+}
+
+/* Requests of a session wait. `before`: as many have begun to wait before. */
+static void begin_waits(struct sessions *sessions, const char *session, unsigned before)
+{
+    for (unsigned i = 0; i < WAITS; i++) {
+        struct command *command = lock_command(session, "a");
+        command->request = NUMBERS + before + i + 1;
+        command->on_done = end_wait;
+        journal_submit(sessions->journal, command, false);
+    }
+    /* Applied after them. */
+    assert_int_equal(run(sessions, session_command(COMMAND_SESSION_KEEPALIVE, "holder"), NULL), PROBLEM_NONE);
+    assert_int_equal(waited.count, 0);
+}
+
+static struct command *close_command(const char *session)
+{
+    struct command *command = session_command(COMMAND_SESSION_CLOSE, session);
+    command->session.force = true;
+    return command;
+}
+
+static void open_waits(struct sessions *sessions)
+{
+    open_sessions(sessions);
+    waited.count = 0;
+    waited.in_order = true;
+    begin_waits(sessions, "other", 0);
+}
+
+/* The thread that applied or synced them completes the first ones, another one the rest, in the same order. */
+static void test_rest_of_long_group_is_left_to_completer(void **state)
+{
+    struct sessions sessions;
+    (void)state;
+    open_waits(&sessions);
+    assert_int_equal(run(&sessions, close_command("other"), NULL), PROBLEM_NONE);
+    assert_int_equal(waited.count, WAITS); /* before the command that ended them */
+    assert_true(waited.in_order);
+    for (unsigned i = 1; i < WAITS; i++)
+        assert_int_equal(pthread_equal(waited.threads[i], waited.threads[i - 1]) != 0, i != AT_ONCE);
+    close_sessions(&sessions);
+}
+
+/* Two long groups occupy no worker: commands that follow them are completed meanwhile. */
+static void test_no_command_waits_for_long_groups_of_others(void **state)
+{
+    struct sessions sessions;
+    struct outcome closed[2];
+    (void)state;
+    open_waits(&sessions);
+    assert_int_equal(run(&sessions, session_command(COMMAND_SESSION_OPEN, "third"), NULL), PROBLEM_NONE);
+    begin_waits(&sessions, "third", WAITS);
+    waited.closed = true;
+    waited.blocked = false;
+    start(&sessions, close_command("other"), NULL, &closed[0]);
+    pthread_mutex_lock(&gate.lock);
+    while (!waited.blocked)
+        __real_pthread_cond_wait(&gate.changed, &gate.lock);
+    pthread_mutex_unlock(&gate.lock);
+    start(&sessions, close_command("third"), NULL, &closed[1]);
+    await(&waited.count, WAITS - 1 + AT_ONCE); /* what follows is in another group */
+    assert_int_equal(run(&sessions, session_command(COMMAND_SESSION_KEEPALIVE, "holder"), NULL), PROBLEM_NONE);
+    pthread_mutex_lock(&gate.lock);
+    waited.closed = false;
+    pthread_cond_broadcast(&gate.changed);
+    pthread_mutex_unlock(&gate.lock);
+    for (size_t i = 0; i < 2; i++)
+        assert_int_equal(end(&closed[i]), PROBLEM_NONE);
+    assert_int_equal(waited.count, 2 * WAITS);
+    close_sessions(&sessions);
+}
+
+/* A stop completes all requests that wait, too. */
+static void test_stop_completes_long_group(void **state)
+{
+    struct sessions sessions;
+    (void)state;
+    open_waits(&sessions);
+    journal_stop(sessions.journal);
+    assert_int_equal(waited.count, WAITS);
+    close_sessions(&sessions);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -505,6 +616,9 @@ int main(void)
         cmocka_unit_test(test_end_waits_refuses_later_waits),
         cmocka_unit_test(test_requests_of_a_transaction_are_not_synced),
         cmocka_unit_test(test_stop_during_caller_sync_completes_all),
+        cmocka_unit_test(test_rest_of_long_group_is_left_to_completer),
+        cmocka_unit_test(test_no_command_waits_for_long_groups_of_others),
+        cmocka_unit_test(test_stop_completes_long_group),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
