@@ -42,7 +42,7 @@ release: ## build what is shipped and measured, build-release/tidelock, with a R
 test: deps ## the gate, what CI runs: every behaviour once, in ten minutes; RELEASE=1: the same tests in what `make release` builds
 	@tools/run-tests $(if $(RELEASE),shipped)
 
-test-long: deps ## every suite in every build, many seeds, campaigns by time, measurements; WHAT=plain|asan|tsan|release|seeds|demo|breakages for one part, MINUTES=20 of seeds
+test-long: deps ## every suite in every build, many seeds, campaigns by time, measurements; WHAT=plain|asan|tsan|release|seeds|demo|mutations for one part, MINUTES=20 of seeds
 	@tools/run-tests $(or $(WHAT),long) $(if $(MINUTES),--minutes=$(MINUTES))
 
 bench: ## measure beside PostgreSQL, Redis, Elasticsearch and print ratios; WHAT=put for one part
@@ -56,13 +56,14 @@ fuzz: deps ## run every fuzz target for a minute (SECONDS=60)
 format: ## format the sources in place
 	@git ls-files '*.c' '*.h' | xargs clang-format -i
 
-lint: all ## check dependencies between layers, buffers, contracts, and language
+lint: all ## check dependencies between layers, buffers, contracts, language, and names of statics
 	@tools/check-layers $(BUILD)
 	@tools/check-includes
 	@tools/check-buffers $(BUILD)
 	@tools/check-contracts
 	@tools/check-language
 	@tools/letter-case --check
+	@tools/count-checks --names
 
 longest: ## print the twenty longest functions, for a reviewer to ask about
 	@tools/longest

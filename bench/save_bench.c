@@ -7,9 +7,9 @@
  * are processor time.
  *
  * usage: save_bench [--dir DIRECTORY] [--overlays 4] [--locks 1000000] [--sessions 10000]
- *                   [--waits 10000] [--whole 1]
+ *                   [--waits 10000] [--whole]
  *
- * Overlays have 64 MB of documents each. --whole 1: nothing is written ahead, and everything each
+ * Overlays have 64 MB of documents each. --whole: nothing is written ahead, and everything each
  * time (core_save()), to compare with.
  */
 #include "core/step/core.h"
@@ -20,6 +20,7 @@
 #include "index.h"
 #include "store/store.h"
 
+#include <argp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,9 +28,6 @@
 
 enum { BATCH = 1000, LOCKS_OF_SESSION = 100000, CHANGES = 60000, SOURCE_BYTES = 1000, RUNS = 5, AHEAD_BYTES = 1 << 20 };
 enum { WAITS_OF_DOCUMENT = 100 };
-
-static const char usage[] =
-    "usage: save_bench [--dir DIRECTORY] [--overlays N] [--locks N] [--sessions N] [--waits N] [--whole 1]";
 
 struct bench {
     struct store *store;
@@ -237,31 +235,45 @@ static void save(struct bench *bench, const char *what)
            what, (double)bytes / (1 << 20), ahead, part, encode, hand_over);
 }
 
+/* What the command line says. */
+static struct {
+    const char *directory;
+    size_t locks, overlays, sessions, waits;
+    bool whole;
+} arg = {.directory = "save_bench.data", .locks = 1000000, .overlays = 4, .sessions = 10000, .waits = 10000};
+
+static error_t parse(int key, char *text, struct argp_state *state)
+{
+    (void)state;
+    switch (key) {
+    case 'd': arg.directory = text; break;
+    case 'l': arg.locks = strtoull(text, NULL, 10); break;
+    case 'o': arg.overlays = strtoull(text, NULL, 10); break;
+    case 's': arg.sessions = strtoull(text, NULL, 10); break;
+    case 'w': arg.waits = strtoull(text, NULL, 10); break;
+    case 'a': arg.whole = true; break;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
-    struct bench bench = {0};
-    struct store_options options = {.directory = SLICE_LIT("save_bench.data")};
+    static const struct argp_option table[] = {
+        {"dir", 'd', "DIRECTORY", 0, "of the store; save_bench.data without", 0},
+        {"locks", 'l', "N", 0, "locks held; 1000000 without", 0},
+        {"overlays", 'o', "N", 0, "open transactions with 64 MB of changes each; 4 without", 0},
+        {"sessions", 's', "N", 0, "sessions without locks; 10000 without", 0},
+        {"waits", 'w', "N", 0, "requests that wait for locks; 10000 without", 0},
+        {"whole", 'a', NULL, 0, "write everything each time, and nothing ahead, to compare with", 0},
+        {0},
+    };
+    static const struct argp argp = {table, parse, NULL, "Measures what a checkpoint costs.", NULL, NULL, NULL};
+    argp_parse(&argp, argc, argv, 0, NULL, NULL);
+    struct bench bench = {.whole = arg.whole};
+    struct store_options options = {.directory = slice_from(arg.directory)};
     struct core_limits limits = core_limits_default();
-    size_t locks = 1000000, overlays = 4, sessions = 10000, waits = 10000;
     char *reason = NULL;
-    for (int i = 1; i < argc; i += 2) {
-        if (i + 1 == argc)
-            die(usage);
-        if (strcmp(argv[i], "--dir") == 0)
-            options.directory = slice_from(argv[i + 1]);
-        else if (strcmp(argv[i], "--locks") == 0)
-            locks = strtoull(argv[i + 1], NULL, 10);
-        else if (strcmp(argv[i], "--overlays") == 0)
-            overlays = strtoull(argv[i + 1], NULL, 10);
-        else if (strcmp(argv[i], "--sessions") == 0)
-            sessions = strtoull(argv[i + 1], NULL, 10);
-        else if (strcmp(argv[i], "--waits") == 0)
-            waits = strtoull(argv[i + 1], NULL, 10);
-        else if (strcmp(argv[i], "--whole") == 0)
-            bench.whole = strcmp(argv[i + 1], "1") == 0;
-        else
-            die(usage);
-    }
     limits.sessions_max = limits.waiters_max = 100000000;
     effects_init(&bench.effects);
     if (store_open_rocks(&options, &bench.store, &reason) != 0)
@@ -270,21 +282,21 @@ int main(int argc, char **argv)
         die("the core does not open");
     step(&bench, bench_index("fs", BENCH_INDEX_UUID, "{\"mappings\":{\"properties\":{\"v\":{\"type\":\"long\"}}}}"));
     save(&bench, "nothing");
-    for (size_t i = 0; i < overlays; i++)
+    for (size_t i = 0; i < arg.overlays; i++)
         write_overlay(&bench, i);
     save(&bench, "open transactions");
-    for (size_t i = 0; i < overlays; i++) {
+    for (size_t i = 0; i < arg.overlays; i++) {
         char id[32];
         struct command *command = command_new(COMMAND_TXN_ROLLBACK, DIALECT_7);
         snprintf(id, sizeof id, "t%zu", i);
         command->txn.id = slice_from(id);
         step(&bench, command);
     }
-    hold(&bench, locks);
+    hold(&bench, arg.locks);
     save(&bench, "locks");
-    open_sessions(&bench, sessions);
+    open_sessions(&bench, arg.sessions);
     save(&bench, "and sessions");
-    wait_for_locks(&bench, waits);
+    wait_for_locks(&bench, arg.waits);
     save(&bench, "and waits");
     core_stop(bench.core, &bench.effects);
     while (!list_empty(&bench.effects.completed)) {

@@ -16,6 +16,7 @@
 
 #include "../tests/lib/settle.h"
 
+#include <argp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -354,32 +355,52 @@ static void remove_directory(const char *directory)
         die("cannot remove", directory);
 }
 
+/* What the command line says. */
+static struct {
+    const char *directory; /* NULL: one is made */
+    uint64_t docs;
+    int entries;
+    bool keeps;
+} arg = {.docs = 1000000, .entries = 4};
+
+static error_t parse(int key, char *text, struct argp_state *state)
+{
+    switch (key) {
+    case 'd': arg.directory = text; break;
+    case 'n':
+        arg.docs = strtoull(text, NULL, 10);
+        if (arg.docs == 0)
+            argp_error(state, "--docs: at least 1");
+        break;
+    case 'e': arg.entries = atoi(text); break;
+    case 'k': arg.keeps = true; break;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
+    static const struct argp_option table[] = {
+        {"dir", 'd', "DIRECTORY", 0, "of the store; without, one in /tmp", 0},
+        {"docs", 'n', "N", 0, "documents; 1000000 without", 0},
+        {"entries", 'e', "N", 0, "index entries of a document; 4 without", 0},
+        {"keep", 'k', NULL, 0, "keep the store", 0},
+        {0},
+    };
+    static const struct argp argp = {table, parse, NULL, "Measures what the store alone can do.", NULL, NULL, NULL};
+    argp_parse(&argp, argc, argv, 0, NULL, NULL);
     char made[] = "/tmp/store_bench.XXXXXX";
-    struct bench bench = {.docs = 1000000, .entries = 4};
-    bool keeps = false;
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--keep") == 0)
-            keeps = true;
-        else if (i + 1 < argc && strcmp(argv[i], "--docs") == 0)
-            bench.docs = strtoull(argv[++i], NULL, 10);
-        else if (i + 1 < argc && strcmp(argv[i], "--entries") == 0)
-            bench.entries = atoi(argv[++i]);
-        else if (i + 1 < argc && strcmp(argv[i], "--dir") == 0)
-            bench.directory = argv[++i];
-        else
-            die("usage", "store_bench [--docs N] [--entries N] [--dir DIR] [--keep]");
-    }
+    struct bench bench = {.docs = arg.docs, .entries = arg.entries, .directory = arg.directory};
     if (bench.directory == NULL)
         bench.directory = mkdtemp(made);
-    if (bench.directory == NULL || bench.docs == 0)
-        die("cannot begin", "no directory, or no documents");
+    if (bench.directory == NULL)
+        die("cannot begin", "no directory");
     bench.key = bench.value = BUF_INIT(BUF_UNLIMITED);
     setvbuf(stdout, NULL, _IOLBF, 0);
     load_and_crash(&bench);
     measure(&bench);
-    if (!keeps)
+    if (!arg.keeps)
         remove_directory(bench.directory);
     buf_deinit(&bench.key);
     buf_deinit(&bench.value);

@@ -66,4 +66,12 @@ static inline void list_remove(struct list *link)
     for (struct list *link = (head)->next, *following = link->next; link != (head); \
          link = following, following = link->next)
 
+/* Returns: the number of links of a list, which it counts. */
+static inline size_t list_length(const struct list *head)
+{
+    size_t count = 0;
+    list_for_each(link, head) count++;
+    return count;
+}
+
 #endif

@@ -18,7 +18,7 @@ void rng_init(struct rng *rng, uint64_t seed)
         rng->s[i] = splitmix(&seed);
 }
 
-static uint64_t rotate(uint64_t value, int bits)
+static uint64_t rotate_left(uint64_t value, int bits)
 {
     return value << bits | value >> (64 - bits);
 }
@@ -26,14 +26,14 @@ static uint64_t rotate(uint64_t value, int bits)
 uint64_t rng_next(struct rng *rng)
 {
     uint64_t *s = rng->s;
-    uint64_t result = rotate(s[0] + s[3], 23) + s[0];
+    uint64_t result = rotate_left(s[0] + s[3], 23) + s[0];
     uint64_t t = s[1] << 17;
     s[2] ^= s[0];
     s[3] ^= s[1];
     s[1] ^= s[2];
     s[0] ^= s[3];
     s[2] ^= t;
-    s[3] = rotate(s[3], 45);
+    s[3] = rotate_left(s[3], 45);
     return result;
 }
 

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <strings.h>
 
 struct slice {
     const char *data;
@@ -43,6 +44,21 @@ static inline bool slice_is(struct slice a, const char *text)
     return slice_equal(a, slice_from(text));
 }
 
+/* As slice_is(), with ASCII letters of either case. */
+static inline bool slice_is_ignoring_case(struct slice a, const char *text)
+{
+    return a.len == strlen(text) && (a.len == 0 || strncasecmp(a.data, text, a.len) == 0);
+}
+
+/* Returns: whether the text is one of `words`, a list that ends with NULL. */
+static inline bool slice_is_any(struct slice a, const char *const *words)
+{
+    for (; *words != NULL; words++)
+        if (slice_is(a, *words))
+            return true;
+    return false;
+}
+
 static inline bool slice_starts_with(struct slice a, struct slice prefix)
 {
     return a.len >= prefix.len && (prefix.len == 0 || memcmp(a.data, prefix.data, prefix.len) == 0);
@@ -54,6 +70,12 @@ static inline int slice_compare(struct slice a, struct slice b)
     size_t common = a.len < b.len ? a.len : b.len;
     int order = common == 0 ? 0 : memcmp(a.data, b.data, common);
     return order != 0 ? order : (a.len > b.len) - (a.len < b.len);
+}
+
+/* slice_compare() of two `struct slice` for qsort() and bsearch(). */
+static inline int slice_order(const void *a, const void *b)
+{
+    return slice_compare(*(const struct slice *)a, *(const struct slice *)b);
 }
 
 /* Returns: the part of `a` from `offset` on; empty beyond its end. */

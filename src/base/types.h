@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Scalar types of the program.
+ * Scalar types of the program, and the number of elements of an array.
  */
 #ifndef TL_BASE_TYPES_H
 #define TL_BASE_TYPES_H
 
 #include <stdint.h>
+
+#define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 
 /* Microseconds since 1970-01-01, at most TL_TS_MAX; strictly increasing over commands. */
 typedef uint64_t tl_ts;

@@ -157,6 +157,8 @@ static bool stop_group(void)
     sigset_t stop;
     sigset_t go_on;
     sigset_t before;
+    sigprocmask(SIG_BLOCK, NULL, &before);
+    REQUIRE(sigismember(&before, SIGCONT) == 1);
     sigemptyset(&stop);
     sigaddset(&stop, SIGTSTP);
     sigemptyset(&go_on);

@@ -15,6 +15,7 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "base/check.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "cli/durable.h"
@@ -254,7 +255,7 @@ static int compare_entries(struct cmdlog *from, struct cmdlog *to, cmdlog_positi
 /*
  * Checks that the backup was made from this log: by the record in the backup's store, and by the
  * entries of the backup's own log, if it has any. A backup that was served since has other entries.
- * Requires: both logs reach `last`. Returns: 0; -1, with the reason printed.
+ * Requires: the log reaches `last`, as `to` does. Returns: 0; -1, with the reason printed.
  */
 static int check_lineage(const struct relog_options *o, struct cmdlog *from, struct cmdlog *to,
                          const struct recovered *store, cmdlog_position last)
@@ -262,6 +263,7 @@ static int check_lineage(const struct relog_options *o, struct cmdlog *from, str
     struct cmdlog_lineage lineage;
     struct cmdlog_head head;
     cmdlog_head(from, &head);
+    REQUIRE(last <= head.appended);
     cmdlog_position first = store->checkpoint + 1 > head.oldest ? store->checkpoint + 1 : head.oldest;
     int r = cmdlog_lineage(from, store->checkpoint, &lineage);
     if (r == 0)

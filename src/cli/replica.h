@@ -551,7 +551,7 @@ struct source_report {
     tl_ts place;
     uint64_t sent, refused, suspects, mended;
     uint64_t at_us;
-    bool unheard; /* the source refuses reports */
+    bool refuses_reports; /* of the source */
 };
 
 struct replica {

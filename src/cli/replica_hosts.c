@@ -127,7 +127,7 @@ static const char *shown_uuid(const struct client *client)
 }
 
 /*
- * Requires: the client's URL is the host's. Returns: whether it has shown that it is of the source.
+ * Assumes: the client's URL is the host's. Returns: whether it has shown that it is of the source.
  */
 static bool check_host(struct client *client, const struct source_hosts *hosts, struct source_host *host,
                        uint64_t timeout_us)

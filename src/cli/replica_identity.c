@@ -7,7 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "base/map.h"
+#include "base/mutex.h"
 #include "cli/replica.h"
 #include "cli/escape.h"
 #include "json/each.h"
@@ -27,7 +29,7 @@ struct identities {
 struct identities *identities_new(void)
 {
     struct identities *identities = mem_zalloc(sizeof *identities);
-    pthread_mutex_init(&identities->lock, NULL);
+    mutex_init(&identities->lock);
     identities->indices = MAP_INIT;
     return identities;
 }
@@ -76,6 +78,7 @@ static const char *uuid_in(const struct client *client, const char *name)
  */
 static int report_difference(struct identities *identities, const struct client *client, const char *name)
 {
+    REQUIRE(mutex_is_held(&identities->lock));
     yyjson_val *root = client_json(client), *index = name == NULL ? NULL : yyjson_obj_get(root, name);
     const char *other = yyjson_get_str(json_first_of(root, yyjson_obj_size(root)));
     bool alias = name != NULL && index == NULL && yyjson_obj_size(root) == 1 && strcmp(other, "error") != 0;
@@ -159,6 +162,7 @@ static void write_path(struct identities *identities, const struct map *names, s
  */
 static int compare_uuids(struct identities *identities, const struct client *client, const struct map *asked)
 {
+    REQUIRE(mutex_is_held(&identities->lock));
     tl_cleanup(buf_deinit) struct buf text = BUF_INIT(BUF_UNLIMITED);
     size_t at = 0;
     struct slice name;

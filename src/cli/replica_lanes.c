@@ -12,7 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "base/siphash.h"
 #include "base/thread.h"
 #include "cli/escape.h"
@@ -328,7 +330,7 @@ static bool is_answered(const struct lane *lane, size_t sent)
 }
 
 /*
- * Requires: is_answered(). Whether the target denies a document for lack of a privilege, which is
+ * Assumes: is_answered(). Whether the target denies a document for lack of a privilege, which is
  * no property of the document: it is to be sent when the user of --to has the privilege again.
  */
 static bool is_denied(const struct lane *lane)
@@ -350,7 +352,7 @@ static bool is_denied(const struct lane *lane)
 }
 
 /*
- * Requires: is_answered(), not is_denied(). Keeps in the batch the items to be sent again. Returns: the numbers of
+ * Assumes: is_answered(), not is_denied(). Keeps in the batch the items to be sent again. Returns: the numbers of
  * documents that the target has permanently refused, and of which it has kept its own version.
  */
 static struct lanes_counts take_reply(struct lane *lane)
@@ -538,7 +540,7 @@ struct lanes *lanes_new(const struct replica_options *options, const struct targ
     struct lanes *lanes = mem_zalloc(sizeof *lanes);
     *lanes = (struct lanes){
         .options = options, .target = target, .guard = guard, .suspects = suspects, .identities = identities};
-    pthread_mutex_init(&lanes->lock, NULL);
+    mutex_init(&lanes->lock);
     pthread_cond_init(&lanes->changed, NULL);
     lanes->lane = mem_zalloc(options->lanes * sizeof *lanes->lane);
     for (unsigned i = 0; i < options->lanes; i++) {
@@ -636,6 +638,7 @@ void lanes_mark(struct lanes *lanes, tl_ts covered)
 /* Requires: lock. Returns: the number of the oldest batch that is not done. */
 static uint64_t oldest_batch(const struct lanes *lanes)
 {
+    REQUIRE(mutex_is_held(&lanes->lock));
     uint64_t number = lanes->given;
     for (unsigned i = 0; i < lanes->options->lanes; i++)
         if (lanes->lane[i].busy && lanes->lane[i].number < number)

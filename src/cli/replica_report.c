@@ -33,7 +33,7 @@ static void put_report(struct replica *replica, struct slice body)
     if (!source_client_aim(&replica->report_client, REPORT_ANSWER_US))
         return;
     long status = client_request(&replica->report_client, "PUT", path.data, body, REPORT_ANSWER_US);
-    last->unheard = status >= 400 && status < 500 && status != 429;
+    last->refuses_reports = status >= 400 && status < 500 && status != 429;
 }
 
 static struct source_report report_of(struct replica *replica, tl_ts place)
@@ -60,7 +60,7 @@ void report_status(struct replica *replica, const char *state, tl_ts place)
     tl_cleanup(buf_deinit) struct buf body = BUF_INIT(BUF_UNLIMITED);
     struct source_report *last = &replica->last_report, now = report_of(replica, place);
     struct json_writer writer;
-    if (last->unheard || !is_due(last, &now, state))
+    if (last->refuses_reports || !is_due(last, &now, state))
         return;
     now.state = state;
     *last = now;

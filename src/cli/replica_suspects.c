@@ -10,8 +10,10 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/list.h"
+#include "base/mutex.h"
 #include "cli/replica.h"
 
 enum { SUSPECTS_MAX = 100000 };
@@ -42,13 +44,14 @@ struct suspects *suspects_new(uint64_t time_us)
     struct suspects *suspects = mem_zalloc(sizeof *suspects);
     *suspects = (struct suspects){.time_us = time_us, .by_name = MAP_INIT};
     list_init(&suspects->all);
-    pthread_mutex_init(&suspects->lock, NULL);
+    mutex_init(&suspects->lock);
     return suspects;
 }
 
 /* Requires: lock. */
 static void drop_suspect(struct suspects *suspects, struct suspect *suspect)
 {
+    REQUIRE(mutex_is_held(&suspects->lock));
     (void)map_remove(&suspects->by_name, buf_as_slice(&suspect->name));
     list_remove(&suspect->link);
     buf_deinit(&suspect->name);
@@ -59,8 +62,10 @@ void suspects_free(struct suspects *suspects)
 {
     if (suspects == NULL)
         return;
+    pthread_mutex_lock(&suspects->lock);
     while (!list_empty(&suspects->all))
         drop_suspect(suspects, container_of(suspects->all.next, struct suspect, link));
+    pthread_mutex_unlock(&suspects->lock);
     map_deinit(&suspects->by_name);
     pthread_mutex_destroy(&suspects->lock);
     mem_free(suspects);
@@ -97,6 +102,7 @@ static struct suspect *make_suspect(const struct replica_key *key)
 /* Requires: lock. */
 static void suspect_whole(struct suspects *suspects, uint64_t due_us)
 {
+    REQUIRE(mutex_is_held(&suspects->lock));
     suspects->whole = true;
     suspects->whole_due_us = due_us > suspects->whole_due_us ? due_us : suspects->whole_due_us;
 }
@@ -104,6 +110,7 @@ static void suspect_whole(struct suspects *suspects, uint64_t due_us)
 /* Requires: lock. */
 static void add_suspect(struct suspects *suspects, const struct replica_key *key, uint64_t due_us, tl_ts since)
 {
+    REQUIRE(mutex_is_held(&suspects->lock));
     tl_cleanup(buf_deinit) struct buf name = BUF_INIT(BUF_UNLIMITED);
     const struct slice parts[] = {key->index, key->type, key->id, key->routing};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {

@@ -750,7 +750,7 @@ static int compare_all(struct verification *v, bool looks)
 /*
  * Repairs the differences, and compares them again: documents that the source has changed meanwhile
  * are sent again. Returns: REPLICA_FAILED: some are not equal afterwards, reported; those that the
- * target has refused are reported by the lanes. Requires: no other program of this copy runs.
+ * target has refused are reported by the lanes. Assumes: no other program of this copy runs.
  */
 static int repair_and_check(struct verification *v)
 {

@@ -20,6 +20,7 @@
 #include "api/cluster/hosts.h"
 #include "api/request/api.h"
 #include "base/budget.h"
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/stack.h"
@@ -870,6 +871,7 @@ static int open_alone(struct server *server, struct serve_options *o)
  */
 static int server_open(struct server *server, struct serve_options *o)
 {
+    REQUIRE(server->journal == NULL && server->api == NULL && server->http == NULL);
     char *reason = NULL;
     int r = o->cluster.url != NULL ? open_member(server, o) : open_alone(server, o);
     struct store *store = o->cluster.url != NULL ? server->member.store : server->durable.store;
@@ -919,8 +921,8 @@ static bool is_settled(struct server *server)
     return http_settled(server->http, STOP_AGAIN_US) && api_settled(server->api, STOP_AGAIN_US);
 }
 
-/* In so many tries in succession the log accepted nothing: a single one may have met a CANCEL on its way. */
-enum { STUCK_TRIES = 5 };
+/* Time in which the log accepted nothing at any look: at a single one a CANCEL may be on its way. */
+#define STUCK_US TL_SECOND
 
 /*
  * Waits without limit until nothing uses the api. Each request and task ends by itself, on a loaded machine
@@ -928,10 +930,14 @@ enum { STUCK_TRIES = 5 };
  */
 static void wait_for_requests(struct server *server)
 {
-    unsigned stuck = 0;
+    uint64_t stuck_since = 0; /* first look since the log accepted something last; 0: it does */
     for (unsigned tries = 1; !is_settled(server); tries++) {
-        stuck = journal_waits_are_ended(server->journal) ? 0 : stuck + 1;
-        if (stuck >= STUCK_TRIES)
+        uint64_t now = clock_boot_us();
+        if (journal_accepts(server->journal))
+            stuck_since = 0;
+        else if (stuck_since == 0)
+            stuck_since = now;
+        else if (now - stuck_since >= STUCK_US)
             journal_stop(server->journal);
         api_stop(server->api);
         if (tries % (SETTLE_WARN_US / STOP_AGAIN_US) == 0)

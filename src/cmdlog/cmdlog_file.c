@@ -13,6 +13,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/crc32c.h"
+#include "base/little_endian.h"
 #include "base/mutex.h"
 #include "base/types.h"
 #include "cmdlog/cmdlog_file_internal.h"
@@ -414,9 +415,9 @@ static void write_durable(struct cmdlog_file *log, cmdlog_position position)
     REQUIRE(!log->read_only);
     char bytes[RECORD_HEADER_BYTES] = {0};
     struct slice part = slice_make(bytes, sizeof bytes);
-    cmdlog_put_u64(bytes + 8, position);
+    little_endian_put_u64(bytes + 8, position);
     memcpy(bytes + 16, log->identity, CMDLOG_IDENTITY_BYTES);
-    cmdlog_put_u32(bytes, crc32c(segment_seed(log->identity, 0, 0), bytes + 4, sizeof bytes - 4));
+    little_endian_put_u32(bytes, crc32c(segment_seed(log->identity, 0, 0), bytes + 4, sizeof bytes - 4));
     uint64_t slot = log->durable_writes++ % 2;
     if (log->durable_file >= 0)
         (void)!log->disk->functions->write(log->disk, log->durable_file, slot * SEGMENT_HEADER_BYTES, &part, 1);
@@ -974,15 +975,15 @@ static void encode_checkpoints(const struct cmdlog_checkpoint *checkpoints, stru
     buf_append(buf, "\0\0\0\0\0\0\0\0", 8);
     for (int i = 0; i < 2; i++) {
         REQUIRE(checkpoints[i].locator.len <= CMDLOG_LOCATOR_MAX); /* what a reader demands */
-        cmdlog_put_u64(number, checkpoints[i].position);
+        little_endian_put_u64(number, checkpoints[i].position);
         buf_append(buf, number, 8);
-        cmdlog_put_u64(number, checkpoints[i].locator.len);
+        little_endian_put_u64(number, checkpoints[i].locator.len);
         buf_append(buf, number, 8);
         buf_slice(buf, checkpoints[i].locator);
     }
     struct slice covered = buf_from(buf, 4);
     char crc[4];
-    cmdlog_put_u32(crc, crc32c(0, covered.data, covered.len));
+    little_endian_put_u32(crc, crc32c(0, covered.data, covered.len));
     buf_overwrite(buf, 0, crc, sizeof crc);
 }
 
@@ -991,8 +992,8 @@ static bool decode_checkpoint(struct slice *bytes, struct cmdlog_checkpoint *ret
     struct slice place;
     if (bytes->len < 16)
         return false;
-    uint64_t position = cmdlog_get_u64(bytes->data);
-    uint64_t len = cmdlog_get_u64(bytes->data + 8);
+    uint64_t position = little_endian_get_u64(bytes->data);
+    uint64_t len = little_endian_get_u64(bytes->data + 8);
     *bytes = slice_from_offset(*bytes, 16);
     if (len > CMDLOG_LOCATOR_MAX || !slice_take(bytes, (size_t)len, &place))
         return false;
@@ -1002,7 +1003,7 @@ static bool decode_checkpoint(struct slice *bytes, struct cmdlog_checkpoint *ret
 
 static bool decode_checkpoints(struct cmdlog_file *log, struct slice bytes)
 {
-    if (bytes.len < 8 || cmdlog_get_u32(bytes.data) != crc32c(0, bytes.data + 4, bytes.len - 4))
+    if (bytes.len < 8 || little_endian_get_u32(bytes.data) != crc32c(0, bytes.data + 4, bytes.len - 4))
         return false;
     bytes = slice_from_offset(bytes, 8);
     return decode_checkpoint(&bytes, &log->checkpoints[0]) && decode_checkpoint(&bytes, &log->checkpoints[1]) &&

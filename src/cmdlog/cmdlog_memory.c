@@ -84,7 +84,7 @@ static struct cmdlog_medium *medium_of(struct cmdlog *log)
     return ((struct cmdlog_memory *)log)->medium;
 }
 
-static cmdlog_position appended(const struct cmdlog_medium *medium)
+static cmdlog_position appended_position(const struct cmdlog_medium *medium)
 {
     return medium->trimmed + medium->count;
 }
@@ -92,7 +92,7 @@ static cmdlog_position appended(const struct cmdlog_medium *medium)
 /* Guarantees 2 and 5: only durable entries are trimmed, and only appended ones are durable. */
 static bool is_sound(const struct cmdlog_medium *medium)
 {
-    return medium->trimmed <= medium->durable && medium->durable <= appended(medium);
+    return medium->trimmed <= medium->durable && medium->durable <= appended_position(medium);
 }
 
 /* --- The medium --------------------------------------------------------------------------------------------------- */
@@ -150,10 +150,10 @@ void cmdlog_medium_free(struct cmdlog_medium *medium)
 void cmdlog_medium_crash(struct cmdlog_medium *medium, uint64_t kept)
 {
     REQUIRE(medium->open_count == 0);
-    while (appended(medium) > medium->durable && appended(medium) - medium->durable > kept)
+    while (appended_position(medium) > medium->durable && appended_position(medium) - medium->durable > kept)
         free_bytes(medium->entries[--medium->count].bytes);
     ENSURE(is_sound(medium));
-    medium->durable = appended(medium);
+    medium->durable = appended_position(medium);
     medium->lose_reply = false;
 }
 
@@ -213,7 +213,7 @@ static int memory_append(struct cmdlog *log, const struct slice *parts, size_t c
     bool forget = medium->lose_reply;
     medium->lose_reply = false;
     if (!forget)
-        *ret_position = appended(medium);
+        *ret_position = appended_position(medium);
     pthread_mutex_unlock(&medium->lock);
     return forget ? tl_trace(TL_ERR_IO) : 0;
 }
@@ -222,8 +222,8 @@ static int memory_sync(struct cmdlog *log, cmdlog_position position)
 {
     struct cmdlog_medium *medium = medium_of(log);
     pthread_mutex_lock(&medium->lock);
-    REQUIRE(position <= appended(medium));
-    medium->durable = appended(medium);
+    REQUIRE(position <= appended_position(medium));
+    medium->durable = appended_position(medium);
     pthread_mutex_unlock(&medium->lock);
     return 0;
 }
@@ -233,7 +233,7 @@ static void memory_head(struct cmdlog *log, struct cmdlog_head *ret_head)
     struct cmdlog_medium *medium = medium_of(log);
     pthread_mutex_lock(&medium->lock);
     INSIST(is_sound(medium));
-    *ret_head = (struct cmdlog_head){medium->trimmed + 1, appended(medium), medium->durable, medium->sealed};
+    *ret_head = (struct cmdlog_head){medium->trimmed + 1, appended_position(medium), medium->durable, medium->sealed};
     pthread_mutex_unlock(&medium->lock);
 }
 
@@ -244,7 +244,7 @@ static int memory_lineage(struct cmdlog *log, cmdlog_position position, struct c
     memcpy(ret_lineage->identity, &medium->identity, sizeof medium->identity);
     if (position == medium->trimmed)
         ret_lineage->history_crc = medium->trimmed_crc;
-    else if (position > medium->trimmed && position <= appended(medium))
+    else if (position > medium->trimmed && position <= appended_position(medium))
         ret_lineage->history_crc = medium->entries[position - medium->trimmed - 1].history_crc;
     pthread_mutex_unlock(&medium->lock);
     return 0;
@@ -272,7 +272,7 @@ static bool has_next(const struct memory_cursor *cursor)
 {
     const struct cmdlog_medium *medium = cursor->medium;
     REQUIRE(mutex_is_held(&medium->lock));
-    return cursor->next <= appended(medium) && cursor->next <= medium->visible_to &&
+    return cursor->next <= appended_position(medium) && cursor->next <= medium->visible_to &&
            (cursor->host == NULL || !cursor->host->partitioned);
 }
 
@@ -406,7 +406,7 @@ static int memory_seal(struct cmdlog *log)
 {
     struct cmdlog_medium *medium = medium_of(log);
     pthread_mutex_lock(&medium->lock);
-    medium->durable = appended(medium);
+    medium->durable = appended_position(medium);
     medium->sealed = true;
     pthread_mutex_unlock(&medium->lock);
     return 0;
@@ -650,9 +650,9 @@ static int shared_submit(struct cmdlog *base, const struct slice *parts, size_t 
                                                  .life = log->life,
                                                  .number = number,
                                                  .submitted = clock_wall_us()});
-        medium->durable = appended(medium);
+        medium->durable = appended_position(medium);
         log->answers[number % ANSWERS_KEPT].number = number;
-        log->answers[number % ANSWERS_KEPT].position = appended(medium);
+        log->answers[number % ANSWERS_KEPT].position = appended_position(medium);
         log->answers[number % ANSWERS_KEPT].forgotten = medium->lose_reply;
         if (medium->lose_reply)
             end_life(medium, log->host);
@@ -723,7 +723,7 @@ static int shared_ask_head(struct cmdlog *base, uint64_t until, cmdlog_position 
 {
     int r = lock_reachable(base, until);
     if (r == 0)
-        *ret_position = appended(medium_of(base));
+        *ret_position = appended_position(medium_of(base));
     pthread_mutex_unlock(&medium_of(base)->lock);
     return r;
 }

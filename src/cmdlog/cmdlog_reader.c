@@ -27,16 +27,11 @@ int cmdlog_reader_open(struct cmdlog_reader *reader, const struct cmdlog_file *l
     return log->disk->functions->open(log->disk, name, false, &reader->file);
 }
 
-static void close_file(struct cmdlog_reader *reader)
+void cmdlog_reader_close(struct cmdlog_reader *reader)
 {
     if (reader->disk != NULL && reader->file >= 0)
         reader->disk->functions->close(reader->disk, reader->file);
     reader->file = -1;
-}
-
-void cmdlog_reader_close(struct cmdlog_reader *reader)
-{
-    close_file(reader);
     mem_free(reader->window);
     reader->window = NULL;
     reader->window_capacity = 0;

@@ -15,6 +15,7 @@
 
 #include "base/arena.h"
 #include "base/check.h"
+#include "base/little_endian.h"
 #include "cmdlog/cmdlog_file_internal.h"
 
 struct recovery {
@@ -159,8 +160,8 @@ static int read_headers(struct recovery *recovery, size_t *ret_following)
 static cmdlog_position read_slot(const struct cmdlog_file *log, const char *bytes)
 {
     uint32_t seed = segment_seed(log->identity, 0, 0);
-    struct record as_record = {.crc = cmdlog_get_u32(bytes), .len = 0};
-    return record_is_intact(seed, bytes, &as_record) ? cmdlog_get_u64(bytes + 8) : 0;
+    struct record as_record = {.crc = little_endian_get_u32(bytes), .len = 0};
+    return record_is_intact(seed, bytes, &as_record) ? little_endian_get_u64(bytes + 8) : 0;
 }
 
 static int read_durable(struct recovery *recovery)
@@ -443,7 +444,7 @@ static int make_new(struct recovery *recovery)
         r = log->disk->functions->read(log->disk, log->durable_file, 0, slots, sizeof slots, &len);
     if (r < 0)
         return tl_trace(r);
-    if (cmdlog_get_u64(slots + 8) != 0 || cmdlog_get_u64(slots + SEGMENT_HEADER_BYTES + 8) != 0)
+    if (little_endian_get_u64(slots + 8) != 0 || little_endian_get_u64(slots + SEGMENT_HEADER_BYTES + 8) != 0)
         return refuse_log(recovery, TL_ERR_CORRUPT, "entries were durable, but there is no segment");
     if (log->read_only)
         return 0;

@@ -25,7 +25,7 @@ static int directory_of(const struct cmdlog_disk *disk)
     return ((const struct posix_disk *)disk)->directory;
 }
 
-static int failed(void)
+static int io_failed(void)
 {
     return errno == ENOSPC || errno == EDQUOT ? TL_ERR_NO_SPACE : TL_ERR_IO;
 }
@@ -34,7 +34,7 @@ static int posix_open(struct cmdlog_disk *disk, const char *name, bool create, i
 {
     int file = openat(directory_of(disk), name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | (create ? O_CREAT : 0), 0600);
     if (file < 0)
-        return errno == ENOENT ? DISK_NO_FILE : tl_trace(failed());
+        return errno == ENOENT ? DISK_NO_FILE : tl_trace(io_failed());
     *ret_file = file;
     return 0;
 }
@@ -73,7 +73,7 @@ static int write_run(int file, uint64_t offset, struct iovec *run, int count)
         if (written < 0 && errno == EINTR)
             continue;
         if (written < 0)
-            return tl_trace(failed());
+            return tl_trace(io_failed());
         offset += (uint64_t)written;
         while (count > 0 && (size_t)written >= run->iov_len) {
             written -= (ssize_t)run->iov_len;
@@ -130,7 +130,7 @@ static int posix_sync(struct cmdlog_disk *disk, int file)
 
 static int posix_rename(struct cmdlog_disk *disk, const char *from, const char *to)
 {
-    return renameat(directory_of(disk), from, directory_of(disk), to) == 0 ? 0 : tl_trace(failed());
+    return renameat(directory_of(disk), from, directory_of(disk), to) == 0 ? 0 : tl_trace(io_failed());
 }
 
 static int posix_remove(struct cmdlog_disk *disk, const char *name)
@@ -190,7 +190,7 @@ static const struct cmdlog_disk_functions functions = {
 int cmdlog_disk_open(const char *directory, struct cmdlog_disk **ret_disk)
 {
     if (mkdir(directory, 0700) != 0 && errno != EEXIST)
-        return tl_trace(failed());
+        return tl_trace(io_failed());
     int opened = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (opened < 0)
         return tl_trace(TL_ERR_IO);

@@ -60,10 +60,4 @@ static inline uint64_t record_bytes(uint64_t payload_len)
     return (RECORD_HEADER_BYTES + payload_len + RECORD_ALIGN - 1) / RECORD_ALIGN * RECORD_ALIGN;
 }
 
-/* Little-endian numbers, as in all files of the log. */
-void cmdlog_put_u32(char *bytes, uint32_t value);
-void cmdlog_put_u64(char *bytes, uint64_t value);
-uint32_t cmdlog_get_u32(const char *bytes);
-uint64_t cmdlog_get_u64(const char *bytes);
-
 #endif

@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/mutex.h"
 #include "http/http_internal.h"
 #include "http/tls.h"
 
@@ -41,7 +42,7 @@ static struct connection *take_slot(struct http *http)
         http->first_free = connection->next_free;
     } else if (http->slots_used < http->slot_count) {
         connection = &http->connections[http->slots_used++];
-        pthread_mutex_init(&connection->lock, NULL);
+        mutex_init(&connection->lock);
         connection->http = http;
         connection->fd = -1;
     }

@@ -103,11 +103,6 @@ struct headers {
     bool proxy;   /* a field that only proxies add */
 };
 
-static bool is_named(struct slice name, const char *wanted)
-{
-    return name.len == strlen(wanted) && strncasecmp(name.data, wanted, name.len) == 0;
-}
-
 static bool name_begins(struct slice name, const char *wanted)
 {
     return name.len >= strlen(wanted) && strncasecmp(name.data, wanted, strlen(wanted)) == 0;
@@ -116,13 +111,13 @@ static bool name_begins(struct slice name, const char *wanted)
 static void record_field(struct headers *headers, struct slice name, struct slice value)
 {
     for (int i = 0; i < KNOWN_COUNT; i++)
-        if (is_named(name, known_names[i])) {
+        if (slice_is_ignoring_case(name, known_names[i])) {
             headers->values[i] = value;
             headers->counts[i]++;
         }
-    headers->browser = headers->browser || name_begins(name, "Sec-Fetch-") || is_named(name, "Origin");
-    headers->proxy = headers->proxy || name_begins(name, "X-Forwarded-") || is_named(name, "Forwarded") ||
-                     is_named(name, "Via") || is_named(name, "X-Real-IP");
+    headers->browser = headers->browser || name_begins(name, "Sec-Fetch-") || slice_is_ignoring_case(name, "Origin");
+    headers->proxy = headers->proxy || name_begins(name, "X-Forwarded-") || slice_is_ignoring_case(name, "Forwarded") ||
+                     slice_is_ignoring_case(name, "Via") || slice_is_ignoring_case(name, "X-Real-IP");
 }
 
 /*
@@ -181,7 +176,7 @@ static bool check_length(struct http_exchange *hx, struct headers *headers, cons
         return refuse_malformed(hx, "it has both Content-Length and Transfer-Encoding; send one of them");
     if (headers->counts[KNOWN_TRANSFER] > 0 && strcmp(version, "HTTP/1.1") != 0)
         return refuse_malformed(hx, "HTTP/1.0 knows no Transfer-Encoding; send a Content-Length");
-    if (headers->counts[KNOWN_TRANSFER] > 0 && !is_named(transfer, "chunked"))
+    if (headers->counts[KNOWN_TRANSFER] > 0 && !slice_is_ignoring_case(transfer, "chunked"))
         return refuse_malformed(hx, "Transfer-Encoding [%.*s] is not supported; chunked is", SLICE_ARG(transfer));
     if (headers->counts[KNOWN_LENGTH] > 0 && !is_number(trimmed_end(headers->values[KNOWN_LENGTH])))
         return refuse_malformed(hx, "its Content-Length is no number");
@@ -252,10 +247,10 @@ static bool is_own_name(const struct http_options *options, struct slice name)
 {
     if (name.len > 1 && name.data[name.len - 1] == '.') /* of a fully qualified name */
         name.len--;
-    if (is_named(name, "localhost"))
+    if (slice_is_ignoring_case(name, "localhost"))
         return true;
     for (size_t i = 0; i < options->host_name_count; i++)
-        if (is_named(name, options->host_names[i]))
+        if (slice_is_ignoring_case(name, options->host_names[i]))
             return true;
     return false;
 }
@@ -308,7 +303,8 @@ static bool check_page(struct http_exchange *hx, const struct headers *headers)
             "origin [%.*s] is another than this server's: pages of other sites may not ask it; have their own "
             "server ask",
             SLICE_ARG(slice_make(origin.data, slice_utf8_valid_prefix(origin))));
-    if (headers->counts[KNOWN_SITE] > 0 && !is_named(site, "same-origin") && !is_named(site, "none"))
+    if (headers->counts[KNOWN_SITE] > 0 && !slice_is_ignoring_case(site, "same-origin") &&
+        !slice_is_ignoring_case(site, "none"))
         return refuse(hx, PROBLEM_SECURITY,
                       "Sec-Fetch-Site [%.*s]: pages of other sites may not ask this server; have their own server ask",
                       SLICE_ARG(slice_make(site.data, slice_utf8_valid_prefix(site))));

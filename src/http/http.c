@@ -5,6 +5,7 @@
 #include "http/http.h"
 
 #include "base/check.h"
+#include "base/mutex.h"
 #include "http/http_internal.h"
 #include "http/reason.h"
 
@@ -33,8 +34,8 @@ struct http_options http_options_default(void)
         .header_us = 30 * TL_SECOND,
         .stall_us = 30 * TL_SECOND,
         .stall_bytes_second = 1024,
-        .turns_after_us = 100 * TL_MS,
-        .turns_max = 256,
+        .permits_after_us = 100 * TL_MS,
+        .permits_max = 256,
     };
 }
 
@@ -178,7 +179,7 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *mhd, con
         return suspend_connection(hx);
     poller_answered(hx->connection);
     enum MHD_Result queued = response_queue(hx);
-    turns_pass_on(hx);
+    permits_release(hx);
     return queued;
 }
 
@@ -193,7 +194,7 @@ static void on_completed(void *context, struct MHD_Connection *mhd, void **reque
         return;
     *request_context = NULL;
     struct connection *connection = hx->connection;
-    turns_pass_on(hx);
+    permits_release(hx);
     connection->receiving = NULL;
     connection_enter(connection, PHASE_IDLE, 0);
     if (hx->handed_over)
@@ -278,12 +279,12 @@ static struct http *http_new(const struct http_options *options, const struct ht
         long processors = sysconf(_SC_NPROCESSORS_ONLN);
         http->options.thread_count = processors > 0 ? (unsigned)processors : 1;
     }
-    pthread_mutex_init(&http->pool_lock, NULL);
-    pthread_mutex_init(&http->table_lock, NULL);
-    pthread_mutex_init(&http->listen_lock, NULL);
+    mutex_init(&http->pool_lock);
+    mutex_init(&http->table_lock);
+    mutex_init(&http->listen_lock);
     connection_table_init(http);
     input_barrier_init(http);
-    turns_init(http);
+    permits_init(http);
     return http;
 }
 
@@ -295,7 +296,7 @@ static void http_free(struct http *http)
     http_exchange_pool_deinit(http);
     connection_table_deinit(http);
     input_barrier_deinit(http);
-    turns_deinit(http);
+    permits_deinit(http);
     pthread_mutex_destroy(&http->pool_lock);
     pthread_mutex_destroy(&http->table_lock);
     pthread_mutex_destroy(&http->listen_lock);
@@ -396,7 +397,7 @@ void http_close(struct http *http)
     REQUIRE(atomic_load(&http->in_flight) == 0 && atomic_load(&http->streams) == 0);
     (void)http_drain(http, CLOSE_PATIENCE_MS * TL_MS);
     watch_end(http); /* first: the watcher may be in a call that resumes a connection */
-    turns_end(http); /* libmicrohttpd must not end with suspended connections */
+    permits_end(http); /* libmicrohttpd must not end with suspended connections */
     MHD_stop_daemon(http->daemon);
     http_free(http);
 }
@@ -407,7 +408,7 @@ void http_stats(struct http *http, struct http_stats *ret_stats)
         .connections = atomic_load(&http->connection_count),
         .in_flight = atomic_load(&http->in_flight),
         .streams = atomic_load(&http->streams),
-        .queued_answers = turns_queued(http),
+        .queued_answers = permits_queued(http),
         .requests = atomic_load(&http->requests),
     };
 }

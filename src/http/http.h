@@ -47,8 +47,8 @@ struct http_options {
     uint64_t header_us;               /* maximum time to receive a header, or for a TLS handshake */
     uint64_t stall_us;                /* grace period of a body or a response */
     size_t stall_bytes_second;        /* minimum average rate of it after the grace period */
-    uint64_t turns_after_us;          /* answers of requests that waited so long take turns (turns.c) */
-    size_t turns_max;                 /* of those, so many are sent at a time */
+    uint64_t permits_after_us;        /* answers of requests that waited so long need a permit (permits.c) */
+    size_t permits_max;               /* of those, so many are sent at a time */
 };
 
 struct http_options http_options_default(void);
@@ -115,7 +115,7 @@ struct http_stats {
     size_t connections;
     size_t in_flight; /* requests handed to the handler and not answered; without open streams */
     size_t streams;
-    size_t queued_answers; /* of requests that waited long: they take turns */
+    size_t queued_answers; /* of requests that waited long: they wait for a permit */
     uint64_t requests;     /* handed to the handler since the start */
 };
 

@@ -33,7 +33,7 @@ static struct slice ops_header(struct exchange *exchange, const char *name)
 /*
  * Moves the exchange to the answered state, and resumes its connection if that is suspended. On
  * return the exchange may have been released. No other thread touches a suspended connection, so it
- * is safe to resume it after the move, or to let it wait for its turn.
+ * is safe to resume it after the move, or to let it wait for a permit.
  */
 static void answer_exchange(struct http_exchange *hx, enum http_exchange_state answered)
 {
@@ -43,7 +43,7 @@ static void answer_exchange(struct http_exchange *hx, enum http_exchange_state a
         return; /* the polling thread is in the handler, or in suspend(), and will find it */
     REQUIRE(state == HTTP_EXCHANGE_WAITING);
     atomic_store(&hx->state, answered);
-    turns_resume(hx);
+    permits_resume(hx);
 }
 
 static void ops_release_body(struct exchange *exchange)
@@ -201,7 +201,7 @@ static void http_exchange_clear(struct http_exchange *hx)
     hx->connection = NULL;
     hx->mhd = NULL;
     hx->dropped = 0;
-    hx->header_seen = hx->handed_over = hx->in_turn = false;
+    hx->header_seen = hx->handed_over = hx->needs_permit = false;
     hx->close_after = false;
     hx->refusal = NULL;
     hx->target = SLICE_NONE;

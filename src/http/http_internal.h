@@ -115,8 +115,8 @@ struct http_exchange {
     bool stream_broken; /* bytes were dropped: the response must end with an error */
     size_t stream_sent; /* bytes of exchange.response already sent; they are removed later */
 
-    bool in_turn;               /* its answer has a turn, or waits for it; set before its connection is resumed */
-    struct http_exchange *next; /* in the pool, or in the queue for a turn */
+    bool needs_permit;          /* its answer has a permit, or waits for one; set before its connection is resumed */
+    struct http_exchange *next; /* in the pool, or in the queue for a permit */
 };
 
 enum { POLLERS_MAX = 256 };
@@ -130,8 +130,8 @@ struct input_barrier {
     unsigned polls;                       /* since the barrier started */
 };
 
-/* Answers of requests that have waited long (turns.c). */
-struct turns {
+/* Answers of requests that have waited long (permits.c). */
+struct permits {
     pthread_mutex_t lock;
     struct http_exchange *first, *last; /* the queue: answered exchanges with suspended connections */
     size_t queued;
@@ -179,7 +179,7 @@ struct http {
     _Atomic size_t handshakes;    /* connections in their TLS handshake, evicted ones not included */
     _Atomic size_t evicted_count; /* connections that are evicted and not yet closed */
     struct input_barrier input_barrier;
-    struct turns turns;
+    struct permits permits;
 
     int watch_epoll;
     int watch_wake; /* eventfd */
@@ -228,21 +228,21 @@ void poller_leave(struct connection *connection, bool answered, uint64_t now_ns)
 void poller_answered(struct connection *connection);
 uint64_t poller_clock_ns(void);
 
-/* --- turns.c: answers of requests that have waited long ------------------------------------------ */
+/* --- permits.c: answers of requests that have waited long ------------------------------------------ */
 
-void turns_init(struct http *http);
-void turns_deinit(struct http *http);
+void permits_init(struct http *http);
+void permits_deinit(struct http *http);
 /*
- * Resumes the connection of an exchange that was answered while it waited: now, or in its turn. On return the exchange
- * may have been released.
+ * Resumes the connection of an exchange that was answered while it waited: now, or with a permit. On return the
+ * exchange may have been released.
  */
-void turns_resume(struct http_exchange *hx);
-/* The answer was passed to libmicrohttpd, or the connection is closed: the next one has its turn. Idempotent. */
-void turns_pass_on(struct http_exchange *hx);
-/* Returns: the number of answers that wait for their turn. */
-size_t turns_queued(struct http *http);
-/* Resumes all that wait for their turn. Assumes: the handler has responded to every exchange. */
-void turns_end(struct http *http);
+void permits_resume(struct http_exchange *hx);
+/* The answer was passed to libmicrohttpd, or the connection is closed: the next one gets its permit. Idempotent. */
+void permits_release(struct http_exchange *hx);
+/* Returns: the number of answers that wait for a permit. */
+size_t permits_queued(struct http *http);
+/* Resumes all that wait for a permit. Assumes: the handler has responded to every exchange. */
+void permits_end(struct http *http);
 
 /* --- watch.c: hang-ups and time limits ---------------------------------------------------------- */
 

@@ -20,6 +20,7 @@
  */
 #include "base/check.h"
 #include "base/log.h"
+#include "base/mutex.h"
 #include "http/http_internal.h"
 
 #include <linux/sockios.h>
@@ -29,7 +30,7 @@ enum { POLL_MS = 10 };
 
 void input_barrier_init(struct http *http)
 {
-    pthread_mutex_init(&http->input_barrier.lock, NULL);
+    mutex_init(&http->input_barrier.lock);
 }
 
 /* One call of http_input_barrier() that has not been completed. */
@@ -102,6 +103,7 @@ static void record_unread(struct http *http)
  */
 static bool is_read(struct connection *connection)
 {
+    REQUIRE(mutex_is_held(&connection->lock));
     if (connection->fd < 0 || connection->generation != connection->unread_generation)
         return true;
     uint64_t received = watch_received_bytes(connection->fd);

@@ -6,7 +6,9 @@
  * threads shared the listener, the first to wake would accept all connections that a client opens
  * at once, and would then serve all of them.
  */
+#include "base/check.h"
 #include "base/log.h"
+#include "base/mutex.h"
 #include "http/http_internal.h"
 #include "http/reason.h"
 
@@ -95,6 +97,7 @@ int listen_open(const char *host, uint16_t port, int *ret_fd, uint16_t *ret_port
 /* Requires: listen_lock. */
 static int set_accepting(struct http *http, bool accepting)
 {
+    REQUIRE(mutex_is_held(&http->listen_lock));
     struct epoll_event event = {.events = accepting ? EPOLLIN : 0, .data.u64 = WATCH_LISTENER};
     http->accepting = accepting;
     return epoll_ctl(http->watch_epoll, EPOLL_CTL_MOD, http->listener, &event) == 0 ? 0 : TL_ERR_IO;
@@ -131,6 +134,7 @@ static void admit_socket(struct http *http, int fd, const struct sockaddr *addre
 /* Accepts one connection. Requires: listen_lock. Returns: whether more may be pending. */
 static bool accept_one(struct http *http)
 {
+    REQUIRE(mutex_is_held(&http->listen_lock));
     struct sockaddr_storage address;
     socklen_t len = sizeof address;
     int fd = accept4(http->listener, (struct sockaddr *)&address, &len, SOCK_CLOEXEC | SOCK_NONBLOCK);

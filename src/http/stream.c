@@ -17,7 +17,7 @@ static struct http_exchange *hx_of(struct exchange *exchange)
     return container_of(exchange, struct http_exchange, exchange);
 }
 
-/* Returns: the number of bytes written and not yet sent. Requires: the lock. */
+/* Returns: the number of bytes written and not yet sent. Assumes: the lock, a recursive one, whose owner is unknown. */
 static size_t unsent_bytes(const struct http_exchange *hx)
 {
     return hx->exchange.response.len - hx->stream_sent;
@@ -25,7 +25,7 @@ static size_t unsent_bytes(const struct http_exchange *hx)
 
 /*
  * Returns: whether the caller must resume the connection, after releasing the lock.
- * Requires: the lock.
+ * Assumes: the lock.
  */
 static bool take_suspension(struct http_exchange *hx)
 {

@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/log.h"
+#include "base/mutex.h"
 #include "http/reason.h"
 
 #include <errno.h>
@@ -123,7 +124,7 @@ int tls_open(const struct tls_files *files, struct tls **ret_tls, char **ret_rea
     struct tls *tls = mem_zalloc(sizeof *tls);
     tls->files = *files;
     tls->current = credentials;
-    pthread_mutex_init(&tls->lock, NULL);
+    mutex_init(&tls->lock);
     *ret_tls = tls;
     return 0;
 }

@@ -9,6 +9,7 @@
  */
 #include "base/check.h"
 #include "base/log.h"
+#include "base/mutex.h"
 #include "http/http_internal.h"
 #include "http/reason.h"
 
@@ -127,6 +128,7 @@ static bool is_stalled(const struct http *http, uint64_t since, uint64_t now, si
 /* Requires: the connection's lock. Returns: the limit that the connection exceeds, or NULL. */
 static const char *limit_exceeded(struct connection *connection, uint64_t now)
 {
+    REQUIRE(mutex_is_held(&connection->lock));
     const struct http *http = connection->http;
     uint64_t since = atomic_load_explicit(&connection->since_ms, memory_order_relaxed);
     size_t bytes = atomic_load_explicit(&connection->bytes, memory_order_relaxed);

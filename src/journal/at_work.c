@@ -65,7 +65,7 @@ struct at_work {
     struct core_watch command_watch;
 };
 
-static uint32_t checksum(const struct page *page)
+static uint32_t page_checksum(const struct page *page)
 {
     const char *from = (const char *)&page->deferred;
     return crc32c(0, from, (size_t)(page->session - from) + page->session_len);
@@ -81,7 +81,7 @@ static void begin_action(void *context, struct slice session, uint64_t deferred,
     page->action = action;
     page->session_len = (uint32_t)session.len;
     memcpy(page->session, session.data, session.len);
-    page->checksum = checksum(page);
+    page->checksum = page_checksum(page);
     atomic_store_explicit(&page->noted, 1, memory_order_release);
 }
 
@@ -114,14 +114,14 @@ static void ignore_end(void *context)
 static bool is_sound(const struct page *page)
 {
     return memcmp(page->magic, page_magic, sizeof page_magic) == 0 && page->session_len <= SESSION_ID_BYTES_MAX &&
-           page->checksum == checksum(page);
+           page->checksum == page_checksum(page);
 }
 
 /*
  * Maps the page. Allocates its block first: a store to a mapped page cannot report a full disk.
  * Returns: NULL on failure.
  */
-static struct page *map(const char *path)
+static struct page *map_page(const char *path)
 {
     int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (file < 0)
@@ -183,7 +183,7 @@ int at_work_open(struct slice directory, struct slice boot, struct at_work **ret
     tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
     buf_printf(&path, "%.*s/at-work", SLICE_ARG(directory));
     buf_byte(&path, '\0');
-    struct page *page = map(path.data);
+    struct page *page = map_page(path.data);
     if (page == NULL)
         return tl_trace(TL_ERR_IO);
     struct at_work *at_work = mem_zalloc(sizeof *at_work);

@@ -252,7 +252,7 @@ void cluster__expire_commands(struct journal *journal)
 
 /* --- The keeper's thread ------------------------------------------------------------------------------------------ */
 
-static void maintained(struct command *command)
+static void on_maintained(struct command *command)
 {
     REQUIRE(command->type == COMMAND_MAINTAIN);
     struct journal *journal = command->context;
@@ -264,7 +264,7 @@ static void maintained(struct command *command)
     command_free(command);
 }
 
-static void maintain(struct journal *journal)
+static void maintain_cluster(struct journal *journal)
 {
     struct cluster *cluster = journal->cluster;
     struct list proposed = LIST_INIT(proposed);
@@ -285,7 +285,7 @@ static void maintain(struct journal *journal)
             pthread_mutex_lock(&journal->queue_lock);
             cluster->maintaining = true;
             pthread_mutex_unlock(&journal->queue_lock);
-            command->on_done = maintained;
+            command->on_done = on_maintained;
             command->context = journal;
         }
         cluster__submit_own(journal, command);
@@ -374,7 +374,7 @@ static void join_if_out(struct journal *journal, uint64_t *warned)
     *warned = clock_boot_us();
 }
 
-static void keeper(void *context)
+static void keeper_thread(void *context)
 {
     struct journal *journal = context;
     uint64_t version = 0, warned = 0;
@@ -384,7 +384,7 @@ static void keeper(void *context)
         cluster__expire_commands(journal);
         journal__start_input_barrier(journal);
         journal__end_idle_query_txns(journal);
-        maintain(journal);
+        maintain_cluster(journal);
         cluster__check_log_space(journal);
         journal__presync_log(journal);
         pthread_mutex_lock(&journal->core_lock); /* no other thread begins checkpoints */
@@ -423,7 +423,7 @@ static bool begin_threads(struct journal *journal)
     struct cluster *cluster = journal->cluster;
     return thread_start(&cluster->follower, "follower", cluster__follower, journal) == 0 &&
            thread_start(&cluster->proposer, "proposer", cluster__proposer, journal) == 0 &&
-           thread_start(&cluster->keeper, "keeper", keeper, journal) == 0 && journal__begin_saver(journal);
+           thread_start(&cluster->keeper, "keeper", keeper_thread, journal) == 0 && journal__begin_saver(journal);
 }
 
 /*
@@ -497,7 +497,7 @@ int journal_open_cluster(struct core *core, struct store *store, const struct jo
 /* --- Ending ------------------------------------------------------------------------------------------------------- */
 
 /* Blocks until each queued command is ordered, for a limited time, then ends submission. */
-static void drain(struct journal *journal)
+static void drain_queue(struct journal *journal)
 {
     struct cluster *cluster = journal->cluster;
     uint64_t until = clock_boot_us() + DRAIN_US;
@@ -549,7 +549,7 @@ static void end_left(struct journal *journal)
 void cluster__stop(struct journal *journal)
 {
     struct cluster *cluster = journal->cluster;
-    drain(journal);
+    drain_queue(journal);
     thread_join(&cluster->proposer);
     thread_join(&cluster->keeper);
     pthread_mutex_lock(&journal->queue_lock);

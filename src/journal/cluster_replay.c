@@ -129,7 +129,7 @@ static int take_entry(struct replay_comparison *comparison, const struct cmdlog_
 }
 
 /* Waits for the next entry. Returns: 0; CMDLOG_UNREACHABLE: the log has been silent for too long. */
-static int await(struct cmdlog *log, struct cmdlog_cursor *cursor, uint64_t silence_us)
+static int await_replayed(struct cmdlog *log, struct cmdlog_cursor *cursor, uint64_t silence_us)
 {
     cmdlog_position head;
     if (cmdlog_await(cursor, clock_boot_us() + silence_us) == 0)
@@ -150,7 +150,7 @@ static int replay_entries(struct replay_comparison *comparison, struct cmdlog *l
         if (r == 0)
             r = take_entry(comparison, &entry, skips);
         else if (r == CMDLOG_END)
-            r = await(log, cursor, silence_us);
+            r = await_replayed(log, cursor, silence_us);
     }
     cmdlog_unfollow(cursor);
     return r;

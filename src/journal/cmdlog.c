@@ -565,7 +565,7 @@ static bool await_saving(struct journal *journal)
  * The saver's thread: writes the next part ahead of a checkpoint, or begins it. Between two parts
  * core_lock is free for long enough that a thread that waits for it gets it.
  */
-static void saver(void *context)
+static void saver_thread(void *context)
 {
     struct journal *journal = context;
     while (await_saving(journal)) {
@@ -581,7 +581,7 @@ static void saver(void *context)
 bool journal__begin_saver(struct journal *journal)
 {
     REQUIRE(!journal->saver.runs);
-    bool begun = thread_start(&journal->saver, "saver", saver, journal) == 0;
+    bool begun = thread_start(&journal->saver, "saver", saver_thread, journal) == 0;
     if (!begun)
         log_error("cannot start a thread of the journal");
     return begun;

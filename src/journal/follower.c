@@ -303,7 +303,7 @@ static void requeue_own(struct journal *journal, struct inflight_entry *mine, st
  * Moves the completed commands to `withheld` if this host differs from the others: no client is
  * answered from a state that may be wrong.
  */
-static void withhold(struct cluster *cluster, struct list *group)
+static void withhold_replies(struct cluster *cluster, struct list *group)
 {
     REQUIRE(cluster->differs || list_empty(&cluster->withheld));
     while (cluster->differs && !list_empty(group)) {
@@ -355,7 +355,7 @@ static void apply_entry(struct journal *journal, const struct command_group_head
         own = false;
     }
     command_free_all(commands);
-    withhold(journal->cluster, &group);
+    withhold_replies(journal->cluster, &group);
     journal__finish(journal, &group, wanted, SYNC_ALL);
     while (!list_empty(&effects.heartbeats)) {
         struct command *beat = list_entry(effects.heartbeats.next, struct command, link);
@@ -477,7 +477,7 @@ static bool is_paused(struct journal *journal)
 }
 
 /* Waits for the next entry. The log may have passed a position that has none. */
-static void await(struct journal *journal)
+static void await_followed(struct journal *journal)
 {
     cluster__publish_applied(journal);
     if (cmdlog_await(journal->cluster->cursor, clock_boot_us() + AWAIT_US) != 0)
@@ -504,7 +504,7 @@ void cluster__follower(void *context)
         if (r == 0)
             take_entry(journal, &entry, life);
         else if (r == CMDLOG_END)
-            await(journal);
+            await_followed(journal);
         else if (r == CMDLOG_TRIMMED)
             journal__store_failed("following the log of the cluster, which was trimmed beyond what this host has "
                                   "applied: its next start copies a checkpoint of another host",

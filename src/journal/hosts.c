@@ -184,12 +184,6 @@ static struct journal_host *list_hosts(const struct journal *journal, const stru
     return hosts;
 }
 
-static void reset_peer(struct peer *peer, uint64_t life)
-{
-    if (peer->life != life)
-        *peer = (struct peer){.life = life, .began = clock_boot_us()};
-}
-
 void cluster__update_hosts(struct journal *journal)
 {
     REQUIRE(journal__holds(&journal->core_lock));
@@ -205,9 +199,10 @@ void cluster__update_hosts(struct journal *journal)
     cluster->barrier_clock_min = UINT64_MAX;
     cluster->history_low_min = TL_TS_MAX;
     for (size_t i = 0; i < count; i++) {
-        uint64_t before = cluster->peers[all[i].number].life;
-        cluster->lives_ended += before != 0 && before != all[i].life;
-        reset_peer(&cluster->peers[all[i].number], all[i].life);
+        struct peer *peer = &cluster->peers[all[i].number];
+        cluster->lives_ended += peer->life != 0 && peer->life != all[i].life;
+        if (peer->life != all[i].life)
+            *peer = (struct peer){.life = all[i].life, .began = clock_boot_us()};
         if (all[i].life == 0)
             continue;
         cluster->live_count++;

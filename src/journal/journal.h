@@ -262,11 +262,11 @@ void journal_waiter_completed(struct command_waiter *waiter);
 void journal_end_waits(struct journal *journal);
 
 /*
- * Returns: false if waits that journal_end_waits() ends, or requests that the journal continues by
- * itself, may last without limit, since the log accepts nothing at present: its disk is full, or etcd
- * cannot be reached. They end with journal_stop().
+ * Returns: whether the log accepts entries, and has those of journal_end_waits(). Else, as on a full
+ * disk or without etcd, waits that this ends, and requests that the journal continues by itself, may
+ * last without limit. They end with journal_stop().
  */
-bool journal_waits_are_ended(struct journal *journal);
+bool journal_accepts(struct journal *journal);
 
 /*
  * Returns: the stable timestamp, the newest that readers may use. From any thread; does not block.

@@ -77,14 +77,14 @@ struct journal {
     struct journal_input_barrier input_barrier;
     bool barrier_pending;           /* `input_barrier` was called and has not completed yet */
     uint64_t barrier_pending_clock; /* command clock of that call */
-    uint64_t heard_pending;         /* host's clock of that call */
+    uint64_t barrier_host_clock_pending; /* host's clock of that call */
     /*
      * The last input barrier that was passed: all input sent before `barrier_clock` of the command
      * clock was submitted, and is among the first `barrier_queued` queued commands.
      */
     uint64_t barrier_clock;
     uint64_t barrier_queued;
-    uint64_t heard; /* host's clock at the start of the last barrier that was passed */
+    uint64_t barrier_host_clock; /* host's clock at the start of the last barrier that was passed */
 
     /* Under core_lock, or constant. */
     struct cluster *cluster; /* cluster.h; NULL: the log belongs to this host alone */

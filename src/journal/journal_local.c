@@ -85,7 +85,7 @@ static void wait_ended(struct command *command)
     journal__free_internal(command);
 }
 
-/* Counts a CANCEL of journal_end_waits() until it is done: journal_waits_are_ended(). */
+/* Counts a CANCEL of journal_end_waits() until it is done: journal_accepts(). */
 static void count_cancel(struct journal *journal, struct command *cancel)
 {
     cancel->context = journal;
@@ -172,7 +172,7 @@ void journal_end_waits(struct journal *journal)
         command_free(cancel);
 }
 
-bool journal_waits_are_ended(struct journal *journal)
+bool journal_accepts(struct journal *journal)
 {
     REQUIRE(MAGIC_VALID(journal, JOURNAL_MAGIC));
     return atomic_load(&journal->open_cancels) == 0 && journal__is_ready(journal);
@@ -312,7 +312,7 @@ static void end_previous_run(struct journal *journal, bool machine_lost, struct 
  * Publishes the catalog, then syncs and completes the group. Releases core_lock. Requires:
  * core_lock.
  */
-static void publish(struct journal *journal, struct list *group)
+static void publish_group(struct journal *journal, struct list *group)
 {
     REQUIRE(journal__holds(&journal->core_lock));
     journal->effects.catalog_changed = true;
@@ -341,7 +341,7 @@ static void run_restart(struct journal *journal, struct list *group)
 }
 
 /* Applies the first commands of this run and publishes the state. */
-static void restart(struct journal *journal, const struct journal_options *options)
+static void apply_restart(struct journal *journal, const struct journal_options *options)
 {
     struct list group = LIST_INIT(group);
     pthread_mutex_lock(&journal->core_lock);
@@ -349,14 +349,14 @@ static void restart(struct journal *journal, const struct journal_options *optio
     run_restart(journal, &group);
     end_previous_run(journal, options->host_crashed, &group);
     journal__set_feed(journal, options->feed_off, &group);
-    publish(journal, &group);
+    publish_group(journal, &group);
 }
 
 void journal__publish(struct journal *journal)
 {
     struct list group = LIST_INIT(group);
     pthread_mutex_lock(&journal->core_lock);
-    publish(journal, &group);
+    publish_group(journal, &group);
 }
 
 /*
@@ -422,7 +422,7 @@ int journal_open_local(struct core *core, struct store *store, const struct jour
     REQUIRE(ret_journal != NULL);
     struct journal *journal = journal__new(core, store, options);
     core_reset_metrics(core);
-    restart(journal, options);
+    apply_restart(journal, options);
     journal->serving = true;
 
     for (unsigned i = 0; i < WORKER_COUNT; i++) {

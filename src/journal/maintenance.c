@@ -193,7 +193,7 @@ static tl_ts newest_kept(struct journal *journal, tl_ts from)
  * Returns: the timestamp to cut at so that the rest takes slightly less than its limit of bytes, as
  *          far as newest_kept() allows; `from`: nothing is to be cut.
  */
-static tl_ts fitting(struct journal *journal, tl_ts from)
+static tl_ts feed_cut_by_size(struct journal *journal, tl_ts from)
 {
     uint64_t most = journal->feed_bytes_max - journal->feed_bytes_max / FEED_STEPS;
     if (feed_bytes(journal, from) <= journal->feed_bytes_max)
@@ -241,7 +241,7 @@ static tl_ts feed_cut(struct journal *journal, uint64_t now)
     if (r != 0 || off)
         return 0;
     tl_ts old = ts_history_at(&journal->ts_history, now + TS_HISTORY_ORIGIN, journal->feed_us);
-    tl_ts cut = fitting(journal, from);
+    tl_ts cut = feed_cut_by_size(journal, from);
     if (old > cut && old - from >= journal->feed_us / FEED_STEPS)
         cut = old;
     return cut > from && any_before(journal, cut) ? cut : 0;

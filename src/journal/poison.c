@@ -149,13 +149,13 @@ void poison_describe(struct slice bytes, uint32_t number, struct buf *text)
 {
     struct list commands = LIST_INIT(commands);
     struct command_group_header head;
-    size_t count = 0, begin = text->len;
+    size_t begin = text->len;
     uint32_t wanted = number == 0 ? 1 : number;
     if (command_group_decode(bytes, &head, &commands) != 0) {
         buf_lit(text, "it cannot be read");
         return;
     }
-    list_for_each(link, &commands) count++;
+    size_t count = list_length(&commands);
     for (uint32_t i = 1; !list_empty(&commands); i++) {
         struct command *command = list_entry(commands.next, struct command, link);
         if (i == wanted) {

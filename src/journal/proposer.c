@@ -90,7 +90,7 @@ static bool await_turn(struct journal *journal)
 
 /* --- Entries ------------------------------------------------------------------------------------------------------ */
 
-static void ticked(struct command *command)
+static void on_ticked(struct command *command)
 {
     REQUIRE(command->type == COMMAND_TICK);
     struct journal *journal = command->context;
@@ -137,7 +137,7 @@ static void add_own(struct journal *journal, uint64_t barrier_clock, struct list
     if (is_tick_due(journal)) {
         struct command *tick = own_command(journal, COMMAND_TICK);
         tick->tick.barrier_clock = cluster->barrier_clock_min;
-        tick->on_done = ticked;
+        tick->on_done = on_ticked;
         tick->context = journal;
         cluster->ticking = true;
         list_append(taken, &tick->link);
@@ -463,7 +463,7 @@ static void await_slot(struct journal *journal)
         await_returning(journal, cluster->sent_commands + (was_busy ? queue_length(journal) : 0));
 }
 
-static void propose(struct journal *journal)
+static void propose_entry(struct journal *journal)
 {
     struct list taken = LIST_INIT(taken), refused = LIST_INIT(refused);
     await_slot(journal);
@@ -495,5 +495,5 @@ void cluster__proposer(void *context)
 {
     struct journal *journal = context;
     while (await_turn(journal))
-        propose(journal);
+        propose_entry(journal);
 }

@@ -6,14 +6,14 @@
 #include "journal/journal_internal.h"
 #include "store/view.h"
 
-static void unpin(void *context, tl_ts ts)
+static void unpin_query(void *context, tl_ts ts)
 {
     journal_unpin(context, ts);
 }
 
 void journal__init_query_txns(struct journal *journal, const struct core_limits *limits)
 {
-    query_txns_init(&journal->query_txns, limits->transactions_max, unpin, journal);
+    query_txns_init(&journal->query_txns, limits->transactions_max, unpin_query, journal);
 }
 
 static uint64_t host_clock(const struct journal *journal)
@@ -149,11 +149,11 @@ void journal__session_ended(struct effects *effects, struct slice id, uint64_t n
 void journal__end_idle_query_txns(struct journal *journal)
 {
     pthread_mutex_lock(&journal->queue_lock);
-    uint64_t heard = journal->heard;
+    uint64_t barrier_host_clock = journal->barrier_host_clock;
     (void)journal__host_clock(journal);
     pthread_mutex_unlock(&journal->queue_lock);
-    if (atomic_load(&journal->query_txns.next_end) <= heard) /* else the clock need not be read */
-        query_txns_end_idle(&journal->query_txns, heard, now_of(journal));
+    if (atomic_load(&journal->query_txns.next_end) <= barrier_host_clock) /* else the clock need not be read */
+        query_txns_end_idle(&journal->query_txns, barrier_host_clock, now_of(journal));
 }
 
 /* --- Seeing them -------------------------------------------------------------------------------------------------- */

@@ -335,7 +335,7 @@ static void drop_closed_txn(struct query_txns *table, struct query_txn *txn, enu
  * Ends the transaction. The caller holds a reference.
  * Returns: false: it has ended before.
  */
-static bool conclude(struct query_txns *table, struct query_txn *txn, const struct conclusion *how)
+static bool conclude_txn(struct query_txns *table, struct query_txn *txn, const struct conclusion *how)
 {
     REQUIRE(MAGIC_VALID(txn, QUERY_TXN_MAGIC));
     struct query_txns_part *part = part_of(table, txn->id);
@@ -354,7 +354,7 @@ void query_txns_discard(struct query_txns *table, struct slice id, struct query_
     struct query_txn *txn = query_txns_use(table, id);
     if (txn == NULL)
         return;
-    (void)conclude(table, txn, &(struct conclusion){now, TXN_ABORTED, "its session has ended"});
+    (void)conclude_txn(table, txn, &(struct conclusion){now, TXN_ABORTED, "its session has ended"});
     drop_txn(table, txn);
 }
 
@@ -533,7 +533,7 @@ enum query_txn_state query_txns_end(struct query_txns *table, const struct query
     if (txn == NULL)
         return end_again(ending, ret_info, arena, ret_problem);
     bool own = query_txn_check_session(txn, ending->session, arena, ret_problem);
-    bool ended = own && conclude(table, txn, &how);
+    bool ended = own && conclude_txn(table, txn, &how);
     *ret_info = info_of(txn, 1, now.clock);
     ret_info->id = arena_copy(arena, txn->id);
     drop_txn(table, txn);
@@ -556,7 +556,7 @@ void query_txns_end_session(struct query_txns *table, struct slice session, uint
         return;
     (void)snprintf(cause, sizeof cause, "its session #%" PRIu64 " %s", number, how);
     while ((txn = take_from_session(table, session)) != NULL) {
-        (void)conclude(table, txn, &conclusion);
+        (void)conclude_txn(table, txn, &conclusion);
         drop_txn(table, txn);
     }
 }
@@ -586,9 +586,9 @@ static void leave_all(struct query_txns *table, struct removed *removed, enum me
     removed->count = 0;
 }
 
-/* Adds those that are idle at `heard`, and records when the next one is. Requires: the part's lock. */
-static void find_idle(struct query_txns *table, struct query_txns_part *part, uint64_t heard, struct query_txns_now now,
-                      struct removed *idle)
+/* Adds those that are idle at `barrier_clock`, and records when the next one is. Requires: the part's lock. */
+static void find_idle(struct query_txns *table, struct query_txns_part *part, uint64_t barrier_clock,
+                      struct query_txns_now now, struct removed *idle)
 {
     REQUIRE(mutex_is_held(&part->lock));
     size_t position = 0;
@@ -598,25 +598,25 @@ static void find_idle(struct query_txns *table, struct query_txns_part *part, ui
         struct query_txn *txn = value;
         bool used = atomic_load_explicit(&txn->references, memory_order_acquire) > 1;
         uint64_t end = end_of(txn, used ? now.clock : atomic_load_explicit(&txn->used_at, memory_order_relaxed));
-        if (end <= heard)
+        if (end <= barrier_clock)
             add_removed(idle, txn);
         else
             lower_next_end(table, end);
     }
 }
 
-void query_txns_end_idle(struct query_txns *table, uint64_t heard, struct query_txns_now now)
+void query_txns_end_idle(struct query_txns *table, uint64_t barrier_clock, struct query_txns_now now)
 {
     char cause[QUERY_TXN_CAUSE_BYTES];
     struct conclusion how = {now, TXN_ABORTED, cause};
     struct removed idle = {0};
-    if (atomic_load(&table->next_end) > heard)
+    if (atomic_load(&table->next_end) > barrier_clock)
         return;
     atomic_store(&table->next_end, UINT64_MAX); /* before the first look: a begin lowers it, too */
     for (size_t i = 0; i < QUERY_TXNS_PARTS; i++) {
         struct query_txns_part *part = &table->parts[i];
         pthread_mutex_lock(&part->lock);
-        find_idle(table, part, heard, now, &idle);
+        find_idle(table, part, barrier_clock, now, &idle);
         for (size_t k = 0; k < idle.count; k++) {
             (void)snprintf(cause, sizeof cause, "nothing was done with it for %" PRIu64 " ms",
                            idle.items[k]->timeout_us / TL_MS);

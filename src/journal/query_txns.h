@@ -159,10 +159,10 @@ size_t query_txns_list(struct query_txns *table, uint64_t clock, struct arena *a
 void query_txns_end_session(struct query_txns *table, struct slice session, uint64_t number, const char *how,
                             struct query_txns_now now);
 /*
- * Ends idle transactions. `heard`: all input sent before this value of the host's clock has been
+ * Ends idle transactions. `barrier_clock`: all input sent before this value of the host's clock has been
  * handled. Updates `next_end`.
  */
-void query_txns_end_idle(struct query_txns *table, uint64_t heard, struct query_txns_now now);
+void query_txns_end_idle(struct query_txns *table, uint64_t barrier_clock, struct query_txns_now now);
 
 /* Returns: its catalog; NULL: not loaded yet. Owns: the caller; catalog_unref(). */
 struct catalog *query_txn_catalog(struct query_txn *txn);

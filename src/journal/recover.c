@@ -341,7 +341,7 @@ static int replay_next(struct replay *replay, const struct cmdlog_entry *entry)
 }
 
 /* Replays all entries after recovered->checkpoint, and sets the other fields of `recovered`. */
-static int replay(struct replay *replay, struct cmdlog *log)
+static int replay_entries(struct replay *replay, struct cmdlog *log)
 {
     struct recovered *recovered = replay->recovered;
     cmdlog_position from = recovered->checkpoint;
@@ -399,7 +399,7 @@ int recover_check_log(struct cmdlog *log, const struct recovered *store, cmdlog_
     struct replay looking = {
         .recovered = &recovered, .held = {.bytes = BUF_INIT(BUF_UNLIMITED)}, .ret_reason = ret_reason};
     if (r == 0)
-        r = replay(&looking, log);
+        r = replay_entries(&looking, log);
     *ret_behind = r == 0 ? recovered.position - store->checkpoint : 0;
     return r;
 }
@@ -444,12 +444,12 @@ int recover_core(struct store *store, struct cmdlog *log, const struct core_limi
     uint64_t begun = clock_boot_us();
     r = check_lineage(log, &recovered, ret_reason);
     if (r == 0)
-        r = replay(&(struct replay){.core = core,
-                                    .at_work = at_work,
-                                    .recovered = &recovered,
-                                    .held = {.bytes = BUF_INIT(BUF_UNLIMITED)},
-                                    .ret_reason = ret_reason},
-                   log);
+        r = replay_entries(&(struct replay){.core = core,
+                                            .at_work = at_work,
+                                            .recovered = &recovered,
+                                            .held = {.bytes = BUF_INIT(BUF_UNLIMITED)},
+                                            .ret_reason = ret_reason},
+                           log);
     if (r < 0) {
         recover_close_core(core);
         return tl_trace(r);

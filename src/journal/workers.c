@@ -65,7 +65,7 @@ static bool tick_is_due(struct journal *journal, uint64_t *ret_barrier_clock)
 }
 
 /* Applies a TICK if it is due. Requires: core_lock. */
-static void tick(struct journal *journal, struct list *group)
+static void apply_tick(struct journal *journal, struct list *group)
 {
     REQUIRE(journal__holds(&journal->core_lock));
     uint64_t barrier_clock;
@@ -95,7 +95,7 @@ static bool input_barrier_is_due(struct journal *journal, uint64_t clock)
     REQUIRE(journal__holds(&journal->queue_lock));
     uint64_t idle = atomic_load(&journal->query_txns.next_end);
     return !journal->barrier_pending && ((journal->lease_end <= clock && journal->lease_end > journal->barrier_clock) ||
-                                         (idle <= journal__host_clock(journal) && idle > journal->heard));
+                                         (idle <= journal__host_clock(journal) && idle > journal->barrier_host_clock));
 }
 
 /*
@@ -113,7 +113,7 @@ static uint64_t idle_us(struct journal *journal)
     uint64_t first = journal->wait_end < journal->lease_end ? journal->wait_end : journal->lease_end;
     uint64_t query_end = atomic_load(&journal->query_txns.next_end);
     uint64_t idle = first < TL_TS_MAX || query_end < UINT64_MAX ? RUN_CLOCK_POLL_US : MAINTAIN_INTERVAL_US;
-    if (journal->wake_at <= boot || input_barrier_is_due(journal, clock) || query_end <= journal->heard)
+    if (journal->wake_at <= boot || input_barrier_is_due(journal, clock) || query_end <= journal->barrier_host_clock)
         return 0;
     idle = query_end > clock && query_end - clock < idle ? query_end - clock : idle;
     idle = journal->wake_at - boot < idle ? journal->wake_at - boot : idle;
@@ -497,7 +497,7 @@ static void tick_after_group(struct journal *journal)
     struct list group = LIST_INIT(group);
     lock_core(journal);
     if (!journal__is_paused(journal)) /* a checkpoint may have been begun meanwhile */
-        tick(journal, &group);
+        apply_tick(journal, &group);
     finish_applied(journal, &group);
 }
 
@@ -563,12 +563,12 @@ void journal__start_input_barrier(struct journal *journal)
         input_barrier = journal->input_barrier;
         if (input_barrier.start == NULL) {
             journal->barrier_clock = clock;
-            journal->heard = journal__host_clock(journal);
+            journal->barrier_host_clock = journal__host_clock(journal);
             journal->barrier_queued = journal->queued;
         } else {
             journal->barrier_pending = true;
             journal->barrier_pending_clock = clock;
-            journal->heard_pending = journal__host_clock(journal);
+            journal->barrier_host_clock_pending = journal__host_clock(journal);
         }
     }
     pthread_mutex_unlock(&journal->queue_lock);
@@ -604,7 +604,7 @@ void journal_barrier_passed(struct journal *journal)
     if (journal->barrier_pending) {
         journal->barrier_pending = false;
         journal->barrier_clock = journal->barrier_pending_clock;
-        journal->heard = journal->heard_pending;
+        journal->barrier_host_clock = journal->barrier_host_clock_pending;
         journal->barrier_queued = journal->queued;
         if (journal->sleepers > 0)
             pthread_cond_signal(&journal->queue_filled);

@@ -6,11 +6,6 @@
 #include <string.h>
 #include <strings.h>
 
-struct time_unit {
-    const char *suffix;
-    int64_t nanos;
-};
-
 static const struct time_unit time_units[] = {
     /* a suffix comes before any other suffix that it ends with */
     {"nanos", 1},       {"micros", 1000},     {"ms", 1000000},       {"s", 1000000000},
@@ -54,7 +49,7 @@ static bool time_without_unit(struct slice text, int64_t *ret_value)
     return true;
 }
 
-static const struct time_unit *time_unit_of(struct slice text)
+const struct time_unit *time_value_unit(struct slice text)
 {
     for (size_t i = 0; i < sizeof time_units / sizeof *time_units; i++) {
         size_t suffix = strlen(time_units[i].suffix);
@@ -73,7 +68,7 @@ int time_value_parse(struct slice text, struct slice setting, enum dialect diale
     int64_t number, nanos;
     if (time_without_unit(text, ret_value))
         return 0;
-    const struct time_unit *unit = time_unit_of(text);
+    const struct time_unit *unit = time_value_unit(text);
     if (unit == NULL)
         return bad_time(text, setting, "unit is missing or unrecognized", dialect, arena, ret_problem);
     struct slice digits = slice_make(text.data, text.len - strlen(unit->suffix));
@@ -91,6 +86,6 @@ int time_value_parse(struct slice text, struct slice setting, enum dialect diale
 
 bool time_value_has_passed(struct slice text)
 {
-    const struct time_unit *unit = time_unit_of(text);
+    const struct time_unit *unit = time_value_unit(text);
     return unit != NULL && unit->nanos > 1000000 && text.data[0] == '-';
 }

@@ -10,6 +10,14 @@
 
 enum { TIME_VALUE_REFUSED = 1 };
 
+struct time_unit {
+    const char *suffix;
+    int64_t nanos;
+};
+
+/* Returns: the unit that a text ends with, in letters of either case; NULL: none. */
+const struct time_unit *time_value_unit(struct slice text);
+
 /*
  * Parses a duration into microseconds. `setting` is the name of the parameter in error messages.
  * Durations above 126 years are capped to 126 years. A negative duration gives -1; 7.10 accepts

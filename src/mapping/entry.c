@@ -259,11 +259,6 @@ static void builder_add(struct posting_list_builder *builder, struct arena *aren
     builder->count++;
 }
 
-static int slice_pointer_compare(const void *a, const void *b)
-{
-    return slice_compare(*(const struct slice *)a, *(const struct slice *)b);
-}
-
 /* Returns: the document keys of a builder, sorted and distinct; their number in *ret_count. */
 static struct slice *builder_members(const struct posting_list_builder *builder, struct arena *arena, size_t *ret_count)
 {
@@ -272,7 +267,7 @@ static struct slice *builder_members(const struct posting_list_builder *builder,
     for (const struct list_member *m = builder->first; m != NULL; m = m->next)
         keys[count++] = m->document_key;
     if (builder->unsorted) {
-        qsort(keys, count, sizeof *keys, slice_pointer_compare);
+        qsort(keys, count, sizeof *keys, slice_order);
         size_t unique = 1;
         for (size_t i = 1; i < count; i++)
             if (!slice_equal(keys[i], keys[unique - 1]))

@@ -245,15 +245,10 @@ static int read_copy_to(struct merge *merge, struct mapping_field *field, yyjson
     return 0;
 }
 
-static int by_path(const void *a, const void *b)
-{
-    return slice_compare(*(const struct slice *)a, *(const struct slice *)b);
-}
-
 static struct slice *sorted_targets(const struct mapping_field *field)
 {
     struct slice *targets = mem_dup(field->copy_to, field->copy_to_count * sizeof *targets);
-    qsort(targets, field->copy_to_count, sizeof *targets, by_path);
+    qsort(targets, field->copy_to_count, sizeof *targets, slice_order);
     return targets;
 }
 

@@ -3,6 +3,7 @@
 #include "mapping/shard.h"
 
 #include "base/check.h"
+#include "base/little_endian.h"
 #include "mapping/analysis_internal.h"
 
 /*
@@ -21,11 +22,6 @@ static uint32_t mix_block(uint32_t block)
     return rotate_left(block * 0xcc9e2d51u, 15) * 0x1b873593u;
 }
 
-static uint32_t little_endian(const uint8_t *bytes)
-{
-    return bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
-}
-
 static uint32_t finish_hash(uint32_t hash)
 {
     hash = (hash ^ hash >> 16) * 0x85ebca6bu;
@@ -39,7 +35,7 @@ uint32_t shard_murmur3(const void *bytes, size_t len, uint32_t seed)
     uint32_t hash = seed;
     size_t whole = len & ~(size_t)3;
     for (size_t i = 0; i < whole; i += 4)
-        hash = rotate_left(hash ^ mix_block(little_endian(data + i)), 13) * 5 + 0xe6546b64u;
+        hash = rotate_left(hash ^ mix_block(little_endian_get_u32((const char *)data + i)), 13) * 5 + 0xe6546b64u;
     uint32_t tail = 0;
     for (size_t i = len; i > whole; i--)
         tail = tail << 8 | data[i - 1];

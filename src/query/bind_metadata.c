@@ -22,11 +22,6 @@ static struct bound_query *bind_all(struct binder *binder, double boost)
 
 /* --- Names: ids, types, routing ----------------------------------------------------------------------------------- */
 
-static int by_bytes(const void *a, const void *b)
-{
-    return slice_compare(*(const struct slice *)a, *(const struct slice *)b);
-}
-
 static struct bound_query *by_names(struct binder *binder, enum bound_query_kind kind, const struct query *query)
 {
     struct bound_query *matcher = bind__new(binder, kind, query->boost);
@@ -35,7 +30,7 @@ static struct bound_query *by_names(struct binder *binder, enum bound_query_kind
     for (size_t i = 0; i < query->values.count; i++)
         items[i] = query__scalar_text(binder->arena, query->values.items[i]);
     if (query->values.count > 0)
-        qsort(items, query->values.count, sizeof *items, by_bytes);
+        qsort(items, query->values.count, sizeof *items, slice_order);
     for (size_t i = 0; i < query->values.count; i++) {
         if (unique == 0 || !slice_equal(items[unique - 1], items[i]))
             items[unique++] = items[i];

@@ -119,11 +119,6 @@ static int compare_doubles(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static int compare_strings(const void *a, const void *b)
-{
-    return slice_compare(*(const struct slice *)a, *(const struct slice *)b);
-}
-
 static void doc_numbers(struct match_doc *match_doc, const struct field_value *values, struct script_doc_field *field)
 {
     int64_t *integers = arena_alloc(&match_doc->arena, (field->count + 1) * sizeof *integers);
@@ -151,7 +146,7 @@ static void doc_strings(struct match_doc *match_doc, const struct field_value *v
     size_t unique = 0;
     for (size_t i = 0; i < field->count; i++)
         strings[i] = values[i].bytes;
-    qsort(strings, field->count, sizeof *strings, compare_strings);
+    qsort(strings, field->count, sizeof *strings, slice_order);
     for (size_t i = 0; i < field->count; i++)
         if (unique == 0 || !slice_equal(strings[unique - 1], strings[i]))
             strings[unique++] = strings[i];

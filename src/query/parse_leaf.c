@@ -466,7 +466,7 @@ static int check_relation(struct query_parser *parser, yyjson_val *value)
     static const char *const relations[] = {"intersects", "within", "contains", "disjoint"};
     struct slice text = query__scalar_text(parser->arena, value);
     size_t i = 0;
-    while (i < 4 && (text.len != strlen(relations[i]) || strncasecmp(text.data, relations[i], text.len) != 0))
+    while (i < 4 && !slice_is_ignoring_case(text, relations[i]))
         i++;
     if (i == 3)
         return query__refuse(parser, value, false, PROBLEM_ILLEGAL_ARGUMENT,

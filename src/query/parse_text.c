@@ -8,14 +8,13 @@
 #include "query/parse_leaf.h"
 
 #include <math.h>
-#include <strings.h>
 
 static int take_operator(struct query_parser *parser, yyjson_val *value, bool *ret_and)
 {
     struct slice text = query__scalar_text(parser->arena, value);
-    if (text.len == 3 && strncasecmp(text.data, "and", 3) == 0)
+    if (slice_is_ignoring_case(text, "and"))
         *ret_and = true;
-    else if (text.len == 2 && strncasecmp(text.data, "or", 2) == 0)
+    else if (slice_is_ignoring_case(text, "or"))
         *ret_and = false;
     else
         return query__refuse(parser, value, false, PROBLEM_ILLEGAL_ARGUMENT,

@@ -28,11 +28,6 @@ struct positioned_token {
 
 /* --- The words of a phrase ---------------------------------------------------------------------------------------- */
 
-static int by_text(const void *a, const void *b)
-{
-    return slice_compare(*(const struct slice *)a, *(const struct slice *)b);
-}
-
 /*
  * Returns: the index of a text among the distinct words of a phrase; word_count: not one of them.
  */
@@ -59,7 +54,7 @@ void phrase_bind(struct bound_query *matcher, struct arena *arena)
     size_t words = matcher->phrase.last_is_prefix ? count - 1 : count;
     struct slice *sorted = arena_alloc(arena, (count + 1) * sizeof *sorted);
     memcpy(sorted, matcher->phrase.tokens, words * sizeof *sorted);
-    qsort(sorted, words, sizeof *sorted, by_text);
+    qsort(sorted, words, sizeof *sorted, slice_order);
     for (size_t i = 0; i < words; i++)
         if (kept == 0 || !slice_equal(sorted[kept - 1], sorted[i]))
             sorted[kept++] = sorted[i];

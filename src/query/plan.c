@@ -426,11 +426,6 @@ static void add_ids(struct planner *planner, const struct access *access, struct
     buf_deinit(&key);
 }
 
-static int by_bytes(const void *a, const void *b)
-{
-    return slice_compare(*(const struct slice *)a, *(const struct slice *)b);
-}
-
 int plan_make(const struct bound_query *matcher, const struct search_index *index, const struct view *view,
               struct account *account, struct arena *arena, size_t candidates_max, struct plan *ret_plan)
 {
@@ -460,7 +455,7 @@ int plan_make(const struct bound_query *matcher, const struct search_index *inde
         add_key(&planner, &keys, access.keys[i]);
     add_ids(&planner, &access, &keys);
     if (keys.count > 1)
-        qsort(keys.items, keys.count, sizeof *keys.items, by_bytes);
+        qsort(keys.items, keys.count, sizeof *keys.items, slice_order);
     size_t unique = 0;
     for (size_t i = 0; i < keys.count; i++) {
         if (unique == 0 || !slice_equal(keys.items[unique - 1], keys.items[i]))

@@ -13,7 +13,6 @@
 #include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
-#include <strings.h>
 
 void search_request_init(struct search_request *request)
 {
@@ -321,8 +320,8 @@ static void name_key(const struct query_parser *parser, struct sort_key *key, st
 
 static int take_order(struct query_parser *parser, struct slice text, yyjson_val *at, struct sort_key *key)
 {
-    bool ascending = text.len == 3 && strncasecmp(text.data, "asc", 3) == 0;
-    bool descending = text.len == 4 && strncasecmp(text.data, "desc", 4) == 0;
+    bool ascending = slice_is_ignoring_case(text, "asc");
+    bool descending = slice_is_ignoring_case(text, "desc");
     if (!ascending && !descending) {
         char *upper = (char *)(uintptr_t)arena_copy(parser->arena, text).data;
         for (size_t i = 0; i < text.len; i++)

@@ -3,6 +3,7 @@
 #ifndef TL_STORE_ROCKS_OPTIONS_H
 #define TL_STORE_ROCKS_OPTIONS_H
 
+#include "base/little_endian.h"
 #include "store/store.h"
 
 #include <rocksdb/c.h>
@@ -12,16 +13,12 @@ enum { ROCKS_TS_BYTES = 8 };
 
 static inline void rocks_ts_encode(tl_ts ts, char ret_bytes[ROCKS_TS_BYTES])
 {
-    for (int i = 0; i < ROCKS_TS_BYTES; i++)
-        ret_bytes[i] = (char)(ts >> 8 * i);
+    little_endian_put(ret_bytes, ROCKS_TS_BYTES, ts);
 }
 
 static inline tl_ts rocks_ts_decode(const char bytes[ROCKS_TS_BYTES])
 {
-    tl_ts ts = 0;
-    for (int i = 0; i < ROCKS_TS_BYTES; i++)
-        ts |= (tl_ts)(unsigned char)bytes[i] << 8 * i;
-    return ts;
+    return little_endian_get(bytes, ROCKS_TS_BYTES);
 }
 
 /*

@@ -4,6 +4,7 @@
 
 #include "base/buf.h"
 #include "base/check.h"
+#include "base/little_endian.h"
 #include "base/slice.h"
 #include "store/rocks_internal.h"
 
@@ -36,15 +37,6 @@ struct block {
     uint64_t offset, len;
 };
 
-static uint64_t little_endian(const char *bytes, unsigned len)
-{
-    REQUIRE(len <= sizeof(uint64_t));
-    uint64_t value = 0;
-    for (unsigned i = len; i > 0; i--)
-        value = value << 8 | (unsigned char)bytes[i - 1];
-    return value;
-}
-
 static bool read_at(int fd, uint64_t offset, char *bytes, size_t len)
 {
     return offset <= INT64_MAX && pread(fd, bytes, len, (off_t)offset) == (ssize_t)len;
@@ -63,8 +55,8 @@ static bool find_meta_index(int fd, struct block *ret_block)
     if (fstat(fd, &status) != 0 || status.st_size < FOOTER_BYTES ||
         !read_at(fd, (uint64_t)status.st_size - FOOTER_BYTES, footer, FOOTER_BYTES))
         return false;
-    uint64_t format = little_endian(footer + FORMAT_OFFSET, 4);
-    if (little_endian(footer + MAGIC_OFFSET, 8) != TABLE_MAGIC || format == 0 || format > FORMAT_MAX)
+    uint64_t format = little_endian_get(footer + FORMAT_OFFSET, 4);
+    if (little_endian_get(footer + MAGIC_OFFSET, 8) != TABLE_MAGIC || format == 0 || format > FORMAT_MAX)
         return false;
     struct slice handles = slice_make(footer + 1, FORMAT_OFFSET - 1);
     return take_block(&handles, ret_block) && ret_block->len <= META_BYTES_MAX;
@@ -107,7 +99,7 @@ static bool is_sound(int directory, const char *name)
                  block.len <= INT64_MAX && block.offset <= INT64_MAX - block.len &&
                  read_at(fd, block.offset + block.len - sizeof word, word, sizeof word);
     close(fd);
-    return !found || (little_endian(word, sizeof word) & HASH_INDEX_BIT) == 0;
+    return !found || (little_endian_get(word, sizeof word) & HASH_INDEX_BIT) == 0;
 }
 
 int rocks_tables_check(const char *path, char **ret_reason)

@@ -142,6 +142,7 @@ class Nodes(unittest.TestCase):
         until(lambda: self.health(a) == ("green", 3), "it is back")
         for host in self.must(a, "GET", "/_cluster/hosts")["hosts"]:
             self.assertLess(abs(host["clock_offset_ms"]), 60000, "they have one clock")
+            self.assertGreaterEqual(host["reported_ms_ago"], 0)
 
     def test_removed_host_is_unknown_until_it_returns(self):
         a, b, c = self.hosts

@@ -39,7 +39,7 @@ def alone(effect):
     return effect.removesuffix("_19")
 
 
-INDEX = rows("index_settings.def", r'^X\("([^"]+)", (\w+), \w+, -?\w+, -?\w+, (\w+), "([^"]*)", "([^"]*)"\)$')
+INDEX = rows("index_settings.def", r'^X\("([^"]+)", (\w+), \w+, -?\w+, -?\w+, \w+, (\w+), "([^"]*)", "([^"]*)"\)$')
 CLUSTER = rows("cluster_settings.def", r'^X\("([^"]+)", (\w+), -?\d+, (\w+), "([^"]*)"\)$')
 
 

@@ -69,7 +69,7 @@ class Page(OwnersCase):
         status, _ = self.server.ask("POST", "/_lock", {"session": eve, "wait": "5m", "locks": [exclusive(index="bank", id="2")]})
         self.assertEqual(status, 409)
         page.press("4")
-        page.until("document.querySelector('.story[data-kind=deadlock] svg.ring .victim')", "the circle")
+        page.until("document.querySelector('.event[data-kind=deadlock] svg.ring .victim')", "the cycle")
         self.assertEqual(page.value("document.querySelectorAll('.ring g').length"), 2)
         self.assertIn("eve", page.value("document.querySelector('.ring .victim').textContent"))
         # a holder dies: its connection breaks
@@ -81,7 +81,7 @@ class Page(OwnersCase):
         attached.close()
         page.until("![...document.querySelectorAll('#sessions tr')].some(row => /^ann/.test(row.innerText))", "the dead one is gone")
         page.press("4")
-        page.until("[...document.querySelectorAll('.story[data-kind=expiry]')].some(story => /ann/.test(story.innerText))", "his story")
+        page.until("[...document.querySelectorAll('.event[data-kind=expiry]')].some(event => /ann/.test(event.innerText))", "the expiry")
         self.server.must("DELETE", "/_session/%s?force=true" % eve)
         waits.join()
         page.press("1")

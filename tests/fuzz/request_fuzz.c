@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#include "../lib/api_box.h"
+#include "../lib/api_fixture.h"
 #include "base/alloc.h"
 #include "base/check.h"
 #include "json/json.h"
@@ -20,7 +20,7 @@
 #define TARGET_BYTES_MAX 8192
 #define HEADERS_MAX 6
 
-static struct api_box box;
+static struct api_fixture fixture;
 static unsigned runs;
 
 /* A request, cut out of the input; NUL-terminated copies. */
@@ -83,21 +83,21 @@ static void check_json(const struct exchange *exchange)
 
 static void ask(const struct parts *parts)
 {
-    struct box_exchange *sent = box_exchange_new(parts->method, parts->target, NULL);
+    struct fixture_exchange *sent = fixture_exchange_new(parts->method, parts->target, NULL);
     if (parts->body.len > 0) {
         sent->exchange.body = parts->body;
-        box_exchange_header(sent, "Content-Type", "application/json");
+        fixture_exchange_header(sent, "Content-Type", "application/json");
     }
     for (size_t i = 0; i < parts->header_count; i++)
-        box_exchange_header(sent, parts->names[i], parts->values[i]);
-    box_exchange_start(&box, sent);
-    if (!box_exchange_wait_ms(sent, PATIENCE_MS)) {
-        box_exchange_break(sent);
-        box_exchange_wait(sent);
+        fixture_exchange_header(sent, parts->names[i], parts->values[i]);
+    fixture_exchange_start(&fixture, sent);
+    if (!fixture_exchange_wait_ms(sent, PATIENCE_MS)) {
+        fixture_exchange_break(sent);
+        fixture_exchange_wait(sent);
     }
     MUST(sent->exchange.status >= 200 && sent->exchange.status < 600);
     check_json(&sent->exchange);
-    box_exchange_free(sent);
+    fixture_exchange_free(sent);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -105,8 +105,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct parts parts;
     if (runs++ % RUNS_OF_A_SERVER == 0) {
         if (runs > 1)
-            api_box_close(&box);
-        api_box_open(&box);
+            api_fixture_close(&fixture);
+        api_fixture_open(&fixture);
     }
     if (cut(data, size, &parts))
         ask(&parts);

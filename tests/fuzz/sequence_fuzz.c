@@ -17,7 +17,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "../lib/api_box.h"
+#include "../lib/api_fixture.h"
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/stack.h"
@@ -33,15 +33,15 @@ static const char *const keys[] = {"\"session\":\"", "\"transaction\":\"", "\"_s
                                    "\"fencing_token\":"};
 
 struct play {
-    struct api_box box;
+    struct api_fixture fixture;
     struct fuzz_connection {
-        struct box_exchange *sent; /* NULL: none under way */
+        struct fixture_exchange *sent; /* NULL: none under way */
         char *text;
     } connections[CONNECTIONS];
     char names[sizeof named - 1][256];
 };
 
-static void remember(struct play *play, const struct box_exchange *sent)
+static void remember(struct play *play, const struct fixture_exchange *sent)
 {
     struct slice reply = buf_as_slice(&sent->exchange.response);
     for (size_t i = 0; i < sizeof named - 1; i++) {
@@ -72,18 +72,18 @@ static void check_answer(const struct exchange *exchange)
 /* Waits for what a connection asked; where it is not answered, it leaves. */
 static void finish(struct play *play, struct fuzz_connection *connection, bool leaves)
 {
-    struct box_exchange *sent = connection->sent;
+    struct fixture_exchange *sent = connection->sent;
     if (sent == NULL)
         return;
-    if (leaves || !box_exchange_wait_ms(sent, PATIENCE_MS)) {
-        box_exchange_break(sent);
-        box_exchange_wait(sent);
+    if (leaves || !fixture_exchange_wait_ms(sent, PATIENCE_MS)) {
+        fixture_exchange_break(sent);
+        fixture_exchange_wait(sent);
     }
     if (!sent->closed) {
         check_answer(&sent->exchange);
         remember(play, sent);
     }
-    box_exchange_free(sent);
+    fixture_exchange_free(sent);
     mem_free(connection->text);
     *connection = (struct fuzz_connection){NULL, NULL};
 }
@@ -119,8 +119,8 @@ static void ask(struct play *play, struct fuzz_connection *connection, struct sl
     *target++ = '\0';
     if (body != NULL)
         *body++ = '\0';
-    connection->sent = box_exchange_new(connection->text, target, body != NULL && *body != '\0' ? body : NULL);
-    box_exchange_start(&play->box, connection->sent);
+    connection->sent = fixture_exchange_new(connection->text, target, body != NULL && *body != '\0' ? body : NULL);
+    fixture_exchange_start(&play->fixture, connection->sent);
 }
 
 /* What the server says in the end. */
@@ -129,12 +129,12 @@ static void check_end(struct play *play)
     static const char *const calls[] = {"/",           "/_lock",   "/_session",      "/_transaction",
                                         "/_cat/locks", "/_search", "/_cluster/state"};
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
-        struct box_exchange *sent = box_exchange_new("GET", calls[i], NULL);
-        box_exchange_start(&play->box, sent);
-        box_exchange_wait(sent);
+        struct fixture_exchange *sent = fixture_exchange_new("GET", calls[i], NULL);
+        fixture_exchange_start(&play->fixture, sent);
+        fixture_exchange_wait(sent);
         MUST(sent->exchange.status == 200 || strcmp(calls[i], "/_search") == 0);
         check_answer(&sent->exchange);
-        box_exchange_free(sent);
+        fixture_exchange_free(sent);
     }
 }
 
@@ -142,7 +142,7 @@ static void *run(void *context)
 {
     struct slice *input = context, rest = *input;
     struct play play = {0};
-    api_box_open(&play.box);
+    api_fixture_open(&play.fixture);
     for (int i = 0; i < REQUESTS_MAX && rest.len > 0; i++) {
         size_t line = slice_find_byte(rest, '\n');
         if (rest.data[0] != '=' || line < 2)
@@ -159,7 +159,7 @@ static void *run(void *context)
     for (int i = 0; i < CONNECTIONS; i++)
         finish(&play, &play.connections[i], false);
     check_end(&play);
-    api_box_close(&play.box);
+    api_fixture_close(&play.fixture);
     return NULL;
 }
 

@@ -121,11 +121,11 @@ class Gate(unittest.TestCase):
         function and line, although the test that runs into it looks at nothing."""
         output = self.gate(
             odd=("'e2e'", "sys.exit('too late' if first else 0)"), wrong=("'e2e'", "sys.exit('wrong')"), unit=("'unit'", "sys.exit(first)"),
-            judge=("'e2e', 'judge'", "sys.exit(first)"), crash=("'e2e'", "if first: sys.exit('the server ended with status -6: ')"),
+            oracle=("'e2e', 'oracle'", "sys.exit(first)"), crash=("'e2e'", "if first: sys.exit('the server ended with status -6: ')"),
             absent=("'e2e'", SKIPS % "skipUnless(False, 'there is no target')"), part=("'e2e'", SKIPS % "skipIf(False, '')"),
             told=("'e2e'", "print('INSIST(x) failed at src/a.c:1')"), leaky=("'unit'", REPORT),
             overflow=("'e2e'", "import subprocess\nsubprocess.run([os.environ['TIDELOCK_BUILD'] + '/src/cli/tidelock', 'x'], stderr=subprocess.DEVNULL)"), without=["race"])[1]
-        for text in ("FLAKY odd: too late", "FAILED e2e: small:e2e / wrong", "FAILED quick: small:unit / unit", "FAILED e2e: small:e2e+judge / judge",
+        for text in ("FLAKY odd: too late", "FAILED e2e: small:e2e / wrong", "FAILED quick: small:unit / unit", "FAILED e2e: small:e2e+oracle / oracle",
                      "FAILED e2e: small:e2e / crash", "FAILED e2e: small:e2e / told", "== SANITIZER quick:", "== SANITIZER e2e:", "main.c:5 in main", "skipped e2e: small:e2e / absent: skipped: there is no target\n", "these tests of threads did not run: all"):
             self.assertIn(text, output)
         self.assertEqual(output.splitlines()[-1], "10 passed, 8 failed, 1 skipped", output)
@@ -147,9 +147,9 @@ class Gate(unittest.TestCase):
 
     @one_by_one
     def test_repeated_for_no_reason(self):
-        """Tests that repeat exactly, tests that judge, checks of the program, crashes, hangs."""
+        """Tests that repeat exactly, tests with an oracle, checks of the program, crashes, hangs."""
         once = "sys.exit(first)"
-        for suites, does in (("'unit'", once), ("'sim'", once), ("'e2e', 'judge'", once),
+        for suites, does in (("'unit'", once), ("'sim'", once), ("'e2e', 'oracle'", once),
                              ("'e2e'", "if first: sys.exit('REQUIRE(a > 0) failed at src/a.c:1')"),
                              ("'e2e'", "if first: sys.exit('the server ended with status -6: ')"),
                              ("'e2e'", "if first: sys.exit('AssertionError: -11 != 0: status -11')"),

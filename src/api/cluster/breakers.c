@@ -10,8 +10,7 @@
 #include "api/request/api_internal.h"
 #include "api/request/handlers.h"
 #include "base/alloc.h"
-
-#define COUNT_OF(list) (sizeof(list) / sizeof *(list))
+#include "base/types.h"
 
 struct breaker {
     const char *name;

@@ -10,10 +10,9 @@
 #include "api/request/instant.h"
 #include "api/request/name_list.h"
 #include "base/clock.h"
+#include "base/types.h"
 #include "core/documents/doc.h"
 #include "json/each.h"
-
-#define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 
 int handle_cat(struct request *request)
 {

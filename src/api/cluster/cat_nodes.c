@@ -13,8 +13,7 @@
 #include "api/request/handlers.h"
 #include "api/request/index_set.h"
 #include "api/request/request_budget.h"
-
-#define COUNT_OF(array) (sizeof(array) / sizeof *(array))
+#include "base/types.h"
 
 /* --- The host ----------------------------------------------------------------------------------------------------- */
 

@@ -182,7 +182,7 @@ static bool is_status(struct slice word)
 {
     static const char *const words[] = {"green", "yellow", "red"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (word.len == strlen(words[i]) && strncasecmp(word.data, words[i], word.len) == 0)
+        if (slice_is_ignoring_case(word, words[i]))
             return true;
     return false;
 }
@@ -199,7 +199,7 @@ static bool is_event(struct slice word)
 {
     static const char *const words[] = {"immediate", "urgent", "high", "normal", "low", "languid"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (word.len == strlen(words[i]) && strncasecmp(word.data, words[i], word.len) == 0)
+        if (slice_is_ignoring_case(word, words[i]))
             return true;
     return false;
 }

@@ -74,7 +74,7 @@ static void write_host(struct json_writer *writer, const struct journal_host *ho
     write_reported(writer, "lag_entries", host, (int64_t)host->lag_entries);
     write_reported(writer, "lag_ms", host, (int64_t)(host->lag_us / TL_MS));
     write_reported(writer, "clock_offset_ms", host, host->clock_offset_us / (int64_t)TL_MS);
-    write_reported(writer, "heard_ms_ago", host, (int64_t)(host->silent_us / TL_MS));
+    write_reported(writer, "reported_ms_ago", host, (int64_t)(host->silent_us / TL_MS));
     json_key(writer, "chain");
     json_string(writer, slice_from(chain));
     json_key(writer, "build");
@@ -145,7 +145,7 @@ static const struct cat_column columns[] = {
     {"build", "b", "its version", false, true},
     {"number", "nu", "its number", true, true},
     {"node", "no", "its node id", false, true},
-    {"heard.ms", "h", "since its last report", true, true},
+    {"reported.ms", "r", "since its last report", true, true},
 };
 
 /* Empty before the host's first heartbeat. */

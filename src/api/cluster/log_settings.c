@@ -2,8 +2,6 @@
 /* How much is logged; see log_settings.h. */
 #include "api/cluster/log_settings.h"
 
-#include <strings.h>
-
 #include "base/arena.h"
 #include "base/log.h"
 #include "core/catalog/catalog.h"
@@ -19,7 +17,7 @@ static enum log_level level_of(struct slice text)
     } levels[] = {
         {"trace", LOG_DEBUG}, {"debug", LOG_DEBUG}, {"info", LOG_INFO}, {"warn", LOG_WARNING}, {"error", LOG_ERROR}};
     for (size_t i = 0; i < sizeof levels / sizeof *levels; i++)
-        if (text.len == strlen(levels[i].name) && strncasecmp(text.data, levels[i].name, text.len) == 0)
+        if (slice_is_ignoring_case(text, levels[i].name))
             return levels[i].level;
     return LOG_LEVEL_COUNT;
 }

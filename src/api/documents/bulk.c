@@ -31,10 +31,31 @@ struct bulk_returned {
     bool rolled_back;
 };
 
+/* Limits of a request that may be divided. */
+struct bulk_limits {
+    size_t body_bytes_max;  /* of a request that is one command */
+    size_t piece_items_max; /* of one, too */
+    size_t piece_bytes_max; /* sources of a piece; SIZE_MAX: no limit */
+    bool shares_wait;       /* all pieces share the time to wait for locks */
+};
+
+static const struct bulk_limits autocommit_limits = {
+    .body_bytes_max = BULK_WHOLE_BYTES_MAX,
+    .piece_items_max = BULK_PIECE_ITEMS_MAX,
+    .piece_bytes_max = BULK_PIECE_BYTES_MAX,
+};
+static const struct bulk_limits transaction_limits = {
+    .body_bytes_max = SIZE_MAX,
+    .piece_items_max = BULK_TRANSACTION_ITEMS_MAX,
+    .piece_bytes_max = SIZE_MAX,
+    .shares_wait = true,
+};
+
 /* What the completion needs. In the request's arena. */
 struct bulk_request {
     struct write_options options;
     struct bulk bulk;
+    const struct bulk_limits *limits;
     uint64_t started_ms;
     bool atomic;
     bool in_pieces;
@@ -295,15 +316,9 @@ static size_t items_for_core(struct request *request, struct command *command, c
     return count;
 }
 
-static size_t piece_items_max(const struct request *request)
+static bool continues_wait(const struct bulk_request *bulk)
 {
-    return request->transaction.len > 0 ? BULK_TRANSACTION_ITEMS_MAX : BULK_PIECE_ITEMS_MAX;
-}
-
-/* All pieces of a transaction share the time to wait for locks. */
-static bool continues_wait(const struct request *request, const struct bulk_request *bulk)
-{
-    return bulk->results != NULL || (request->transaction.len > 0 && bulk->begin > 0);
+    return bulk->results != NULL || (bulk->limits->shares_wait && bulk->begin > 0);
 }
 
 /*
@@ -313,13 +328,13 @@ static bool continues_wait(const struct request *request, const struct bulk_requ
  */
 static void next_piece(struct request *request, struct bulk_request *bulk)
 {
-    size_t bytes = 0, more = bulk->piece_items_max + bulk->piece_items_max / 16 + 1, most = piece_items_max(request);
-    size_t bytes_max = request->transaction.len > 0 ? SIZE_MAX : BULK_PIECE_BYTES_MAX;
+    size_t bytes = 0, more = bulk->piece_items_max + bulk->piece_items_max / 16 + 1;
+    size_t most = bulk->limits->piece_items_max, bytes_max = bulk->limits->piece_bytes_max;
     if (bulk->results != NULL)
         return; /* it continues with the postponed items */
     bulk->piece_items_max = request->named.id.len > 0 || more > most ? most : more;
     bulk->begin = bulk->end;
-    if (!continues_wait(request, bulk))
+    if (!continues_wait(bulk))
         bulk->until_us = write_wait_end(&bulk->options);
     if (!bulk->in_pieces)
         bulk->end = bulk->bulk.count;
@@ -419,7 +434,8 @@ static int run_scripts_outside(struct request *request, struct bulk_request *bul
 /* Whether the sources of a piece are parsed ahead of the core. The bytes of one in a transaction have no limit. */
 static bool parses_ahead(const struct request *request, const struct bulk_request *bulk)
 {
-    return (bulk->in_pieces && request->transaction.len == 0) || request->exchange->body.len <= BULK_PARSE_BYTES_MAX;
+    bool limited = bulk->in_pieces && bulk->limits->piece_bytes_max < SIZE_MAX;
+    return limited || request->exchange->body.len <= BULK_PARSE_BYTES_MAX;
 }
 
 static int submit_piece(struct request *request)
@@ -443,7 +459,7 @@ static int submit_piece(struct request *request)
             return bulk->atomic ? REQUEST_REFUSED : refuse_rest(request, bulk);
         next_piece(request, bulk);
         struct command *command = write_command_new(request, &bulk->options, 0);
-        if (continues_wait(request, bulk))
+        if (continues_wait(bulk))
             command->owner.timeout_us = write_wait_left(bulk->until_us);
         command->write.atomic = bulk->atomic;
         command->write.item_count = items_for_core(request, command, bulk, parses_ahead(request, bulk));
@@ -764,18 +780,18 @@ static int bulk_done(struct request *request, struct command *command)
 /* Whether the request is too large for one command, and so is divided where it may be. */
 static bool is_large(const struct request *request, const struct bulk_request *bulk)
 {
-    if (request->transaction.len > 0)
-        return bulk->bulk.count > BULK_TRANSACTION_ITEMS_MAX;
-    return request->exchange->body.len > BULK_WHOLE_BYTES_MAX || bulk->bulk.count > BULK_PIECE_ITEMS_MAX;
+    return request->exchange->body.len > bulk->limits->body_bytes_max ||
+           bulk->bulk.count > bulk->limits->piece_items_max;
 }
 
 static int bulk_submit(struct request *request, struct bulk_request *bulk)
 {
+    bulk->limits = request->transaction.len > 0 ? &transaction_limits : &autocommit_limits;
     bulk->in_pieces = !bulk->atomic && is_large(request, bulk);
     bulk->failed = false;
     bulk->begin = bulk->end = 0;
     bulk->results = NULL;
-    bulk->piece_items_max = piece_items_max(request);
+    bulk->piece_items_max = bulk->limits->piece_items_max;
     bulk_scripts_init(&bulk->scripts, request, bulk->atomic);
     request->context = bulk;
     return submit_piece(request);

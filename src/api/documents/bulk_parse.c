@@ -142,15 +142,6 @@ static int read_number(struct bulk_parser *parser, struct slice name, struct sli
     return 0;
 }
 
-/* Names of metadata: 7.10's, and those that only 5.6 has. */
-static bool is_one_of(struct slice name, const char *const *names)
-{
-    for (; *names != NULL; names++)
-        if (slice_is(name, *names))
-            return true;
-    return false;
-}
-
 static int read_require_alias(struct bulk_parser *parser, yyjson_val *value, struct slice text, struct write_item *item)
 {
     if (yyjson_is_null(value)) /* as if it were not there */
@@ -165,6 +156,7 @@ static int read_require_alias(struct bulk_parser *parser, yyjson_val *value, str
 static int read_scalar(struct bulk_parser *parser, const struct json_doc *doc, yyjson_val *key, yyjson_val *value,
                        struct write_item *item, struct bulk_action *action)
 {
+    /* Names of metadata: those of 7.10, and those that only 5.6 has. */
     static const char *const numbers[] = {"version", "if_seq_no", "if_primary_term", "retry_on_conflict", NULL};
     static const char *const numbers_5[] = {"_version", "_retry_on_conflict", "_retryOnConflict", NULL};
     static const char *const ignored_5[] = {"_timestamp", "timestamp", "_ttl", "ttl", NULL};
@@ -191,7 +183,7 @@ static int read_scalar(struct bulk_parser *parser, const struct json_doc *doc, y
         item->op = item->op == WRITE_INDEX && slice_is(text, "create") ? WRITE_CREATE : item->op;
     } else if (old && (item->op != WRITE_UPDATE || action->asked.typed_path) && slice_is(name, "retry_on_conflict")) {
         return unknown_parameter(parser, name);
-    } else if (is_one_of(name, numbers) || (old && is_one_of(name, numbers_5))) {
+    } else if (slice_is_any(name, numbers) || (old && slice_is_any(name, numbers_5))) {
         return read_number(parser, name, text, yyjson_is_str(value), item, action);
     } else if (slice_is(name, "version_type") ||
                (old && (slice_is(name, "_version_type") || slice_is(name, "versionType")))) {
@@ -203,7 +195,7 @@ static int read_scalar(struct bulk_parser *parser, const struct json_doc *doc, y
         return read_require_alias(parser, value, text, item);
     } else if (slice_is(name, "lease")) {
         item->lease = text;
-    } else if (!(old && is_one_of(name, ignored_5))) {
+    } else if (!(old && slice_is_any(name, ignored_5))) {
         return unknown_parameter(parser, name);
     }
     return 0;

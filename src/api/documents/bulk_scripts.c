@@ -89,7 +89,7 @@ struct script_run *bulk_scripts_run_of(struct request *request, struct bulk_scri
  * Scripts of one request may make much, so what they return is kept for one item by itself. An item that has not been
  * done with it, since it waits for a lock, is postponed for its script again.
  */
-static void forget(struct script_run *run)
+static void forget_run(struct script_run *run)
 {
     run->ready = (struct update_ready){.given = false};
     arena_deinit(&run->made);
@@ -151,7 +151,7 @@ int bulk_scripts_run(struct request *request, struct bulk_scripts *scripts, stru
     }
     for (struct script_run *other = scripts->first; other != NULL; other = other->next)
         if (!scripts->atomic)
-            forget(other);
+            forget_run(other);
     scripts->steps_taken -= run->steps;
     dry.steps_max = steps_left(request, scripts);
     int r = dry_run_script(request, &dry);
@@ -167,7 +167,7 @@ int bulk_scripts_run(struct request *request, struct bulk_scripts *scripts, stru
 void bulk_scripts_stop(struct script_run *run, struct write_result *result)
 {
     struct write_result stopped = *result;
-    forget(run);
+    forget_run(run);
     arena_deinit(&run->kept_texts);
     stopped.index = arena_copy(&run->kept_texts, result->index);
     stopped.type = arena_copy(&run->kept_texts, result->type);

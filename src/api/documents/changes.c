@@ -264,7 +264,7 @@ struct expansion {
     struct buf *to;
 };
 
-static void separate(struct changes *changes, struct buf *to)
+static void write_separator(struct changes *changes, struct buf *to)
 {
     if (changes->in_line++ > 0)
         buf_byte(to, ',');
@@ -279,7 +279,7 @@ static int put_moved(const struct expansion *expansion, struct slice key)
         .kind = FEED_WRITTEN, .index = expansion->index->number, .type = type, .name = slice_from_offset(key, 2)};
     if (request_budget_stops(expansion->request, CHANGE_STEPS))
         return request_budget_refuse(expansion->request);
-    separate(expansion->changes, expansion->to);
+    write_separator(expansion->changes, expansion->to);
     return put_document(expansion->request, expansion->changes, expansion->index, &change, expansion->ts,
                         expansion->to);
 }
@@ -393,7 +393,7 @@ static int put_change(struct request *request, struct changes *changes, const st
         return 0;
     if (change->kind == FEED_RENAMED && changes->expand)
         return put_expanded(request, changes, index, change, ts, to);
-    separate(changes, to);
+    write_separator(changes, to);
     if (change->kind == FEED_WRITTEN || change->kind == FEED_DELETED)
         return put_document(request, changes, index, change, ts, to);
     put_index_change(index, change, to);

@@ -73,8 +73,8 @@ static int read_op_type(struct request *request, struct write_item *item)
     bool create_path = item->op == WRITE_CREATE;
     if (text.data == NULL || (create_path && request->dialect == DIALECT_5))
         return 0;
-    bool is_create = text.len == 6 && strncasecmp(text.data, "create", 6) == 0;
-    bool is_index = text.len == 5 && strncasecmp(text.data, "index", 5) == 0;
+    bool is_create = slice_is_ignoring_case(text, "create");
+    bool is_index = slice_is_ignoring_case(text, "index");
     if (create_path && !is_create)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "opType must be 'create', found: [%.*s]",
                               SLICE_ARG(text));

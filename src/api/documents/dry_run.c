@@ -47,7 +47,6 @@ static struct script_limits limits_of_core(const struct request *request, uint64
 /* The update of the document that was read; NULL: there was no such. Fills run->ready. Returns: as dry_run_script(). */
 static int run_update(struct request *request, struct dry_run *run, struct update *update)
 {
-    const struct doc *old = update->old;
     struct problem problem;
     int r = update_run(update, &problem);
     run->steps = update->steps_taken;
@@ -60,12 +59,7 @@ static int run_update(struct request *request, struct dry_run *run, struct updat
     if (r != 0)
         return r < 0 ? tl_trace(r) : 0; /* the core reports the missing document */
     bool copies = update->op == UPDATE_NOOP || update->op == UPDATE_DELETE;
-    run->ready = (struct update_ready){.given = true,
-                                       .op = update->op,
-                                       .source = update->source,
-                                       .read_ts = old == NULL ? 0 : old->ts,
-                                       .version = old == NULL ? -1 : old->version,
-                                       .seq_no = old == NULL ? SEQ_NO_ANY : old->seq_no};
+    run->ready = update_result(update);
     if (copies && !run->item->update->want_source)
         run->ready.source = SLICE_NONE;
     else if (copies && update->source.data != NULL) /* the document's own */

@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "base/thread.h"
 #include "core/command/command.h"
 
@@ -79,9 +80,10 @@ static void submit_detach(struct attachments *attachments, struct slice session,
 
 /* --- The end of one ----------------------------------------------------------------------------------------------- */
 
-/* Requires: it is off the list, and no other thread uses it. */
+/* Requires: it is off the list. Assumes: no other thread uses it. */
 static void attachment_end(struct attachment *attachment, bool detach)
 {
+    REQUIRE(!list_linked(&attachment->link));
     if (detach)
         submit_detach(attachment->owner, attachment->session, attachment->number);
     request_end_stream(attachment->request);
@@ -185,6 +187,7 @@ static struct attachment *take_due(struct attachments *attachments, uint64_t now
 /* Requires: the lock, which is given up meanwhile. */
 static void renew_leases(struct attachments *attachments, uint64_t *ret_next)
 {
+    REQUIRE(mutex_is_held(&attachments->lock));
     struct attachment *due;
     while (!attachments->stopping && (due = take_due(attachments, clock_boot_us(), ret_next)) != NULL) {
         pthread_mutex_unlock(&attachments->lock);
@@ -247,7 +250,7 @@ int attachments_open(struct journal *journal, struct attachments **ret_attachmen
     struct attachments *attachments = mem_zalloc(sizeof *attachments);
     attachments->journal = journal;
     list_init(&attachments->list);
-    pthread_mutex_init(&attachments->lock, NULL);
+    mutex_init(&attachments->lock);
     pthread_cond_init(&attachments->wake, NULL);
     if (thread_start(&attachments->thread, "attachments", attachments_main, attachments) != 0) {
         mem_free(attachments);

@@ -21,8 +21,8 @@ struct lock_list {
     struct status_overflow *overflows; /* still to be asked for: those before overflow_count */
     size_t overflow_count;
     size_t overflow_capacity;
-    uint64_t place;  /* of the next piece; 0: all have been read but for the long queues */
-    size_t pieces;   /* that have been read */
+    uint64_t cursor; /* of the next page; 0: all have been read but for the long queues */
+    size_t pages;    /* that have been read */
     bool past_begun; /* with as_of: the locks that ended since are being read, ... */
     uint64_t past;   /* ... from here on; 0: they have been read, too */
     tl_ts past_from;
@@ -30,7 +30,7 @@ struct lock_list {
 
 static bool is_complete(const struct lock_list *list)
 {
-    bool present = list->place == 0 && list->overflow_count == 0;
+    bool present = list->cursor == 0 && list->overflow_count == 0;
     return present && (list->as_of == 0 || (list->past_begun && list->past == 0));
 }
 
@@ -47,11 +47,11 @@ static struct command *next_piece(struct request *request, const struct lock_lis
                                               .index = list->index,
                                               .path = list->path,
                                               .session = request->session,
-                                              .cursor = list->place};
+                                              .cursor = list->cursor};
     command->status.as_of = list->as_of;
-    if (list->place == 0 && list->overflow_count > 0)
+    if (list->cursor == 0 && list->overflow_count > 0)
         command->status.overflow = list->overflows[list->overflow_count - 1];
-    else if (list->place == 0 && list->pieces > 0 && list->as_of != 0) {
+    else if (list->cursor == 0 && list->pages > 0 && list->as_of != 0) {
         command->status.of_history = true;
         command->status.history_cursor = list->past;
     }
@@ -96,24 +96,24 @@ static void take_row(struct request *request, struct lock_list *list, const stru
                             arena_copy(arena, row->waiters)};
 }
 
-static void take_piece(struct request *request, struct lock_list *list, const struct status_command *status)
+static void take_page(struct request *request, struct lock_list *list, const struct status_command *status)
 {
     for (size_t i = 0; i < status->row_count; i++)
         if (!status->of_history || is_wanted(request, list, &status->rows[i]))
             take_row(request, list, &status->rows[i]);
-    list->pieces++;
+    list->pages++;
     list->past_from = status->history_from;
     if (status->of_history) {
         list->past_begun = true;
         list->past = status->history_cursor;
         return;
     }
-    if (list->place == 0 && list->overflow_count > 0) {
+    if (list->cursor == 0 && list->overflow_count > 0) {
         struct status_overflow *overflow = &list->overflows[list->overflow_count - 1];
         *overflow = status->overflow;
         list->overflow_count -= overflow->number == 0;
     }
-    list->place = status->cursor;
+    list->cursor = status->cursor;
     for (size_t i = 0; i < status->overflow_count; i++) {
         list->overflows = arena_grow(request->arena, list->overflows, list->overflow_count, &list->overflow_capacity,
                                      sizeof *list->overflows);
@@ -234,7 +234,7 @@ static int read_rest(struct request *request)
            !atomic_load(&request->abandoned)) {
         struct command *command = next_piece(request, list);
         request_ask(request->api, command);
-        take_piece(request, list, &command->status);
+        take_page(request, list, &command->status);
         command_free(command);
     }
     return request_budget_refused(request) ? request_budget_refuse(request) : finish_lock_list(request, list);
@@ -243,15 +243,15 @@ static int read_rest(struct request *request)
 static int first_done(struct request *request, struct command *command)
 {
     struct lock_list *list = request->context;
-    take_piece(request, list, &command->status);
+    take_page(request, list, &command->status);
     return is_complete(list) || is_enough(list) ? finish_lock_list(request, list) : request_work(request, read_rest);
 }
 
-int lock_list_read(struct request *request, const struct lock_look *look, lock_list_taker *then)
+int lock_list_read(struct request *request, const struct lock_list_filter *filter, lock_list_taker *then)
 {
     struct lock_list *list = arena_zalloc(request->arena, sizeof *list);
     *list = (struct lock_list){
-        .then = then, .index = look->index, .path = look->path, .as_of = look->as_of, .size = look->size};
+        .then = then, .index = filter->index, .path = filter->path, .as_of = filter->as_of, .size = filter->size};
     request->context = list;
     return request_submit(request, next_piece(request, list), first_done);
 }

@@ -13,11 +13,10 @@
 #include "api/owners/lock_list.h"
 #include "api/owners/status.h"
 #include "api/owners/status_list.h"
+#include "base/types.h"
 #include "json/each.h"
 
 enum { USUAL_BYTES = 192 }; /* of a command's arena: what one lock of a document takes */
-
-#define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 
 static const char *mode_name(enum lock_mode mode)
 {
@@ -242,14 +241,14 @@ static int look_at(struct request *request, lock_list_taker *then)
     int r = request_int(request, "size", &size);
     if (r != 0 || (r = request_accept(request)) != 0)
         return r;
-    struct lock_look look = {request_param(request, "index"), request_param(request, "path"), request->view.ts,
-                             (size_t)size};
-    if (look.path.data != NULL && look.index.len == 0)
+    struct lock_list_filter filter = {request_param(request, "index"), request_param(request, "path"), request->view.ts,
+                                      (size_t)size};
+    if (filter.path.data != NULL && filter.index.len == 0)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[path] is one of an index: name the [index] too");
     if (request_param(request, "size").data != NULL && (size < 1 || size > SIZE_MAX_LISTED))
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
                               "[size] is the number of resources in a response, from 1 to %d", SIZE_MAX_LISTED);
-    return lock_list_read(request, &look, then);
+    return lock_list_read(request, &filter, then);
 }
 
 static int inspect_list(struct request *request)

@@ -10,9 +10,9 @@
 #include "api/request/native_body.h"
 #include "api/owners/status.h"
 #include "api/owners/status_list.h"
+#include "base/types.h"
 #include "json/each.h"
 
-#define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 #define TTL_DEFAULT_US (30 * TL_SECOND)
 #define TTL_MIN_US TL_SECOND
 #define TTL_MAX_US (24 * 3600 * TL_SECOND)

@@ -13,11 +13,11 @@ struct status_list {
     status_taker *then;
     enum status_what what;
     struct slice id;
-    struct slice *pieces; /* objects with commas between */
+    struct slice *pages; /* objects with commas between */
     size_t count;
     size_t capacity;
-    struct slice body; /* of the piece that had one */
-    uint64_t place;    /* of the next piece; 0: all are there */
+    struct slice body;             /* of the page that had one */
+    uint64_t cursor;               /* of the next page; 0: all are there */
     struct status_command queries; /* of sessions: their query transactions */
     struct host_ask *asks;         /* of transactions: the other hosts' query transactions */
     size_t ask_count;
@@ -29,20 +29,20 @@ static struct command *next_piece(const struct status_list *list)
     command->status = list->queries;
     command->status.what = list->what;
     command->status.id = list->id;
-    command->status.cursor = list->place;
+    command->status.cursor = list->cursor;
     return command;
 }
 
-static void take_piece(struct request *request, struct status_list *list, const struct status_command *status)
+static void take_page(struct request *request, struct status_list *list, const struct status_command *status)
 {
     struct arena *arena = request->arena;
     if (status->page.len > 0) {
-        list->pieces = arena_grow(arena, list->pieces, list->count, &list->capacity, sizeof *list->pieces);
-        list->pieces[list->count++] = arena_copy(arena, status->page);
+        list->pages = arena_grow(arena, list->pages, list->count, &list->capacity, sizeof *list->pages);
+        list->pages[list->count++] = arena_copy(arena, status->page);
     }
     if (status->body.len > 0)
         list->body = arena_copy(arena, status->body);
-    list->place = status->cursor;
+    list->cursor = status->cursor;
 }
 
 /* --- Putting it together ------------------------------------------------------------------------------------------ */
@@ -67,7 +67,7 @@ static void write_pieces(struct request *request, const struct status_list *list
     for (size_t i = 0; i < list->count && !request_budget_refused(request); i++) {
         if (i > 0)
             buf_byte(text, ',');
-        buf_slice(text, list->pieces[i]);
+        buf_slice(text, list->pages[i]);
     }
     if (list->what == STATUS_TRANSACTIONS)
         write_queries(request, list, text);
@@ -107,7 +107,7 @@ static int finish_status_list(struct request *request, const struct status_list 
 
 /* --- Asking ------------------------------------------------------------------------------------------------------- */
 
-/* The session may have ended between two pieces. */
+/* The session may have ended between two pages. */
 static int ask_next(struct request *request, struct status_list *list)
 {
     struct command *command = next_piece(list);
@@ -116,7 +116,7 @@ static int ask_next(struct request *request, struct status_list *list)
     if (failed)
         problem_copy(&request->problem, &command->problem, request->arena);
     else
-        take_piece(request, list, &command->status);
+        take_page(request, list, &command->status);
     command_free(command);
     return failed ? REQUEST_REFUSED : 0;
 }
@@ -125,7 +125,7 @@ static int ask_next(struct request *request, struct status_list *list)
 static int read_rest(struct request *request)
 {
     struct status_list *list = request->context;
-    while (list->place != 0 && !request_budget_refused(request) && !atomic_load(&request->abandoned))
+    while (list->cursor != 0 && !request_budget_refused(request) && !atomic_load(&request->abandoned))
         if (ask_next(request, list) != 0)
             return REQUEST_REFUSED;
     return request_budget_refused(request) ? request_budget_refuse(request) : finish_status_list(request, list);
@@ -134,8 +134,8 @@ static int read_rest(struct request *request)
 static int first_done(struct request *request, struct command *command)
 {
     struct status_list *list = request->context;
-    take_piece(request, list, &command->status);
-    return list->place == 0 ? finish_status_list(request, list) : request_work(request, read_rest);
+    take_page(request, list, &command->status);
+    return list->cursor == 0 ? finish_status_list(request, list) : request_work(request, read_rest);
 }
 
 int status_list_read(struct request *request, enum status_what what, struct slice id, status_taker *then)

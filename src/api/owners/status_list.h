@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lists of sessions and transactions, and the locks of one session, assembled from the pieces in
+ * Lists of sessions and transactions, and the locks of one session, assembled from the pages in
  * which the core returns them.
  */
 #ifndef TL_API_STATUS_LIST_H
@@ -14,8 +14,8 @@ typedef int status_taker(struct request *request, struct slice body);
 
 /*
  * Asks for all sessions, all transactions, or one session (`id`, empty: all). What fits in one
- * piece is taken where the command is completed; the rest is asked for on a worker. Either way the
- * requests of others are applied between the pieces.
+ * page is taken where the command is completed; the rest is asked for on a worker. Either way the
+ * requests of others are applied between the pages.
  * Returns: REQUEST_PENDING, or what the taker returned; REQUEST_REFUSED.
  */
 int status_list_read(struct request *request, enum status_what what, struct slice id, status_taker *then) TL_MUST_USE;

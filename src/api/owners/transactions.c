@@ -11,9 +11,9 @@
 #include "api/request/request_budget.h"
 #include "api/owners/status.h"
 #include "api/owners/status_list.h"
+#include "base/types.h"
 #include "json/each.h"
 
-#define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 #define TIMEOUT_DEFAULT_US (60 * TL_SECOND)
 
 /* --- Begin -------------------------------------------------------------------------------------------------------- */

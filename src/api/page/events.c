@@ -83,7 +83,7 @@ static uint64_t count_reads(struct events *events)
 }
 
 /* Totals exclude deleted indices, so a total may decrease. */
-static uint64_t increase(uint64_t now, uint64_t before)
+static uint64_t increase_of(uint64_t now, uint64_t before)
 {
     return now > before ? now - before : 0;
 }
@@ -98,14 +98,14 @@ static void take_sample(struct events *events)
     const struct sample *before = &events->totals;
     if (events->next_sample_us != 0) /* the first one is only what the next counts from */
         events->samples[events->sample_count++ % SAMPLES] =
-            (struct sample){increase(total.writes, before->writes), increase(total.reads, before->reads),
-                            increase(total.commits, before->commits), total.waiters};
+            (struct sample){increase_of(total.writes, before->writes), increase_of(total.reads, before->reads),
+                            increase_of(total.commits, before->commits), total.waiters};
     events->totals = total;
 }
 
 static void write_samples(const struct events *events, bool all, struct buf *to)
 {
-    uint64_t first = all ? increase(events->sample_count, SAMPLES) : increase(events->sample_count, 1);
+    uint64_t first = all ? increase_of(events->sample_count, SAMPLES) : increase_of(events->sample_count, 1);
     buf_lit(to, ",\"samples\":[");
     for (uint64_t i = first; i < events->sample_count; i++) {
         const struct sample *sample = &events->samples[i % SAMPLES];

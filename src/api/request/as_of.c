@@ -4,9 +4,8 @@
 
 #include "api/request/api_internal.h"
 #include "api/request/handlers.h"
+#include "base/types.h"
 #include "core/catalog/catalog.h"
-
-#define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 
 static request_handler *const documents[] = {
     handle_doc_get,

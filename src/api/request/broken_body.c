@@ -340,12 +340,12 @@ static void report_fault(struct request *request, const struct broken_body *brok
 }
 
 int broken_body_refuse(struct request *request, struct slice body, const struct broken_parser *parser,
-                       struct broken_place *ret_place)
+                       struct broken_location *ret_location)
 {
     struct broken_body broken;
     struct problem ignored;
-    if (ret_place != NULL)
-        *ret_place = (struct broken_place){1, 1};
+    if (ret_location != NULL)
+        *ret_location = (struct broken_location){1, 1};
     if (parser->dialect == DIALECT_5 || !read_sound_part(request, body, &broken) || broken.depth < parser->depth_min)
         return REQUEST_REFUSED;
     struct json_doc *doc = arena_zalloc(parser->arena, sizeof *doc);
@@ -354,7 +354,7 @@ int broken_body_refuse(struct request *request, struct slice body, const struct 
                    parser->read(parser->context, doc) != 0;
     if (!refused || !is_answer(request, &broken, parser->placeless))
         report_fault(request, &broken, parser->form);
-    if (ret_place != NULL)
-        json_line_column(broken.closed, broken.token, &ret_place->line, &ret_place->column);
+    if (ret_location != NULL)
+        json_line_column(broken.closed, broken.token, &ret_location->line, &ret_location->column);
     return REQUEST_REFUSED;
 }

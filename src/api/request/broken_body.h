@@ -48,17 +48,17 @@ struct broken_parser {
 };
 
 /* The place of a fault in a body. */
-struct broken_place {
+struct broken_location {
     size_t line; /* both from 1 */
     size_t column;
 };
 
 /*
  * Refuses a body that json_parse() refused, as request->problem says.
- * Returns: REQUEST_REFUSED with the answer in request->problem, and in *ret_place (may be NULL) the
+ * Returns: REQUEST_REFUSED with the answer in request->problem, and in *ret_location (may be NULL) the
  *   place of the fault; line 1, column 1 if nothing before it could be read.
  */
 int broken_body_refuse(struct request *request, struct slice body, const struct broken_parser *parser,
-                       struct broken_place *ret_place);
+                       struct broken_location *ret_location);
 
 #endif

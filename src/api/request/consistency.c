@@ -6,6 +6,8 @@
 
 #include "api/request/api_internal.h"
 #include "base/alloc.h"
+#include "base/check.h"
+#include "base/mutex.h"
 #include "core/catalog/catalog.h"
 #include "core/catalog/cluster_settings.h"
 
@@ -32,7 +34,7 @@ struct consistency *consistency_open(struct journal *journal)
 {
     struct consistency *consistency = mem_zalloc(sizeof *consistency);
     consistency->journal = journal;
-    pthread_mutex_init(&consistency->lock, NULL);
+    mutex_init(&consistency->lock);
     return consistency;
 }
 
@@ -58,6 +60,7 @@ static bool find_reach(struct slice name, enum journal_reach *ret_reach)
 /* Reads the settings again if the catalog has changed. Requires: the lock. */
 static void refresh_settings(struct consistency *consistency)
 {
+    REQUIRE(mutex_is_held(&consistency->lock));
     struct catalog *catalog = journal_catalog(consistency->journal);
     struct arena arena = ARENA_INIT;
     if (catalog == consistency->catalog) {

@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/mutex.h"
 #include "base/thread.h"
 
 #define HOLD_US (30 * TL_SECOND)
@@ -87,6 +88,7 @@ void distribution_record(struct request *request, const struct command *command)
 /* Wakes the thread, which then checks all held answers. Requires: the lock. */
 static void wake_thread(struct distribution *distribution)
 {
+    REQUIRE(mutex_is_held(&distribution->lock));
     distribution->woken = true;
     pthread_cond_signal(&distribution->wake);
 }
@@ -158,6 +160,7 @@ static bool question_gives_up(struct host_call *call)
 /* Requires: the lock. */
 static struct question *find_question(struct distribution *distribution, uint16_t number)
 {
+    REQUIRE(mutex_is_held(&distribution->lock));
     list_for_each(link, &distribution->questions)
     {
         struct question *question = list_entry(link, struct question, link);
@@ -178,6 +181,7 @@ static void question_done(struct host_call *call);
 /* Requires: the question is not pending; the lock. */
 static void fill_in(struct question *question, const struct journal_host *host, tl_ts ts)
 {
+    REQUIRE(mutex_is_held(&question->distribution->lock) && !question->pending);
     buf_clear(&question->address);
     buf_clear(&question->target);
     buf_clear(&question->after);
@@ -207,6 +211,7 @@ static void fill_in(struct question *question, const struct journal_host *host, 
 /* Asks a host for `ts`, unless it is being asked already. Requires: the lock. */
 static void ask_host(struct distribution *distribution, const struct journal_host *host, tl_ts ts)
 {
+    REQUIRE(mutex_is_held(&distribution->lock));
     struct question *question = find_question(distribution, host->number);
     if (question->pending || clock_boot_us() < question->retry_at)
         return;
@@ -342,7 +347,7 @@ int distribution_open(struct api *api, struct distribution **ret_distribution)
     distribution->sender = api->options.hosts;
     held_answers_init(&distribution->held);
     list_init(&distribution->questions);
-    pthread_mutex_init(&distribution->lock, NULL);
+    mutex_init(&distribution->lock);
     pthread_cond_init(&distribution->wake, NULL);
     if (thread_start(&distribution->thread, "distribution", distribution_main, distribution) != 0) {
         free_parts(distribution);

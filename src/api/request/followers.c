@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "base/thread.h"
 
 enum {
@@ -62,6 +63,7 @@ static bool is_due(const struct followers *followers, const struct follower *fol
 /* Takes out the requests that are due. Returns: when to look again at the latest. Requires: the lock. */
 static uint64_t take_due(struct followers *followers, struct list *due)
 {
+    REQUIRE(mutex_is_held(&followers->lock));
     tl_ts stable = journal_stable(followers->journal);
     uint64_t now = clock_boot_us(), next = now + BROKEN_US;
     if (followers->state_count > 0)
@@ -110,6 +112,7 @@ static bool hand_on(struct list *due)
 /* Requires: the lock. A signal in the meantime is not lost: `moved` is looked at. */
 static void wait_for_signal(struct followers *followers)
 {
+    REQUIRE(mutex_is_held(&followers->lock));
     while (!followers->closing && !followers->stopping && followers->once_count == 0 &&
            clock_wait(&followers->wake, &followers->lock, followers->quiet_until))
         ;
@@ -144,7 +147,7 @@ int followers_open(struct journal *journal, struct followers **ret_followers)
     followers->journal = journal;
     list_init(&followers->waiting);
     followers->once_seen_min = TL_TS_MAX;
-    pthread_mutex_init(&followers->lock, NULL);
+    mutex_init(&followers->lock);
     pthread_cond_init(&followers->wake, NULL);
     if (thread_start(&followers->thread, "followers", followers_main, followers) != 0) {
         pthread_cond_destroy(&followers->wake);

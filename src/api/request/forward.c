@@ -84,19 +84,14 @@ struct forwarding {
     struct host_call call;
 };
 
-static bool is_header(struct slice name, const char *wanted)
-{
-    return name.len == strlen(wanted) && strncasecmp(name.data, wanted, name.len) == 0;
-}
-
 static void take_header(struct host_call *call, struct slice name, struct slice value)
 {
     struct forwarding *forwarding = call->context;
     struct request *request = forwarding->request;
     uint64_t ts;
-    if (is_header(name, "Content-Type"))
+    if (slice_is_ignoring_case(name, "Content-Type"))
         request->exchange->content_type = arena_copy(request->arena, value).data;
-    else if (is_header(name, "Tidelock-Timestamp") && slice_to_u64(value, &ts))
+    else if (slice_is_ignoring_case(name, "Tidelock-Timestamp") && slice_to_u64(value, &ts))
         request->exchange->timestamp = ts;
 }
 

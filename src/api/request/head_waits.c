@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "base/thread.h"
 
 #define WAIT_DEFAULT_US ((int64_t)(10 * TL_SECOND))
@@ -72,6 +73,7 @@ static void hand_on(struct list *waits)
  */
 static size_t take_over(const struct head_waits *waits, bool reached, struct list *from, struct list *to)
 {
+    REQUIRE(mutex_is_held(&waits->lock));
     uint64_t now = clock_boot_us();
     size_t taken = 0;
     list_for_each_safe(link, following, from)
@@ -101,6 +103,7 @@ struct lookup {
 /* Begins a lookup for all that wait, unless one is pending. Requires: the lock. */
 static void begin_lookup(struct head_waits *waits, struct lookup *lookup)
 {
+    REQUIRE(mutex_is_held(&waits->lock));
     if (!list_empty(&lookup->waits) || lookup->missed)
         return;
     while (!list_empty(&waits->waiting)) {
@@ -125,6 +128,7 @@ static bool await_lookup(struct head_waits *waits, struct lookup *lookup)
 /* Ends the waits that are over. Releases the lock meanwhile. Requires: the lock. */
 static void end_waits(struct head_waits *waits, struct lookup *lookup, bool reached)
 {
+    REQUIRE(mutex_is_held(&waits->lock));
     struct list over = LIST_INIT(over);
     lookup->served = take_over(waits, reached, &lookup->waits, &over);
     waits->waiting_count -= take_over(waits, false, &waits->waiting, &over);
@@ -147,6 +151,7 @@ static void end_waits(struct head_waits *waits, struct lookup *lookup, bool reac
  */
 static void await_returning(struct head_waits *waits, const struct lookup *lookup, uint64_t took)
 {
+    REQUIRE(mutex_is_held(&waits->lock));
     size_t wanted = lookup->found + lookup->served;
     wanted -= wanted / 8; /* the last ones would delay all others */
     if (waits->unawaited > 0) {
@@ -196,7 +201,7 @@ int head_waits_open(struct journal *journal, struct head_waits **ret_waits)
     waits->journal = journal;
     list_init(&waits->waiting);
     waits->wake_count = 1;
-    pthread_mutex_init(&waits->lock, NULL);
+    mutex_init(&waits->lock);
     pthread_cond_init(&waits->wake, NULL);
     if (thread_start(&waits->thread, "head-waits", head_waits_main, waits) != 0) {
         pthread_cond_destroy(&waits->wake);

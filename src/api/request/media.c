@@ -18,18 +18,13 @@ static struct slice media_type(struct slice header)
     return slice_make(header.data, len);
 }
 
-static bool media_is(struct slice type, const char *wanted)
-{
-    return type.len == strlen(wanted) && strncasecmp(type.data, wanted, type.len) == 0;
-}
-
 /* Returns: the version of "application/vnd.elasticsearch+json; compatible-with=8", 0 for any other type. */
 static int compatible_version(struct slice header)
 {
     static const char name[] = "compatible-with=";
     struct slice type = media_type(header);
-    if (!media_is(type, "application/vnd.elasticsearch+json") &&
-        !media_is(type, "application/vnd.elasticsearch+x-ndjson"))
+    if (!slice_is_ignoring_case(type, "application/vnd.elasticsearch+json") &&
+        !slice_is_ignoring_case(type, "application/vnd.elasticsearch+x-ndjson"))
         return 0;
     for (size_t i = type.len; i + sizeof name <= header.len; i++)
         if (strncasecmp(header.data + i, name, sizeof name - 1) == 0) {
@@ -44,12 +39,13 @@ void media_accept(struct request *request)
     struct slice accept = exchange_header(request->exchange, "Accept");
     struct slice content = exchange_header(request->exchange, "Content-Type");
     struct slice wanted = media_type(accept);
-    bool any = accept.len == 0 || media_is(wanted, "*/*"); /* then the answer is of the kind that the body is */
+    bool any =
+        accept.len == 0 || slice_is_ignoring_case(wanted, "*/*"); /* then the answer is of the kind that the body is */
     if (compatible_version(accept) >= 8 || (any && compatible_version(content) >= 8))
         request->form.compatible_8 = true;
     if (any)
         wanted = media_type(content);
-    request->form.yaml = media_is(wanted, "application/yaml");
+    request->form.yaml = slice_is_ignoring_case(wanted, "application/yaml");
 }
 
 /* A media type is "a/b" with both sides of letters, digits and a few signs. */
@@ -83,14 +79,14 @@ static int refuse_malformed(struct request *request, struct slice header)
 static bool media_is_taken(struct slice header)
 {
     struct slice type = media_type(header);
-    return media_is(type, "application/json") || media_is(type, "application/x-ndjson") ||
-           media_is(type, "application/yaml") || compatible_version(header) >= 7;
+    return slice_is_ignoring_case(type, "application/json") || slice_is_ignoring_case(type, "application/x-ndjson") ||
+           slice_is_ignoring_case(type, "application/yaml") || compatible_version(header) >= 7;
 }
 
 /* What a page may have a browser send anywhere without asking first is what a form can be sent as (or nothing). */
 static bool is_left_out(struct slice header)
 {
-    return header.data == NULL || media_is(media_type(header), "application/x-www-form-urlencoded");
+    return header.data == NULL || slice_is_ignoring_case(media_type(header), "application/x-www-form-urlencoded");
 }
 
 /*
@@ -107,8 +103,8 @@ static bool is_taken_as_before(const struct request *request, struct slice heade
         return false;
     if (is_left_out(header))
         return true;
-    return typed && exchange->method != HTTP_POST && !media_is(type, "application/smile") &&
-           !media_is(type, "application/cbor");
+    return typed && exchange->method != HTTP_POST && !slice_is_ignoring_case(type, "application/smile") &&
+           !slice_is_ignoring_case(type, "application/cbor");
 }
 
 int media_check(struct request *request)

@@ -24,15 +24,10 @@ bool name_list_match(struct slice list, struct slice name)
     return list.len == 0 || slice_is(list, "_all") || name_list_has(list, name);
 }
 
-int name_list_order(const void *left, const void *right)
-{
-    return slice_compare(*(const struct slice *)left, *(const struct slice *)right);
-}
-
 struct slice name_list_sort(struct arena *arena, struct slice *names, size_t count)
 {
     struct slice text = SLICE_LIT("");
-    qsort(names, count, sizeof *names, name_list_order);
+    qsort(names, count, sizeof *names, slice_order);
     for (size_t i = 0; i < count; i++)
         text = arena_append(arena, text, "%s%.*s", i == 0 ? "" : ",", SLICE_ARG(names[i]));
     return text;

@@ -17,9 +17,6 @@ bool name_list_match(struct slice list, struct slice name);
 /* Returns: the names sorted, apart by commas; "" of none. Sorts `names` in place. */
 struct slice name_list_sort(struct arena *arena, struct slice *names, size_t count);
 
-/* Compares two names, of type struct slice, for qsort(). */
-int name_list_order(const void *left, const void *right);
-
 /* Returns: a JSON text unchanged, the texts of an array separated by commas; SLICE_NONE for other values. */
 struct slice name_list_of_json(struct arena *arena, yyjson_val *value);
 

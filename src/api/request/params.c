@@ -87,14 +87,6 @@ struct slice params_get(const struct params *params, const char *name)
 
 /* --- Typed reading ------------------------------------------------------------------------------------------------ */
 
-static bool is_any_of(struct slice text, const char *const *words)
-{
-    for (; *words != NULL; words++)
-        if (slice_is(text, *words))
-            return true;
-    return false;
-}
-
 int params_bool(const struct params *params, const char *name, enum dialect dialect, struct arena *arena,
                 bool *ret_value, struct problem *ret_problem)
 {
@@ -107,7 +99,7 @@ int params_bool(const struct params *params, const char *name, enum dialect dial
     } else if (slice_is(text, "false")) {
         *ret_value = false;
     } else if (dialect == DIALECT_5) {
-        *ret_value = !is_any_of(text, no); /* 5.6 takes anything else for true */
+        *ret_value = !slice_is_any(text, no); /* 5.6 takes anything else for true */
     } else {
         problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
                     "Failed to parse value [%.*s] as only [true] or [false] are allowed.", SLICE_ARG(text));
@@ -282,7 +274,7 @@ int params_check(const struct params *params, const char *accepted, struct slice
             unknown[unknown_count++] = params->items[i].name;
     if (unknown_count == 0)
         return 0;
-    qsort(unknown, unknown_count, sizeof *unknown, name_list_order);
+    qsort(unknown, unknown_count, sizeof *unknown, slice_order);
     if (refuse_misplaced(unknown[0], arena, ret_problem) != 0)
         return PARAMS_REFUSED;
     struct buf text = BUF_INIT(BUF_UNLIMITED);

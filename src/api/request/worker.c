@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/check.h"
+#include "base/mutex.h"
 #include "base/thread.h"
 
 enum { THREADS_MAX = WORKERS_MAX + (WORKERS_MAX + 1) / 2 };
@@ -26,6 +27,7 @@ struct workers {
 /* Requires: the lock is held. Returns: the oldest request of a kind; NULL: none is queued. */
 static struct request *take_oldest(struct workers *workers, enum work_kind kind)
 {
+    REQUIRE(mutex_is_held(&workers->lock));
     if (list_empty(&workers->queues[kind]))
         return NULL;
     struct request *request = list_entry(workers->queues[kind].next, struct request, link);
@@ -77,7 +79,7 @@ int workers_open(unsigned count, struct workers **ret_workers)
 {
     REQUIRE(count >= 1 && count <= WORKERS_MAX);
     struct workers *workers = mem_zalloc(sizeof *workers);
-    pthread_mutex_init(&workers->lock, NULL);
+    mutex_init(&workers->lock);
     for (int kind = 0; kind < WORK_KIND_COUNT; kind++) {
         pthread_cond_init(&workers->wakes[kind], NULL);
         list_init(&workers->queues[kind]);

@@ -166,9 +166,9 @@ static int refuse_broken_search(struct request *request, struct search_call *cal
     struct root_read read = {request, call, count};
     const struct broken_parser parser = {
         .read = read_root, .context = &read, .arena = call->arena, .dialect = call->dialect, .form = BROKEN_QUERY};
-    struct broken_place place;
-    int r = broken_body_refuse(request, body, &parser, &place);
-    return count ? wrap_count(request, call, place.line, place.column) : r;
+    struct broken_location at;
+    int r = broken_body_refuse(request, body, &parser, &at);
+    return count ? wrap_count(request, call, at.line, at.column) : r;
 }
 
 int search_call_body(struct request *request, struct search_call *call, struct slice body, bool count)

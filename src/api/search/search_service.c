@@ -12,6 +12,7 @@
 #include "base/budget.h"
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "base/thread.h"
 #include "core/catalog/cluster_settings.h"
 #include "metrics/metrics.h"
@@ -103,7 +104,7 @@ void open_context_unref(struct search_service *service, struct open_context *hel
         context_free(service, held);
 }
 
-/* The bytes that it holds in addition to its view, its request included. Requires: no thread reads from it. */
+/* The bytes that it holds in addition to its view, its request included. Assumes: no thread reads from it. */
 static size_t bytes_of(const struct open_context *held)
 {
     return arena_held(&held->arena) + (held->cursor != NULL ? search_cursor_bytes(held->cursor) : 0) +
@@ -130,6 +131,7 @@ static void note_context(const struct open_context *held, bool ends)
 /* Requires: the lock is held. The table's reference passes to the caller. */
 static void remove_context(struct search_service *service, struct open_context *held)
 {
+    REQUIRE(mutex_is_held(&service->lock));
     list_remove(&held->link);
     held->listed = false;
     note_context(held, true);
@@ -200,6 +202,7 @@ int open_context_forward(struct request *request, enum context_kind kind, struct
 /* Requires: the lock is held. */
 static struct open_context *find_context(struct search_service *service, enum context_kind kind, struct slice id)
 {
+    REQUIRE(mutex_is_held(&service->lock));
     list_for_each(link, &service->contexts)
     {
         struct open_context *held = list_entry(link, struct open_context, link);
@@ -248,6 +251,7 @@ int open_context_enter(struct search_service *service, enum context_kind kind, s
 /* Requires: the lock is held. Counts the bytes of a context again, unless it is out of the table. */
 static void count_context_bytes(struct search_service *service, struct open_context *held, size_t bytes)
 {
+    REQUIRE(mutex_is_held(&service->lock));
     if (!held->listed)
         return;
     service->bytes = service->bytes - held->bytes + bytes;
@@ -395,8 +399,8 @@ int search_service_open(struct api *api, void (*each_second)(struct api *api), s
     service->scripts = script_cache_new(SCRIPT_CACHE_COUNT_MAX, &api->options.script);
     service->tasks = tasks_new(api);
     list_init(&service->contexts);
-    pthread_mutex_init(&service->lock, NULL);
-    pthread_mutex_init(&service->script_lock, NULL);
+    mutex_init(&service->lock);
+    mutex_init(&service->script_lock);
     pthread_cond_init(&service->wake, NULL);
     if (thread_start(&service->reaper, "reaper", reaper_main, service) != 0) {
         search_service_close(service);

@@ -13,6 +13,7 @@
 #include "api/search/search_service.h"
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "base/thread.h"
 #include "core/catalog/catalog.h"
 #include "core/documents/doc.h"
@@ -57,6 +58,7 @@ static int get_task(struct request *request);
  */
 static void wake_parked(struct tasks *tasks, uint64_t number, uint64_t now_us)
 {
+    REQUIRE(mutex_is_held(&tasks->lock));
     list_for_each_safe(link, following, &tasks->parked)
     {
         struct task_get *get = list_entry(link, struct task_get, link);
@@ -81,7 +83,7 @@ struct tasks *tasks_new(struct api *api)
     list_init(&tasks->items);
     list_init(&tasks->works);
     list_init(&tasks->parked);
-    pthread_mutex_init(&tasks->lock, NULL);
+    mutex_init(&tasks->lock);
     pthread_cond_init(&tasks->quiet, NULL);
     return tasks;
 }
@@ -116,6 +118,7 @@ void task_discard(struct task *task)
  */
 static void cancel_task(struct task *task)
 {
+    REQUIRE(mutex_is_held(&task->tasks->lock));
     atomic_store(&task->cancelled, true);
     journal_cancel_waiter(task->tasks->api->journal, &task->waiter);
     pthread_cond_broadcast(&task->wake);
@@ -169,8 +172,7 @@ void tasks_free(struct tasks *tasks)
     if (tasks == NULL)
         return;
     tasks_stop(tasks, true);
-    while (!tasks_wait(tasks, clock_boot_us() + TL_SECOND))
-        ;
+    (void)tasks_wait(tasks, UINT64_MAX);
     list_for_each_safe(link, following, &tasks->items)
     {
         list_remove(link);
@@ -203,6 +205,7 @@ struct task *task_new(struct tasks *tasks, struct request *request, const char *
 /* Requires: the lock is held. Drops the oldest results that no request is reading. */
 static void drop_old(struct tasks *tasks)
 {
+    REQUIRE(mutex_is_held(&tasks->lock));
     list_for_each_safe(link, following, &tasks->items)
     {
         struct task *task = list_entry(link, struct task, link);
@@ -401,6 +404,7 @@ static void write_task(const struct api *api, struct json_writer *writer, const 
 /* Requires: the lock is held. The result is allocated from `arena`. */
 static struct task_shown shown_of(struct task *task, struct arena *arena)
 {
+    REQUIRE(mutex_is_held(&task->tasks->lock));
     return (struct task_shown){
         .number = task->number,
         .action = slice_from(task->action),
@@ -677,6 +681,7 @@ static int refuse_missing(struct request *request, struct slice node, uint64_t n
 /* Requires: the lock is held. */
 static struct task *find_task(struct tasks *tasks, uint64_t number)
 {
+    REQUIRE(mutex_is_held(&tasks->lock));
     list_for_each(link, &tasks->items)
     {
         struct task *task = list_entry(link, struct task, link);
@@ -689,6 +694,7 @@ static struct task *find_task(struct tasks *tasks, uint64_t number)
 /* Requires: the lock is held. */
 static struct task_work *find_work(struct tasks *tasks, uint64_t number)
 {
+    REQUIRE(mutex_is_held(&tasks->lock));
     list_for_each(link, &tasks->works)
     {
         struct task_work *work = list_entry(link, struct task_work, link);
@@ -742,6 +748,7 @@ static int reply_stored(struct request *request)
 /* Requires: the lock is held; the request waits for what runs. */
 static int park_request(struct tasks *tasks, struct task_get *get)
 {
+    REQUIRE(mutex_is_held(&tasks->lock));
     get->until_us = clock_boot_us() + (uint64_t)get->timeout_us;
     list_append(&tasks->parked, &get->link);
     return request_park(get->request);
@@ -750,6 +757,7 @@ static int park_request(struct tasks *tasks, struct task_get *get)
 /* Requires: the lock is held. */
 static int look_at_task(struct tasks *tasks, struct task_get *get, struct task *task)
 {
+    REQUIRE(mutex_is_held(&tasks->lock));
     struct request *request = get->request;
     bool waits = get->wait && !task->done && !tasks->closing;
     task->watchers += (unsigned)waits - (unsigned)get->watches; /* it looks at it once more */

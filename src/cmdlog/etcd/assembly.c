@@ -109,7 +109,7 @@ static int fetch_parts(struct assembly *assembly, struct assembly_stream *stream
 
 /* --- Entries ------------------------------------------------------------------------------------------------------ */
 
-static int damage(const char **ret_damage, const char *how)
+static int set_damage(const char **ret_damage, const char *how)
 {
     *ret_damage = how;
     return tl_trace(TL_ERR_CORRUPT);
@@ -124,9 +124,9 @@ static int find_beginning(struct assembly *assembly, struct assembly_stream *str
     if (envelope->part == 1 || continues)
         return 0;
     if (stream->number != 0)
-        return damage(ret_damage, "is a part whose beginning is missing");
+        return set_damage(ret_damage, "is a part whose beginning is missing");
     int r = fetch_parts(assembly, stream, position, envelope);
-    return r < 0 ? damage(ret_damage, "is a part whose beginning is damaged") : r;
+    return r < 0 ? set_damage(ret_damage, "is a part whose beginning is damaged") : r;
 }
 
 int assembly_take(struct assembly *assembly, const struct assembly_put *put, struct cmdlog_entry *ret_entry,
@@ -140,10 +140,10 @@ int assembly_take(struct assembly *assembly, const struct assembly_put *put, str
     struct assembly_stream *stream = stream_of(assembly, put->host);
     int r = envelope_read(put->value, stream->name, &envelope, &bytes);
     if (r < 0)
-        return damage(ret_damage, r == TL_ERR_VERSION ? "is of a newer form" : "is not what was written");
+        return set_damage(ret_damage, r == TL_ERR_VERSION ? "is of a newer form" : "is not what was written");
     if (envelope.number != put->number || (stream->number != 0 && put->number != stream->number + 1))
-        return damage(ret_damage,
-                      put->number > stream->number + 1 ? "comes behind one that is missing" : "comes twice");
+        return set_damage(ret_damage,
+                          put->number > stream->number + 1 ? "comes behind one that is missing" : "comes twice");
     r = find_beginning(assembly, stream, put->position, &envelope, ret_damage);
     if (r != 0)
         return r;

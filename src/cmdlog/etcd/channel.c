@@ -70,7 +70,7 @@ static struct grpc_call *call_of(nghttp2_session *session, int32_t stream)
     return nghttp2_session_get_stream_user_data(session, stream);
 }
 
-static int hex(char c)
+static int hex_digit(char c)
 {
     return c >= '0' && c <= '9'   ? c - '0'
            : c >= 'A' && c <= 'F' ? c - 'A' + 10
@@ -83,8 +83,8 @@ static void put_text(struct buf *text, struct slice value)
 {
     for (size_t i = 0; i < value.len; i++) {
         char c = value.data[i];
-        if (c == '%' && i + 2 < value.len && hex(value.data[i + 1]) >= 0 && hex(value.data[i + 2]) >= 0) {
-            c = (char)(hex(value.data[i + 1]) << 4 | hex(value.data[i + 2]));
+        if (c == '%' && i + 2 < value.len && hex_digit(value.data[i + 1]) >= 0 && hex_digit(value.data[i + 2]) >= 0) {
+            c = (char)(hex_digit(value.data[i + 1]) << 4 | hex_digit(value.data[i + 2]));
             i += 2;
         }
         buf_byte(text, c);
@@ -288,7 +288,7 @@ void channel_close(struct channel *channel, const char *why)
     mem_free(channel);
 }
 
-static nghttp2_nv header(const char *name, const char *value)
+static nghttp2_nv make_header(const char *name, const char *value)
 {
     return (nghttp2_nv){(uint8_t *)(uintptr_t)name, (uint8_t *)(uintptr_t)value, strlen(name), strlen(value),
                         NGHTTP2_NV_FLAG_NO_COPY_NAME};
@@ -297,10 +297,14 @@ static nghttp2_nv header(const char *name, const char *value)
 bool channel_call(struct channel *channel, struct grpc_call *call)
 {
     nghttp2_nv headers[] = {
-        header(":method", "POST"),        header(":scheme", transport_is_tls(channel->transport) ? "https" : "http"),
-        header(":path", call->path),      header(":authority", channel->authority),
-        header("te", "trailers"),         header("content-type", "application/grpc"),
-        header("user-agent", "tidelock"), header("hasleader", "true"),
+        make_header(":method", "POST"),
+        make_header(":scheme", transport_is_tls(channel->transport) ? "https" : "http"),
+        make_header(":path", call->path),
+        make_header(":authority", channel->authority),
+        make_header("te", "trailers"),
+        make_header("content-type", "application/grpc"),
+        make_header("user-agent", "tidelock"),
+        make_header("hasleader", "true"),
     };
     size_t count = sizeof headers / sizeof headers[0] - !call->requires_leader;
     nghttp2_data_provider provider = {.read_callback = read_request};

@@ -227,7 +227,7 @@ static void probe_ended(struct grpc_call *call, int status, struct slice text)
  * watch without events. HTTP/2's ping would serve, but etcd's gRPC takes more than one in five
  * seconds as an attack.
  */
-static uint64_t probe(struct etcd_client *client, struct lane *lane, uint64_t now)
+static uint64_t probe_lane(struct etcd_client *client, struct lane *lane, uint64_t now)
 {
     REQUIRE(is_own_thread(client) && lane->channel != NULL);
     uint64_t heard = channel_last_received(lane->channel),
@@ -264,7 +264,7 @@ static uint64_t check_lane(struct etcd_client *client, struct lane *lane, uint64
         next = connected;
     } else {
         lane->failures = 0;
-        next = probe(client, lane, now);
+        next = probe_lane(client, lane, now);
     }
     list_for_each(link, channel_calls(lane->channel))
     {

@@ -4,22 +4,9 @@
 
 #include "base/check.h"
 #include "base/crc32c.h"
+#include "base/little_endian.h"
 
 enum { FORM = 1 };
-
-static void put_number(char *bytes, size_t len, uint64_t value)
-{
-    for (size_t i = 0; i < len; i++)
-        bytes[i] = (char)(value >> 8 * i);
-}
-
-static uint64_t get_number(const char *bytes, size_t len)
-{
-    uint64_t value = 0;
-    for (size_t i = 0; i < len; i++)
-        value |= (uint64_t)(unsigned char)bytes[i] << 8 * i;
-    return value;
-}
 
 size_t envelope_cut(const struct slice *entry, size_t count, uint32_t part, size_t part_bytes, struct slice *ret_slices,
                     size_t *ret_len)
@@ -48,31 +35,32 @@ void envelope_write(const struct envelope *envelope, struct slice host, const st
     REQUIRE(envelope->parts <= ENVELOPE_PARTS_MAX && envelope->number >= envelope->part);
     memset(ret_bytes, 0, ENVELOPE_BYTES);
     ret_bytes[4] = FORM;
-    put_number(ret_bytes + 8, 8, envelope->life);
-    put_number(ret_bytes + 16, 8, envelope->number);
-    put_number(ret_bytes + 24, 8, envelope->submitted);
-    put_number(ret_bytes + 32, 4, envelope->part);
-    put_number(ret_bytes + 36, 4, envelope->parts);
+    little_endian_put(ret_bytes + 8, 8, envelope->life);
+    little_endian_put(ret_bytes + 16, 8, envelope->number);
+    little_endian_put(ret_bytes + 24, 8, envelope->submitted);
+    little_endian_put(ret_bytes + 32, 4, envelope->part);
+    little_endian_put(ret_bytes + 36, 4, envelope->parts);
     uint32_t crc = crc32c(crc32c(0, host.data, host.len), ret_bytes + 4, ENVELOPE_BYTES - 4);
     for (size_t i = 0; i < count; i++)
         crc = crc32c(crc, slices[i].data, slices[i].len);
-    put_number(ret_bytes, 4, crc);
+    little_endian_put(ret_bytes, 4, crc);
 }
 
 int envelope_read(struct slice value, struct slice host, struct envelope *ret_envelope, struct slice *ret_bytes)
 {
     if (value.len <= ENVELOPE_BYTES)
         return tl_trace(TL_ERR_CORRUPT);
-    if (crc32c(crc32c(0, host.data, host.len), value.data + 4, value.len - 4) != (uint32_t)get_number(value.data, 4))
+    if (crc32c(crc32c(0, host.data, host.len), value.data + 4, value.len - 4) !=
+        (uint32_t)little_endian_get(value.data, 4))
         return tl_trace(TL_ERR_CORRUPT);
-    if (get_number(value.data + 4, 4) != FORM)
+    if (little_endian_get(value.data + 4, 4) != FORM)
         return tl_trace(TL_ERR_VERSION);
     struct envelope envelope = {
-        .life = get_number(value.data + 8, 8),
-        .number = get_number(value.data + 16, 8),
-        .submitted = get_number(value.data + 24, 8),
-        .part = (uint32_t)get_number(value.data + 32, 4),
-        .parts = (uint32_t)get_number(value.data + 36, 4),
+        .life = little_endian_get(value.data + 8, 8),
+        .number = little_endian_get(value.data + 16, 8),
+        .submitted = little_endian_get(value.data + 24, 8),
+        .part = (uint32_t)little_endian_get(value.data + 32, 4),
+        .parts = (uint32_t)little_endian_get(value.data + 36, 4),
     };
     if (envelope.life == 0 || envelope.number == 0 || envelope.part == 0 || envelope.part > envelope.parts ||
         envelope.parts > ENVELOPE_PARTS_MAX || envelope.number < envelope.part)

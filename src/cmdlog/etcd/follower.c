@@ -63,7 +63,7 @@ static struct etcd_cursor *cursor_of(struct cmdlog_cursor *base)
 
 /* --- On the client's thread --------------------------------------------------------------------------------------- */
 
-static void enqueue(struct etcd_cursor *cursor, char *bytes, size_t len)
+static void enqueue_entry(struct etcd_cursor *cursor, char *bytes, size_t len)
 {
     struct watch_message *message = mem_zalloc(sizeof *message);
     message->bytes = bytes;
@@ -85,7 +85,7 @@ static void watch_received(struct grpc_call *call, struct buf *message)
         return;
     }
     char *bytes = buf_detach(message, &len);
-    enqueue(cursor, bytes, len);
+    enqueue_entry(cursor, bytes, len);
     if (cursor->full)
         channel_throttle(call, true);
 }
@@ -99,7 +99,7 @@ static void watch_ended(struct grpc_call *call, int status, struct slice text)
     if (status == GRPC_UNAVAILABLE)
         etcd_client_fail_lane(cursor->log->client, LANE_FOLLOW, "it is not available");
     cursor->retry = clock_boot_us() + RESTART_US;
-    enqueue(cursor, NULL, 0);
+    enqueue_entry(cursor, NULL, 0);
 }
 
 static uint64_t begin_watch(struct etcd_cursor *cursor, uint64_t now)
@@ -165,7 +165,7 @@ static void free_message(struct watch_message *message)
     mem_free(message);
 }
 
-static struct watch_message *dequeue(struct etcd_cursor *cursor, bool *ret_emptied)
+static struct watch_message *dequeue_entry(struct etcd_cursor *cursor, bool *ret_emptied)
 {
     struct watch_message *message = NULL;
     pthread_mutex_lock(&cursor->lock);
@@ -197,7 +197,7 @@ static void restart_watch(struct etcd_cursor *cursor)
 static int open_message(struct etcd_cursor *cursor)
 {
     bool emptied = false;
-    struct watch_message *message = dequeue(cursor, &emptied);
+    struct watch_message *message = dequeue_entry(cursor, &emptied);
     struct etcd_watch_reply watch;
     if (message == NULL)
         return CMDLOG_END;

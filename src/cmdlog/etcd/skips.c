@@ -13,8 +13,8 @@ static void append_position(cmdlog_position position, struct buf *buf)
     buf_printf(buf, "%0*" PRIu64, DIGITS, position);
 }
 
-static int transact(struct cmdlog_etcd *log, struct buf *request, uint64_t until, struct buf *reply,
-                    struct etcd_txn_reply *ret_txn)
+static int run_txn(struct cmdlog_etcd *log, struct buf *request, uint64_t until, struct buf *reply,
+                   struct etcd_txn_reply *ret_txn)
 {
     int status;
     grpc_frame_end(request);
@@ -38,7 +38,7 @@ static int put_resumed(struct cmdlog_etcd *log, struct slice digits, uint64_t un
     struct etcd_txn_reply txn;
     grpc_frame_begin(&request);
     etcd_branch_put(&request, ETCD_THEN, log->key_halted, digits, 0);
-    return transact(log, &request, until, &reply, &txn);
+    return run_txn(log, &request, until, &reply, &txn);
 }
 
 /* Reads this host's record. Returns: 0 with the revision at which it was read; CMDLOG_EXISTS: it has `digits`. */
@@ -77,7 +77,7 @@ static int try_halt(struct cmdlog_etcd *log, struct slice digits, uint64_t until
     grpc_frame_begin(&request);
     etcd_compare_unmodified(&request, log->key_halted, buf_as_slice(&end), revision);
     etcd_branch_put(&request, ETCD_THEN, log->key_halted, digits, 0);
-    r = transact(log, &request, until, &reply, &txn);
+    r = run_txn(log, &request, until, &reply, &txn);
     return r == 0 && !txn.succeeded ? CMDLOG_BUSY : r;
 }
 
@@ -119,7 +119,7 @@ static int read_all(struct cmdlog_etcd *log, struct slice key_skip, uint64_t unt
     grpc_frame_begin(&request);
     for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
         etcd_branch_range(&request, ETCD_THEN, &ranges[i]);
-    int r = transact(log, &request, until, &ret->reply, &txn);
+    int r = run_txn(log, &request, until, &ret->reply, &txn);
     for (size_t i = 0; r == 0 && i < sizeof parts / sizeof *parts; i++)
         r = etcd_take_response(&txn.responses, parts[i]) == 1 ? 0 : tl_trace(TL_ERR_CORRUPT);
     if (r == 0)
@@ -224,7 +224,7 @@ static int try_skip(struct cmdlog_etcd *log, cmdlog_position position, struct sl
         etcd_compare_unmodified(&request, log->hosts, log->hosts_end, reading.revision);
         compare_halted(log, log->name, buf_as_slice(&digits), &request);
         etcd_branch_put(&request, ETCD_THEN, key, log->name, 0);
-        r = transact(log, &request, until, &reply, &txn);
+        r = run_txn(log, &request, until, &reply, &txn);
         if (r == 0 && !txn.succeeded)
             r = CMDLOG_BUSY;
     }

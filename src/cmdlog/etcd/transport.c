@@ -133,7 +133,7 @@ short transport_poll_events(const struct transport *transport, bool to_send)
 }
 
 /* Returns: 1: connected; 0: not yet; TL_ERR_IO. */
-static int connected(struct transport *transport)
+static int finish_connect(struct transport *transport)
 {
     struct pollfd look = {.fd = transport->fd, .events = POLLOUT};
     int error = 0;
@@ -192,7 +192,7 @@ static long receive_tls(struct transport *transport, char *bytes, size_t len)
 long transport_send(struct transport *transport, const char *bytes, size_t len)
 {
     REQUIRE(len > 0);
-    int r = connected(transport);
+    int r = finish_connect(transport);
     if (r <= 0)
         return r;
     if (transport->session != NULL)
@@ -206,7 +206,7 @@ long transport_send(struct transport *transport, const char *bytes, size_t len)
 long transport_receive(struct transport *transport, char *bytes, size_t len)
 {
     REQUIRE(len > 0);
-    int r = connected(transport);
+    int r = finish_connect(transport);
     if (r <= 0)
         return r;
     if (transport->session != NULL)

@@ -209,7 +209,7 @@ static int begin_clean_unit(struct acquisition *at)
     return 1;
 }
 
-static int proceed(struct acquisition *at, uint64_t deadline);
+static int run_or_acquire(struct acquisition *at, uint64_t deadline);
 
 /* Postpones all items after the range. */
 static void postpone_rest(struct acquisition *at)
@@ -283,7 +283,7 @@ static int run_and_free_wait(struct acquisition *at, uint64_t deadline)
     if (r < 0)
         return tl_trace(r);
     if (r > 0)
-        return proceed(at, deadline);
+        return run_or_acquire(at, deadline);
     r = find_outcome(at);
     if (r != REQUEST_OUTCOME_NONE)
         return r;
@@ -332,7 +332,7 @@ static int acquire_each(struct acquisition *at)
  * Requests the collected locks, and runs or parks the write.
  * Returns: 0, done; CORE_WAITS; fatal codes.
  */
-static int acquire(struct acquisition *at, uint64_t deadline, const bool *blocked)
+static int acquire_write_locks(struct acquisition *at, uint64_t deadline, const bool *blocked)
 {
     struct core *core = at->core;
     if (specs_too_large(at)) {
@@ -393,10 +393,10 @@ static int first_try(struct acquisition *at, uint64_t deadline)
         if (r >= 0 && postpone_blocked(at, chosen, blocked))
             return 0;
         set_pending(at, blocked);
-        return r < 0 ? tl_trace(r) : proceed(at, deadline);
+        return r < 0 ? tl_trace(r) : run_or_acquire(at, deadline);
     }
     acquisition__collect_specs(at, blocked);
-    return acquire(at, deadline, blocked);
+    return acquire_write_locks(at, deadline, blocked);
 }
 
 /* --- In a transaction --------------------------------------------------------------------------------------------- */
@@ -411,11 +411,6 @@ static int leave_refused(struct acquisition *at)
     acquisition__free_wait(at);
     txn__touch(at->core, at->txn);
     return 0;
-}
-
-static bool holds_locks(const struct lock_owner *owner)
-{
-    return owner->lock_count + owner->auxiliary_count > 0;
 }
 
 /* Whether asking for its locks makes an atomic write in a client's transaction take more than one step may. */
@@ -458,7 +453,9 @@ static int acquire_in_txn(struct acquisition *at, uint64_t deadline)
     }
     if (at->wait == NULL)
         at->wait = wait__new(core, at->command, &at->txn->owner.locks, NULL, at->txn);
-    bool may_wait = !at->in_pieces || !holds_locks(&at->txn->owner.locks) || acquisition__is_last_attempt(at);
+    const struct lock_owner *owner = &at->txn->owner.locks;
+    bool holds_none = owner->lock_count + owner->auxiliary_count == 0;
+    bool may_wait = !at->in_pieces || holds_none || acquisition__is_last_attempt(at);
     switch (ask__locks(core, at->wait, at->specs.items, at->specs.count, may_wait ? deadline : 0)) {
     case ASK_GRANTED: return run_and_free_wait(at, deadline);
     case ASK_PARKED: at->wait = NULL; return CORE_WAITS;
@@ -481,7 +478,7 @@ static int acquire_in_txn(struct acquisition *at, uint64_t deadline)
  * Computes the targets, and runs the write or requests its locks. Also resumes it after a wait.
  * Returns: 0, done; CORE_WAITS; fatal codes.
  */
-static int proceed(struct acquisition *at, uint64_t deadline)
+static int run_or_acquire(struct acquisition *at, uint64_t deadline)
 {
     int r = at->in_pieces ? acquisition__find_repetition(at) : REQUEST_OUTCOME_NONE;
     if (r != REQUEST_OUTCOME_NONE)
@@ -502,7 +499,7 @@ static int proceed(struct acquisition *at, uint64_t deadline)
     bool *blocked = arena_alloc(&at->core->arena, at->targets.count + 1);
     memset(blocked, true, at->targets.count);
     acquisition__collect_specs(at, NULL);
-    return acquire(at, deadline, blocked);
+    return acquire_write_locks(at, deadline, blocked);
 }
 
 int acquire__write_in_pieces(struct core *core, struct command *command)
@@ -528,10 +525,10 @@ int acquire__write(struct core *core, struct command *command)
         .core = core, .command = command, .one_step = write_command__in_one_step(core, command, false)};
     if (!find_owner(&at))
         return 0;
-    return proceed(&at, deadline_after(core, command->owner.timeout_us));
+    return run_or_acquire(&at, deadline_after(core, command->owner.timeout_us));
 }
 
-static struct acquisition resumed(struct core *core, struct wait *wait)
+static struct acquisition resumed_acquisition(struct core *core, struct wait *wait)
 {
     REQUIRE(MAGIC_VALID(wait, WAIT_MAGIC) && wait->command != NULL && wait->command->type == COMMAND_WRITE);
     return (struct acquisition){
@@ -548,8 +545,8 @@ static struct acquisition resumed(struct core *core, struct wait *wait)
 
 static int resume_write(struct core *core, struct wait *wait)
 {
-    struct acquisition at = resumed(core, wait);
-    return proceed(&at, wait__deadline(wait));
+    struct acquisition at = resumed_acquisition(core, wait);
+    return run_or_acquire(&at, wait__deadline(wait));
 }
 
 /* Whether a write repeats the one of a kept place, which has its ID and part. */
@@ -597,7 +594,7 @@ static int on_grant(struct core *core, struct wait *wait)
 static int answer_write(struct core *core, struct wait *wait)
 {
     REQUIRE(wait__state(wait) <= WAIT_PARKED || wait->ended);
-    struct acquisition at = resumed(core, wait);
+    struct acquisition at = resumed_acquisition(core, wait);
     struct write_command *write = acquisition__write(&at);
     bool answers_at_once = at.command->owner.transaction.len > 0 ||
                            (wait->pending_items == NULL && wait__cause(wait)->type != PROBLEM_DEADLOCK_DETECTED);
@@ -615,7 +612,7 @@ static int answer_write(struct core *core, struct wait *wait)
 /* Runs the items that no lock blocks any more; fails the others. One that keeps its place runs none. */
 static int on_timeout(struct core *core, struct wait *wait)
 {
-    struct acquisition at = resumed(core, wait);
+    struct acquisition at = resumed_acquisition(core, wait);
     struct command *command = wait->command;
     if (wait__has_place(wait)) {
         wait__fail(core, wait, PROBLEM_LOCK_WAIT_TIMEOUT, "the request was not repeated after a restart");

@@ -90,7 +90,7 @@ static int run_handler(struct core *core, struct command *command, struct lock_s
  * Requests the locks, and runs or parks the command.
  * Returns: 0, done or refused, and the wait freed; CORE_WAITS; fatal codes.
  */
-static int acquire(struct core *core, struct wait *wait, struct lock_spec_list *specs, tl_ts until)
+static int acquire_ddl_locks(struct core *core, struct wait *wait, struct lock_spec_list *specs, tl_ts until)
 {
     struct command *command = wait->command;
     int r = 0;
@@ -125,7 +125,7 @@ int acquire__ddl(struct core *core, struct command *command)
     if (!owners_any_locks(core->owners) || specs.count == 0)
         return core__handle(core, command);
     struct wait *wait = wait__new(core, command, NULL, session, NULL);
-    return acquire(core, wait, &specs, deadline_after(core, command->owner.timeout_us));
+    return acquire_ddl_locks(core, wait, &specs, deadline_after(core, command->owner.timeout_us));
 }
 
 /* Whether the granted locks include every one that the command needs in the current state. */
@@ -149,7 +149,7 @@ static int resume_ddl(struct core *core, struct wait *wait)
         lock_resolve__drop_unheld(core, wait->owner, session, &specs);
         if (!is_still_granted(core, wait, &specs)) {
             lock_release_all(&core->owners->locks, wait->owner);
-            return acquire(core, wait, &specs, wait->until);
+            return acquire_ddl_locks(core, wait, &specs, wait->until);
         }
         r = run_handler(core, command, &specs);
     }

@@ -39,7 +39,7 @@ enum { PIECES_ATTEMPTS_MAX = 4 };
 /* --- Beginning ---------------------------------------------------------------------------------------------------- */
 
 /* Resets the results of earlier attempts, of which nothing is in the store. */
-static void reset(struct acquisition *at)
+static void reset_results(struct acquisition *at)
 {
     struct write_command *write = acquisition__write(at);
     core__work(at->core, write->item_count * WORK_LOCK);
@@ -91,7 +91,7 @@ int acquisition__begin_pieces(struct acquisition *at, uint64_t deadline)
     REQUIRE(at->core->open && acquisition__write(at)->atomic && at->txn == NULL);
     struct core *core = at->core;
     acquisition__free_wait(at);
-    reset(at);
+    reset_results(at);
     if (core->owners->txns.count >= core->limits.transactions_max) {
         problem_set(&at->command->problem, &at->command->arena, PROBLEM_LIMIT_EXCEEDED,
                     "[%zu] transactions are open already", core->limits.transactions_max);
@@ -133,7 +133,7 @@ int acquisition__attempt_again(struct acquisition *at, uint64_t deadline)
         acquisition__write(at)->attempts++;
     ENSURE(acquisition__write(at)->attempts <= PIECES_ATTEMPTS_MAX);
     acquisition__end_pieces(at);
-    reset(at);
+    reset_results(at);
     make_wait(at, pending_items, session, deadline);
     switch (ask__locks(core, at->wait, at->specs.items, at->specs.count, deadline)) {
     case ASK_GRANTED: return begin_later(at);

@@ -134,8 +134,8 @@ static void free_refused(struct core *core, struct wait *wait)
  * Returns: 0, with *ret_granted; if false, the command has its problem and the wait is freed;
  *          CORE_WAITS.
  */
-static int acquire(struct core *core, struct wait *wait, const struct lock_spec *specs, size_t count, uint64_t wait_us,
-                   bool *ret_granted)
+static int acquire_specs(struct core *core, struct wait *wait, const struct lock_spec *specs, size_t count,
+                         uint64_t wait_us, bool *ret_granted)
 {
     *ret_granted = false;
     enum ask_outcome outcome = ask__locks(core, wait, specs, count, deadline_after(core, wait_us));
@@ -154,7 +154,7 @@ static int acquire(struct core *core, struct wait *wait, const struct lock_spec 
 
 /*
  * Resolves the targets and requests their locks; may wait for `wait_us`.
- * Returns: as acquire(); fatal codes.
+ * Returns: as acquire_specs(); fatal codes.
  */
 static int resolve_and_acquire(struct core *core, struct wait *wait, uint64_t wait_us, bool *ret_granted)
 {
@@ -175,7 +175,7 @@ static int resolve_and_acquire(struct core *core, struct wait *wait, uint64_t wa
     }
     wait->names_epoch = core->names_epoch;
     wait__names_resolved(wait);
-    r = acquire(core, wait, specs.items, specs.count, wait_us, ret_granted);
+    r = acquire_specs(core, wait, specs.items, specs.count, wait_us, ret_granted);
     note_work(core, before);
     return r;
 }
@@ -554,7 +554,7 @@ static int acquire_reads(struct core *core, struct wait *wait, uint64_t wait_us)
         return r < 0 ? tl_trace(r) : 0;
     }
     if (specs.count > 0)
-        r = acquire(core, wait, specs.items, specs.count, wait_us, &granted);
+        r = acquire_specs(core, wait, specs.items, specs.count, wait_us, &granted);
     note_work(core, before);
     if (granted) {
         set_read_results(core, wait);

@@ -65,7 +65,7 @@ static struct slice path_shown(struct command *command, struct slice path)
 }
 
 /* Returns: the path without a delimiter at its end, which has no meaning. */
-static struct slice trimmed(struct slice path)
+static struct slice trim_delimiter(struct slice path)
 {
     bool ends = path.len > 1 && path.data[path.len - 1] == delimiter;
     return slice_make(path.data, path.len - ends);
@@ -73,7 +73,7 @@ static struct slice trimmed(struct slice path)
 
 static int check_paths(struct command *command)
 {
-    struct slice from = trimmed(command->rename.from), to = trimmed(command->rename.to);
+    struct slice from = trim_delimiter(command->rename.from), to = trim_delimiter(command->rename.to);
     if (from.len < 2 || to.len < 2)
         return refuse_rename(command, PROBLEM_ILLEGAL_ARGUMENT,
                              "the root cannot be renamed, and nothing can become it");
@@ -145,7 +145,7 @@ static int find_specs(struct core *core, struct command *command, struct lock_sp
 static int check_seq_no(struct command *command, const struct catalog_index *index, const struct view *view)
 {
     const struct rename_command *rename = &command->rename;
-    struct slice from = trimmed(rename->from);
+    struct slice from = trim_delimiter(rename->from);
     int64_t seq_no;
     if (rename->if_seq_no == SEQ_NO_ANY)
         return 0;
@@ -277,7 +277,7 @@ static int check_existence(struct core *core, struct command *command, const str
                            const struct overlay *overlay)
 {
     struct rename_command *rename = &command->rename;
-    struct slice from = trimmed(rename->from), to = trimmed(rename->to);
+    struct slice from = trim_delimiter(rename->from), to = trim_delimiter(rename->to);
     struct view view = core__view(core, overlay);
     bool at, below;
     size_t reads_left = READS_MAX;
@@ -316,7 +316,7 @@ static int check_existence(struct core *core, struct command *command, const str
 static int check_versions(struct core *core, struct command *command, const struct catalog_index *index,
                           const struct overlay *overlay)
 {
-    struct slice from = trimmed(command->rename.from), id;
+    struct slice from = trim_delimiter(command->rename.from), id;
     struct view view = core__view(core, overlay);
     int r = path_lookup_max_version(&view, index->number, index->mapping, from, &command->arena, &id);
     if (r < 0)
@@ -339,14 +339,14 @@ static int check_versions(struct core *core, struct command *command, const stru
 static int check_length(struct core *core, struct command *command, const struct catalog_index *index,
                         const struct overlay *overlay)
 {
-    struct slice from = trimmed(command->rename.from), to = trimmed(command->rename.to);
+    struct slice from = trim_delimiter(command->rename.from), to = trim_delimiter(command->rename.to);
     struct view view = core__view(core, overlay);
     struct tree tree = {.view = &view, .index = index->number, .delimiter = delimiter, .pending = &core->tree_pending};
-    size_t below, birth, longest;
-    int r = tree_reach(&tree, from, &below, &birth);
+    size_t below, origin, longest;
+    int r = tree_reach(&tree, from, &below, &origin);
     if (r != 0)
         return tl_trace(r < 0 ? r : TL_ERR_CORRUPT); /* check_existence() has found it */
-    if (birth > TREE_ORIGIN_MAX)
+    if (origin > TREE_ORIGIN_MAX)
         return refuse_rename(
             command, PROBLEM_ILLEGAL_ARGUMENT,
             "what lies at [%.*s] was made and renamed below long paths too often to be renamed again: [_reindex] "
@@ -436,18 +436,18 @@ static int rename_directory(struct core *core, struct command *command, struct t
         .history_from = origins_needed_from(core)};
     rename->seq_no = counter__take_seq_no(&core->counters, counters__of(&core->counters, index->number),
                                           mapping_type_at(index->mapping, 0)->number);
-    r = tree_rename(&writer, trimmed(rename->from), trimmed(rename->to), rename->seq_no,
+    r = tree_rename(&writer, trim_delimiter(rename->from), trim_delimiter(rename->to), rename->seq_no,
                     overlay == NULL ? core->ts : TREE_TS_OPEN);
     if (r != 0)
         return tl_trace(r < 0 ? r : TL_ERR_CORRUPT); /* check_existence() has found it */
-    record_change(core, overlay, index, trimmed(rename->from), trimmed(rename->to));
+    record_change(core, overlay, index, trim_delimiter(rename->from), trim_delimiter(rename->to));
     if (overlay != NULL)
         return 0;
-    empty_paths_invalidate_subtree(&core->empty_paths, index->number, trimmed(rename->to));
+    empty_paths_invalidate_subtree(&core->empty_paths, index->number, trim_delimiter(rename->to));
     if (!rename->single_step) /* core/tree/README.md, "Renames, and when they fail", 3 */
-        empty_paths_add(&core->empty_paths, index->number, trimmed(rename->from), delimiter);
+        empty_paths_add(&core->empty_paths, index->number, trim_delimiter(rename->from), delimiter);
     recent_writes_invalidate_all(&core->recent_writes, core->ts);
-    return lock_resolve__relocate_renamed(core, arena_copy(&core->arena, index->name), trimmed(rename->from));
+    return lock_resolve__relocate_renamed(core, arena_copy(&core->arena, index->name), trim_delimiter(rename->from));
 }
 
 int core__do_places_watch(struct core *core, struct command *command)
@@ -461,7 +461,7 @@ int core__do_places_watch(struct core *core, struct command *command)
                          &ignored) != 0)
         return 0;
     for (size_t i = 0; i < sizeof places->paths / sizeof *places->paths; i++) {
-        struct slice path = trimmed(places->paths[i]);
+        struct slice path = trim_delimiter(places->paths[i]);
         places->empty[i] = empty_paths_contains(&core->empty_paths, index->number, path, delimiter);
         if (!places->empty[i] && path.len <= DOCUMENT_PATH_MAX) /* the state has all of these paths */
             empty_paths_watch(&core->empty_paths, index->number, path, delimiter, core->ts);
@@ -493,7 +493,7 @@ static void free_wait(struct core *core, struct wait *wait)
  * Resolves both paths, requests their locks, and runs or parks the rename.
  * Returns: 0, done or refused, and the wait freed; CORE_WAITS; fatal codes.
  */
-static int acquire(struct core *core, struct wait *wait, uint64_t until)
+static int acquire_rename_locks(struct core *core, struct wait *wait, uint64_t until)
 {
     struct command *command = wait->command;
     const struct owner *owner = wait->txn != NULL       ? &wait->txn->owner
@@ -582,12 +582,12 @@ int core__do_rename(struct core *core, struct command *command)
         }
     }
     struct wait *wait = wait__new(core, command, txn == NULL ? NULL : &txn->owner.locks, session, txn);
-    return acquire(core, wait, deadline_after(core, owner->timeout_us));
+    return acquire_rename_locks(core, wait, deadline_after(core, owner->timeout_us));
 }
 
 static int resume_rename(struct core *core, struct wait *wait)
 {
-    return acquire(core, wait, wait->until);
+    return acquire_rename_locks(core, wait, wait->until);
 }
 
 const struct wait_ops rename__wait_ops = {wait__on_grant, resume_rename, wait__on_timeout, grants__on_deadlock, NULL};

@@ -181,7 +181,7 @@ static void grow_hashes(struct level_set *set)
     mem_free(old);
 }
 
-static uint64_t mix(uint64_t above, uint64_t name)
+static uint64_t mix_level(uint64_t above, uint64_t name)
 {
     uint64_t hash = (above ^ name) * 0x9e3779b97f4a7c15u;
     return hash ^ (hash >> 29);
@@ -219,7 +219,7 @@ static void add_path(struct core *core, struct level_set *set, const struct reso
     while (resource_path_next(&walk, &segment)) {
         INSIST(levels < sizeof set->hashes / sizeof *set->hashes);
         set->ends[levels] = name->path.len - walk.left.len;
-        set->hashes[levels++] = hash = mix(hash, siphash_keyed(segment));
+        set->hashes[levels++] = hash = mix_level(hash, siphash_keyed(segment));
     }
     set->path = name->path;
     set->levels = levels;

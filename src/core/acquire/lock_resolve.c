@@ -415,18 +415,13 @@ static int check_directory(const struct lock_target *target, const struct catalo
 
 /* --- Indices ------------------------------------------------------------------------------------------------------ */
 
-static const struct catalog_index *index_of_use(const struct core *core, const struct alias_use *use)
-{
-    return catalog_index(core->catalog, use->index);
-}
-
 /* Returns: the write index of an alias, or its only one; NULL: neither. */
 static const struct catalog_index *aliased_index(const struct core *core, struct slice alias)
 {
     const struct alias_use *uses;
     size_t count = catalog__alias_uses(core->catalog, alias, &uses);
     const struct alias_use *use = count == 1 ? uses : catalog__write_use(uses, count);
-    return use == NULL ? NULL : index_of_use(core, use);
+    return use == NULL ? NULL : catalog_index(core->catalog, use->index);
 }
 
 /*

@@ -385,7 +385,8 @@ static int check_work(const struct core *core, const struct changes *changes, st
     return ALIAS_REFUSED;
 }
 
-static int act(struct core *core, struct changes *changes, const struct alias_action *action, struct command *command)
+static int run_alias_action(struct core *core, struct changes *changes, const struct alias_action *action,
+                            struct command *command)
 {
     const struct catalog_index *index = catalog_index(core->catalog, action->index);
 
@@ -460,7 +461,7 @@ static int act_all(struct core *core, struct changes *changes, struct command *c
             if ((aliases->actions[i].op == ALIAS_REMOVE_INDEX) == (pass == 0)) {
                 core__work_catalog(core, WORK_ALIAS + aliases->actions[i].body.len / WORK_BYTES);
                 if ((r = check_work(core, changes, command)) != 0 ||
-                    (r = act(core, changes, &aliases->actions[i], command)) != 0)
+                    (r = run_alias_action(core, changes, &aliases->actions[i], command)) != 0)
                     return r;
             }
     return write_changes(core, changes, command);

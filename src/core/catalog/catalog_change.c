@@ -41,8 +41,8 @@ static void finish_changes(struct core *core)
         core->catalog_changed = true;
     }
     core->routed_count = 0;
-    /* Of a large catalog not after each change, so that many changes cost no more than they do. */
     core__work_catalog(core, catalog__alias_work(core->catalog)); /* when the catalog is shared next */
+    /* Of a large catalog not after each change, so that many changes cost no more than they do. */
     if (CHECKS_CATALOG && core->catalog_changed && core->ts % (1 + catalog_index_count(core->catalog) / 64) == 0)
         catalog__check(core->catalog);
 }

@@ -252,7 +252,7 @@ static bool alias_is_visible(const struct name_resolver *work, struct slice patt
 }
 
 /* Returns: whether there is an index or alias of the pattern. */
-static bool expand(struct name_resolver *work, struct slice pattern)
+static bool expand_pattern(struct name_resolver *work, struct slice pattern)
 {
     bool any = false;
 
@@ -273,7 +273,7 @@ static bool expand(struct name_resolver *work, struct slice pattern)
     return any;
 }
 
-static void exclude(struct name_resolver *work, struct slice pattern)
+static void exclude_pattern(struct name_resolver *work, struct slice pattern)
 {
     for (size_t i = 0; i < work->catalog->count; i++)
         if (json_wildcard(pattern, work->catalog->by_name[i]->index.name))
@@ -352,20 +352,20 @@ static int resolve_part(struct name_resolver *work, struct slice part)
         return skip_missing(work, part);
     if (slice_is(part, "_all") || slice_is(part, "*")) {
         work->has_wildcards = true;
-        if (expand(work, SLICE_LIT("*")) || work->options->allow_no_indices)
+        if (expand_pattern(work, SLICE_LIT("*")) || work->options->allow_no_indices)
             return 0;
         return work->is_list || work->dialect == DIALECT_5 ? refuse_missing(work, SLICE_LIT("*"))
                                                            : refuse_all(work, part);
     }
     if (part.len > 1 && part.data[0] == '-' && work->has_wildcards) {
-        exclude(work, slice_from_offset(part, 1));
+        exclude_pattern(work, slice_from_offset(part, 1));
         return 0;
     }
     if (part.len > 0 && part.data[0] == '_' && work->dialect == DIALECT_7)
         return refuse_reserved(work, part);
     if (has_wildcard(part)) {
         work->has_wildcards = true;
-        return expand(work, part) || work->options->allow_no_indices ? 0 : refuse_missing(work, part);
+        return expand_pattern(work, part) || work->options->allow_no_indices ? 0 : refuse_missing(work, part);
     }
     return use_name(work, part);
 }
@@ -384,8 +384,8 @@ static int resolve_parts(struct name_resolver *work, struct slice expression)
     return r;
 }
 
-static int gather(struct name_resolver *work, struct slice expression, struct catalog_target **ret_targets,
-                  size_t *ret_count)
+static int collect_targets(struct name_resolver *work, struct slice expression, struct catalog_target **ret_targets,
+                           size_t *ret_count)
 {
     REQUIRE(work->reaches != NULL);
     size_t count = 0;
@@ -430,5 +430,5 @@ int catalog_resolve(const struct catalog *catalog, struct slice expression, cons
     }
     work.reaches = arena_zalloc(arena, (catalog->count + 1) * sizeof(*work.reaches));
     r = resolve_parts(&work, expression);
-    return r != 0 ? r : gather(&work, expression, ret_targets, ret_count);
+    return r != 0 ? r : collect_targets(&work, expression, ret_targets, ret_count);
 }

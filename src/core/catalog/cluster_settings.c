@@ -4,7 +4,6 @@
 #include "base/check.h"
 
 #include <stdlib.h>
-#include <strings.h>
 
 #include "base/buf.h"
 #include "core/catalog/catalog.h"
@@ -63,7 +62,7 @@ static int check_bytes(const struct setting *setting, struct arena *arena, struc
     if (slice_is(text, "0") || slice_is(text, "-1"))
         return 0;
     for (size_t i = 0; digits > 0 && i < sizeof units / sizeof *units; i++)
-        if (unit.len == strlen(units[i]) && strncasecmp(unit.data, units[i], unit.len) == 0)
+        if (slice_is_ignoring_case(unit, units[i]))
             return 0;
     struct problem *cause = arena_zalloc(arena, sizeof *cause);
     problem_set(cause, arena, PROBLEM_PARSE,
@@ -107,10 +106,9 @@ static int check_level(const struct setting *setting, struct arena *arena, struc
     static const char *const levels[] = {"trace", "debug", "info", "warn", "error"};
     struct slice text = setting->values[0];
     for (size_t i = 0; i < sizeof levels / sizeof *levels; i++)
-        if (text.len == strlen(levels[i]) && strncasecmp(text.data, levels[i], text.len) == 0)
+        if (slice_is_ignoring_case(text, levels[i]))
             return 0;
-    if ((text.len == 3 && strncasecmp(text.data, "off", 3) == 0) ||
-        (text.len == 5 && strncasecmp(text.data, "fatal", 5) == 0))
+    if (slice_is_ignoring_case(text, "off") || slice_is_ignoring_case(text, "fatal"))
         problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
                     "[%.*s] cannot be [%.*s]: errors are always logged, [ERROR] is the least", SLICE_ARG(setting->key),
                     SLICE_ARG(text));
@@ -255,7 +253,7 @@ int cluster_settings__check(const char *section, const struct settings *requeste
 
 /* --- Values ------------------------------------------------------------------------------------------------------- */
 
-static struct slice joined(const struct setting *setting, struct arena *arena)
+static struct slice join_values(const struct setting *setting, struct arena *arena)
 {
     struct buf text = BUF_INIT(BUF_UNLIMITED);
     for (size_t i = 0; i < setting->value_count; i++) {
@@ -298,7 +296,7 @@ struct slice cluster_setting(const struct catalog *catalog, const char *key, str
     const struct setting *setting = settings_find(&values->transient, slice_from(key));
     if (setting == NULL || setting->value_count == 0)
         setting = settings_find(&values->persistent, slice_from(key));
-    return setting == NULL || setting->value_count == 0 ? SLICE_NONE : joined(setting, arena);
+    return setting == NULL || setting->value_count == 0 ? SLICE_NONE : join_values(setting, arena);
 }
 
 bool cluster_setting_is(const struct catalog *catalog, const char *key, const char *text, struct arena *arena)

@@ -95,7 +95,7 @@ static bool ends_differ(struct slice a, struct slice b)
  * Returns: whether a name matches both patterns. Only `*` is special. If both have one, the texts between their ends
  * decide nothing: a name that has those of one after those of the other matches both.
  */
-static bool overlap(struct slice a, struct slice b)
+static bool patterns_overlap(struct slice a, struct slice b)
 {
     bool any_a = slice_find_byte(a, '*') < a.len, any_b = slice_find_byte(b, '*') < b.len;
 
@@ -118,7 +118,7 @@ static bool any_overlap(const struct core *core, yyjson_val *mine, const struct 
         if (limited && *pairs > CATALOG_PATTERN_PAIRS_MAX)
             return false;
         for (size_t j = 0; j < theirs->pattern_count; j++)
-            if (overlap(json_slice(pattern), theirs->patterns[j]))
+            if (patterns_overlap(json_slice(pattern), theirs->patterns[j]))
                 return true;
     }
     return false;
@@ -235,8 +235,8 @@ struct faults {
     int count;
 };
 
-static void fault(struct faults *faults, struct arena *arena, const char *format, ...) TL_PRINTF(3, 4);
-static void fault(struct faults *faults, struct arena *arena, const char *format, ...)
+static void add_fault(struct faults *faults, struct arena *arena, const char *format, ...) TL_PRINTF(3, 4);
+static void add_fault(struct faults *faults, struct arena *arena, const char *format, ...)
 {
     va_list arguments;
 
@@ -265,15 +265,15 @@ static bool has_byte(struct slice text, char byte)
 static void check_one_name(struct faults *faults, struct arena *arena, struct slice name)
 {
     if (has_byte(name, ' '))
-        fault(faults, arena, "name must not contain a space");
+        add_fault(faults, arena, "name must not contain a space");
     if (has_byte(name, ','))
-        fault(faults, arena, "name must not contain a ','");
+        add_fault(faults, arena, "name must not contain a ','");
     if (has_byte(name, '#'))
-        fault(faults, arena, "name must not contain a '#'");
+        add_fault(faults, arena, "name must not contain a '#'");
     if (name.len > 0 && name.data[0] == '_')
-        fault(faults, arena, "name must not start with '_'");
+        add_fault(faults, arena, "name must not start with '_'");
     if (has_upper_case(name))
-        fault(faults, arena, "name must be lower cased");
+        add_fault(faults, arena, "name must be lower cased");
 }
 
 static bool names_no_file(struct slice pattern)
@@ -289,17 +289,17 @@ static bool names_no_file(struct slice pattern)
 static void check_pattern(struct faults *faults, struct arena *arena, struct slice pattern)
 {
     if (has_byte(pattern, ' '))
-        fault(faults, arena, "index_patterns [%.*s] must not contain a space", SLICE_ARG(pattern));
+        add_fault(faults, arena, "index_patterns [%.*s] must not contain a space", SLICE_ARG(pattern));
     if (has_byte(pattern, ','))
-        fault(faults, arena, "index_pattern [%.*s] must not contain a ','", SLICE_ARG(pattern));
+        add_fault(faults, arena, "index_pattern [%.*s] must not contain a ','", SLICE_ARG(pattern));
     if (has_byte(pattern, '#'))
-        fault(faults, arena, "index_pattern [%.*s] must not contain a '#'", SLICE_ARG(pattern));
+        add_fault(faults, arena, "index_pattern [%.*s] must not contain a '#'", SLICE_ARG(pattern));
     if (pattern.len > 0 && pattern.data[0] == '_')
-        fault(faults, arena, "index_pattern [%.*s] must not start with '_'", SLICE_ARG(pattern));
+        add_fault(faults, arena, "index_pattern [%.*s] must not start with '_'", SLICE_ARG(pattern));
     if (names_no_file(pattern))
-        fault(faults, arena,
-              "index_pattern [%.*s] must not contain the following characters [ , \", *, \\, <, |, ,, >, /, ?]",
-              SLICE_ARG(pattern));
+        add_fault(faults, arena,
+                  "index_pattern [%.*s] must not contain the following characters [ , \", *, \\, <, |, ,, >, /, ?]",
+                  SLICE_ARG(pattern));
 }
 
 static int check_names(struct command *command, yyjson_val *patterns, const struct problem *settings)
@@ -315,7 +315,7 @@ static int check_names(struct command *command, yyjson_val *patterns, const stru
     json_arr_foreach (patterns, i, max, pattern)
         check_pattern(&faults, &command->arena, json_slice(pattern));
     if (settings != NULL)
-        fault(&faults, &command->arena, "%.*s", SLICE_ARG(settings->reason));
+        add_fault(&faults, &command->arena, "%.*s", SLICE_ARG(settings->reason));
     if (faults.count > 0)
         r = refuse_invalid(command, buf_as_slice(&faults.text));
     buf_deinit(&faults.text);
@@ -502,8 +502,8 @@ static size_t component_bytes(const struct core *core, yyjson_val *body)
 }
 
 /* Applies an index template of so many bytes to a draft: its components, then its own parts. */
-static int compose(struct core *core, struct index_draft *draft, yyjson_val *body, size_t bytes, struct arena *arena,
-                   struct problem *ret_problem)
+static int compose_template(struct core *core, struct index_draft *draft, yyjson_val *body, size_t bytes,
+                            struct arena *arena, struct problem *ret_problem)
 {
     struct slice component;
 
@@ -536,7 +536,7 @@ int composable__apply(struct core *core, struct index_draft *draft, struct arena
         return INDEX_REFUSED;
     return json_parse_stored(arena, best->body, &doc) != 0
                ? 0
-               : compose(core, draft, doc.root, best->body.len, arena, ret_problem);
+               : compose_template(core, draft, doc.root, best->body.len, arena, ret_problem);
 }
 
 /* --- Commands ----------------------------------------------------------------------------------------------------- */
@@ -594,7 +594,7 @@ static int check_composed(struct core *core, struct command *command, yyjson_val
                      SLICE_ARG(command->object.name), SLICE_ARG(with_components(command, body)));
 
     if (check_typeless(core, command, own) == 0 &&
-        compose(core, &draft, body, bytes, &command->arena, &command->problem) == 0 &&
+        compose_template(core, &draft, body, bytes, &command->arena, &command->problem) == 0 &&
         index__draft_check(core, &draft, &command->arena, &command->problem) == 0)
         return 0;
     wrap_problem(command, arena_printf(&command->arena, "invalid composite mappings for [%.*s]",
@@ -793,7 +793,7 @@ int core__do_index_template_delete(struct core *core, struct command *command)
  * Returns: whether a template uses a component that matches `pattern`; adds such components to
  *   `used`.
  */
-static bool uses(const struct catalog_object *template, struct slice pattern, struct map *used)
+static bool uses_component(const struct catalog_object *template, struct slice pattern, struct map *used)
 {
     const struct catalog_matching *matching = template->matching;
     bool found = false;
@@ -818,7 +818,7 @@ int core__do_component_delete(struct core *core, struct command *command)
 
     for (size_t i = 0; i < catalog_object_count(core->catalog, CATALOG_INDEX_TEMPLATES); i++) {
         const struct catalog_object *object = catalog_object_at(core->catalog, CATALOG_INDEX_TEMPLATES, i);
-        if (!uses(object, command->object.name, &used))
+        if (!uses_component(object, command->object.name, &used))
             continue;
         if (templates.len > 0)
             buf_lit(&templates, ", ");

@@ -132,7 +132,7 @@ static struct counter_type *type_of(struct counter *counter, uint16_t type)
 }
 
 /* Registers a counter and a type as changed by the unit. Returns: the type's counter. */
-static struct counter_type *touch(struct counters *counters, struct counter *counter, uint16_t number)
+static struct counter_type *touch_counter(struct counters *counters, struct counter *counter, uint16_t number)
 {
     struct counter_type *type = type_of(counter, number);
 
@@ -156,14 +156,14 @@ static struct counter_type *touch(struct counters *counters, struct counter *cou
 int64_t counter__take_seq_no(struct counters *counters, struct counter *counter, uint16_t type)
 {
     REQUIRE(counter->next_seq_no >= 0 && counter->next_seq_no < INT64_MAX);
-    touch(counters, counter, type);
+    touch_counter(counters, counter, type);
     return counter->next_seq_no++;
 }
 
 void counter__add(struct counters *counters, struct counter *counter, uint16_t type, int64_t documents)
 {
     if (documents != 0)
-        touch(counters, counter, type)->documents += (uint64_t)documents;
+        touch_counter(counters, counter, type)->documents += (uint64_t)documents;
 }
 
 void counter__record(struct counter *counter, bool deleted)
@@ -205,7 +205,7 @@ uint64_t counter__documents(const struct counter *counter)
 }
 
 /* Publishes the totals to readers. */
-static void publish(struct counter *counter)
+static void publish_totals(struct counter *counter)
 {
     REQUIRE(!counter->dirty); /* else readers would see what may be rolled back */
     atomic_store_explicit(&counter->shared->documents, counter__documents(counter), memory_order_relaxed);
@@ -227,7 +227,7 @@ bool counters__commit(struct counters *counters, struct store_batch *batch, tl_t
         catalog__counters_add(counter->shared, INDEX_STAT_DELETED, counter->deleted);
         counter->indexed = counter->deleted = 0;
         counter->dirty = false;
-        publish(counter);
+        publish_totals(counter);
     }
     counters->dirty_count = 0;
     if (counters->next_index != counters->next_index_before) {
@@ -300,7 +300,7 @@ static int open_one(void *context, struct slice key, struct slice value)
         counter->next_seq_no = record.next_seq_no;
     if (record.ts > work->last_ts)
         work->last_ts = record.ts;
-    publish(counter);
+    publish_totals(counter);
     return 0;
 }
 

@@ -250,12 +250,6 @@ static int merge_parts(struct core *core, struct index_draft *draft, struct aren
     return INDEX_REFUSED;
 }
 
-/* Returns: whether the command is one to which newly enforced settings do not apply. */
-static bool is_early(const struct core *core)
-{
-    return core->command_version < COMMAND_SINCE_FIXED_SETTINGS;
-}
-
 /* Flattens and checks the settings of a request. Returns: 0; INDEX_REFUSED. */
 static int parse_settings(yyjson_val *json, enum setting_rules rules, struct arena *arena,
                           struct settings *ret_settings, struct problem *ret_problem)
@@ -397,7 +391,8 @@ static int check_shards(struct core *core, uint64_t adds, struct arena *arena, s
     size_t known, count = catalog_index_count(core->catalog);
     uint64_t limit, most, hosts = 0, open = 0;
 
-    if (is_early(core) || !slice_to_u64(cluster_setting(core->catalog, "cluster.max_shards_per_node", arena), &limit))
+    if (setting__rules(core->command_version) < SETTING_RULES_FIXED ||
+        !slice_to_u64(cluster_setting(core->catalog, "cluster.max_shards_per_node", arena), &limit))
         return 0;
     const struct core_host *host = core_hosts(core, &known);
     for (size_t i = 0; i < known; i++)
@@ -483,7 +478,7 @@ static int create_index(struct core *core, struct index_draft *draft, struct are
     if (draft->uuid.len == 0)
         draft->uuid = make_uuid(core->ts, spec.number, arena);
     complete_settings(draft, spec.created_ms, arena);
-    if (!is_early(core)) {
+    if (setting__rules(core->command_version) >= SETTING_RULES_FIXED) {
         index_settings__expand(&draft->settings, arena);
         if (index_settings__check_routing(&draft->settings, arena, ret_problem) != 0)
             return INDEX_REFUSED;
@@ -975,7 +970,7 @@ int core__do_settings_put(struct core *core, struct command *command)
         return 0;
     }
     set_default(&merged, arena, SLICE_LIT("index.number_of_replicas"), "1");
-    if (!is_early(core))
+    if (setting__rules(core->command_version) >= SETTING_RULES_FIXED)
         index_settings__expand(&merged, arena);
     uint64_t shards = shards_of_settings(&merged);
     if (!index->closed && shards > shards_of(index) &&

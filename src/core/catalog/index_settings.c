@@ -8,6 +8,7 @@
 #include "base/suggest.h"
 #include "core/catalog/setting_kind.h"
 #include "core/step/core.h"
+#include "json/time_value.h"
 #include "mapping/mapping.h"
 
 /* Settings are proposed for an unknown name whose similarity is above this. */
@@ -18,14 +19,15 @@ struct known {
     enum setting_kind kind;
     bool dynamic;
     int64_t least, most; /* bounds of a number */
+    int64_t bound;       /* of a number here, lower than Elasticsearch's; 0: none */
     enum setting_effect effect;
     const char *only; /* if FIXED: the accepted value; empty: none */
     const char *what;
 };
 
 static const struct known known_settings[] = {
-#define X(key, kind, dynamic, least, most, effect, only, what) \
-    {key, SETTING_##kind, dynamic, least, most, EFFECT_##effect, only, what},
+#define X(key, kind, dynamic, least, most, bound, effect, only, what) \
+    {key, SETTING_##kind, dynamic, least, most, bound, EFFECT_##effect, only, what},
 #include "core/catalog/index_settings.def"
 #undef X
 };
@@ -110,30 +112,6 @@ static int refuse_odd_time(const struct setting *setting, struct slice unit, str
     return refuse_no_number(slice_make(text.data, text.len - unit.len), arena, ret_problem);
 }
 
-struct time_unit {
-    const char *name;
-    int64_t nanos;
-};
-
-/* Returns: the unit that a text ends with; NULL: none. */
-static const struct time_unit *find_time_unit(struct slice text)
-{
-    static const struct time_unit units[] = {{"nanos", 1},
-                                             {"micros", 1000},
-                                             {"ms", 1000000},
-                                             {"s", 1000000000},
-                                             {"m", 60 * 1000000000LL},
-                                             {"h", 3600 * 1000000000LL},
-                                             {"d", 86400 * 1000000000LL}};
-
-    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
-        struct slice unit = slice_from(units[i].name);
-        if (text.len >= unit.len && strncasecmp(text.data + text.len - unit.len, unit.data, unit.len) == 0)
-            return &units[i];
-    }
-    return NULL;
-}
-
 /* Returns: whether the amount before a unit is a number; *ret_nanos: the time, at most INT64_MAX. */
 static bool time_of_amount(struct slice amount, const struct time_unit *unit, int64_t *ret_nanos)
 {
@@ -154,10 +132,10 @@ static int check_time(const struct setting *setting, int64_t least, struct arena
     if (slice_is(text, "-1") || slice_is(text, "0"))
         return text.len == 2 ? (least <= -1 ? 0 : refuse_short_time(setting, least, arena, ret_problem))
                              : (least <= 0 ? 0 : refuse_short_time(setting, least, arena, ret_problem));
-    const struct time_unit *unit = find_time_unit(text);
+    const struct time_unit *unit = time_value_unit(text);
     if (unit == NULL)
         return refuse_time(setting, "unit is missing or unrecognized", arena, ret_problem);
-    struct slice name = slice_from(unit->name);
+    struct slice name = slice_from(unit->suffix);
     if (!time_of_amount(slice_make(text.data, text.len - name.len), unit, &nanos))
         return refuse_odd_time(setting, name, arena, ret_problem);
     return least <= 0 || nanos / 1000000 >= least ? 0 : refuse_short_time(setting, least, arena, ret_problem);
@@ -170,10 +148,10 @@ int64_t index_settings__gc_deletes_us(const struct settings *settings)
 
     if (text.data == NULL)
         return (int64_t)CORE_TOMBSTONE_US;
-    const struct time_unit *unit = find_time_unit(text);
+    const struct time_unit *unit = time_value_unit(text);
     if (unit == NULL)
         return slice_is(text, "-1") ? -1 : 0;
-    if (!time_of_amount(slice_make(text.data, text.len - slice_from(unit->name).len), unit, &nanos))
+    if (!time_of_amount(slice_make(text.data, text.len - slice_from(unit->suffix).len), unit, &nanos))
         return (int64_t)CORE_TOMBSTONE_US;   /* an early build may have kept it */
     return nanos / 1000000 * (int64_t)TL_MS; /* Elasticsearch counts milliseconds */
 }
@@ -415,19 +393,18 @@ static int check_fixed(const struct known *known, const struct setting *setting,
     return INDEX_SETTINGS_REFUSED;
 }
 
-/* Refuses a limit of fields with which one change of a mapping, or one document, would take longer than a step may. */
-static int check_total_fields(const struct setting *setting, enum setting_rules rules, struct arena *arena,
-                              struct problem *ret_problem)
+/* Refuses a number with which one change of a mapping, or one document, would take longer than a step may. */
+static int check_bound(const struct known *known, const struct setting *setting, enum setting_rules rules,
+                       struct arena *arena, struct problem *ret_problem)
 {
-    int64_t limit;
+    int64_t number;
 
-    if (rules < SETTING_RULES_BOUNDED || !slice_is(setting->key, "index.mapping.total_fields.limit") ||
-        !slice_to_i64(setting->values[0], &limit) || limit <= MAPPING_TOTAL_FIELDS_LIMIT_MAX)
+    if (rules < SETTING_RULES_BOUNDED || known->bound == 0 || !slice_to_i64(setting->values[0], &number) ||
+        number <= known->bound)
         return 0;
     problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
-                "Failed to parse value [%.*s] for setting [%.*s] must be <= %d here: divide the documents among more "
-                "indices, or map objects whose fields are not searched with [enabled: false]",
-                SLICE_ARG(setting->values[0]), SLICE_ARG(setting->key), MAPPING_TOTAL_FIELDS_LIMIT_MAX);
+                "Failed to parse value [%.*s] for setting [%.*s] must be <= %lld here: %s",
+                SLICE_ARG(setting->values[0]), SLICE_ARG(setting->key), (long long)known->bound, known->what);
     return INDEX_SETTINGS_REFUSED;
 }
 
@@ -441,7 +418,7 @@ static int check_kind(const struct known *known, const struct setting *given, en
     switch (known->kind) {
     case SETTING_NUMBER:
         return setting__check_number(setting, known->least, known->most, arena, ret_problem) == 0
-                   ? check_total_fields(setting, rules, arena, ret_problem)
+                   ? check_bound(known, setting, rules, arena, ret_problem)
                    : INDEX_SETTINGS_REFUSED;
     case SETTING_BOOLEAN: return setting__check_boolean(setting, arena, ret_problem) == 0 ? 0 : INDEX_SETTINGS_REFUSED;
     case SETTING_TIME: return check_time(setting, known->least, arena, ret_problem);

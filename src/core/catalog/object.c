@@ -254,7 +254,7 @@ struct slice object_file_script_key(const struct file_script *script, struct are
     return arena_printf(arena, "%.*s/%.*s", SLICE_ARG(script->lang), SLICE_ARG(script->name));
 }
 
-static bool named(const struct file_scripts_command *files, struct slice key, struct arena *arena)
+static bool names_script(const struct file_scripts_command *files, struct slice key, struct arena *arena)
 {
     for (size_t i = 0; i < files->script_count; i++)
         if (slice_equal(object_file_script_key(&files->scripts[i], arena), key))
@@ -267,7 +267,7 @@ static void drop_others(struct core *core, const struct file_scripts_command *fi
 {
     for (size_t i = catalog_object_count(core->catalog, CATALOG_FILE_SCRIPTS); i-- > 0;) {
         const struct catalog_object *object = catalog_object_at(core->catalog, CATALOG_FILE_SCRIPTS, i);
-        if (!named(files, object->name, &core->arena))
+        if (!names_script(files, object->name, &core->arena))
             catalog_change__drop_object(core, CATALOG_FILE_SCRIPTS, arena_copy(&core->arena, object->name));
     }
 }
@@ -299,7 +299,7 @@ int core__do_file_scripts(struct core *core, struct command *command)
 /* Parses a section that is stored; commands before version 19 merged more settings than a request may have. */
 static int parse_section(struct core *core, struct command *command, yyjson_val *stored, struct settings *ret_settings)
 {
-    return core->command_version < COMMAND_SINCE_FIXED_SETTINGS
+    return setting__rules(core->command_version) < SETTING_RULES_FIXED
                ? settings_parse(stored, SLICE_LIT(""), &core->arena, ret_settings, &command->problem)
                : settings_parse_stored(stored, &core->arena, ret_settings, &command->problem);
 }

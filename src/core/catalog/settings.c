@@ -138,8 +138,8 @@ static int flatten_object(struct flattener *walk, struct slice path, yyjson_val 
     return 0;
 }
 
-static int parse(yyjson_val *json, struct slice prefix, bool stored, struct arena *arena, struct settings *ret_settings,
-                 struct problem *ret_problem)
+static int parse_settings(yyjson_val *json, struct slice prefix, bool stored, struct arena *arena,
+                          struct settings *ret_settings, struct problem *ret_problem)
 {
     REQUIRE(ret_settings != NULL && ret_problem != NULL);
     struct flattener walk = {.arena = arena, .prefix = prefix, .stored = stored, .problem = ret_problem};
@@ -155,13 +155,13 @@ static int parse(yyjson_val *json, struct slice prefix, bool stored, struct aren
 int settings_parse(yyjson_val *json, struct slice prefix, struct arena *arena, struct settings *ret_settings,
                    struct problem *ret_problem)
 {
-    return parse(json, prefix, false, arena, ret_settings, ret_problem);
+    return parse_settings(json, prefix, false, arena, ret_settings, ret_problem);
 }
 
 int settings_parse_stored(yyjson_val *json, struct arena *arena, struct settings *ret_settings,
                           struct problem *ret_problem)
 {
-    return parse(json, SLICE_LIT(""), true, arena, ret_settings, ret_problem);
+    return parse_settings(json, SLICE_LIT(""), true, arena, ret_settings, ret_problem);
 }
 
 /* Returns: whether a change is a null, which removes settings; its key may be a wildcard: "index.routing.*": null. */
@@ -255,7 +255,7 @@ static void write_value(struct json_writer *writer, const struct setting *settin
 }
 
 /* Returns: the next component of a dotted key after `depth` bytes; empty at its end. */
-static struct slice segment(struct slice key, size_t depth)
+static struct slice next_component(struct slice key, size_t depth)
 {
     REQUIRE(depth <= key.len);
     struct slice rest = slice_from_offset(key, depth);
@@ -279,7 +279,7 @@ static void write_nested(struct json_writer *writer, const struct settings *sett
     json_begin(writer, '{');
     while (from < to) {
         struct slice key = settings->items[from].key;
-        struct slice name = segment(key, depth);
+        struct slice name = next_component(key, depth);
         struct slice group = slice_make(key.data, depth + name.len);
         size_t end = from + 1;
         if (group.len == key.len) {

@@ -81,7 +81,7 @@ static struct cleanup_attempt *make_attempt(struct core *core, struct slice sess
     return attempt;
 }
 
-static void forget(struct cleanup_attempt *attempt)
+static void forget_attempt(struct cleanup_attempt *attempt)
 {
     list_remove(&attempt->of_all);
     mem_free((char *)(uintptr_t)attempt->session.data);
@@ -118,7 +118,7 @@ static void drop_attempt(struct core *core, struct cleanup_attempt *attempt)
 {
     REQUIRE(core->open); /* a change of the state is of a unit */
     core__note_change(core, digest_one(attempt));
-    forget(attempt);
+    forget_attempt(attempt);
 }
 
 void cleanup_attempt__forget_session(struct core *core, struct slice session)
@@ -151,7 +151,7 @@ void cleanup_attempt__restore(struct core *core, struct slice session, uint64_t 
 void cleanup_attempt__free_all(struct core *core)
 {
     while (!list_empty(&core->owners->cleanup_attempts))
-        forget(list_entry(core->owners->cleanup_attempts.next, struct cleanup_attempt, of_all));
+        forget_attempt(list_entry(core->owners->cleanup_attempts.next, struct cleanup_attempt, of_all));
 }
 
 uint64_t cleanup_attempt__digest(const struct core *core)
@@ -177,8 +177,7 @@ static void codec_attempt(struct codec *codec, struct cleanup_attempt *attempt)
 void cleanup_attempt__codec(struct codec *codec, struct core *core)
 {
     struct list *all = &core->owners->cleanup_attempts;
-    size_t count = 0;
-    list_for_each(link, all) count++;
+    size_t count = list_length(all);
     codec_array(codec, NULL, &count, 0, ATTEMPT_BYTES_MIN);
     if (!codec_reads(codec))
         list_for_each(link, all) codec_attempt(codec, list_entry(link, struct cleanup_attempt, of_all));

@@ -8,6 +8,7 @@
  */
 #include "core/cleanup/deferred.h"
 
+#include "base/big_endian.h"
 #include "base/check.h"
 #include "core/documents/action.h"
 #include "core/documents/update.h"
@@ -25,10 +26,9 @@
 #include "core/unit/unit.h"
 #include "core/unit/work.h"
 
-static struct slice number_key(uint64_t number, char *bytes)
+static struct slice number_key(uint64_t number, char bytes[8])
 {
-    for (int i = 0; i < 8; i++)
-        bytes[i] = (char)(number >> (56 - 8 * i));
+    big_endian_put_u64(bytes, number);
     return slice_make(bytes, 8);
 }
 
@@ -72,7 +72,7 @@ void deferred__free(struct core *core, struct deferred *deferred)
 
 /* --- Digest ------------------------------------------------------------------------------------------------------- */
 
-static void encode(struct buf *value, const struct deferred *deferred)
+static void encode_deferred(struct buf *value, const struct deferred *deferred)
 {
     buf_byte(value, deferred->removal ? (deferred->set_aside ? 'R' : 'r') : (deferred->set_aside ? 'A' : 'a'));
     buf_varint(value, deferred->ended);
@@ -95,7 +95,7 @@ void deferred__find_unrequested(struct core *core)
 uint64_t deferred__digest(const struct deferred *deferred)
 {
     struct buf value = BUF_INIT(BUF_UNLIMITED);
-    encode(&value, deferred);
+    encode_deferred(&value, deferred);
     uint64_t digest = slice_hash(buf_as_slice(&value)) + deferred->number;
     buf_deinit(&value);
     return digest;

@@ -149,14 +149,9 @@ struct exclusion_scan {
     size_t document_capacity;
 };
 
-static int compare_keys(const void *a, const void *b)
-{
-    return slice_compare(*(const struct slice *)a, *(const struct slice *)b);
-}
-
 static bool has_key(const struct slice *keys, size_t count, struct slice key)
 {
-    return count > 0 && bsearch(&key, keys, count, sizeof key, compare_keys) != NULL;
+    return count > 0 && bsearch(&key, keys, count, sizeof key, slice_order) != NULL;
 }
 
 static int compare_numbers(const void *a, const void *b)
@@ -358,7 +353,7 @@ static void sort_exclusions(struct exclusion_scan *scan)
         if (!index_is_excluded(scan, index_of_key(scan->documents[i])))
             scan->documents[scan->document_count++] = scan->documents[i];
     if (scan->document_count > 1)
-        qsort(scan->documents, scan->document_count, sizeof *scan->documents, compare_keys);
+        qsort(scan->documents, scan->document_count, sizeof *scan->documents, slice_order);
 }
 
 static int find_exclusions(struct core *core, struct session *session, struct exclusion_scan *ret_scan)

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/crc32c.h"
+#include "base/little_endian.h"
 
 static const char magic[8] = {'t', 'i', 'd', 'e', 'c', 'o', 'r', 'e'};
 
@@ -12,21 +13,6 @@ static const char magic[8] = {'t', 'i', 'd', 'e', 'c', 'o', 'r', 'e'};
  * little-endian).
  */
 enum { HEAD_BYTES = sizeof(magic) + 1, LENGTH_BYTES = 8, FRAME_BYTES = 1 + LENGTH_BYTES, CRC_BYTES = 4 };
-
-static void put_number(char *bytes, size_t len, uint64_t number)
-{
-    for (size_t i = 0; i < len; i++)
-        bytes[i] = (char)(number >> (8 * i));
-}
-
-static uint64_t get_number(const char *bytes, size_t len)
-{
-    uint64_t number = 0;
-
-    for (size_t i = len; i-- > 0;)
-        number = number << 8 | (unsigned char)bytes[i];
-    return number;
-}
 
 struct sections sections_to(struct buf *out)
 {
@@ -67,12 +53,12 @@ static bool take_section(struct sections *sections, enum section_kind kind, stru
     sections->at = sections->all.len - sections->in.len;
     if (!slice_take(&sections->in, FRAME_BYTES, &frame) || frame.data[0] != (char)kind)
         return false;
-    uint64_t length = get_number(frame.data + 1, LENGTH_BYTES);
+    uint64_t length = little_endian_get(frame.data + 1, LENGTH_BYTES);
     if (length > sections->in.len || !slice_take(&sections->in, (size_t)length, ret_bytes) ||
         !slice_take(&sections->in, CRC_BYTES, &crc))
         return false;
     sections->crc = crc32c(sections->crc, frame.data, FRAME_BYTES + (size_t)length);
-    return get_number(crc.data, CRC_BYTES) == sections->crc;
+    return little_endian_get(crc.data, CRC_BYTES) == sections->crc;
 }
 
 struct codec section_begin(struct sections *sections, enum section_kind kind)
@@ -109,11 +95,11 @@ void section_end(struct sections *sections, struct codec *codec)
 
     INSIST(!out->overflow);
     INSIST(out->len >= sections->at + FRAME_BYTES);
-    put_number(length, LENGTH_BYTES, out->len - sections->at - FRAME_BYTES);
+    little_endian_put(length, LENGTH_BYTES, out->len - sections->at - FRAME_BYTES);
     buf_overwrite(out, sections->at + 1, length, LENGTH_BYTES);
     struct slice section = buf_from(out, sections->at);
     sections->crc = crc32c(sections->crc, section.data, section.len);
-    put_number(crc, CRC_BYTES, sections->crc);
+    little_endian_put(crc, CRC_BYTES, sections->crc);
     buf_append(out, crc, CRC_BYTES);
 }
 
@@ -142,7 +128,7 @@ void sections_fail_at(struct sections *sections, size_t offset)
     while (slice_take(&left, FRAME_BYTES, &frame)) {
         sections->kind = (enum section_kind)frame.data[0];
         sections->at = (size_t)(frame.data - sections->all.data);
-        left = slice_from_offset(left, (size_t)get_number(frame.data + 1, LENGTH_BYTES) + CRC_BYTES);
+        left = slice_from_offset(left, (size_t)little_endian_get(frame.data + 1, LENGTH_BYTES) + CRC_BYTES);
         if (offset < sections->all.len - left.len)
             return;
     }

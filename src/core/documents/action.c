@@ -74,7 +74,7 @@ static unsigned flags_of(const struct write_item *item)
            (item->update->detect_noop ? FLAG_DETECT_NOOP : 0u);
 }
 
-static void encode(struct buf *buf, const struct write_item *item)
+static void encode_action(struct buf *buf, const struct write_item *item)
 {
     REQUIRE(item->op < WRITE_OP_COUNT && item->version_type < VERSION_TYPE_COUNT); /* as read back */
     struct write_item copy = *item;
@@ -101,7 +101,7 @@ void action_encode_all(struct buf *buf, const struct write_item *items, size_t c
 {
     buf_varint(buf, count);
     for (size_t i = 0; i < count; i++)
-        encode(buf, &items[i]);
+        encode_action(buf, &items[i]);
 }
 
 static bool decode_update(struct slice *bytes, unsigned flags, struct arena *arena, struct write_item *item)

@@ -76,13 +76,6 @@ static void move_to(struct doc_multiget *multiget, struct slice key)
     }
 }
 
-static void stop(struct doc_multiget *multiget)
-{
-    REQUIRE(multiget->iter != NULL);
-    view_iter_free(multiget->iter);
-    multiget->iter = NULL;
-}
-
 static bool is_worthwhile(const struct doc_multiget *multiget)
 {
     return multiget->seeks <= FREE_SEEKS || multiget->seeks * LOOKUPS_PER_SEEK <= multiget->lookups;
@@ -105,7 +98,8 @@ int doc_multiget_get(struct doc_multiget *multiget, struct slice key, struct doc
     }
     move_to(multiget, key);
     if (view_iter_status(multiget->iter) != 0 || !is_worthwhile(multiget)) {
-        stop(multiget);
+        view_iter_free(multiget->iter);
+        multiget->iter = NULL;
         return DOC_MULTIGET_UNKNOWN; /* the point read will report the error */
     }
     if (compare_to_iter(multiget, key) < 0)

@@ -22,7 +22,8 @@ struct doc_scan {
 };
 
 /* The key range [lower, upper) of an index, or of one of its types. */
-static void bounds(struct doc_scan *scan, uint32_t index, int type, struct slice *ret_lower, struct slice *ret_upper)
+static void scan_bounds(struct doc_scan *scan, uint32_t index, int type, struct slice *ret_lower,
+                        struct slice *ret_upper)
 {
     REQUIRE(index < UINT32_MAX && type >= DOC_TYPE_ANY && type <= UINT16_MAX); /* else another index is read */
     uint64_t first = type == DOC_TYPE_ANY ? (uint64_t)index << 16 : (uint64_t)index << 16 | (uint16_t)type;
@@ -41,7 +42,7 @@ struct doc_scan *doc_scan_new(const struct view *view, uint32_t index, int type)
 
     scan->view = view;
     scan->index = index;
-    bounds(scan, index, type, &lower, &upper);
+    scan_bounds(scan, index, type, &lower, &upper);
     scan->iter = view_iter_new(view, SPACE_DOCUMENTS, lower, upper);
     return scan;
 }

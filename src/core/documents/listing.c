@@ -174,7 +174,7 @@ static bool take_from_group(struct listing *l)
  * directory; it is after the directory.
  */
 enum entry_class { ENTRY_COMPLETE, ENTRY_TRUNCATED, ENTRY_BEFORE, ENTRY_AFTER };
-static enum entry_class classify(const struct listing *l, struct slice text, bool cut)
+static enum entry_class classify_path(const struct listing *l, struct slice text, bool cut)
 {
     size_t len = text.len < l->prefix.len ? text.len : l->prefix.len;
     int order = slice_compare(slice_make(text.data, len), slice_make(l->prefix.data, len));
@@ -236,7 +236,7 @@ static int take_entry(struct listing *l)
         return r;
     if (!entry_value_decode(hit.value, FIELD_VALUE_BYTES, &arena, &value))
         return tl_trace(TL_ERR_CORRUPT);
-    switch (classify(l, value.bytes, hit.cut)) {
+    switch (classify_path(l, value.bytes, hit.cut)) {
     case ENTRY_COMPLETE: set_candidate(l, key_of(l, value.bytes), hit.document_key, hit.batch); return 0;
     case ENTRY_TRUNCATED: return take_truncated_group(l, &hit);
     case ENTRY_BEFORE: return 0;

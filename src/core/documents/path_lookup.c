@@ -228,7 +228,7 @@ static int find_skip(struct path_search *search, struct slice origin, size_t abo
     return 0;
 }
 
-static void found(struct path_search *search, bool *which, struct slice *key, struct slice document_key)
+static void record_found(struct path_search *search, bool *which, struct slice *key, struct slice document_key)
 {
     if (search->keys != NULL && !*which)
         *key = arena_copy(search->keys, document_key);
@@ -258,9 +258,9 @@ static int check_entry(struct path_search *search, uint16_t field, const struct 
         return r < 0 ? tl_trace(r) : 0;
     r = path_of(search, &doc, &arena, &path);
     if (r == 0 && slice_equal(path, search->path))
-        found(search, &search->at, &search->document_key, hit->document_key);
+        record_found(search, &search->at, &search->document_key, hit->document_key);
     else if (r == 0 && path.data != NULL && tree_within(path, search->path, search->lookup.tree.delimiter))
-        found(search, &search->below, &search->below_key, hit->document_key);
+        record_found(search, &search->below, &search->below_key, hit->document_key);
     else if (r == 0 && ++search->misses > 0 && above > 0 && above < doc.origin.len)
         r = find_skip(search, doc.origin, above);
     doc_release(&doc);

@@ -79,7 +79,7 @@ static int find_script(struct update *update, struct script_text *ret_text, stru
     return 0;
 }
 
-static int compile(struct update *update, struct script **ret_script, struct problem *ret_problem)
+static int compile_script(struct update *update, struct script **ret_script, struct problem *ret_problem)
 {
     enum script_lang lang = SCRIPT_DEFAULT;
     struct script_text text;
@@ -144,7 +144,6 @@ static void count_steps(struct update *update, uint64_t taken)
 static void report_steps(struct update *update, const struct script_limits *limits, const struct script_update *run)
 {
     count_steps(update, run->steps);
-    update->computed = true;
     update->steps_max = limits->steps_max;
     update->script_long = run->exhausted && limits->steps_max == update->item->update->script_steps;
     update->script_exhausted = run->exhausted && !update->script_long;
@@ -158,7 +157,7 @@ static int run_script(struct update *update, struct slice source, struct problem
     const struct doc *old = update->old;
     struct script_limits limits = limits_of(update);
     struct problem cause;
-    int r = compile(update, &script, ret_problem);
+    int r = compile_script(update, &script, ret_problem);
 
     if (r != 0)
         return r;
@@ -246,6 +245,18 @@ static int refuse_source_missing(struct update *update, struct problem *ret_prob
     return UPDATE_REFUSED;
 }
 
+struct update_ready update_result(const struct update *update)
+{
+    const struct doc *old = update->old;
+
+    return (struct update_ready){.given = true,
+                                 .op = update->op,
+                                 .source = update->source,
+                                 .read_ts = old == NULL ? 0 : old->ts,
+                                 .version = old == NULL ? VERSION_ANY : old->version,
+                                 .seq_no = old == NULL ? SEQ_NO_ANY : old->seq_no};
+}
+
 /* Takes over what the script returned outside of the core, if it read this version of the document. */
 static int take_ready(struct update *update)
 {
@@ -272,8 +283,10 @@ static bool shows_old(const struct update *update)
 
 size_t update_kept_bytes(const struct update *update, int status, const struct problem *problem)
 {
-    REQUIRE(update->computed && status >= 0);
-    size_t bytes = sizeof(struct update_kept) + update->index.len;
+    /* Not the size of the structure, which may change: all hosts, and a replay of the log, keep the same results. */
+    enum { KEPT_BYTES = 184 };
+    REQUIRE(update->steps_max > 0 && status >= 0);
+    size_t bytes = KEPT_BYTES + update->index.len;
 
     if (status == 0)
         return bytes + (shows_old(update) ? 0 : update->source.len);
@@ -285,19 +298,13 @@ size_t update_kept_bytes(const struct update *update, int status, const struct p
 struct update_kept *update_keep(const struct update *update, int status, const struct problem *problem,
                                 struct arena *arena)
 {
-    REQUIRE(update->computed && status >= 0);
+    REQUIRE(update->steps_max > 0 && status >= 0);
     struct update_kept *kept = arena_zalloc(arena, sizeof(*kept));
-    const struct doc *old = update->old;
 
-    kept->had_old = old != NULL;
-    if (old != NULL) {
-        kept->version = old->version;
-        kept->seq_no = old->seq_no;
-        kept->old_ts = old->ts;
-        kept->mapped = update->mapped;
-    }
+    kept->ready = update_result(update);
+    kept->ready.source = SLICE_NONE;
+    kept->mapped = update->old == NULL ? NULL : update->mapped;
     kept->index = arena_copy(arena, update->index);
-    kept->ts = update->ts;
     kept->steps_max = update->steps_max;
     kept->steps_taken = update->steps_taken;
     kept->script_long = update->script_long;
@@ -307,10 +314,9 @@ struct update_kept *update_keep(const struct update *update, int status, const s
         problem_copy(&kept->problem, problem, arena);
         return kept;
     }
-    kept->op = update->op;
     kept->shows_old = shows_old(update);
     if (!kept->shows_old && update->source.data != NULL)
-        kept->source = arena_copy(arena, update->source);
+        kept->ready.source = arena_copy(arena, update->source);
     return kept;
 }
 
@@ -330,13 +336,13 @@ static bool has_same_steps(const struct update *update)
 static bool kept_is_valid(const struct update *update)
 {
     const struct update_kept *kept = update->kept;
-    const struct doc *old = update->old;
+    struct update_ready now = update_result(update);
 
-    if (kept == NULL || kept->had_old != (old != NULL) || kept->ts != update->ts ||
-        !slice_equal(kept->index, update->index))
+    if (kept == NULL || !slice_equal(kept->index, update->index))
         return false;
-    if (old != NULL && (kept->version != old->version || kept->seq_no != old->seq_no || kept->old_ts != old->ts ||
-                        kept->mapped != update->mapped))
+    if (kept->ready.version != now.version || kept->ready.seq_no != now.seq_no || kept->ready.read_ts != now.read_ts)
+        return false;
+    if (update->old != NULL && kept->mapped != update->mapped)
         return false;
     return has_same_steps(update);
 }
@@ -356,8 +362,8 @@ static int take_kept(struct update *update, struct problem *ret_problem)
         problem_copy(ret_problem, &kept->problem, update->arena);
         return kept->status;
     }
-    update->op = kept->op;
-    update->source = kept->shows_old ? update->visible_source : kept->source;
+    update->op = kept->ready.op;
+    update->source = kept->shows_old ? update->visible_source : kept->ready.source;
     return 0;
 }
 

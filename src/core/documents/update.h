@@ -70,26 +70,19 @@ static inline uint64_t update_script_steps_max(const struct script_limits *limit
 
 /*
  * The result of a script, for another update_run() of the same item in the same unit. That
- * takes it over if everything that it depends on is still the same: the document, the names of its index, the type
- * that filters its source, and the time. Scripts and time zones do not change within a write. Its steps count once;
+ * takes it over if everything that it depends on is still the same: the document, the names of its index, and the type
+ * that filters its source. Time, scripts and time zones do not change within a unit. Its steps count once;
  * with update.old_counts they count again, and then the limit of steps must be the same, too.
  */
 struct update_kept {
-    bool had_old; /* and then of the old document: */
-    int64_t version;
-    int64_t seq_no;
-    tl_ts old_ts;
-    const struct mapping_type *mapped; /* only compared: it exists for as long as the unit */
-
+    struct update_ready ready; /* its operation and source if status is 0 */
+    const struct mapping_type
+        *mapped; /* only compared: it exists for as long as the unit; NULL: there was no document */
     struct slice index;
-    tl_ts ts;
     uint64_t steps_max; /* of the script */
-
-    int status; /* that update_run() returned */
-    enum update_op op;
-    bool shows_old;      /* the source is that of the old document */
-    struct slice source; /* else; data NULL: not visible */
     uint64_t steps_taken;
+    int status;     /* that update_run() returned */
+    bool shows_old; /* the source is that of the old document, and ready.source is not set */
     bool script_long;
     bool script_exhausted;
     struct problem problem; /* if status is not 0 */
@@ -118,8 +111,7 @@ struct update {
     struct arena *scratch;   /* released by the caller after the update */
 
     struct slice visible_source; /* internal: the old source as the mapping shows it; data NULL: none */
-    uint64_t steps_max;          /* internal: limit of the script that ran; 0: none did */
-    bool computed;               /* out: a script ran, so update_keep() has a result to keep */
+    uint64_t steps_max; /* out: limit of the script that ran; 0: none did, and update_keep() has nothing to keep */
     bool took_kept;              /* out: `kept` was valid */
     uint64_t steps_taken;        /* out: by the script, or by that of `kept` */
     bool script_long;            /* out: failed, needs more than item->update->script_steps */
@@ -141,12 +133,15 @@ enum {
  */
 int update_run(struct update *update, struct problem *ret_problem) TL_MUST_USE;
 
-/* Returns: the bytes that update_keep() takes, about. Requires: as that. */
+/* Returns: what an update returned, with the version of the document that it read. Assumes: it has not failed. */
+struct update_ready update_result(const struct update *update);
+
+/* Returns: the bytes that update_keep() takes, about: they decide how often a script runs. Requires: as that. */
 size_t update_kept_bytes(const struct update *update, int status, const struct problem *problem);
 /*
  * Keeps what update_run() computed in `arena`. `status`, `problem`: its results.
  *
- * Requires: update->computed; status is not an error; update->mapped exists for as long as the result is used.
+ * Requires: update->steps_max > 0; status is not an error; update->mapped exists for as long as the result is used.
  */
 struct update_kept *update_keep(const struct update *update, int status, const struct problem *problem,
                                 struct arena *arena);

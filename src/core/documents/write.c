@@ -258,7 +258,7 @@ static bool is_given_up(const struct write_run *run)
 /*
  * Whether an item is postponed: it was already, or the limit is reached. Ends an atomic write.
  */
-static bool postpone(struct write_executor *exec, struct write_result *result, bool *failed)
+static bool postpone_item(struct write_executor *exec, struct write_result *result, bool *failed)
 {
     struct write_run *run = exec->run;
 
@@ -292,7 +292,7 @@ static int run_items(struct write_executor *exec, bool *failed)
     for (size_t i = 0; i < run->count && !is_given_up(run); i++) {
         struct write_result *result = &run->results[i];
         int r = WRITE_ITEM_FAILED;
-        if (postpone(exec, result, failed))
+        if (postpone_item(exec, result, failed))
             continue;
         count_item(exec, &run->items[i]);
         if (result->problem.type == PROBLEM_NONE)
@@ -416,10 +416,10 @@ static void forget_pending(struct core *core)
     core->pending = (struct map)MAP_INIT;
 }
 
-static void rollback(struct core *core)
+static void rollback_documents(struct core *core)
 {
     empty_paths_clear(&core->empty_paths);
     forget_pending(core);
 }
 
-const struct unit_part write__part = {.rollback = rollback, .end = forget_pending};
+const struct unit_part write__part = {.rollback = rollback_documents, .end = forget_pending};

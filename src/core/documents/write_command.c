@@ -105,7 +105,7 @@ static void count_postponed(struct write_command *write, struct write_range rang
 }
 
 /* Copies the chosen items, the kept results of their updates, and their results into arrays of `run`. */
-static void gather(struct core *core, struct command *command, const bool *chosen, struct write_run *run)
+static void gather_chosen(struct core *core, struct command *command, const bool *chosen, struct write_run *run)
 {
     const struct update_kept *const *kept_all = run->kept;
     const struct update_kept **kept = NULL;
@@ -127,7 +127,7 @@ static void gather(struct core *core, struct command *command, const bool *chose
         }
 }
 
-static void scatter(struct command *command, const bool *chosen, const struct write_run *run)
+static void scatter_results(struct command *command, const bool *chosen, const struct write_run *run)
 {
     size_t next = 0;
 
@@ -168,12 +168,12 @@ int write_command__run(struct core *core, struct command *command, struct write_
 
     *ret_work = 0;
     if (chosen != NULL)
-        gather(core, command, chosen, &run);
+        gather_chosen(core, command, chosen, &run);
     int r = write__run(core, &run, &failed);
     if (r < 0)
         return tl_trace(r);
     if (chosen != NULL)
-        scatter(command, chosen, &run);
+        scatter_results(command, chosen, &run);
     write->script_steps += run.script_steps;
     write->result_bytes += run.result_bytes;
     core->write_work += run.work;

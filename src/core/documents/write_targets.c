@@ -177,7 +177,7 @@ static void keep_update(struct target_finder *finder, const struct write_item_st
 {
     struct core *core = finder->exec.core;
 
-    if (!update->computed || (update->old != NULL && core->catalog != core->catalog_before))
+    if (update->steps_max == 0 || (update->old != NULL && core->catalog != core->catalog_before))
         return;
     size_t bytes = update_kept_bytes(update, status, problem);
     if (bytes > WRITE_KEPT_BYTES_MAX - finder->kept_bytes)

@@ -103,7 +103,7 @@ struct lock_hold *lock__hold_find(const struct lock_table *table, const struct l
     return hold;
 }
 
-static void resize(struct lock_table *table, size_t bucket_count)
+static void resize_holds(struct lock_table *table, size_t bucket_count)
 {
     REQUIRE(bucket_count >= RESOURCE_BUCKETS_MIN && bucket_count >= table->hold_count);
     struct lock_hold **old = table->buckets;
@@ -128,7 +128,7 @@ static struct lock_hold *hold_open(struct lock_table *table, struct lock_owner *
     if (hold != NULL)
         return hold;
     if (++table->hold_count > table->bucket_count)
-        resize(table, 2 * table->bucket_count);
+        resize_holds(table, 2 * table->bucket_count);
     struct lock_hold **bucket = bucket_of(table, owner, resource);
     hold = mem_zalloc(sizeof *hold);
     hold->owner = owner;
@@ -145,11 +145,11 @@ static struct lock_hold *hold_open(struct lock_table *table, struct lock_owner *
     return hold;
 }
 
-static void shrink(struct lock_table *table)
+static void shrink_holds(struct lock_table *table)
 {
     size_t needed = resource_buckets_needed(table->bucket_count, table->hold_count);
     if (needed < table->bucket_count)
-        resize(table, needed);
+        resize_holds(table, needed);
 }
 
 /* Requires: the hold has no bits and no watchers. */
@@ -171,7 +171,7 @@ static void hold_free(struct lock_table *table, struct lock_hold *hold)
     resource_unref(&table->resources, hold->resource);
     resource_free_block(&table->resources, hold);
     if (!table->resources.keeps_size)
-        shrink(table);
+        shrink_holds(table);
 }
 
 struct lock_hold *lock__hold_next(const struct resource *resource, const struct lock_hold *after, uint8_t mask)
@@ -917,7 +917,7 @@ size_t lock_release_all(struct lock_table *table, struct lock_owner *owner)
     }
     table->resources.keeps_size = false;
     resource_table_shrink(&table->resources);
-    shrink(table);
+    shrink_holds(table);
     INSIST(owner->hold_count == 0 && owner->awaited_count == 0);
     owner->lock_count = owner->auxiliary_count = 0;
     lock__queue_check_waits(table, owner);

@@ -58,13 +58,6 @@ static void codec_resource_name(struct codec *codec, struct resource_name *name)
     codec_require(codec, name->type.len <= UINT16_MAX && name->id.len <= UINT16_MAX);
 }
 
-static size_t length_of(const struct list *head)
-{
-    size_t count = 0;
-    list_for_each(link, head) count++;
-    return count;
-}
-
 /* --- Resources ---------------------------------------------------------------------------------------------------- */
 
 /*
@@ -353,7 +346,7 @@ static void read_chunk(struct codec *codec, struct lock_table *table, struct loc
 static void codec_chunks(struct codec *codec, struct lock_table *table, struct lock_codec_refs *refs,
                          struct lock_owner *owner)
 {
-    size_t count = length_of(&owner->chunks);
+    size_t count = list_length(&owner->chunks);
     codec_array(codec, NULL, &count, 0, CHUNK_MIN);
     if (codec_reads(codec)) {
         for (size_t i = 0; i < count && !codec->bad; i++)
@@ -377,7 +370,7 @@ static int compare_orders(const void *a, const void *b)
 /* Sorts the holds of a resource, which pieces have in the order of their owners. */
 static void sort_holds(struct codec *codec, struct resource *resource)
 {
-    size_t count = length_of(&resource->holds), i = 0;
+    size_t count = list_length(&resource->holds), i = 0;
     struct lock_hold **holds = mem_alloc(count * sizeof(struct lock_hold *));
     list_for_each(link, &resource->holds) holds[i++] = list_entry(link, struct lock_hold, of_resource);
     qsort(holds, count, sizeof(struct lock_hold *), compare_orders);
@@ -669,7 +662,7 @@ static void write_order(struct codec *codec, const struct lock_codec_refs *refs,
 static void read_order(struct codec *codec, struct lock_table *table, const struct lock_codec_refs *refs,
                        struct resource *resource)
 {
-    size_t count = length_of(&resource->holds);
+    size_t count = list_length(&resource->holds);
     for (size_t i = 0; i < count && !codec->bad; i++) {
         size_t index = 0;
         codec_index(codec, &index, refs->owner_count);
@@ -711,7 +704,7 @@ static struct lock_request *request_at(const struct list *link, bool of_session)
 static void codec_request_order(struct codec *codec, struct list *requests, bool of_session,
                                 const struct lock_codec_refs *refs)
 {
-    size_t count = length_of(requests), there = count;
+    size_t count = list_length(requests), there = count;
 
     codec_size(codec, &count);
     codec_require(codec, count == there);

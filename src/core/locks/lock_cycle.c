@@ -84,7 +84,7 @@ static bool is_reached(const struct search *search, const struct lock_request *r
     return request->search_epoch == search->table->resources.epoch;
 }
 
-static void reach(struct search *search, struct lock_request *target, const struct wait_edge *edge)
+static void reach_request(struct search *search, struct lock_request *target, const struct wait_edge *edge)
 {
     REQUIRE(target->state == LOCK_STATE_WAITING && edge->request->state == LOCK_STATE_WAITING);
     search->table->work++;
@@ -138,15 +138,15 @@ static void follow_holder(struct search *search, const struct lock_hold *hold, c
     struct lock_owner *owner = hold->owner, *session = owner->session;
     if (mark_followed(search, owner, FOLLOWED_REQUESTS))
         list_for_each(waiting, &owner->requests)
-            reach(search, list_entry(waiting, struct lock_request, of_owner), edge);
+            reach_request(search, list_entry(waiting, struct lock_request, of_owner), edge);
     if (mark_followed(search, owner, FOLLOWED_WARDS))
         list_for_each(waiting, &owner->dependent_requests)
-            reach(search, list_entry(waiting, struct lock_request, of_session), edge);
+            reach_request(search, list_entry(waiting, struct lock_request, of_session), edge);
     if (session == NULL || owner->autocommit) /* a write ends without its session */
         return;
     if (mark_followed(search, session, FOLLOWED_REQUESTS))
         list_for_each(waiting, &session->requests)
-            reach(search, list_entry(waiting, struct lock_request, of_owner), edge);
+            reach_request(search, list_entry(waiting, struct lock_request, of_owner), edge);
 }
 
 /*
@@ -215,7 +215,7 @@ static bool covers_preceding(const struct lock_request *request)
            (owner->session == NULL || (list_empty(&owner->session->requests) && owner->session->awaited_count == 0));
 }
 
-static uint32_t *positions(struct arena *arena, size_t count)
+static uint32_t *new_positions(struct arena *arena, size_t count)
 {
     uint32_t *items = arena_alloc(arena, (count + 1) * sizeof *items);
     for (size_t i = 0; i <= count; i++)
@@ -234,7 +234,7 @@ static struct line *line_of(struct search *search, const struct resource *resour
     list_for_each(link, &queue->waiting[bit]) line->waiters[++line->count] = list_entry(link, struct lock_waiter, link);
     INSIST(line->count == queue->counts[bit]);
     for (enum chain chain = 0; chain < CHAIN_COUNT; chain++)
-        line->before[chain] = positions(&search->arena, line->count);
+        line->before[chain] = new_positions(&search->arena, line->count);
     return line;
 }
 
@@ -289,7 +289,7 @@ static const struct lock_request *follow_line(struct search *search, const struc
         }
         if (!lock__blocks(request->owner, f))
             continue;
-        reach(search, f, &(struct wait_edge){request, f->owner, waiter->resource, waiter->bit, true});
+        reach_request(search, f, &(struct wait_edge){request, f->owner, waiter->resource, waiter->bit, true});
         if (end)
             return f;
     }
@@ -386,7 +386,7 @@ static struct wait_edge *cycle_edges(const struct search *search, size_t *ret_co
     return edges;
 }
 
-static bool younger(const struct lock_owner *a, const struct lock_owner *b)
+static bool owner_is_younger(const struct lock_owner *a, const struct lock_owner *b)
 {
     return a->age != b->age ? a->age > b->age : a->number > b->number;
 }
@@ -395,12 +395,12 @@ static bool younger(const struct lock_owner *a, const struct lock_owner *b)
  * Returns: the index of the edge whose request has the youngest owner. Cleanup requests are left
  * out: their owners hold nothing while they wait, so each cycle has other requests.
  */
-static size_t youngest(const struct wait_edge *edges, size_t count)
+static size_t find_youngest(const struct wait_edge *edges, size_t count)
 {
     size_t found = count;
     for (size_t i = 0; i < count; i++) {
         const struct lock_owner *owner = edges[i].request->owner;
-        if (!owner->cleanup && (found == count || younger(owner, edges[found].request->owner)))
+        if (!owner->cleanup && (found == count || owner_is_younger(owner, edges[found].request->owner)))
             found = i;
     }
     INSIST(found < count);
@@ -408,7 +408,7 @@ static size_t youngest(const struct wait_edge *edges, size_t count)
 }
 
 /* Moves a request to the end of its queues. */
-static void requeue(struct lock_request *request)
+static void requeue_victim(struct lock_request *request)
 {
     REQUIRE(request->state == LOCK_STATE_WAITING && !request->upgrade);
     lock__queue_leave(request);
@@ -425,7 +425,7 @@ static struct lock_request *break_cycle(const struct search *search, bool start)
 {
     size_t count;
     tl_cleanup(mem_freep) struct wait_edge *edges = cycle_edges(search, &count);
-    size_t index = start ? 0 : youngest(edges, count);
+    size_t index = start ? 0 : find_youngest(edges, count);
     /* The edges are const for the hook; the request itself belongs to the table. */
     struct lock_request *victim = (struct lock_request *)edges[index].request;
     INSIST(victim->state == LOCK_STATE_WAITING && !victim->owner->cleanup);
@@ -435,7 +435,7 @@ static struct lock_request *break_cycle(const struct search *search, bool start)
     if (hooks->deadlock != NULL)
         hooks->deadlock(hooks->context, victim, edges, count, requeued);
     if (requeued) {
-        requeue(victim);
+        requeue_victim(victim);
         return victim;
     }
     lock__queue_leave(victim);

@@ -448,7 +448,7 @@ struct lock_waiter_iter lock_waiter_iter(const struct resource *resource)
 }
 
 /* Returns: the request at the front of a list, or NULL. */
-static const struct lock_request *front(const struct lock_waiter_iter *iter, size_t bit)
+static const struct lock_request *front_of_list(const struct lock_waiter_iter *iter, size_t bit)
 {
     const struct list *at = iter->at[bit];
     return at == &iter->queue->waiting[bit] ? NULL : list_entry(at, struct lock_waiter, link)->request;
@@ -459,7 +459,7 @@ bool lock_waiter_iter_next(struct lock_waiter_iter *iter, const struct lock_requ
 {
     const struct lock_request *first = NULL;
     for (size_t bit = LOCK_BIT_S; iter->queue != NULL && bit < LOCK_BIT_COUNT; bit++) {
-        const struct lock_request *at = front(iter, bit);
+        const struct lock_request *at = front_of_list(iter, bit);
         if (at != NULL && (first == NULL || lock__precedes(at, first)))
             first = at;
     }
@@ -467,7 +467,7 @@ bool lock_waiter_iter_next(struct lock_waiter_iter *iter, const struct lock_requ
         return false;
     /* A request with two of these bits on one resource is returned once, with the stronger mode. */
     for (size_t bit = LOCK_BIT_S; bit < LOCK_BIT_COUNT; bit++)
-        if (front(iter, bit) == first) {
+        if (front_of_list(iter, bit) == first) {
             iter->at[bit] = iter->at[bit]->next;
             *ret_mode = (enum lock_mode)(bit - LOCK_BIT_S + LOCK_S);
         }

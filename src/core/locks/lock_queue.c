@@ -97,7 +97,7 @@ static struct heap *heap_of(const struct lock_request *request)
     return request->owner->cleanup ? &request->table->ready_cleanup : &request->table->wake;
 }
 
-static void unschedule(struct lock_request *request)
+static void unschedule_wakeup(struct lock_request *request)
 {
     if (heap_holds(&request->wake))
         heap_remove(heap_of(request), &request->wake);
@@ -110,7 +110,7 @@ void lock__queue_schedule(struct lock_request *request)
         heap_push(heap_of(request), &request->wake);
 }
 
-static void wake(struct lock_request *request)
+static void schedule_wakeup(struct lock_request *request)
 {
     lock__queue_unwatch(request);
     lock__queue_schedule(request);
@@ -119,7 +119,7 @@ static void wake(struct lock_request *request)
 void lock__queue_wake(struct lock_table *table, struct lock_request **watchers)
 {
     for (; *watchers != NULL; table->work++)
-        wake(*watchers);
+        schedule_wakeup(*watchers);
 }
 
 static bool is_awaited(const struct lock_owner *owner)
@@ -182,7 +182,7 @@ static void waiter_unlink(struct lock_waiter *waiter)
         if (before != NULL)
             watch_blocker(watcher, &before->watchers);
         else
-            wake(watcher);
+            schedule_wakeup(watcher);
     }
     list_remove(&waiter->link);
     treap_remove(&queue->order[waiter->bit], &waiter->order_node);
@@ -227,7 +227,7 @@ void lock__queue_leave(struct lock_request *request)
     struct lock_table *table = request->table;
     REQUIRE(request->state == LOCK_STATE_WAITING && table->waiting_count > 0);
     lock__queue_unwatch(request);
-    unschedule(request);
+    unschedule_wakeup(request);
     if (list_linked(&request->suspect))
         list_remove(&request->suspect);
     for (size_t i = 0; i < request->waiter_count; i++)
@@ -356,7 +356,7 @@ static void wake_all(struct list *requests, bool of_session)
         struct lock_request *request = of_session ? list_entry(link, struct lock_request, of_session)
                                                   : list_entry(link, struct lock_request, of_owner);
         request->table->work++;
-        wake(request);
+        schedule_wakeup(request);
     }
 }
 
@@ -455,7 +455,7 @@ static struct lock_request *first_unblocked(struct lock_table *table, struct hea
         INSIST(request->state == LOCK_STATE_WAITING && request->table == table);
         if (!lock__queue_watch(request))
             return request;
-        unschedule(request);
+        unschedule_wakeup(request);
     }
     return NULL;
 }

@@ -91,7 +91,7 @@ static void unlink_bucket(struct resource_table *table, struct resource *resourc
     *at = resource->chain;
 }
 
-static void resize(struct resource_table *table, size_t bucket_count)
+static void resize_resources(struct resource_table *table, size_t bucket_count)
 {
     REQUIRE(bucket_count >= RESOURCE_BUCKETS_MIN && bucket_count >= table->count);
     struct resource **old = table->buckets;
@@ -136,14 +136,14 @@ static struct resource *make_resource(struct resource_table *table, const struct
     link_child(resource, resource_ref(parent));
     resource->index = parent->kind == RESOURCE_INDEX ? parent : parent->index;
     if (++table->count > table->bucket_count)
-        resize(table, 2 * table->bucket_count);
+        resize_resources(table, 2 * table->bucket_count);
     INSIST(table->count <= table->bucket_count);
     link_bucket(table, resource);
     return resource;
 }
 
 /* Finds or makes a resource. Returns: as make(). */
-static struct resource *intern(struct resource_table *table, const struct key *key, struct resource *parent)
+static struct resource *intern_resource(struct resource_table *table, const struct key *key, struct resource *parent)
 {
     uint32_t hash = hash_key(key);
     struct resource *resource = find_key(table, key, hash);
@@ -226,7 +226,7 @@ static struct resource *open_directories(struct resource_table *table, struct re
     if (cache->index == index)
         at = common_ancestor(cache, path, &walk);
     while (resource_path_next(&walk, &segment))
-        at = intern(table, &(struct key){at, RESOURCE_DIRECTORY, SLICE_NONE, segment}, at);
+        at = intern_resource(table, &(struct key){at, RESOURCE_DIRECTORY, SLICE_NONE, segment}, at);
     /*
      * A path that was cut at RESOURCE_LEVELS_MAX is not cached: the directory found is not that of
      * the whole path.
@@ -249,11 +249,11 @@ static struct slice space_name(enum resource_space space)
 
 static struct resource *open_name(struct resource_table *table, const struct resource_name *name)
 {
-    struct resource *all =
-        intern(table, &(struct key){table->root, RESOURCE_NAMES, SLICE_NONE, space_name(name->space)}, table->root);
+    struct resource *all = intern_resource(
+        table, &(struct key){table->root, RESOURCE_NAMES, SLICE_NONE, space_name(name->space)}, table->root);
     if (name->index.len == 0)
         return resource_ref(all);
-    return resource_ref(intern(table, &(struct key){all, RESOURCE_NAME, SLICE_NONE, name->index}, all));
+    return resource_ref(intern_resource(table, &(struct key){all, RESOURCE_NAME, SLICE_NONE, name->index}, all));
 }
 
 struct resource *resource_open(struct resource_table *table, const struct resource_name *name,
@@ -265,7 +265,7 @@ struct resource *resource_open(struct resource_table *table, const struct resour
     if (name->index.len == 0)
         return resource_ref(table->root);
     struct resource *index =
-        intern(table, &(struct key){table->root, RESOURCE_INDEX, SLICE_NONE, name->index}, table->root);
+        intern_resource(table, &(struct key){table->root, RESOURCE_INDEX, SLICE_NONE, name->index}, table->root);
     if (name->id.data == NULL)
         return resource_ref(open_directory(table, index, name->path, cache));
     const struct key key = {index, RESOURCE_DOCUMENT, name->type, name->id};
@@ -326,7 +326,7 @@ void resource_table_shrink(struct resource_table *table)
 {
     size_t needed = resource_buckets_needed(table->bucket_count, table->count);
     if (needed < table->bucket_count)
-        resize(table, needed);
+        resize_resources(table, needed);
 }
 
 void resource_unref(struct resource_table *table, struct resource *resource)
@@ -349,33 +349,35 @@ void resource_unref(struct resource_table *table, struct resource *resource)
     }
 }
 
-static struct resource *lookup(const struct resource_table *table, const struct key *key)
+static struct resource *lookup_resource(const struct resource_table *table, const struct key *key)
 {
     return find_key(table, key, hash_key(key));
 }
 
 struct resource *resource_index(const struct resource_table *table, struct slice index)
 {
-    return lookup(table, &(struct key){table->root, RESOURCE_INDEX, SLICE_NONE, index});
+    return lookup_resource(table, &(struct key){table->root, RESOURCE_INDEX, SLICE_NONE, index});
 }
 
 struct resource *resource_document(const struct resource_table *table, const struct resource *index, struct slice type,
                                    struct slice id)
 {
     REQUIRE(index->kind == RESOURCE_INDEX);
-    return lookup(table, &(struct key){index, RESOURCE_DOCUMENT, type, id});
+    return lookup_resource(table, &(struct key){index, RESOURCE_DOCUMENT, type, id});
 }
 
 struct resource *resource_child(const struct resource_table *table, const struct resource *parent, struct slice name)
 {
     REQUIRE(parent->kind == RESOURCE_INDEX || parent->kind == RESOURCE_DIRECTORY);
-    return lookup(table, &(struct key){parent, RESOURCE_DIRECTORY, SLICE_NONE, name});
+    return lookup_resource(table, &(struct key){parent, RESOURCE_DIRECTORY, SLICE_NONE, name});
 }
 
 struct resource *resource_of_name(const struct resource_table *table, enum resource_space space, struct slice name)
 {
-    struct resource *all = lookup(table, &(struct key){table->root, RESOURCE_NAMES, SLICE_NONE, space_name(space)});
-    return all == NULL || name.len == 0 ? all : lookup(table, &(struct key){all, RESOURCE_NAME, SLICE_NONE, name});
+    struct resource *all =
+        lookup_resource(table, &(struct key){table->root, RESOURCE_NAMES, SLICE_NONE, space_name(space)});
+    return all == NULL || name.len == 0 ? all
+                                        : lookup_resource(table, &(struct key){all, RESOURCE_NAME, SLICE_NONE, name});
 }
 
 struct resource *resource_with_id(const struct resource_table *table, const struct resource *index, struct slice id,

@@ -43,7 +43,7 @@ static void next_of(struct list_writer *list)
     list->begun = true;
 }
 
-static void text(struct buf *buf, const char *name, struct slice value)
+static void write_member(struct buf *buf, const char *name, struct slice value)
 {
     buf_printf(buf, "\"%s\":", name);
     buf_json_string(buf, value);
@@ -130,13 +130,6 @@ static void write_requested_locks(const struct wait *wait, struct buf *buf)
     buf_byte(buf, ']');
 }
 
-static size_t length_of(const struct list *head)
-{
-    size_t count = 0;
-    list_for_each(link, head) count++;
-    return count;
-}
-
 /*
  * Finds the query transactions of the submitter's host that belong to a session.
  * Returns: how many there are, from *ret_first on.
@@ -196,7 +189,7 @@ static void write_detail(const struct status_command *status, const struct sessi
 static void write_number(const char *name, struct slice id, uint64_t number, bool by_id, struct buf *buf)
 {
     if (by_id)
-        text(buf, name, id);
+        write_member(buf, name, id);
     else
         buf_printf(buf, "\"%s\":", name);
     buf_printf(buf, by_id ? ",\"number\":%" PRIu64 : "%" PRIu64, number);
@@ -212,7 +205,7 @@ static void write_session(struct core *core, const struct status_command *status
     write_number("session", session->id, session_number(session), by_id, buf);
     if (session->name.len > 0) {
         buf_byte(buf, ',');
-        text(buf, "name", session->name);
+        write_member(buf, "name", session->name);
     }
     buf_printf(buf, ",\"ttl_us\":%" PRIu64 ",\"created\":%" PRIu64, session->ttl_us, session->created);
     if (session->lease.at < TL_TS_MAX)
@@ -220,8 +213,9 @@ static void write_session(struct core *core, const struct status_command *status
     buf_printf(buf,
                ",\"attached\":%s,\"lock_count\":%zu,\"waiting_count\":%zu,\"transaction_count\":%zu,"
                "\"ephemeral_count\":%zu",
-               session->attachment != 0 ? "true" : "false", session->owner.locks.lock_count, length_of(&session->waits),
-               length_of(&session->transactions) + queries_of(status, session, &queries), session->ephemeral_count);
+               session->attachment != 0 ? "true" : "false", session->owner.locks.lock_count,
+               list_length(&session->waits),
+               list_length(&session->transactions) + queries_of(status, session, &queries), session->ephemeral_count);
     if (session->terminating)
         buf_lit(buf, ",\"terminating\":true");
 }
@@ -242,18 +236,18 @@ static void write_deferred(struct core *core, struct buf *buf)
             break;
         next_of(&list);
         buf_byte(buf, '{');
-        text(buf, "session", deferred->session);
+        write_member(buf, "session", deferred->session);
         if (deferred->name.len > 0)
             buf_byte(buf, ',');
         if (deferred->name.len > 0)
-            text(buf, "name", deferred->name);
+            write_member(buf, "name", deferred->name);
         buf_printf(buf, ",\"number\":%" PRIu64 ",\"ended\":%" PRIu64 ",\"action\":\"%s\",", deferred->number,
                    deferred->ended, deferred->removal ? "remove ephemeral" : ops[item.op]);
         if (deferred->set_aside)
             buf_lit(buf, "\"aside\":true,");
-        text(buf, "index", item.index);
+        write_member(buf, "index", item.index);
         buf_byte(buf, ',');
-        text(buf, "id", item.id);
+        write_member(buf, "id", item.id);
         buf_byte(buf, '}');
     }
     buf_byte(buf, ']');
@@ -366,7 +360,7 @@ static void write_txn(struct core *core, const struct txn *txn, bool by_id, stru
 static void write_outcome(struct slice id, const struct txn_outcome *outcome, struct buf *buf)
 {
     buf_byte(buf, '{');
-    text(buf, "transaction", id);
+    write_member(buf, "transaction", id);
     write_txn_head(buf, outcome->mode, outcome->committed ? "committed" : "rolled_back", outcome->session,
                    outcome->created);
     buf_printf(buf, ",\"ended\":%" PRIu64, outcome->ended);
@@ -374,7 +368,7 @@ static void write_outcome(struct slice id, const struct txn_outcome *outcome, st
         buf_printf(buf, ",\"commit_timestamp\":%" PRIu64 ",\"changes\":%" PRIu64, outcome->commit_ts, outcome->changes);
     } else {
         buf_byte(buf, ',');
-        text(buf, "cause", outcome->cause);
+        write_member(buf, "cause", outcome->cause);
     }
     buf_byte(buf, '}');
 }

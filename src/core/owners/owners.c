@@ -79,7 +79,7 @@ static void on_lock_changed(void *context, const struct lock_hold *hold, bool re
     core__note_change(core, slice_hash(slice_make(change, sizeof change)));
 }
 
-static void tally(enum budget_kind kind, size_t held, size_t *tallied)
+static void tally_memory(enum budget_kind kind, size_t held, size_t *tallied)
 {
     size_t difference = held > *tallied ? held - *tallied : *tallied - held;
     if (difference < BUDGET_CHUNK && held != 0)
@@ -106,9 +106,9 @@ void owners__update_budget(struct core *core)
     struct owners *owners = core->owners;
     const struct lock_table *locks = &owners->locks;
     size_t resource_bytes = locks->resources.count == 0 ? 0 : locks->resources.bytes;
-    tally(BUDGET_LOCKS, resource_bytes + locks->hold_count * sizeof(struct lock_hold) + owners->wait_bytes,
-          &owners->tallied_locks);
-    tally(BUDGET_ACTIONS, owners->action_bytes, &owners->tallied_actions);
+    tally_memory(BUDGET_LOCKS, resource_bytes + locks->hold_count * sizeof(struct lock_hold) + owners->wait_bytes,
+                 &owners->tallied_locks);
+    tally_memory(BUDGET_ACTIONS, owners->action_bytes, &owners->tallied_actions);
     update_metrics(owners, &core->metrics);
 }
 

@@ -29,13 +29,6 @@
 #include "core/wait/lock_event.h"
 #include "core/wait/wait.h"
 
-static size_t length_of(const struct list *head)
-{
-    size_t count = 0;
-    list_for_each(link, head) count++;
-    return count;
-}
-
 /* --- Sessions ----------------------------------------------------------------------------------------------------- */
 
 static void codec_session(struct sections *sections, struct core *core, struct session *session)
@@ -76,7 +69,7 @@ static void codec_waits_in_pieces(struct sections *sections, struct core *core, 
 static void codec_terminating_list(struct codec *codec, struct core *core, struct list *sessions, bool cleanup_pending)
 {
     struct owners *owners = core->owners;
-    size_t count = length_of(sessions);
+    size_t count = list_length(sessions);
     struct list *at = sessions->next;
 
     codec_array(codec, NULL, &count, 0, 1);
@@ -433,7 +426,7 @@ static int compare_ready(const void *a, const void *b)
 static void rebuild_ready(struct sections *sections, struct owners *owners)
 {
     REQUIRE(sections_are_read(sections) && list_empty(&owners->ready));
-    struct wait **ready = arena_alloc(sections->arena, (length_of(&owners->waits) + 1) * sizeof *ready);
+    struct wait **ready = arena_alloc(sections->arena, (list_length(&owners->waits) + 1) * sizeof *ready);
     size_t count = 0;
 
     list_for_each(link, &owners->waits)
@@ -465,7 +458,7 @@ static int compare_cancelled(const void *a, const void *b)
 static void rebuild_cancelled(struct sections *sections, struct owners *owners)
 {
     REQUIRE(sections_are_read(sections) && list_empty(&owners->cancelled));
-    struct wait **waits = arena_alloc(sections->arena, (length_of(&owners->waits) + 1) * sizeof *waits);
+    struct wait **waits = arena_alloc(sections->arena, (list_length(&owners->waits) + 1) * sizeof *waits);
     uint64_t before = 0;
     size_t count = 0;
 

@@ -61,7 +61,7 @@ static struct codec begin_piece(struct save_pieces *pieces)
 }
 
 /* Encodes a chunk of an overlay into `piece`. */
-static struct slice encode(struct save_pieces *pieces, const struct overlay *overlay, size_t index)
+static struct slice encode_chunk(struct save_pieces *pieces, const struct overlay *overlay, size_t index)
 {
     struct codec codec = begin_piece(pieces);
     overlay_each_of_chunk(overlay, index, write_one, &codec);
@@ -139,7 +139,7 @@ static int write_overlay(struct core *core, struct txn *txn, size_t index)
 {
     REQUIRE(list_linked(&txn->of_unsaved) && txn->overlay != NULL);
     struct save_pieces *pieces = pieces_of(core);
-    struct slice bytes = encode(pieces, txn->overlay, index);
+    struct slice bytes = encode_chunk(pieces, txn->overlay, index);
     if (txn->piece_owner == 0)
         txn->piece_owner = ++pieces->last_owner;
     const struct store_piece at = {txn->piece_owner, overlay_chunk(txn->overlay, index)->number};
@@ -367,7 +367,7 @@ static bool read_piece(struct core *core, struct txn *txn, uint32_t number, uint
         size_t index = overlay_begin_chunk(txn->overlay, number);
         while (!codec.bad && codec.in.len > 0)
             read_one(&codec, txn->overlay);
-        valid = !codec.bad && slice_equal(encode(pieces_of(core), txn->overlay, index), buf_as_slice(&bytes));
+        valid = !codec.bad && slice_equal(encode_chunk(pieces_of(core), txn->overlay, index), buf_as_slice(&bytes));
         overlay_chunk_saved(txn->overlay, index, len, crc);
     }
     buf_deinit(&bytes);
@@ -380,13 +380,6 @@ static void codec_u32(struct codec *codec, uint32_t *number)
     codec_number(codec, &value);
     codec_require(codec, value <= UINT32_MAX);
     *number = codec->bad ? 0 : (uint32_t)value;
-}
-
-static void codec_piece(struct codec *codec, uint32_t *number, uint32_t *len, uint32_t *crc)
-{
-    codec_u32(codec, number);
-    codec_u32(codec, len);
-    codec_u32(codec, crc);
 }
 
 void piece_codec__overlay(struct codec *codec, struct core *core, struct txn *txn)
@@ -405,7 +398,9 @@ void piece_codec__overlay(struct codec *codec, struct core *core, struct txn *tx
             chunk = *overlay_chunk(overlay, i);
             REQUIRE(!chunk.changed);
         }
-        codec_piece(codec, &chunk.number, &chunk.saved_len, &chunk.saved_crc);
+        codec_u32(codec, &chunk.number);
+        codec_u32(codec, &chunk.saved_len);
+        codec_u32(codec, &chunk.saved_crc);
         if (!codec_reads(codec) || codec->bad)
             continue;
         codec_require(codec, read_piece(core, txn, chunk.number, chunk.saved_len, chunk.saved_crc));
@@ -458,10 +453,8 @@ static void codec_members(struct codec *codec, struct core *core, enum save_piec
 void piece_codec__chunks(struct codec *codec, struct core *core, enum save_piece_kind kind, struct piece_reader *reader)
 {
     const struct save_chunks *chunks = chunks_of(core, kind);
-    size_t count = 0;
+    size_t count = codec_reads(codec) ? 0 : list_length(&chunks->all);
     REQUIRE(codec_reads(codec) || list_empty(&chunks->changed));
-    if (!codec_reads(codec))
-        list_for_each(link, &chunks->all) count++;
     codec_array(codec, NULL, &count, 0, PIECE_BYTES_MIN);
     if (!codec_reads(codec))
         list_for_each(link, &chunks->all)

@@ -142,7 +142,7 @@ void session__free(struct core *core, struct session *session)
 }
 
 /* Restarts the lease. Returns: the timestamp at which it is expected to expire. */
-static tl_ts renew(struct core *core, struct session *session)
+static tl_ts renew_lease(struct core *core, struct session *session)
 {
     REQUIRE(session__state(session) == SESSION_LIVE);
     uint64_t end = deadline_after(core, session->ttl_us);
@@ -234,7 +234,7 @@ int core__do_session_open(struct core *core, struct command *command)
         struct session *session = session__make(core, request->id, request->name, request->ttl_us, core->ts);
         session->on_expire = mem_dup_slice(buf_as_slice(&actions));
         core->owners->action_bytes += actions.len;
-        request->expires_at = renew(core, session);
+        request->expires_at = renew_lease(core, session);
         session__register(core, session);
         session__put_record(core, session);
         request->number = session_number(session);
@@ -250,7 +250,7 @@ int core__do_session_keepalive(struct core *core, struct command *command)
     struct session *session = session__find(core, command->session.id, &command->arena, &command->problem);
     if (session == NULL)
         return 0;
-    command->session.expires_at = renew(core, session);
+    command->session.expires_at = renew_lease(core, session);
     return 0;
 }
 
@@ -260,7 +260,7 @@ int core__do_session_attach(struct core *core, struct command *command)
     struct session *session = session__find(core, command->session.id, &command->arena, &command->problem);
     if (session == NULL)
         return 0;
-    command->session.expires_at = renew(core, session);
+    command->session.expires_at = renew_lease(core, session);
     session->attachment = command->session.attachment;
     session__touch(core, session);
     return 0;
@@ -508,7 +508,7 @@ int session__restart(struct core *core, uint64_t host)
             enqueue_termination(core, session);
             session__drop_record(core, session); /* states before version 7 have it until the end */
         } else if (must_begin_lease(core, session, host)) {
-            (void)renew(core, session);
+            (void)renew_lease(core, session);
         }
     }
     return 0;

@@ -42,7 +42,7 @@ struct slice txn__session_text(const struct txn *txn, struct arena *arena)
 
 enum { FLAG_COMMITTED = 1, FLAG_BY_REQUEST = 2 };
 
-static void encode(struct buf *value, const struct txn_outcome *outcome)
+static void encode_outcome(struct buf *value, const struct txn_outcome *outcome)
 {
     REQUIRE(outcome->mode < TXN_MODE_COUNT);
     buf_byte(value, (char)((outcome->committed ? FLAG_COMMITTED : 0) | (outcome->by_request ? FLAG_BY_REQUEST : 0)));
@@ -88,7 +88,7 @@ void txn__put_outcome(struct core *core, struct slice id, const struct txn_outco
                                  : outcome->by_request ? TXN_ROLLED_BACK
                                                        : TXN_ABORTED;
     metric_add(&core->metrics.txns_ended[result], 1);
-    encode(&value, outcome);
+    encode_outcome(&value, outcome);
     store_batch_put(core->batch, SPACE_SYSTEM, outcome_key(&key, id), buf_as_slice(&value));
     store_batch_put(core->batch, SPACE_SYSTEM, end_key(&key, outcome->ended, id), SLICE_LIT(""));
     buf_deinit(&key);

@@ -16,7 +16,7 @@
 #include "core/owners/owners_step.h"
 #include "core/unit/unit.h"
 
-static uint64_t mix(uint64_t digest, uint64_t value)
+static uint64_t mix_digest(uint64_t digest, uint64_t value)
 {
     uint64_t x = (digest ^ value) * UINT64_C(0x9e3779b97f4a7c15);
 
@@ -44,7 +44,7 @@ static int digest_document(void *context, struct slice key, struct slice record)
     const struct catalog_index *of = catalog_index_by_number(core->catalog, index);
     if (of == NULL || (doc.deleted && doc.ts < index__deletes_horizon(core, of, core->last_ts)))
         return 0;
-    work->sum += mix(slice_hash(key), slice_hash(record));
+    work->sum += mix_digest(slice_hash(key), slice_hash(record));
     return 0;
 }
 
@@ -53,7 +53,7 @@ static int digest_documents(struct core *core, uint64_t *digest)
     struct summing work = {core, 0};
     int r = store_each(core->store, SPACE_DOCUMENTS, TL_TS_MAX, SLICE_NONE, SLICE_NONE, digest_document, &work);
 
-    *digest = mix(*digest, work.sum);
+    *digest = mix_digest(*digest, work.sum);
     return r;
 }
 
@@ -66,7 +66,7 @@ static int digest_tree_record(void *context, struct slice key, struct slice reco
     if (!slice_take_u32be(&rest, &index))
         return tl_trace(TL_ERR_CORRUPT);
     if (catalog_index_by_number(work->core->catalog, index) != NULL)
-        work->sum += mix(slice_hash(key), slice_hash(record));
+        work->sum += mix_digest(slice_hash(key), slice_hash(record));
     return 0;
 }
 
@@ -75,23 +75,23 @@ static int digest_trees(struct core *core, uint64_t *digest)
     struct summing work = {core, 0};
     int r = store_each(core->store, SPACE_TREE, TL_TS_MAX, SLICE_NONE, SLICE_NONE, digest_tree_record, &work);
 
-    *digest = mix(*digest, work.sum);
+    *digest = mix_digest(*digest, work.sum);
     return r;
 }
 
 static uint64_t digest_counter(uint64_t digest, const struct counter *counter)
 {
-    digest = mix(digest, counter->index);
-    digest = mix(digest, (uint64_t)counter->next_seq_no);
+    digest = mix_digest(digest, counter->index);
+    digest = mix_digest(digest, (uint64_t)counter->next_seq_no);
     for (size_t i = 0; i < counter->type_count; i++)
         if (counter->types[i].documents != 0)
-            digest = mix(mix(digest, i), counter->types[i].documents);
+            digest = mix_digest(mix_digest(digest, i), counter->types[i].documents);
     return digest;
 }
 
 static void digest_counters(struct core *core, uint64_t *digest)
 {
-    *digest = mix(*digest, core->counters.next_index);
+    *digest = mix_digest(*digest, core->counters.next_index);
     for (size_t i = 0; i < catalog_index_count(core->catalog); i++) {
         uint32_t number = catalog_index_at(core->catalog, i)->number;
         *digest = digest_counter(*digest, counters__of(&core->counters, number));

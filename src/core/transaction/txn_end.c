@@ -447,7 +447,7 @@ size_t core_bytes_to_write(const struct core *core, const struct command *comman
 
 /* --- Abandoned ---------------------------------------------------------------------------------------------------- */
 
-static void abandon(struct core *core, struct txn *txn, enum txn_abandon why)
+static void abandon_txn(struct core *core, struct txn *txn, enum txn_abandon why)
 {
     txn__end_waiting(core, txn, slice_from(txn__abandon_text(why)));
     txn__check_may_enter(txn, TXN_ABANDONED);
@@ -466,7 +466,7 @@ void txn__abandon_host(struct core *core, uint64_t host)
         struct txn *txn = list_entry(link, struct txn, of_all);
         core__work(core, WORK_LOCK);
         if (txn->of_host && txn->host == host && !txn->owner.abandoned)
-            abandon(core, txn, TXN_HOST_ENDED);
+            abandon_txn(core, txn, TXN_HOST_ENDED);
     }
 }
 
@@ -482,7 +482,7 @@ void txn__abandon_updates(struct core *core, bool whole)
         if (whole)
             txn__abort(core, txn, "%s", txn__abandon_text(TXN_HOST_CRASHED));
         else
-            abandon(core, txn, TXN_HOST_CRASHED);
+            abandon_txn(core, txn, TXN_HOST_CRASHED);
     }
 }
 

@@ -90,7 +90,7 @@ void empty_paths_unchanged_since(const struct empty_paths *paths, uint32_t index
     *ret_below = i < paths->count && is_watched(paths->items[i].watched_below, ts);
 }
 
-static void invalidate(struct empty_paths *paths, uint32_t index, struct slice path, bool subtree)
+static void invalidate_path(struct empty_paths *paths, uint32_t index, struct slice path, bool subtree)
 {
     for (size_t i = paths->count; i-- > 0;) {
         struct empty_path *element = &paths->items[i];
@@ -110,12 +110,12 @@ static void invalidate(struct empty_paths *paths, uint32_t index, struct slice p
 
 void empty_paths_invalidate(struct empty_paths *paths, uint32_t index, struct slice path)
 {
-    invalidate(paths, index, path, false);
+    invalidate_path(paths, index, path, false);
 }
 
 void empty_paths_invalidate_subtree(struct empty_paths *paths, uint32_t index, struct slice path)
 {
-    invalidate(paths, index, path, true);
+    invalidate_path(paths, index, path, true);
 }
 
 void empty_paths_clear(struct empty_paths *paths)

@@ -92,7 +92,7 @@ static void put_length(struct tree_writer *writer, struct slice key, size_t leng
 /* --- Origins ------------------------------------------------------------------------------------------------------ */
 
 /* Converts "not found" of a record that must exist: the store is corrupt. */
-static int fatal(int r)
+static int fatal_if_missing(int r)
 {
     return r > 0 ? tl_trace(TL_ERR_CORRUPT) : r;
 }
@@ -127,7 +127,7 @@ static int is_private(const struct tree_writer *writer, struct slice dirent, str
     tree.view = &view;
     int r = tree__origin_at(&tree, dirent, arena, &origin);
     *ret_own = r == 0;
-    return r == TREE_NOT_FOUND ? 0 : fatal(r);
+    return r == TREE_NOT_FOUND ? 0 : fatal_if_missing(r);
 }
 
 /* --- Length of paths: README.md ----------------------------------------------------------------------------------- */
@@ -141,7 +141,7 @@ static int record_length(struct tree_writer *writer, struct slice origin)
         return 0;
     int r = tree__read_length(&writer->tree, tree_longest_key(&key, writer->tree.index), &longest);
     if (r != 0)
-        return fatal(r);
+        return fatal_if_missing(r);
     if (origin.len > longest)
         put_length(writer, buf_as_slice(&key), origin.len);
     return 0;
@@ -159,7 +159,7 @@ static int raise_reach(struct tree_writer *writer, struct slice origin, size_t r
 
     if (r == 0 && reach > known)
         put_length(writer, buf_as_slice(&key), (reach / REACH_STEP + 1) * REACH_STEP);
-    return fatal(r);
+    return fatal_if_missing(r);
 }
 
 /*
@@ -190,7 +190,7 @@ static int raise_reaches(struct tree_writer *writer, struct slice dirent, struct
                 return tl_trace(TL_ERR_CORRUPT);
         }
     }
-    return fatal(r);
+    return fatal_if_missing(r);
 }
 
 /* Creates a synthetic origin for a vacated directory entry. */
@@ -230,7 +230,7 @@ static int resolve_or_create(struct tree_writer *writer, struct slice path, stru
         if (r == TREE_NOT_FOUND)
             r = create_synthetic(writer, dirent, arena, &origin);
         if (r != 0)
-            return fatal(r);
+            return fatal_if_missing(r);
         *ret_origin = origin;
         begin = end;
     }
@@ -244,7 +244,7 @@ static int total_of(const struct tree *tree, struct slice origin, struct arena *
     int r = tree_locate(tree, origin, arena, NULL, &totals);
 
     if (r != 0)
-        return fatal(r);
+        return fatal_if_missing(r);
     *ret_total = totals.renames;
     return 0;
 }
@@ -263,7 +263,7 @@ int tree_resolve_or_create(struct tree_writer *writer, struct slice path, struct
         r = record_length(writer, *ret_origin);
     if (r == 0 && last_rename != 0)
         r = total_of(&writer->tree, *ret_origin, arena, ret_rename_base);
-    return fatal(r);
+    return fatal_if_missing(r);
 }
 
 void tree_set_version_high(struct tree_writer *writer, struct slice document, bool high)
@@ -310,12 +310,12 @@ static int detach_existing(struct tree_writer *writer, struct slice dirent, tl_t
     int r = tree__read_dirent(&writer->tree, dirent, arena, &origin);
 
     if (r != 0)
-        return r == TREE_NOT_FOUND ? 0 : fatal(r);
+        return r == TREE_NOT_FOUND ? 0 : fatal_if_missing(r);
     r = tree__read_relocation(&writer->tree, origin, arena, &relocation);
     if (r == 0)
         r = save_history(writer, origin, &relocation, ts, arena);
     if (r != 0)
-        return fatal(r);
+        return fatal_if_missing(r);
     relocation.state = TREE_DETACHED;
     put_relocation(writer, writer->overlay != NULL, origin, &relocation);
     return 0;
@@ -358,7 +358,7 @@ static int move_origin(struct tree_writer *writer, struct slice origin, const st
     if (r == 0)
         r = raise_renames(&relocation, before, after);
     if (r != 0)
-        return fatal(r);
+        return fatal_if_missing(r);
     bool home = slice_equal(origin, to->dirent);
     if (!slice_equal(origin, from->dirent))
         put_dirent(writer, own, from->dirent, SLICE_LIT(""));
@@ -416,7 +416,7 @@ int tree_rename(struct tree_writer *writer, struct slice from, struct slice to, 
     if (r == 0)
         r = tree__origin_at(&writer->tree, source.dirent, &arena, &origin);
     if (r == 0)
-        r = fatal(find_dirent(writer, to, true, &arena, &target));
+        r = fatal_if_missing(find_dirent(writer, to, true, &arena, &target));
     if (r == 0 && CHECKS_RENAMES)
         r = total_of(&writer->tree, origin, &arena, &total);
     if (r == 0)

@@ -140,7 +140,7 @@ void describe_owner(const struct lock_owner *lock_owner, struct buf *buf)
     }
 }
 
-static void member(struct buf *buf, const char *name, struct slice text)
+static void write_member(struct buf *buf, const char *name, struct slice text)
 {
     buf_printf(buf, "\"%s\":", name);
     buf_json_string(buf, text);
@@ -152,11 +152,11 @@ void describe_owner_json(const struct lock_owner *lock_owner, struct buf *buf)
     REQUIRE(owner->kind != OWNER_SESSION || MAGIC_VALID(owner->session, SESSION_MAGIC));
     const struct deferred *deferred = deferred_of(owner);
     if (deferred != NULL) {
-        member(buf, "cleanup_of", deferred->session);
+        write_member(buf, "cleanup_of", deferred->session);
         if (deferred->name.len > 0)
             buf_byte(buf, ',');
         if (deferred->name.len > 0)
-            member(buf, "name", deferred->name);
+            write_member(buf, "name", deferred->name);
         return;
     }
     if (owner->kind == OWNER_TXN)
@@ -170,7 +170,7 @@ void describe_owner_json(const struct lock_owner *lock_owner, struct buf *buf)
     buf_printf(buf, "\"session\":%" PRIu64, session_number(owner->session));
     if (owner->session->name.len > 0) {
         buf_byte(buf, ',');
-        member(buf, "name", owner->session->name);
+        write_member(buf, "name", owner->session->name);
     }
 }
 
@@ -230,22 +230,22 @@ static void name_json(const struct resource *resource, bool whole, struct buf *b
     struct resource_name name = resource_name(resource, &arena);
     bool scripts = name.space == RESOURCE_SPACE_SCRIPTS;
     if (name.space != RESOURCE_SPACE_TREE && name.index.len == 0)
-        member(buf, scripts ? "scripts" : "names", SLICE_LIT("*"));
+        write_member(buf, scripts ? "scripts" : "names", SLICE_LIT("*"));
     else if (name.space != RESOURCE_SPACE_TREE)
-        member(buf, scripts ? "script" : "named", name.index); /* an owner has a "name" */
+        write_member(buf, scripts ? "script" : "named", name.index); /* an owner has a "name" */
     else if (name.index.len > 0)
-        member(buf, "index", name.index);
+        write_member(buf, "index", name.index);
     if (name.path.data != NULL) {
         buf_byte(buf, ',');
-        member(buf, "path", whole ? name.path : describe_truncate(name.path, buffer));
+        write_member(buf, "path", whole ? name.path : describe_truncate(name.path, buffer));
     }
     if (name.type.len > 0 && !slice_is(name.type, "_doc")) {
         buf_byte(buf, ',');
-        member(buf, "type", name.type);
+        write_member(buf, "type", name.type);
     }
     if (name.id.data != NULL) {
         buf_byte(buf, ',');
-        member(buf, "id", name.id);
+        write_member(buf, "id", name.id);
     }
     arena_deinit(&arena);
 }
@@ -283,7 +283,7 @@ static void resource_text_json(const struct resource *resource, struct buf *buf)
 {
     char buffer[DESCRIBE_NAME_BYTES_MAX];
     struct buf text = BUF_INIT(BUF_UNLIMITED);
-    member(buf, "resource", truncated_text(resource, &text, buffer));
+    write_member(buf, "resource", truncated_text(resource, &text, buffer));
     buf_deinit(&text);
 }
 

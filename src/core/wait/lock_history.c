@@ -46,8 +46,8 @@ static bool is_recorded(struct lock_history *history, tl_ts from, tl_ts now)
 }
 
 /* Appends an interval with the times of `as`; evicts the oldest to stay within both limits. */
-static void record(struct lock_history *history, const struct resource *resource,
-                   const struct lock_history_interval *as, struct slice owner)
+static void record_interval(struct lock_history *history, const struct resource *resource,
+                            const struct lock_history_interval *as, struct slice owner)
 {
     REQUIRE(history->first == history->next || lock_history_get(history, history->next - 1)->to <= as->to);
     REQUIRE(as->from <= as->to);
@@ -91,7 +91,7 @@ void lock_history_record_hold(struct lock_history *history, const struct lock_ho
     buf_byte(&owner, '{');
     describe_owner_json(hold->owner, &owner);
     buf_printf(&owner, ",\"mode\":\"%s\",\"since\":%" PRIu64 "}", lock_mode_name(mode), hold->since);
-    record(history, hold->resource, &as, buf_as_slice(&owner));
+    record_interval(history, hold->resource, &as, buf_as_slice(&owner));
     buf_deinit(&owner);
 }
 
@@ -111,7 +111,7 @@ void lock_history_record_wait(struct lock_history *history, const struct wait *w
         buf_byte(&owner, '{');
         describe_owner_json(wait->owner, &owner);
         buf_printf(&owner, ",\"mode\":\"%s\",\"since\":%" PRIu64 "}", lock_mode_name(mode), wait->since_ts);
-        record(history, resource, &as, buf_as_slice(&owner));
+        record_interval(history, resource, &as, buf_as_slice(&owner));
         buf_deinit(&owner);
     }
 }

@@ -4,6 +4,7 @@
 
 #include <stdarg.h>
 
+#include "base/big_endian.h"
 #include "base/check.h"
 #include "base/magic.h"
 #include "base/sm.h"
@@ -47,10 +48,9 @@ static void check_may_enter(const struct wait *wait, enum wait_state state)
     SM_CHECK(&machine, wait__state(wait), state);
 }
 
-static struct slice request_key(uint64_t number, char *bytes)
+static struct slice request_key(uint64_t number, char bytes[8])
 {
-    for (int i = 0; i < 8; i++)
-        bytes[i] = (char)(number >> (56 - 8 * i));
+    big_endian_put_u64(bytes, number);
     return slice_make(bytes, 8);
 }
 
@@ -428,7 +428,7 @@ static void report_wait(struct core *core, const struct wait *wait)
  * Removes a wait from every index of waits, and reports its end to metrics and history. The number
  * of a cancelled wait may name a request of its host's next life by now.
  */
-static void unregister(struct core *core, struct wait *wait)
+static void unregister_wait(struct core *core, struct wait *wait)
 {
     struct owners *owners = core->owners;
     leave_kept(core, wait); /* before: one that is cancelled has no place */
@@ -477,7 +477,7 @@ void wait__free(struct core *core, struct wait *wait)
     struct owners *owners = core->owners;
     check_may_enter(wait, WAIT_FREED);
     core__work(core, WORK_OWNER);
-    unregister(core, wait);
+    unregister_wait(core, wait);
     uint64_t piece = save_chunk__remove(&owners->wait_chunks, &wait->saved);
     if (piece != 0)
         save_pieces__delete(&owners->pieces, piece);
@@ -509,7 +509,7 @@ void wait__end_later(struct core *core, struct wait *wait)
     REQUIRE(wait->command != NULL && wait->cause != NULL);
     core__work(core, WORK_LOCK);
     touch_wait(core, wait);
-    unregister(core, wait);
+    unregister_wait(core, wait);
     drop_locks(core, wait);
     wait->session = NULL;
     wait->txn = NULL;

@@ -284,7 +284,7 @@ static bool visit_name(struct resolver *r, struct node *node, struct type_hint h
 
 /* Operators */
 
-static bool optimized(const struct node *node)
+static bool is_optimized(const struct node *node)
 {
     return (node->kind == NODE_DOT || node->kind == NODE_BRACE) && node->a->type == CLASS_DEF;
 }
@@ -293,7 +293,7 @@ static bool visit_assign(struct resolver *r, struct node *node, struct type_hint
 {
     if (!resolve__value(r, &node->a, (struct type_hint){.target = TYPE_NONE, .read = hint.read, .write = true}))
         return false;
-    if (optimized(node->a)) {
+    if (is_optimized(node->a)) {
         /* A `def` accepts any value without conversion. */
         if (!resolve__value(r, &node->b, TYPE_HINT_READ))
             return false;

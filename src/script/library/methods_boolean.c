@@ -2,13 +2,11 @@
 /* Methods of Boolean. */
 #include "script/library/methods_number.h"
 
-#include <strings.h>
-
 static bool boolean_parse(struct call *call, struct value *ret)
 {
     struct slice text = call->args[0].kind == VALUE_NULL ? SLICE_NONE : text_utf8(call->run, text_of(call->args[0]));
     run_charge(call->run, text.len);
-    return give_boolean(ret, text.len == 4 && strncasecmp(text.data, "true", 4) == 0);
+    return give_boolean(ret, slice_is_ignoring_case(text, "true"));
 }
 
 static bool boolean_value(struct call *call, struct value *ret)

@@ -80,7 +80,7 @@ static bool string_is_number(struct call *call, struct value *ret)
 static bool string_to_boolean(struct call *call, struct value *ret)
 {
     struct slice text = trimmed_text(call->run, call->self);
-    bool yes = slice_is(text, "y") || slice_is(text, "1") || (text.len == 4 && strncasecmp(text.data, "true", 4) == 0);
+    bool yes = slice_is(text, "y") || slice_is(text, "1") || slice_is_ignoring_case(text, "true");
     return give_boolean(ret, yes);
 }
 

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-static uint32_t rotate(uint32_t x, unsigned by)
+static uint32_t rotate_left(uint32_t x, unsigned by)
 {
     return x << by | x >> (32 - by);
 }
@@ -17,15 +17,15 @@ static void sha1_block(uint32_t h[5], const uint8_t block[64])
         w[t] = (uint32_t)block[t * 4] << 24 | (uint32_t)block[t * 4 + 1] << 16 | (uint32_t)block[t * 4 + 2] << 8 |
                block[t * 4 + 3];
     for (unsigned t = 16; t < 80; t++)
-        w[t] = rotate(w[t - 3] ^ w[t - 8] ^ w[t - 14] ^ w[t - 16], 1);
+        w[t] = rotate_left(w[t - 3] ^ w[t - 8] ^ w[t - 14] ^ w[t - 16], 1);
     memcpy(s, h, sizeof s);
     for (unsigned t = 0; t < 80; t++) {
         uint32_t b = s[1], c = s[2], d = s[3];
         uint32_t f = t < 20 ? (b & c) | (~b & d) : t >= 40 && t < 60 ? (b & c) | (b & d) | (c & d) : b ^ c ^ d;
-        uint32_t next = rotate(s[0], 5) + f + s[4] + constants[t / 20] + w[t];
+        uint32_t next = rotate_left(s[0], 5) + f + s[4] + constants[t / 20] + w[t];
         s[4] = d;
         s[3] = c;
-        s[2] = rotate(b, 30);
+        s[2] = rotate_left(b, 30);
         s[1] = s[0];
         s[0] = next;
     }

@@ -51,12 +51,6 @@ static type_id unboxed_type(struct value v)
     return type_unboxed(value_type(v));
 }
 
-/* Byte, short, char, int, long, float, double: numeric primitives. */
-static bool numeric(struct value v)
-{
-    return v.kind >= VALUE_BYTE && v.kind <= VALUE_DOUBLE;
-}
-
 static bool widens_to(enum value_kind from, enum value_kind to)
 {
     if (from == to)
@@ -120,7 +114,7 @@ bool convert_def(struct run *run, struct value v, type_id target, bool explicit,
     }
     if (kind == VALUE_CHAR && explicit && value_is(v, CLASS_STRING))
         return text_to_char(run, v, ret);
-    bool number = numeric(v) || (explicit && value_number(v));
+    bool number = value_is_numeric(v) || (explicit && value_number(v));
     if (number && (explicit || widens_to(v.kind, kind))) {
         *ret = number_cast(run, v, kind);
         return true;
@@ -176,7 +170,7 @@ bool convert_typed(struct run *run, struct value v, type_id from, type_id target
     }
     if (v.kind == VALUE_NULL)
         return !type_primitive(target) || run_throw_npe(run, "java.lang.Number.intValue()");
-    if (!numeric(v) && !value_number(v))
+    if (!value_is_numeric(v) && !value_number(v))
         return cast_fails(run, v, type_boxed(target));
     *ret = number_cast(run, v, kind);
     return true;

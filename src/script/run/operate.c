@@ -15,11 +15,6 @@ static bool is_primitive(struct value v)
     return v.kind >= VALUE_BOOLEAN && v.kind <= VALUE_DOUBLE;
 }
 
-static bool is_numeric(struct value v)
-{
-    return v.kind >= VALUE_BYTE && v.kind <= VALUE_DOUBLE;
-}
-
 static bool throw_null_pointer(struct run *run, const char *side)
 {
     return run_throw(run, CLASS_NULL_POINTER_EXCEPTION, "Cannot invoke \"Object.getClass()\" because \"%s\" is null",
@@ -191,7 +186,7 @@ bool operate_negate(struct run *run, struct value v, struct value *ret)
         *ret = value_of(decimal_new(run, big_negate(run, decimal->unscaled), decimal->scale));
         return ret->kind != VALUE_NULL;
     }
-    if (!is_numeric(v))
+    if (!value_is_numeric(v))
         return run->groovy ? groovy_unary_fails(run, "negative", v) : unary_fails(run, "-", v, v.kind == VALUE_BOOLEAN);
     if (value_floating(v)) {
         *ret = v;
@@ -205,7 +200,7 @@ bool operate_plus(struct run *run, struct value v, struct value *ret)
 {
     if (maps_over(run, v))
         return each_element(run, operate_plus, v, ret);
-    if (!is_numeric(v) && !value_number(v))
+    if (!value_is_numeric(v) && !value_number(v))
         return run->groovy ? groovy_unary_fails(run, "positive", v) : unary_fails(run, "+", v, v.kind == VALUE_BOOLEAN);
     *ret = v.kind < VALUE_INT ? number_cast(run, v, VALUE_INT) : v;
     return true;
@@ -225,7 +220,7 @@ bool operate_invert(struct run *run, struct value v, struct value *ret)
         *ret = value_of(regex_new(run, (struct text *)v.object, 0));
         return ret->kind != VALUE_NULL;
     }
-    if (!is_numeric(v))
+    if (!value_is_numeric(v))
         return run->groovy ? groovy_unary_fails(run, "bitwiseNegate", v)
                            : unary_fails(run, "~", v, v.kind == VALUE_BOOLEAN);
     *ret = v.kind == VALUE_LONG ? value_long(~v.i) : value_int(~v.i);
@@ -273,7 +268,7 @@ bool operate_equal(struct run *run, struct value a, struct value b, bool *ret)
         *ret = a.kind == b.kind;
         return true;
     }
-    bool a_number = is_numeric(a) || value_number(a), b_number = is_numeric(b) || value_number(b);
+    bool a_number = value_is_numeric(a) || value_number(a), b_number = value_is_numeric(b) || value_number(b);
     if (a_number && b_number) {
         *ret = number_equal(run, a, b);
         return run->thrown == NULL;
@@ -321,7 +316,7 @@ static bool painless_order(struct run *run, enum comparison op, struct value a, 
                          comparisons[op]);
     if (is_primitive(a) && is_primitive(b) && (a.kind == VALUE_BOOLEAN || b.kind == VALUE_BOOLEAN))
         return boolean_meets_number(run, a, b);
-    bool numbers = (is_numeric(a) || value_number(a)) && (is_numeric(b) || value_number(b));
+    bool numbers = (value_is_numeric(a) || value_number(a)) && (value_is_numeric(b) || value_number(b));
     if (!numbers)
         return does_not_apply(run, comparisons[op], a, b);
     bool nan = (value_floating(a) && a.d != a.d) || (value_floating(b) && b.d != b.d);
@@ -343,7 +338,7 @@ bool operate_order(struct run *run, struct value a, struct value b, int *ret_ord
 {
     a = value_plain(a);
     b = value_plain(b);
-    bool a_number = is_numeric(a) || value_number(a), b_number = is_numeric(b) || value_number(b);
+    bool a_number = value_is_numeric(a) || value_number(a), b_number = value_is_numeric(b) || value_number(b);
     *ret_order = 0;
     if (a.kind == VALUE_OBJECT && b.kind == VALUE_OBJECT && a.object == b.object)
         return true;

@@ -2,8 +2,6 @@
 /* Runs of a script: converts inputs to values and results to outputs. See script.h. */
 #include "script/script.h"
 
-#include <strings.h>
-
 #include "base/check.h"
 #include "script/value/docvalues.h"
 #include "script/value/document.h"
@@ -169,12 +167,6 @@ static struct slice invalid_ctx_keys(struct run *run, struct dict *ctx)
     return keys;
 }
 
-/* Returns: whether the op is a word, in any case. */
-static bool op_is(struct slice op, const char *word)
-{
-    return op.len == strlen(word) && strncasecmp(op.data, word, op.len) == 0;
-}
-
 /*
  * Reads the op of a script by query: one of three, in upper or lower case. Returns: 0; SCRIPT_UNFIT
  * for any other.
@@ -186,10 +178,10 @@ static int read_op_by_query(struct run *run, struct value op, struct script_upda
         return SCRIPT_UNFIT;
     }
     update->op_text = text_slice(run->arena, (struct text *)op.object);
-    update->op_after = op_is(update->op_text, "index")    ? SCRIPT_OP_INDEX
-                       : op_is(update->op_text, "delete") ? SCRIPT_OP_DELETE
-                       : op_is(update->op_text, "noop")   ? SCRIPT_OP_NONE
-                                                          : SCRIPT_OP_OTHER;
+    update->op_after = slice_is_ignoring_case(update->op_text, "index")    ? SCRIPT_OP_INDEX
+                       : slice_is_ignoring_case(update->op_text, "delete") ? SCRIPT_OP_DELETE
+                       : slice_is_ignoring_case(update->op_text, "noop")   ? SCRIPT_OP_NONE
+                                                                           : SCRIPT_OP_OTHER;
     return 0;
 }
 

@@ -124,6 +124,12 @@ static inline struct value value_plain(struct value v)
     return value_is(v, CLASS_GSTRING) ? value_of(((const struct gstring *)v.object)->text) : v;
 }
 
+/* Whether it is a numeric primitive: byte, short, char, int, long, float, double. */
+static inline bool value_is_numeric(struct value v)
+{
+    return v.kind >= VALUE_BYTE && v.kind <= VALUE_DOUBLE;
+}
+
 /* Returns: whether it is a java.lang.Number, including big ones. */
 bool value_number(struct value v);
 

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../../lib/api_box.h"
+#include "../../lib/api_fixture.h"
 #include "../../lib/unit.h"
 
 #include "base/alloc.h"
@@ -26,7 +26,7 @@ struct submitted {
     uint64_t timeout_us;
 };
 
-static struct api_box box;
+static struct api_fixture fixture;
 static struct {
     pthread_mutex_t lock;
     enum command_type type;
@@ -52,7 +52,7 @@ void __wrap_journal_submit(struct journal *journal, struct command *command, boo
 static int setup(void **state)
 {
     (void)state;
-    api_box_open(&box);
+    api_fixture_open(&fixture);
     seen.type = COMMAND_WRITE;
     return 0;
 }
@@ -60,7 +60,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     (void)state;
-    api_box_close(&box);
+    api_fixture_close(&fixture);
     return 0;
 }
 
@@ -71,14 +71,14 @@ static void send_bulk(const char *target, const char *name, void (*put_item)(str
     for (size_t i = 0; i < ITEMS; i++)
         put_item(&body, i);
     buf_byte(&body, '\0');
-    struct box_exchange *sent = box_exchange_new("POST", target, body.data);
+    struct fixture_exchange *sent = fixture_exchange_new("POST", target, body.data);
     if (name != NULL)
-        box_exchange_header(sent, "tidelock-request", name);
+        fixture_exchange_header(sent, "tidelock-request", name);
     seen.count = 0;
-    box_exchange_start(&box, sent);
-    box_exchange_wait(sent);
+    fixture_exchange_start(&fixture, sent);
+    fixture_exchange_wait(sent);
     assert_int_equal(sent->exchange.status, 200);
-    box_exchange_free(sent);
+    fixture_exchange_free(sent);
     buf_deinit(&body);
 }
 
@@ -102,7 +102,7 @@ static void expect_n(size_t i, int n)
     char target[64], expected[32], *body;
     snprintf(target, sizeof target, "/w/_source/%zu", i);
     snprintf(expected, sizeof expected, "\"n\":%d,", n);
-    assert_int_equal(api_box_ask(&box, "GET", target, NULL, &body), 200);
+    assert_int_equal(api_fixture_ask(&fixture, "GET", target, NULL, &body), 200);
     if (strstr(body, expected) == NULL)
         fail_msg("document %zu: %s", i, body);
     mem_free(body);
@@ -133,7 +133,7 @@ static void test_named_bulk_is_divided_in_blocks(void **state)
     for (size_t i = 1; i < BLOCK; i++) {
         char target[64];
         snprintf(target, sizeof target, "/w/_doc/%zu", i);
-        assert_int_equal(api_box_ask(&box, "PUT", target, "{\"n\":0,\"endless\":false}", NULL), 200);
+        assert_int_equal(api_fixture_ask(&fixture, "PUT", target, "{\"n\":0,\"endless\":false}", NULL), 200);
     }
     send_bulk("/_bulk", "divided", put_update);
     expect_n(1, 0);
@@ -170,8 +170,9 @@ static void test_postponed_items_of_a_batch_have_time_that_is_left(void **state)
     (void)state;
     send_bulk("/_bulk", NULL, put_field);
     seen.count = 0;
-    api_box_expect(&box, "POST", "/_reindex?timeout=1h&filter_path=created,batches",
-                   "{\"source\":{\"index\":\"s\"},\"dest\":{\"index\":\"d\"}}", 200, "{\"created\":300,\"batches\":1}");
+    api_fixture_expect(&fixture, "POST", "/_reindex?timeout=1h&filter_path=created,batches",
+                       "{\"source\":{\"index\":\"s\"},\"dest\":{\"index\":\"d\"}}", 200,
+                       "{\"created\":300,\"batches\":1}");
     expect_time_that_is_left();
 }
 
@@ -181,14 +182,15 @@ static void test_locks_of_a_call_by_query_have_time_that_is_left(void **state)
     enum { LOOKUPS = 20, LEVELS = 4000 };
     struct buf body = BUF_INIT(BUF_UNLIMITED);
     (void)state;
-    api_box_expect(&box, "PUT", "/fs?filter_path=acknowledged",
-                   "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}", 200, "{\"acknowledged\":true}");
+    api_fixture_expect(&fixture, "PUT", "/fs?filter_path=acknowledged",
+                       "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}", 200,
+                       "{\"acknowledged\":true}");
     buf_lit(&body, "{\"path\":\"");
     for (size_t i = 0; i < LEVELS; i++)
         buf_lit(&body, "/x");
     buf_lit(&body, "\"}");
     buf_byte(&body, '\0');
-    assert_int_equal(api_box_ask(&box, "PUT", "/fs/_doc/deep", body.data, NULL), 201);
+    assert_int_equal(api_fixture_ask(&fixture, "PUT", "/fs/_doc/deep", body.data, NULL), 201);
     buf_clear(&body);
     buf_lit(&body, "{\"query\":{\"bool\":{\"should\":[");
     for (size_t i = 0; i < LOOKUPS; i++)
@@ -197,8 +199,8 @@ static void test_locks_of_a_call_by_query_have_time_that_is_left(void **state)
     buf_byte(&body, '\0');
     seen.type = COMMAND_TXN_LOCK;
     seen.count = 0;
-    api_box_expect(&box, "POST", "/fs/_delete_by_query?atomic=true&timeout=1h&filter_path=deleted", body.data, 200,
-                   "{\"deleted\":0}");
+    api_fixture_expect(&fixture, "POST", "/fs/_delete_by_query?atomic=true&timeout=1h&filter_path=deleted", body.data,
+                       200, "{\"deleted\":0}");
     buf_deinit(&body);
     expect_time_that_is_left();
     assert_int_equal(seen.commands[0].items, LOOKUPS + 1);
@@ -212,17 +214,17 @@ static void test_read_of_a_long_script_has_some_time(void **state)
 {
     char target[256], id[64], *body;
     (void)state;
-    assert_int_equal(api_box_ask(&box, "PUT", "/u/_doc/1", "{\"n\":0}", NULL), 201);
-    assert_int_equal(api_box_ask(&box, "POST", "/_transaction", "{}", &body), 201);
+    assert_int_equal(api_fixture_ask(&fixture, "PUT", "/u/_doc/1", "{\"n\":0}", NULL), 201);
+    assert_int_equal(api_fixture_ask(&fixture, "POST", "/_transaction", "{}", &body), 201);
     assert_int_equal(sscanf(strstr(body, "\"transaction\":\""), "\"transaction\":\"%63[^\"]", id), 1);
     mem_free(body);
     snprintf(target, sizeof target, "/u/_update/1?timeout=0s&transaction=%s", id);
     seen.type = COMMAND_TXN_LOCK;
     seen.count = 0;
-    assert_int_equal(api_box_ask(&box, "POST", target,
-                                 "{\"script\":{\"source\":\"for (int i = 0; i < 40000; i++) { ctx._source.n = i }\"}}",
-                                 NULL),
-                     200);
+    assert_int_equal(
+        api_fixture_ask(&fixture, "POST", target,
+                        "{\"script\":{\"source\":\"for (int i = 0; i < 40000; i++) { ctx._source.n = i }\"}}", NULL),
+        200);
     assert_int_equal(seen.count, 1);
     assert_int_equal(seen.commands[0].timeout_us, 1);
 }
@@ -236,23 +238,23 @@ static void test_change_of_several_indices_in_a_full_server(void **state)
     static const char change[] = "{\"index\":{\"number_of_replicas\":3}}";
     static const char look[] = "/*/_settings?filter_path=*.settings.index.number_of_replicas";
     struct budget budget;
-    struct api_box limited = {.budget = &budget};
+    struct api_fixture limited = {.budget = &budget};
     (void)state;
     budget_init(&budget, SIZE_MAX / 2);
-    api_box_open(&limited);
-    assert_int_equal(api_box_ask(&limited, "PUT", "/a", NULL, NULL), 200);
-    assert_int_equal(api_box_ask(&limited, "PUT", "/b", NULL, NULL), 200);
+    api_fixture_open(&limited);
+    assert_int_equal(api_fixture_ask(&limited, "PUT", "/a", NULL, NULL), 200);
+    assert_int_equal(api_fixture_ask(&limited, "PUT", "/b", NULL, NULL), 200);
     budget.limit = mem_used() / 4 * 5;
     assert_false(budget_fits(&budget, BUDGET_RETAINED, 0));
     assert_true(budget_fits(&budget, BUDGET_TRANSIENT, 0));
-    assert_int_equal(api_box_ask(&limited, "PUT", "/a,b/_settings", change, NULL), 429);
-    api_box_expect(&limited, "GET", look, NULL, 200,
-                   "{\"a\":{\"settings\":{\"index\":{\"number_of_replicas\":\"1\"}}},"
-                   "\"b\":{\"settings\":{\"index\":{\"number_of_replicas\":\"1\"}}}}");
-    assert_int_equal(api_box_ask(&limited, "PUT", "/a/_settings", change, NULL), 200);
+    assert_int_equal(api_fixture_ask(&limited, "PUT", "/a,b/_settings", change, NULL), 429);
+    api_fixture_expect(&limited, "GET", look, NULL, 200,
+                       "{\"a\":{\"settings\":{\"index\":{\"number_of_replicas\":\"1\"}}},"
+                       "\"b\":{\"settings\":{\"index\":{\"number_of_replicas\":\"1\"}}}}");
+    assert_int_equal(api_fixture_ask(&limited, "PUT", "/a/_settings", change, NULL), 200);
     budget.limit = SIZE_MAX / 2;
-    assert_int_equal(api_box_ask(&limited, "PUT", "/a,b/_settings", change, NULL), 200);
-    api_box_close(&limited);
+    assert_int_equal(api_fixture_ask(&limited, "PUT", "/a,b/_settings", change, NULL), 200);
+    api_fixture_close(&limited);
 }
 
 int main(void)

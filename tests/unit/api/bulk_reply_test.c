@@ -6,7 +6,7 @@
  */
 #include <pthread.h>
 
-#include "../../lib/api_box.h"
+#include "../../lib/api_fixture.h"
 #include "../../lib/unit.h"
 
 #include "api/documents/doc_write.h"
@@ -14,7 +14,7 @@
 #include "core/command/command.h"
 #include "journal/journal.h"
 
-static struct api_box box;
+static struct api_fixture fixture;
 static struct {
     pthread_mutex_t lock;
     void (*on_done)(struct command *command); /* of the WRITE */
@@ -60,14 +60,14 @@ int __wrap_write_result_write(struct request *request, const struct write_item *
 static int setup(void **state)
 {
     (void)state;
-    api_box_open(&box);
+    api_fixture_open(&fixture);
     return 0;
 }
 
 static int teardown(void **state)
 {
     (void)state;
-    api_box_close(&box);
+    api_fixture_close(&fixture);
     return 0;
 }
 
@@ -86,7 +86,7 @@ static void send_bulk(size_t items, size_t text_bytes)
     }
     buf_byte(&body, '\0');
     seen.written = seen.written_there = 0;
-    assert_int_equal(api_box_ask(&box, "POST", "/_bulk", body.data, NULL), 200);
+    assert_int_equal(api_fixture_ask(&fixture, "POST", "/_bulk", body.data, NULL), 200);
     assert_int_equal(seen.written, items);
     buf_deinit(&body);
 }

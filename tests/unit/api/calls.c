@@ -49,11 +49,11 @@ static const char *const world[] = {
     "POST /_lock\n{\"session\":\"`S`\",\"locks\":[{\"mode\":\"exclusive\",\"index\":\"q\",\"path\":\"/a\"}]}",
 };
 
-void calls_open(struct api_box *box, struct call_names *names)
+void calls_open(struct api_fixture *fixture, struct call_names *names)
 {
-    api_box_open(box);
+    api_fixture_open(fixture);
     for (size_t i = 0; i < sizeof world / sizeof *world; i++)
-        if (calls_ask_text(box, world[i], 1, names, false) / 100 != 2)
+        if (calls_ask_text(fixture, world[i], 1, names, false) / 100 != 2)
             fail_msg("%s is not taken", world[i]);
 }
 
@@ -184,19 +184,19 @@ static char *target_without_wait(const char *target)
     return out.data;
 }
 
-int calls_ask(struct api_box *box, const char *method, const char *target, const char *body, struct call_header header,
-              struct call_names *names, bool told)
+int calls_ask(struct api_fixture *fixture, const char *method, const char *target, const char *body,
+              struct call_header header, struct call_names *names, bool told)
 {
     char *sent_target = target_without_wait(target);
-    struct box_exchange *sent = box_exchange_new(method, sent_target, body);
+    struct fixture_exchange *sent = fixture_exchange_new(method, sent_target, body);
     if (header.name != NULL)
-        box_exchange_header(sent, header.name, header.value);
-    box_exchange_start(box, sent);
+        fixture_exchange_header(sent, header.name, header.value);
+    fixture_exchange_start(fixture, sent);
     bool streams =
         strstr(target, "_attach") != NULL || (strncmp(target, "/_events", 8) == 0 && strstr(target, "once") == NULL);
-    if (streams || !box_exchange_wait_ms(sent, PATIENCE_MS)) {
-        box_exchange_break(sent);
-        box_exchange_wait(sent);
+    if (streams || !fixture_exchange_wait_ms(sent, PATIENCE_MS)) {
+        fixture_exchange_break(sent);
+        fixture_exchange_wait(sent);
     }
     int status = sent->exchange.status;
     buf_byte(&sent->exchange.response, '\0');
@@ -207,19 +207,19 @@ int calls_ask(struct api_box *box, const char *method, const char *target, const
     remember(names, 'P', reply, "{\"id\":\"");
     if (told || (status >= 500 && status != 501 && status != 503 && !has_ended(reply)))
         print_message("    %s %.100s: %d %.300s\n", method, target, status, reply);
-    box_exchange_free(sent);
+    fixture_exchange_free(sent);
     mem_free(sent_target);
     return status;
 }
 
-int calls_ask_text(struct api_box *box, const char *text, size_t n, struct call_names *names, bool told)
+int calls_ask_text(struct api_fixture *fixture, const char *text, size_t n, struct call_names *names, bool told)
 {
     char *grown = calls_grow(text, n, names), *target = strchr(grown, ' '), *body = strchr(grown, '\n');
     assert_non_null(target);
     *target++ = '\0';
     if (body != NULL)
         *body++ = '\0';
-    int status = calls_ask(box, grown, target, body, (struct call_header){0}, names, told);
+    int status = calls_ask(fixture, grown, target, body, (struct call_header){0}, names, told);
     mem_free(grown);
     return status;
 }

@@ -6,7 +6,7 @@
 #ifndef TL_TESTS_UNIT_API_CALLS_H
 #define TL_TESTS_UNIT_API_CALLS_H
 
-#include "../../lib/api_box.h"
+#include "../../lib/api_fixture.h"
 
 struct call_row {
     const char *methods, *pattern, *handler, *params;
@@ -56,7 +56,7 @@ const char *calls_grow_into(struct buf *out, const char *text, char until, size_
 char *calls_grow(const char *text, size_t n, const struct call_names *names);
 
 /* A server with an index of each dialect, documents, a template, a script, a transaction, a session and a lock. */
-void calls_open(struct api_box *box, struct call_names *names);
+void calls_open(struct api_fixture *fixture, struct call_names *names);
 
 struct call_header {
     const char *name, *value; /* NULL: none */
@@ -66,9 +66,9 @@ struct call_header {
  * Asks, and notes the names that the answer has. `told` prints the answer, as does a status of 500 that should not be.
  * Streams are broken as soon as they are open. Returns: the status; 0: it was still waiting, and the client left.
  */
-int calls_ask(struct api_box *box, const char *method, const char *target, const char *body, struct call_header header,
-              struct call_names *names, bool told);
+int calls_ask(struct api_fixture *fixture, const char *method, const char *target, const char *body,
+              struct call_header header, struct call_names *names, bool told);
 /* Sends "METHOD target", with a body if one follows the line's end. */
-int calls_ask_text(struct api_box *box, const char *text, size_t n, struct call_names *names, bool told);
+int calls_ask_text(struct api_fixture *fixture, const char *text, size_t n, struct call_names *names, bool told);
 
 #endif

@@ -21,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../lib/api_box.h"
+#include "../../lib/api_fixture.h"
 #include "../../lib/unit.h"
 #include "calls.h"
 
@@ -222,14 +222,14 @@ static struct cost since(struct cost before)
 static bool cost_of_case(void *context, size_t n, struct cost *ret_cost)
 {
     const struct call_case *growing = context;
-    struct api_box box = {0};
+    struct api_fixture fixture = {0};
     struct call_names names = {0};
-    calls_open(&box, &names);
+    calls_open(&fixture, &names);
     struct cost before = counted_now();
     bool well = true;
     for (size_t i = 0; i < CALL_STEPS_MAX && growing->steps[i] != NULL; i++) {
         bool last = i + 1 == CALL_STEPS_MAX || growing->steps[i + 1] == NULL;
-        int status = calls_ask_text(&box, growing->steps[i], n, &names, told());
+        int status = calls_ask_text(&fixture, growing->steps[i], n, &names, told());
         if (status / 100 != 2 && !(last && growing->kind == REFUSED)) {
             print_error("%s: %.200s answers %d with %zu\n", growing->handler, growing->steps[i], status, n);
             well = false;
@@ -237,7 +237,7 @@ static bool cost_of_case(void *context, size_t n, struct cost *ret_cost)
     }
     *ret_cost = since(before);
     call_names_deinit(&names);
-    api_box_close(&box);
+    api_fixture_close(&fixture);
     return well;
 }
 
@@ -323,7 +323,7 @@ static bool with_body(const char *method)
 }
 
 struct asking {
-    struct api_box *box;
+    struct api_fixture *fixture;
     struct call_names *names;
     const struct call_row *row;
     char method[8];
@@ -351,7 +351,7 @@ static bool cost_of_asking(void *context, size_t n, struct cost *ret_cost)
         header = (struct call_header){asking->header, filled};
     const char *body = asking->body ? filled : with_body(asking->method) ? "{}" : NULL;
     struct cost before = counted_now();
-    (void)calls_ask(asking->box, asking->method, target.data, body, header, asking->names, told());
+    (void)calls_ask(asking->fixture, asking->method, target.data, body, header, asking->names, told());
     *ret_cost = since(before);
     buf_deinit(&target);
     mem_free(path);
@@ -441,10 +441,10 @@ static const char *const header_names[] = {"Accept",         "Content-Type", "Ti
 
 static void try_row(size_t i)
 {
-    struct api_box box = {0};
+    struct api_fixture fixture = {0};
     struct call_names names = {0};
-    struct asking asking = {.box = &box, .names = &names, .row = &call_rows[i], .part = SIZE_MAX};
-    calls_open(&box, &names);
+    struct asking asking = {.fixture = &fixture, .names = &names, .row = &call_rows[i], .part = SIZE_MAX};
+    calls_open(&fixture, &names);
     calls_method(&call_rows[i], asking.method, sizeof asking.method);
     for (size_t part = 0; part < calls_part_count(&call_rows[i]); part++)
         for (size_t j = 0; j < sizeof fillings / sizeof *fillings; j++)
@@ -461,7 +461,7 @@ static void try_row(size_t i)
                 try_header(asking, header_names[j], fillings[k]);
     }
     call_names_deinit(&names);
-    api_box_close(&box);
+    api_fixture_close(&fixture);
 }
 
 static void test_parts(void **state)
@@ -524,17 +524,17 @@ static const struct {
 #define HELD 10
 #endif
 
-static void fill(struct api_box *box, size_t holding, size_t n, struct call_names *names)
+static void fill(struct api_fixture *fixture, size_t holding, size_t n, struct call_names *names)
 {
-    calls_open(box, names);
-    if (holdings[holding].once != NULL && calls_ask_text(box, holdings[holding].once, n, names, false) / 100 != 2)
+    calls_open(fixture, names);
+    if (holdings[holding].once != NULL && calls_ask_text(fixture, holdings[holding].once, n, names, false) / 100 != 2)
         fail_msg("%s are not taken", holdings[holding].what);
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j < 3 && holdings[holding].each[j] != NULL; j++) {
             struct buf text = BUF_INIT(BUF_UNLIMITED);
             (void)calls_grow_into(&text, holdings[holding].each[j], '\0', i, i, names);
             buf_byte(&text, '\0');
-            if (calls_ask_text(box, text.data, i, names, false) / 100 != 2)
+            if (calls_ask_text(fixture, text.data, i, names, false) / 100 != 2)
                 fail_msg("%s: %s is not taken", holdings[holding].what, text.data);
             buf_deinit(&text);
         }
@@ -544,7 +544,7 @@ static void fill(struct api_box *box, size_t holding, size_t n, struct call_name
 struct held {
     size_t holding;
     const struct call_row *row;
-    struct api_box boxes[3];
+    struct api_fixture fixtures[3];
     struct call_names names[3];
     bool open[3];
 };
@@ -554,10 +554,10 @@ static bool cost_of_row(void *context, size_t n, struct cost *ret_cost)
     struct held *held = context;
     size_t i = n / HELD / 2;
     if (!held->open[i])
-        fill(&held->boxes[i], held->holding, n, &held->names[i]);
+        fill(&held->fixtures[i], held->holding, n, &held->names[i]);
     held->open[i] = true;
     struct asking asking = {
-        .box = &held->boxes[i], .names = &held->names[i], .row = held->row, .part = SIZE_MAX, .filling = ""};
+        .fixture = &held->fixtures[i], .names = &held->names[i], .row = held->row, .part = SIZE_MAX, .filling = ""};
     calls_method(held->row, asking.method, sizeof asking.method);
     return cost_of_asking(&asking, n, ret_cost);
 }
@@ -586,7 +586,7 @@ static void test_holdings(void **state)
         for (size_t i = 0; i < 3; i++)
             if (held.open[i]) {
                 call_names_deinit(&held.names[i]);
-                api_box_close(&held.boxes[i]);
+                api_fixture_close(&held.fixtures[i]);
             }
     }
     print_message("%u judged\n", judged);

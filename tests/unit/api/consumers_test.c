@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reports of consumers of the changes that earlier versions have saved. */
-#include "../../lib/api_box.h"
+#include "../../lib/api_fixture.h"
 #include "../../lib/unit.h"
 
 #include "core/command/command.h"
 #include "journal/journal.h"
 
-static struct api_box box;
+static struct api_fixture fixture;
 
 static int setup(void **state)
 {
     (void)state;
-    api_box_open(&box);
+    api_fixture_open(&fixture);
     return 0;
 }
 
 static int teardown(void **state)
 {
     (void)state;
-    api_box_close(&box);
+    api_fixture_close(&fixture);
     return 0;
 }
 
@@ -29,13 +29,15 @@ static void report_as_earlier(const char *name, const char *body)
     command->on_done = command_free;
     command->object.name = slice_from(name);
     command->object.body = slice_from(body);
-    journal_submit(box.journal, command, true);
-    api_box_expect(&box, "PUT", "/_changes/_consumers/next", "{\"target\":\"x\",\"state\":\"ended\"}", 200, "*");
+    journal_submit(fixture.journal, command, true);
+    api_fixture_expect(&fixture, "PUT", "/_changes/_consumers/next", "{\"target\":\"x\",\"state\":\"ended\"}", 200,
+                       "*");
 }
 
 static void expect_reported(const char *expected)
 {
-    api_box_expect(&box, "GET", "/_changes/_consumers/old?filter_path=consumers.reported_at", NULL, 200, expected);
+    api_fixture_expect(&fixture, "GET", "/_changes/_consumers/old?filter_path=consumers.reported_at", NULL, 200,
+                       expected);
 }
 
 /*
@@ -50,7 +52,7 @@ static void test_time_of_earlier_reports(void **state)
     expect_reported("{\"consumers\":[{\"reported_at\":\"1970-01-01T00:00:07.000Z\"}]}");
     report_as_earlier("old", "{\"state\":\"following\",\"told\":9000000}");
     expect_reported("{\"consumers\":[{\"reported_at\":\"1970-01-01T00:00:09.000Z\"}]}");
-    api_box_expect(&box, "GET", "/_cat/copies?h=name,reported.at", NULL, 200, "next *");
+    api_fixture_expect(&fixture, "GET", "/_cat/copies?h=name,reported.at", NULL, 200, "next *");
 }
 
 int main(void)

@@ -73,31 +73,31 @@ static size_t size_of(const struct call_case *call)
     return call->size == 0 || call->size > size ? size : call->size;
 }
 
-static int ask(struct api_box *box, const char *call, size_t n, struct call_names *names, uint64_t fault_in,
+static int ask(struct api_fixture *fixture, const char *call, size_t n, struct call_names *names, uint64_t fault_in,
                enum account_end end)
 {
     budget.fault.end = end;
     atomic_store(&budget.fault.in, fault_in);
-    int status = calls_ask_text(box, call, n, names, getenv("GROWTH_TRACE") != NULL);
+    int status = calls_ask_text(fixture, call, n, names, getenv("GROWTH_TRACE") != NULL);
     return status;
 }
 
-static void open_box(struct api_box *box, const char *const *steps, size_t n, struct call_names *names)
+static void open_fixture(struct api_fixture *fixture, const char *const *steps, size_t n, struct call_names *names)
 {
-    *box = (struct api_box){.budget = &budget};
+    *fixture = (struct api_fixture){.budget = &budget};
     *names = (struct call_names){0};
     budget_init(&budget, LIMIT);
-    calls_open(box, names);
+    calls_open(fixture, names);
     for (; steps[0] != NULL && steps[1] != NULL; steps++)
-        (void)calls_ask_text(box, steps[0], n, names, false);
+        (void)calls_ask_text(fixture, steps[0], n, names, false);
     budget.chunk = 1;
 }
 
-static void look(struct api_box *box, struct looked *ret_looked)
+static void look(struct api_fixture *fixture, struct looked *ret_looked)
 {
     budget.chunk = BUDGET_CHUNK;
     for (size_t i = 0; i < LOOKS; i++)
-        (void)api_box_ask(box, "GET", looks[i], NULL, &ret_looked->at[i]);
+        (void)api_fixture_ask(fixture, "GET", looks[i], NULL, &ret_looked->at[i]);
 }
 
 static void looked_deinit(struct looked *looked)
@@ -108,13 +108,13 @@ static void looked_deinit(struct looked *looked)
 
 static int without_faults(const char *const *steps, const char *call, size_t n, struct looked *ret_looked)
 {
-    struct api_box box;
+    struct api_fixture fixture;
     struct call_names names;
-    open_box(&box, steps, n, &names);
-    int status = ask(&box, call, n, &names, 0, ACCOUNT_RUNNING);
-    look(&box, ret_looked);
+    open_fixture(&fixture, steps, n, &names);
+    int status = ask(&fixture, call, n, &names, 0, ACCOUNT_RUNNING);
+    look(&fixture, ret_looked);
     call_names_deinit(&names);
-    api_box_close(&box);
+    api_fixture_close(&fixture);
     return status;
 }
 
@@ -137,7 +137,7 @@ static void compare(const struct trial *trial, const struct looked *found)
         }
 }
 
-static void judge(const struct trial *trial, struct api_box *box, int status, uint64_t question)
+static void judge(const struct trial *trial, struct api_fixture *fixture, int status, uint64_t question)
 {
     struct looked looked;
     if (status != trial->expected) {
@@ -145,7 +145,7 @@ static void judge(const struct trial *trial, struct api_box *box, int status, ui
         print_error("%.200s, %s: %d at question %llu, %d without\n", trial->call, trial->fault->name, status,
                     (unsigned long long)question, trial->expected);
     }
-    look(box, &looked);
+    look(fixture, &looked);
     compare(trial, &looked);
     looked_deinit(&looked);
 }
@@ -155,17 +155,17 @@ static void judge(const struct trial *trial, struct api_box *box, int status, ui
  * has done its work: the next one is asked of a new server. Returns: the question with which to continue there; 0: the
  * call asks no more.
  */
-static uint64_t try_questions(const struct trial *trial, struct api_box *box, struct call_names *names,
+static uint64_t try_questions(const struct trial *trial, struct api_fixture *fixture, struct call_names *names,
                               uint64_t question)
 {
     for (; question < QUESTIONS_MAX; question++) {
-        int status = ask(box, trial->call, trial->n, names, question, trial->fault->end);
+        int status = ask(fixture, trial->call, trial->n, names, question, trial->fault->end);
         bool happened = atomic_exchange(&budget.fault.in, 0) == 0;
         if (getenv("GROWTH_TRACE") != NULL)
             print_message("%s at %llu: %d\n", trial->fault->name, (unsigned long long)question, status);
         if (happened && status != trial->expected)
             continue;
-        judge(trial, box, status, question);
+        judge(trial, fixture, status, question);
         return happened ? question + 1 : 0;
     }
     fail_msg("%s asks too often", trial->call);
@@ -175,12 +175,12 @@ static uint64_t try_questions(const struct trial *trial, struct api_box *box, st
 static void try_fault(const struct trial *trial)
 {
     for (uint64_t question = 1; question != 0;) {
-        struct api_box box;
+        struct api_fixture fixture;
         struct call_names names;
-        open_box(&box, trial->steps, trial->n, &names);
-        question = try_questions(trial, &box, &names, question);
+        open_fixture(&fixture, trial->steps, trial->n, &names);
+        question = try_questions(trial, &fixture, &names, question);
         call_names_deinit(&names);
-        api_box_close(&box);
+        api_fixture_close(&fixture);
     }
 }
 
@@ -260,21 +260,21 @@ static void scroll_id_of(const char *page, char *ret_id, size_t room)
 }
 
 /* Asks for a page; with faults, first so often that each of its questions has failed. Returns: the page. */
-static char *next_page(struct api_box *box, const char *target, const char *body, bool failing)
+static char *next_page(struct api_fixture *fixture, const char *target, const char *body, bool failing)
 {
     char *page = NULL;
     for (uint64_t question = 1; failing; question++) {
         atomic_store(&budget.fault.in, question);
-        int status = api_box_ask(box, "POST", target, body, &page);
+        int status = api_fixture_ask(fixture, "POST", target, body, &page);
         if (atomic_exchange(&budget.fault.in, 0) != 0 || status == 200)
             return page;
         mem_free(page);
     }
-    assert_int_equal(api_box_ask(box, "POST", target, body, &page), 200);
+    assert_int_equal(api_fixture_ask(fixture, "POST", target, body, &page), 200);
     return page;
 }
 
-static void put_documents(struct api_box *box, size_t count)
+static void put_documents(struct api_fixture *fixture, size_t count)
 {
     struct buf body = BUF_INIT(BUF_UNLIMITED);
     for (size_t i = 0; i < count; i++) {
@@ -282,7 +282,7 @@ static void put_documents(struct api_box *box, size_t count)
         if (i + 1 < count && body.len < 1 << 20)
             continue;
         buf_byte(&body, '\0');
-        assert_int_equal(api_box_ask(box, "POST", "/s/_bulk", body.data, NULL), 200);
+        assert_int_equal(api_fixture_ask(fixture, "POST", "/s/_bulk", body.data, NULL), 200);
         buf_clear(&body);
     }
     buf_deinit(&body);
@@ -291,22 +291,22 @@ static void put_documents(struct api_box *box, size_t count)
 /* Returns: the ids of all pages in order. */
 static char *scroll(const char *search, size_t count, bool failing)
 {
-    struct api_box box = {.budget = &budget};
+    struct api_fixture fixture = {.budget = &budget};
     struct buf ids = BUF_INIT(BUF_UNLIMITED);
     char body[256], id[128];
     budget_init(&budget, LIMIT);
-    api_box_open(&box);
-    put_documents(&box, count);
+    api_fixture_open(&fixture);
+    put_documents(&fixture, count);
     budget.chunk = 1;
-    char *page = next_page(&box, "/s/_search?scroll=1h", search, failing);
+    char *page = next_page(&fixture, "/s/_search?scroll=1h", search, failing);
     scroll_id_of(page, id, sizeof id);
     snprintf(body, sizeof body, "{\"scroll\":\"1h\",\"scroll_id\":\"%s\"}", id);
     while (note_ids(page, &ids) > 0) {
         mem_free(page);
-        page = next_page(&box, "/_search/scroll", body, failing);
+        page = next_page(&fixture, "/_search/scroll", body, failing);
     }
     mem_free(page);
-    api_box_close(&box);
+    api_fixture_close(&fixture);
     buf_byte(&ids, '\0');
     return ids.data;
 }

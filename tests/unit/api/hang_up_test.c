@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../../lib/api_box.h"
+#include "../../lib/api_fixture.h"
 #include "../../lib/unit.h"
 
 #include "base/alloc.h"
@@ -20,26 +20,26 @@ enum {
     LARGE_BYTES = 200 * 1024, /* of a body that a worker reads */
 };
 
-static struct api_box box;
+static struct api_fixture fixture;
 
 static int setup(void **state)
 {
     (void)state;
-    api_box_open(&box);
-    return api_box_ask(&box, "PUT", "/typed/t/1", "{\"n\":1}", NULL) == 201 ? 0 : -1;
+    api_fixture_open(&fixture);
+    return api_fixture_ask(&fixture, "PUT", "/typed/t/1", "{\"n\":1}", NULL) == 201 ? 0 : -1;
 }
 
 static int teardown(void **state)
 {
     (void)state;
-    api_box_close(&box);
+    api_fixture_close(&fixture);
     return 0;
 }
 
 static void begin(char id[64])
 {
     char *body;
-    assert_int_equal(api_box_ask(&box, "POST", "/_transaction", "{}", &body), 201);
+    assert_int_equal(api_fixture_ask(&fixture, "POST", "/_transaction", "{}", &body), 201);
     const char *from = strstr(body, "\"transaction\":\"");
     assert_non_null(from);
     assert_int_equal(sscanf(from, "\"transaction\":\"%63[^\"]", id), 1);
@@ -50,11 +50,11 @@ static void roll_back(const char *id)
 {
     char target[128];
     snprintf(target, sizeof target, "/_transaction/%s/_rollback", id);
-    (void)api_box_ask(&box, "POST", target, NULL, NULL);
+    (void)api_fixture_ask(&fixture, "POST", target, NULL, NULL);
 }
 
 struct breaker {
-    struct box_exchange *sent;
+    struct fixture_exchange *sent;
     unsigned delay;
 };
 
@@ -63,7 +63,7 @@ static void *break_connection(void *context)
     const struct breaker *breaker = context;
     for (volatile unsigned i = 0; i < breaker->delay; i++)
         ;
-    box_exchange_break(breaker->sent);
+    fixture_exchange_break(breaker->sent);
     return NULL;
 }
 
@@ -73,7 +73,7 @@ static void hold(char holder[64])
     char target[128];
     begin(holder);
     snprintf(target, sizeof target, "/typed/t/1?transaction=%s", holder);
-    assert_int_equal(api_box_ask(&box, "PUT", target, "{\"n\":2}", NULL), 200);
+    assert_int_equal(api_fixture_ask(&fixture, "PUT", target, "{\"n\":2}", NULL), 200);
 }
 
 /* An _mget that waits for a lock: its connection breaks, and the lock is released, at about the same time. */
@@ -83,17 +83,17 @@ static void break_while_it_waits(const char *body, unsigned delay)
     hold(holder);
     begin(reader);
     snprintf(target, sizeof target, "/_mget?transaction=%s", reader);
-    struct box_exchange *sent = box_exchange_new("POST", target, body);
-    box_exchange_start(&box, sent);
-    (void)box_exchange_wait_ms(sent, SETTLE_MS);
+    struct fixture_exchange *sent = fixture_exchange_new("POST", target, body);
+    fixture_exchange_start(&fixture, sent);
+    (void)fixture_exchange_wait_ms(sent, SETTLE_MS);
     struct breaker breaker = {sent, delay};
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, break_connection, &breaker), 0);
     roll_back(holder);
-    box_exchange_wait(sent);
+    fixture_exchange_wait(sent);
     pthread_join(thread, NULL);
     assert_true(sent->exchange.status >= 200);
-    box_exchange_free(sent);
+    fixture_exchange_free(sent);
     roll_back(reader);
 }
 
@@ -128,7 +128,7 @@ static void test_while_a_worker_submits(void **state)
  * middle of it.
  */
 static struct {
-    struct box_exchange *sent;
+    struct fixture_exchange *sent;
     enum command_type type;
     enum { BREAK_NOWHERE, BREAK_AS_WORK_ENDS, BREAK_AS_COMMAND_IS_SUBMITTED } where;
     unsigned countdown;
@@ -139,7 +139,7 @@ static void come_by(enum command_type type, int where)
     if ((int)break_at.where != where || break_at.type != type || --break_at.countdown > 0)
         return;
     break_at.where = BREAK_NOWHERE;
-    box_exchange_break(break_at.sent);
+    fixture_exchange_break(break_at.sent);
 }
 
 /* By the linker in the place of the real ones (meson.build). */
@@ -165,21 +165,21 @@ void __wrap_journal_submit(struct journal *journal, struct command *command, boo
 }
 
 /* A request that would wait for a minute, but whose connection breaks: it is answered while the lock is still held. */
-static void expect_cancelled(struct box_exchange *sent)
+static void expect_cancelled(struct fixture_exchange *sent)
 {
-    box_exchange_wait(sent);
+    fixture_exchange_wait(sent);
     const struct buf *response = &sent->exchange.response;
     char *text = mem_strdup(response->data, response->len);
     if (strstr(text, "task_cancelled_exception") == NULL)
         fail_msg("got %d %s", sent->exchange.status, text);
     mem_free(text);
-    box_exchange_free(sent);
+    fixture_exchange_free(sent);
 }
 
 static void expect_no_waiters(void)
 {
     char *text;
-    assert_int_equal(api_box_ask(&box, "GET", "/_lock", NULL, &text), 200);
+    assert_int_equal(api_fixture_ask(&fixture, "GET", "/_lock", NULL, &text), 200);
     assert_non_null(strstr(text, "\"waiters\":[]"));
     assert_null(strstr(text, "\"waiters\":[{"));
     mem_free(text);
@@ -190,12 +190,12 @@ static void break_and_expect(const char *method, const char *target, const char 
 {
     char holder[64];
     hold(holder);
-    struct box_exchange *sent = box_exchange_new(method, target, body);
+    struct fixture_exchange *sent = fixture_exchange_new(method, target, body);
     break_at.sent = sent;
     break_at.type = type;
     break_at.countdown = nth;
     break_at.where = where;
-    box_exchange_start(&box, sent);
+    fixture_exchange_start(&fixture, sent);
     expect_cancelled(sent);
     assert_int_equal(break_at.where, BREAK_NOWHERE);
     expect_no_waiters();
@@ -214,13 +214,13 @@ static void test_before_a_lone_command(void **state)
     (void)state;
     char holder[64];
     hold(holder);
-    struct box_exchange *sent = box_exchange_new("DELETE", "/typed/t/1?timeout=1m", NULL);
+    struct fixture_exchange *sent = fixture_exchange_new("DELETE", "/typed/t/1?timeout=1m", NULL);
     sent->exchange.may_block = true;
     break_at.sent = sent;
     break_at.type = COMMAND_WRITE;
     break_at.countdown = 1;
     break_at.where = BREAK_AS_COMMAND_IS_SUBMITTED;
-    box_exchange_start(&box, sent);
+    fixture_exchange_start(&fixture, sent);
     expect_cancelled(sent);
     roll_back(holder);
 }
@@ -254,16 +254,16 @@ static void test_between_two_pieces(void **state)
     char holder[64];
     struct buf body = large_bulk(3, 1100 * 1024);
     hold(holder);
-    struct box_exchange *sent = box_exchange_new("POST", "/_bulk?timeout=1m", body.data);
+    struct fixture_exchange *sent = fixture_exchange_new("POST", "/_bulk?timeout=1m", body.data);
     break_at.sent = sent;
     break_at.type = COMMAND_WRITE;
     break_at.countdown = 3;
     break_at.where = BREAK_AS_COMMAND_IS_SUBMITTED;
-    box_exchange_start(&box, sent);
+    fixture_exchange_start(&fixture, sent);
     expect_cancelled(sent);
     assert_int_equal(break_at.where, BREAK_NOWHERE);
     expect_no_waiters();
-    api_box_expect(&box, "HEAD", "/typed/t/3", NULL, 200, "*");
+    api_fixture_expect(&fixture, "HEAD", "/typed/t/3", NULL, 200, "*");
     roll_back(holder);
     buf_deinit(&body);
 }
@@ -276,19 +276,19 @@ static void test_hang_up_in_queue_of_transaction(void **state)
     hold(holder);
     begin(second_holder);
     snprintf(target, sizeof target, "/typed/t/2?transaction=%s", second_holder);
-    assert_true(api_box_ask(&box, "PUT", target, "{\"n\":2}", NULL) < 300);
+    assert_true(api_fixture_ask(&fixture, "PUT", target, "{\"n\":2}", NULL) < 300);
     begin(txn);
     snprintf(target, sizeof target, "/typed/t/1?timeout=1m&transaction=%s", txn);
-    struct box_exchange *first = box_exchange_new("GET", target, NULL);
-    box_exchange_start(&box, first);
+    struct fixture_exchange *first = fixture_exchange_new("GET", target, NULL);
+    fixture_exchange_start(&fixture, first);
     char second_target[128];
     snprintf(second_target, sizeof second_target, "/typed/t/2?timeout=1m&transaction=%s", txn);
-    struct box_exchange *second = box_exchange_new("GET", second_target, NULL);
-    box_exchange_start(&box, second);
-    box_exchange_break(second);
+    struct fixture_exchange *second = fixture_exchange_new("GET", second_target, NULL);
+    fixture_exchange_start(&fixture, second);
+    fixture_exchange_break(second);
     roll_back(holder);
-    box_exchange_wait(first);
-    box_exchange_free(first);
+    fixture_exchange_wait(first);
+    fixture_exchange_free(first);
     expect_cancelled(second);
     roll_back(second_holder);
     roll_back(txn);

@@ -3,26 +3,26 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../../lib/api_box.h"
+#include "../../lib/api_fixture.h"
 #include "../../lib/unit.h"
 
 #include "base/alloc.h"
 
 enum { SETTLE_MS = 20 }; /* for a request to park: a shorter time makes the test weaker, not wrong */
 
-static struct api_box box;
+static struct api_fixture fixture;
 
 static int setup(void **state)
 {
     (void)state;
-    api_box_open(&box);
-    return api_box_ask(&box, "PUT", "/one", "{\"settings\":{\"number_of_replicas\":0}}", NULL) == 200 ? 0 : -1;
+    api_fixture_open(&fixture);
+    return api_fixture_ask(&fixture, "PUT", "/one", "{\"settings\":{\"number_of_replicas\":0}}", NULL) == 200 ? 0 : -1;
 }
 
 static int teardown(void **state)
 {
     (void)state;
-    api_box_close(&box);
+    api_fixture_close(&fixture);
     return 0;
 }
 
@@ -30,7 +30,7 @@ static void health(const char *query, int status, const char *expected)
 {
     char target[256];
     snprintf(target, sizeof target, "/_cluster/health%s&filter_path=status,timed_out,error.type,error.reason", query);
-    api_box_expect(&box, "GET", target, NULL, status, expected);
+    api_fixture_expect(&fixture, "GET", target, NULL, status, expected);
 }
 
 static void is_met(const char *query)
@@ -48,7 +48,7 @@ static void is_refused(const char *query, const char *type, const char *reason)
 {
     char expected[512], target[256], *body;
     snprintf(target, sizeof target, "/_cluster/health%s", query);
-    assert_int_equal(api_box_ask(&box, "GET", target, NULL, &body), 400);
+    assert_int_equal(api_fixture_ask(&fixture, "GET", target, NULL, &body), 400);
     snprintf(expected, sizeof expected, "\"type\":\"%s\",\"reason\":\"%s\"", type, reason);
     if (strstr(body, expected) == NULL)
         fail_msg("%s: %s lacks %s", query, body, expected);
@@ -143,46 +143,48 @@ static void test_health_refuses_conditions_that_cannot_be_read(void **state)
 }
 
 /* Starts a request with a time limit that outlasts the test. Asserts that it waits. */
-static struct box_exchange *start_waiting(const char *target)
+static struct fixture_exchange *start_waiting(const char *target)
 {
-    struct box_exchange *sent = box_exchange_new("GET", target, NULL);
-    box_exchange_start(&box, sent);
-    assert_false(box_exchange_wait_ms(sent, SETTLE_MS));
+    struct fixture_exchange *sent = fixture_exchange_new("GET", target, NULL);
+    fixture_exchange_start(&fixture, sent);
+    assert_false(fixture_exchange_wait_ms(sent, SETTLE_MS));
     return sent;
 }
 
-static void end_waiting(struct box_exchange *sent, int status)
+static void end_waiting(struct fixture_exchange *sent, int status)
 {
-    box_exchange_wait(sent);
+    fixture_exchange_wait(sent);
     assert_int_equal(sent->exchange.status, status);
-    box_exchange_free(sent);
+    fixture_exchange_free(sent);
 }
 
 static void test_health_waits_for_named_index(void **state)
 {
     (void)state;
-    struct box_exchange *sent = start_waiting("/_cluster/health/later?timeout=1h");
-    assert_int_equal(api_box_ask(&box, "PUT", "/one/_doc/1", "{}", NULL), 201); /* which is no change of the state */
-    assert_false(box_exchange_wait_ms(sent, SETTLE_MS));
-    assert_int_equal(api_box_ask(&box, "PUT", "/later", NULL, NULL), 200);
+    struct fixture_exchange *sent = start_waiting("/_cluster/health/later?timeout=1h");
+    assert_int_equal(api_fixture_ask(&fixture, "PUT", "/one/_doc/1", "{}", NULL),
+                     201); /* which is no change of the state */
+    assert_false(fixture_exchange_wait_ms(sent, SETTLE_MS));
+    assert_int_equal(api_fixture_ask(&fixture, "PUT", "/later", NULL, NULL), 200);
     end_waiting(sent, 200);
-    assert_int_equal(api_box_ask(&box, "DELETE", "/later", NULL, NULL), 200);
+    assert_int_equal(api_fixture_ask(&fixture, "DELETE", "/later", NULL, NULL), 200);
 }
 
 static void test_health_waits_for_status(void **state)
 {
     (void)state;
-    assert_int_equal(api_box_ask(&box, "PUT", "/pale", "{\"settings\":{\"number_of_replicas\":1}}", NULL), 200);
-    struct box_exchange *green = start_waiting("/_cluster/health?wait_for_status=green&timeout=1h");
-    struct box_exchange *shards = start_waiting("/_cluster/health/pale?wait_for_active_shards=all&timeout=1h");
-    struct box_exchange *nodes = start_waiting("/_cluster/health?wait_for_nodes=2&timeout=1h");
-    assert_int_equal(api_box_ask(&box, "PUT", "/pale/_settings", "{\"index\":{\"number_of_replicas\":0}}", NULL), 200);
+    assert_int_equal(api_fixture_ask(&fixture, "PUT", "/pale", "{\"settings\":{\"number_of_replicas\":1}}", NULL), 200);
+    struct fixture_exchange *green = start_waiting("/_cluster/health?wait_for_status=green&timeout=1h");
+    struct fixture_exchange *shards = start_waiting("/_cluster/health/pale?wait_for_active_shards=all&timeout=1h");
+    struct fixture_exchange *nodes = start_waiting("/_cluster/health?wait_for_nodes=2&timeout=1h");
+    assert_int_equal(
+        api_fixture_ask(&fixture, "PUT", "/pale/_settings", "{\"index\":{\"number_of_replicas\":0}}", NULL), 200);
     end_waiting(green, 200);
     end_waiting(shards, 200);
-    assert_false(box_exchange_wait_ms(nodes, SETTLE_MS));
-    box_exchange_break(nodes);
+    assert_false(fixture_exchange_wait_ms(nodes, SETTLE_MS));
+    fixture_exchange_break(nodes);
     end_waiting(nodes, 408);
-    assert_int_equal(api_box_ask(&box, "DELETE", "/pale", NULL, NULL), 200);
+    assert_int_equal(api_fixture_ask(&fixture, "DELETE", "/pale", NULL, NULL), 200);
 }
 
 int main(void)

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../../lib/api_box.h"
+#include "../../lib/api_fixture.h"
 #include "../../lib/unit.h"
 
 #include "base/alloc.h"
@@ -31,41 +31,41 @@ static void cut(const char *body, const char *begin, char *ret_text)
     ret_text[len] = '\0';
 }
 
-static void begin_query(struct api_box *box, char *ret_id)
+static void begin_query(struct api_fixture *fixture, char *ret_id)
 {
     char *body;
-    assert_int_equal(api_box_ask(box, "POST", "/_transaction", "{\"mode\":\"query\"}", &body), 201);
+    assert_int_equal(api_fixture_ask(fixture, "POST", "/_transaction", "{\"mode\":\"query\"}", &body), 201);
     cut(body, "\"transaction\":\"", ret_id);
     mem_free(body);
 }
 
-static void put(struct api_box *box, int number)
+static void put(struct api_fixture *fixture, int number)
 {
     char text[64];
     snprintf(text, sizeof text, "{\"n\":%d}", number);
-    int status = api_box_ask(box, "PUT", "/fs/_doc/1", text, NULL);
+    int status = api_fixture_ask(fixture, "PUT", "/fs/_doc/1", text, NULL);
     assert_true(status == 200 || status == 201);
 }
 
-static int get(struct api_box *box, const char *id, char **ret_body)
+static int get(struct api_fixture *fixture, const char *id, char **ret_body)
 {
     char target[ID_BYTES + 64];
     snprintf(target, sizeof target, "/fs/_doc/1?transaction=%s", id);
-    return api_box_ask(box, "GET", target, NULL, ret_body);
+    return api_fixture_ask(fixture, "GET", target, NULL, ret_body);
 }
 
-static void end(struct api_box *box, const char *id, const char *how)
+static void end(struct api_fixture *fixture, const char *id, const char *how)
 {
     char target[ID_BYTES + 64];
     snprintf(target, sizeof target, "/_transaction/%s/%s", id, how);
-    assert_int_equal(api_box_ask(box, "POST", target, NULL, NULL), 200);
+    assert_int_equal(api_fixture_ask(fixture, "POST", target, NULL, NULL), 200);
 }
 
 /* --- Many at once ------------------------------------------------------------------------------------------------- */
 
 /* The transaction that is or was just open, and the number in the document at its timestamp. */
 struct shared {
-    struct api_box box;
+    struct api_fixture fixture;
     pthread_mutex_t lock;
     char id[ID_BYTES];
     int number;
@@ -102,7 +102,7 @@ static void *read_on(void *context)
         char *body;
         int number;
         look(shared, id, &number);
-        int status = get(&shared->box, id, &body);
+        int status = get(&shared->fixture, id, &body);
         check_read(status, body, number);
         mem_free(body);
         atomic_fetch_add(&shared->reads, 1);
@@ -113,8 +113,8 @@ static void *read_on(void *context)
 static void next_transaction(struct shared *shared, int number)
 {
     char id[ID_BYTES];
-    put(&shared->box, number);
-    begin_query(&shared->box, id);
+    put(&shared->fixture, number);
+    begin_query(&shared->fixture, id);
     pthread_mutex_lock(&shared->lock);
     memcpy(shared->id, id, ID_BYTES);
     shared->number = number;
@@ -127,7 +127,7 @@ static void test_query_txn_ends_during_reads(void **state)
     static struct shared shared;
     pthread_t readers[READERS];
     (void)state;
-    api_box_open(&shared.box);
+    api_fixture_open(&shared.fixture);
     pthread_mutex_init(&shared.lock, NULL);
     next_transaction(&shared, 0);
     for (int i = 0; i < READERS; i++)
@@ -136,18 +136,18 @@ static void test_query_txn_ends_during_reads(void **state)
         char *body;
         while (atomic_load(&shared.reads) < READS_EACH)
             sched_yield();
-        put(&shared.box, -number); /* which it must not see */
-        end(&shared.box, shared.id, number % 2 ? "_commit" : "_rollback");
-        assert_int_equal(get(&shared.box, shared.id, &body), number % 2 ? 404 : 409);
+        put(&shared.fixture, -number); /* which it must not see */
+        end(&shared.fixture, shared.id, number % 2 ? "_commit" : "_rollback");
+        assert_int_equal(get(&shared.fixture, shared.id, &body), number % 2 ? 404 : 409);
         mem_free(body);
         next_transaction(&shared, number);
     }
     atomic_store(&shared.done, true);
     for (int i = 0; i < READERS; i++)
         pthread_join(readers[i], NULL);
-    end(&shared.box, shared.id, "_commit");
+    end(&shared.fixture, shared.id, "_commit");
     pthread_mutex_destroy(&shared.lock);
-    api_box_close(&shared.box);
+    api_fixture_close(&shared.fixture);
 }
 
 /* --- Its timestamp ------------------------------------------------------------------------------------------------ */
@@ -155,28 +155,28 @@ static void test_query_txn_ends_during_reads(void **state)
 /* Upkeep, and that of a journal that stops, moves the cut-off as far as it may. */
 static void check_history(bool in_use)
 {
-    struct api_box box = {.history_us = 1};
+    struct api_fixture fixture = {.history_us = 1};
     char id[ID_BYTES];
     tl_ts ts = 0;
-    api_box_open(&box);
-    put(&box, 1);
-    begin_query(&box, id);
-    struct query_txn *query = journal_query_txn_use(box.journal, slice_from(id));
+    api_fixture_open(&fixture);
+    put(&fixture, 1);
+    begin_query(&fixture, id);
+    struct query_txn *query = journal_query_txn_use(fixture.journal, slice_from(id));
     assert_non_null(query);
     ts = journal_query_txn_ts(query);
-    end(&box, id, "_commit");
-    assert_null(journal_query_txn_use(box.journal, slice_from(id)));
-    put(&box, 2);
+    end(&fixture, id, "_commit");
+    assert_null(journal_query_txn_use(fixture.journal, slice_from(id)));
+    put(&fixture, 2);
     if (!in_use)
-        journal_query_txn_release(box.journal, query);
+        journal_query_txn_release(fixture.journal, query);
     /* How far back a microsecond is, is known roughly at first: upkeep has to look a second time. */
-    while (!in_use && journal_oldest(box.journal) <= ts)
+    while (!in_use && journal_oldest(fixture.journal) <= ts)
         usleep(5000);
-    journal_stop(box.journal);
-    assert_int_equal(journal_oldest(box.journal) <= ts, in_use);
+    journal_stop(fixture.journal);
+    assert_int_equal(journal_oldest(fixture.journal) <= ts, in_use);
     if (in_use)
-        journal_query_txn_release(box.journal, query);
-    api_box_close(&box);
+        journal_query_txn_release(fixture.journal, query);
+    api_fixture_close(&fixture);
 }
 
 static void test_history_is_retained_for_open_readers(void **state)
@@ -189,25 +189,25 @@ static void test_history_is_retained_for_open_readers(void **state)
 /* One that is found twice has one catalog, also when the server's has changed since. */
 static void test_query_txn_uses_catalog_of_its_timestamp(void **state)
 {
-    struct api_box box = {0};
+    struct api_fixture fixture = {0};
     struct catalog *first, *second;
     char id[ID_BYTES];
     (void)state;
-    api_box_open(&box);
-    put(&box, 1);
-    begin_query(&box, id);
-    assert_int_equal(api_box_ask(&box, "PUT", "/later/_doc/1", "{\"n\":1}", NULL), 201);
-    struct query_txn *query = journal_query_txn_use(box.journal, slice_from(id));
-    assert_int_equal(journal_query_txn_catalog(box.journal, query, &first), 0);
-    assert_int_equal(journal_query_txn_catalog(box.journal, query, &second), 0);
+    api_fixture_open(&fixture);
+    put(&fixture, 1);
+    begin_query(&fixture, id);
+    assert_int_equal(api_fixture_ask(&fixture, "PUT", "/later/_doc/1", "{\"n\":1}", NULL), 201);
+    struct query_txn *query = journal_query_txn_use(fixture.journal, slice_from(id));
+    assert_int_equal(journal_query_txn_catalog(fixture.journal, query, &first), 0);
+    assert_int_equal(journal_query_txn_catalog(fixture.journal, query, &second), 0);
     assert_ptr_equal(first, second);
     assert_null(catalog_index(first, SLICE_LIT("later")));
     assert_non_null(catalog_index(first, SLICE_LIT("fs")));
     catalog_unref(first);
     catalog_unref(second);
-    journal_query_txn_release(box.journal, query);
-    end(&box, id, "_rollback");
-    api_box_close(&box);
+    journal_query_txn_release(fixture.journal, query);
+    end(&fixture, id, "_rollback");
+    api_fixture_close(&fixture);
 }
 
 int main(void)

@@ -6,24 +6,24 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../../lib/api_box.h"
+#include "../../lib/api_fixture.h"
 #include "../../lib/unit.h"
 
 #include "base/alloc.h"
 
-static struct api_box box;
+static struct api_fixture fixture;
 
 static int setup(void **state)
 {
     (void)state;
-    api_box_open(&box);
+    api_fixture_open(&fixture);
     return 0;
 }
 
 static int teardown(void **state)
 {
     (void)state;
-    api_box_close(&box);
+    api_fixture_close(&fixture);
     return 0;
 }
 
@@ -32,19 +32,20 @@ static int teardown(void **state)
 static void test_typed_and_typeless(void **state)
 {
     (void)state;
-    api_box_expect(
-        &box, "PUT", "/a/_doc/1", "{\"n\":1}", 201,
+    api_fixture_expect(
+        &fixture, "PUT", "/a/_doc/1", "{\"n\":1}", 201,
         "{\"_index\":\"a\",\"_type\":\"_doc\",\"_id\":\"1\",\"_version\":1,\"result\":\"created\",\"_shards\":{"
         "\"total\":2,\"successful\":1,\"failed\":0},\"_seq_no\":0,\"_primary_term\":1}");
-    api_box_expect(&box, "PUT", "/b/t/1", "{\"n\":1}", 201,
-                   "{\"_index\":\"b\",\"_type\":\"t\",\"_id\":\"1\",\"_version\":1,\"result\":\"created\",\"_shards\":{"
-                   "\"total\":2,\"successful\":1,\"failed\":0},\"created\":true}");
-    api_box_expect(
-        &box, "GET", "/a/_doc/1", NULL, 200,
+    api_fixture_expect(
+        &fixture, "PUT", "/b/t/1", "{\"n\":1}", 201,
+        "{\"_index\":\"b\",\"_type\":\"t\",\"_id\":\"1\",\"_version\":1,\"result\":\"created\",\"_shards\":{"
+        "\"total\":2,\"successful\":1,\"failed\":0},\"created\":true}");
+    api_fixture_expect(
+        &fixture, "GET", "/a/_doc/1", NULL, 200,
         "{\"_index\":\"a\",\"_type\":\"_doc\",\"_id\":\"1\",\"_version\":1,\"_seq_no\":0,\"_primary_term\":1,"
         "\"found\":true,\"_source\":{\"n\":1}}");
-    api_box_expect(
-        &box, "GET", "/b/t/1", NULL, 200,
+    api_fixture_expect(
+        &fixture, "GET", "/b/t/1", NULL, 200,
         "{\"_index\":\"b\",\"_type\":\"t\",\"_id\":\"1\",\"_version\":1,\"found\":true,\"_source\":{\"n\":1}}");
 }
 
@@ -52,61 +53,62 @@ static void test_typed_and_typeless(void **state)
 static void test_shared_paths(void **state)
 {
     (void)state;
-    api_box_expect(&box, "PUT", "/typeless/_doc/1", "{\"n\":1}", 201, "*");
-    api_box_expect(&box, "PUT", "/typed/t/1", "{\"n\":1}", 201, "*");
-    api_box_expect(&box, "GET", "/typeless/_mapping", NULL, 200,
-                   "{\"typeless\":{\"mappings\":{\"properties\":{\"n\":{\"type\":\"long\"}}}}}");
-    api_box_expect(&box, "GET", "/typed/_mapping", NULL, 200,
-                   "{\"typed\":{\"mappings\":{\"t\":{\"properties\":{\"n\":{\"type\":\"long\"}}}}}}");
-    api_box_expect(&box, "GET", "/typed/_mapping?include_type_name=false", NULL, 200,
-                   "{\"typed\":{\"mappings\":{\"properties\":{\"n\":{\"type\":\"long\"}}}}}");
+    api_fixture_expect(&fixture, "PUT", "/typeless/_doc/1", "{\"n\":1}", 201, "*");
+    api_fixture_expect(&fixture, "PUT", "/typed/t/1", "{\"n\":1}", 201, "*");
+    api_fixture_expect(&fixture, "GET", "/typeless/_mapping", NULL, 200,
+                       "{\"typeless\":{\"mappings\":{\"properties\":{\"n\":{\"type\":\"long\"}}}}}");
+    api_fixture_expect(&fixture, "GET", "/typed/_mapping", NULL, 200,
+                       "{\"typed\":{\"mappings\":{\"t\":{\"properties\":{\"n\":{\"type\":\"long\"}}}}}}");
+    api_fixture_expect(&fixture, "GET", "/typed/_mapping?include_type_name=false", NULL, 200,
+                       "{\"typed\":{\"mappings\":{\"properties\":{\"n\":{\"type\":\"long\"}}}}}");
 }
 
 /* An index that a call of all versions made becomes what writes its first document. */
 static void test_first_document(void **state)
 {
     (void)state;
-    api_box_expect(&box, "PUT", "/plain", NULL, 200, "*");
-    api_box_expect(&box, "PUT", "/plain/t/1", "{\"n\":1}", 201, "{\"_index\":\"plain*");
-    api_box_expect(&box, "GET", "/plain/_mapping", NULL, 200,
-                   "{\"plain\":{\"mappings\":{\"t\":{\"properties\":{\"n\":{\"type\":\"long\"}}}}}}");
-    api_box_expect(&box, "GET", "/plain/_search?size=0&filter_path=hits.total", NULL, 200, "{\"hits\":{\"total\":1}}");
-    api_box_expect(&box, "PUT", "/plain2", NULL, 200, "*");
-    api_box_expect(&box, "PUT", "/plain2/_doc/1", "{\"n\":1}", 201, "*");
-    api_box_expect(&box, "PUT", "/plain2/t/global", "{\"n\":1}", 400,
-                   "{\"error\":{\"root_cause\":[{\"type\":\"illegal_argument_exception\",\"reason\":\"Rejecting "
-                   "mapping update to [plain2] as "
-                   "the final mapping would have more than 1 type: [_doc, t]*");
-    api_box_expect(&box, "GET", "/plain2/_search?size=0&filter_path=hits.total", NULL, 200,
-                   "{\"hits\":{\"total\":{\"value\":1,\"relation\":\"eq\"}}}");
+    api_fixture_expect(&fixture, "PUT", "/plain", NULL, 200, "*");
+    api_fixture_expect(&fixture, "PUT", "/plain/t/1", "{\"n\":1}", 201, "{\"_index\":\"plain*");
+    api_fixture_expect(&fixture, "GET", "/plain/_mapping", NULL, 200,
+                       "{\"plain\":{\"mappings\":{\"t\":{\"properties\":{\"n\":{\"type\":\"long\"}}}}}}");
+    api_fixture_expect(&fixture, "GET", "/plain/_search?size=0&filter_path=hits.total", NULL, 200,
+                       "{\"hits\":{\"total\":1}}");
+    api_fixture_expect(&fixture, "PUT", "/plain2", NULL, 200, "*");
+    api_fixture_expect(&fixture, "PUT", "/plain2/_doc/1", "{\"n\":1}", 201, "*");
+    api_fixture_expect(&fixture, "PUT", "/plain2/t/global", "{\"n\":1}", 400,
+                       "{\"error\":{\"root_cause\":[{\"type\":\"illegal_argument_exception\",\"reason\":\"Rejecting "
+                       "mapping update to [plain2] as "
+                       "the final mapping would have more than 1 type: [_doc, t]*");
+    api_fixture_expect(&fixture, "GET", "/plain2/_search?size=0&filter_path=hits.total", NULL, 200,
+                       "{\"hits\":{\"total\":{\"value\":1,\"relation\":\"eq\"}}}");
 }
 
 static void agent_expect(const char *agent, const char *path, const char *expected)
 {
-    struct box_exchange *sent = box_exchange_new("PUT", path, "{}");
-    box_exchange_header(sent, "User-Agent", agent);
-    box_exchange_start(&box, sent);
-    box_exchange_wait(sent);
+    struct fixture_exchange *sent = fixture_exchange_new("PUT", path, "{}");
+    fixture_exchange_header(sent, "User-Agent", agent);
+    fixture_exchange_start(&fixture, sent);
+    fixture_exchange_wait(sent);
     buf_byte(&sent->exchange.response, '\0');
     if (strstr(sent->exchange.response.data, expected) == NULL)
         fail_msg("%s: %s is not in %s", agent, expected, sent->exchange.response.data);
-    box_exchange_free(sent);
+    fixture_exchange_free(sent);
 }
 
 /* A typed write with half of a condition is not written without it. */
 static void test_half_a_condition(void **state)
 {
     (void)state;
-    api_box_expect(&box, "PUT", "/half/t/1", "{}", 201, "*");
-    api_box_expect(
-        &box, "PUT", "/half/t/1?if_primary_term=1", "{}", 400,
+    api_fixture_expect(&fixture, "PUT", "/half/t/1", "{}", 201, "*");
+    api_fixture_expect(
+        &fixture, "PUT", "/half/t/1?if_primary_term=1", "{}", 400,
         "{\"error\":{\"root_cause\":[{\"type\":\"action_request_validation_exception\",\"reason\":\"Validation "
         "Failed: 1: ifSeqNo is unassigned, but primary term is [1];\"}]*");
-    api_box_expect(
-        &box, "PUT", "/half/t/1?if_seq_no=0", "{}", 400,
+    api_fixture_expect(
+        &fixture, "PUT", "/half/t/1?if_seq_no=0", "{}", 400,
         "{\"error\":{\"root_cause\":[{\"type\":\"action_request_validation_exception\",\"reason\":\"Validation "
         "Failed: 1: ifSeqNo is set, but primary term is [0];\"}]*");
-    api_box_expect(&box, "PUT", "/half/t/1?if_seq_no=0&if_primary_term=1", "{}", 200, "*");
+    api_fixture_expect(&fixture, "PUT", "/half/t/1?if_seq_no=0&if_primary_term=1", "{}", 200, "*");
 }
 
 static void test_libraries(void **state)
@@ -123,19 +125,19 @@ static void test_libraries(void **state)
 static void test_typed_in_seven(void **state)
 {
     (void)state;
-    api_box_expect(
-        &box, "POST", "/doctype/_doc/1/_create", "{\"n\":1}", 201,
+    api_fixture_expect(
+        &fixture, "POST", "/doctype/_doc/1/_create", "{\"n\":1}", 201,
         "{\"_index\":\"doctype\",\"_type\":\"_doc\",\"_id\":\"1\",\"_version\":1,\"result\":\"created\",\"_shards\":{"
         "\"total\":2,\"successful\":1,\"failed\":0},\"_seq_no\":0,\"_primary_term\":1}");
-    api_box_expect(&box, "PUT", "/named?include_type_name=true", "{\"mappings\":{\"t\":{}}}", 200, "*");
-    api_box_expect(
-        &box, "PUT", "/named/t/1", "{\"n\":1}", 201,
+    api_fixture_expect(&fixture, "PUT", "/named?include_type_name=true", "{\"mappings\":{\"t\":{}}}", 200, "*");
+    api_fixture_expect(
+        &fixture, "PUT", "/named/t/1", "{\"n\":1}", 201,
         "{\"_index\":\"named\",\"_type\":\"t\",\"_id\":\"1\",\"_version\":1,\"result\":\"created\",\"_shards\":{"
         "\"total\":2,\"successful\":1,\"failed\":0},\"_seq_no\":0,\"_primary_term\":1}");
-    api_box_expect(&box, "GET", "/named/t/1", NULL, 200,
-                   "{\"_index\":\"named\",\"_type\":\"t\",\"_id\":\"1\",\"_version\":1,\"_seq_no\":0,*");
-    api_box_expect(
-        &box, "PUT", "/named/u/1", "{\"n\":1}", 400,
+    api_fixture_expect(&fixture, "GET", "/named/t/1", NULL, 200,
+                       "{\"_index\":\"named\",\"_type\":\"t\",\"_id\":\"1\",\"_version\":1,\"_seq_no\":0,*");
+    api_fixture_expect(
+        &fixture, "PUT", "/named/u/1", "{\"n\":1}", 400,
         "{\"error\":{\"root_cause\":[{\"type\":\"illegal_argument_exception\",\"reason\":\"Rejecting mapping "
         "update to [named] as the final mapping would have more than 1 type: [t, u]\"}]*");
 }
@@ -148,15 +150,16 @@ static void test_typed_mapping(void **state)
 {
     static const char mapping[] = "{\"properties\":{\"path\":{\"type\":\"keyword\"}}}";
     (void)state;
-    api_box_expect(&box, "PUT", "/mapped", "{\"settings\":{\"number_of_shards\":1}}", 200, "*");
-    api_box_expect(&box, "PUT", "/mapped/file/_mapping", mapping, 200, "{\"acknowledged\":true}");
-    api_box_expect(&box, "PUT", "/mapped/file/1?filter_path=created", "{\"path\":\"/clinton\"}", 201,
-                   "{\"created\":true}");
-    api_box_expect(&box, "PUT", "/mapped/lock/global/_create?filter_path=created", "{}", 201, "{\"created\":true}");
-    api_box_expect(&box, "PUT", "/mapped7", NULL, 200, "*");
-    api_box_expect(&box, "PUT", "/mapped7/_mapping/file?include_type_name=true", mapping, 200, "*");
-    api_box_expect(
-        &box, "PUT", "/mapped7/lock/global/_create", "{}", 400,
+    api_fixture_expect(&fixture, "PUT", "/mapped", "{\"settings\":{\"number_of_shards\":1}}", 200, "*");
+    api_fixture_expect(&fixture, "PUT", "/mapped/file/_mapping", mapping, 200, "{\"acknowledged\":true}");
+    api_fixture_expect(&fixture, "PUT", "/mapped/file/1?filter_path=created", "{\"path\":\"/clinton\"}", 201,
+                       "{\"created\":true}");
+    api_fixture_expect(&fixture, "PUT", "/mapped/lock/global/_create?filter_path=created", "{}", 201,
+                       "{\"created\":true}");
+    api_fixture_expect(&fixture, "PUT", "/mapped7", NULL, 200, "*");
+    api_fixture_expect(&fixture, "PUT", "/mapped7/_mapping/file?include_type_name=true", mapping, 200, "*");
+    api_fixture_expect(
+        &fixture, "PUT", "/mapped7/lock/global/_create", "{}", 400,
         "{\"error\":{\"root_cause\":[{\"type\":\"illegal_argument_exception\",\"reason\":\"Rejecting mapping "
         "update to [mapped7] as the final mapping would have more than 1 type: [file, lock]\"}]*");
 }
@@ -164,38 +167,38 @@ static void test_typed_mapping(void **state)
 /* Created next to indices of 5.x by a call that all versions have, and then written to by a client of 7.x. */
 static void test_first_document_of_seven(void **state)
 {
-    struct api_box five = {0};
+    struct api_fixture five = {0};
     (void)state;
-    api_box_open(&five);
-    api_box_expect(&five, "PUT", "/old/t/1", "{\"n\":1}", 201, "*");
-    api_box_expect(&five, "PUT", "/new", NULL, 200, "*");
-    api_box_expect(&five, "PUT", "/new/_doc/1", "{\"n\":1}", 201, "*");
-    api_box_expect(&five, "GET", "/new/_mapping", NULL, 200,
-                   "{\"new\":{\"mappings\":{\"properties\":{\"n\":{\"type\":\"long\"}}}}}");
-    api_box_close(&five);
+    api_fixture_open(&five);
+    api_fixture_expect(&five, "PUT", "/old/t/1", "{\"n\":1}", 201, "*");
+    api_fixture_expect(&five, "PUT", "/new", NULL, 200, "*");
+    api_fixture_expect(&five, "PUT", "/new/_doc/1", "{\"n\":1}", 201, "*");
+    api_fixture_expect(&five, "GET", "/new/_mapping", NULL, 200,
+                       "{\"new\":{\"mappings\":{\"properties\":{\"n\":{\"type\":\"long\"}}}}}");
+    api_fixture_close(&five);
 }
 
 static void test_eight(void **state)
 {
     (void)state;
-    struct box_exchange *sent = box_exchange_new("PUT", "/eight/_doc/1", "{}");
-    box_exchange_header(sent, "Content-Type", "application/vnd.elasticsearch+json; compatible-with=8");
-    box_exchange_header(sent, "Accept", "application/vnd.elasticsearch+json; compatible-with=8");
-    box_exchange_start(&box, sent);
-    box_exchange_wait(sent);
+    struct fixture_exchange *sent = fixture_exchange_new("PUT", "/eight/_doc/1", "{}");
+    fixture_exchange_header(sent, "Content-Type", "application/vnd.elasticsearch+json; compatible-with=8");
+    fixture_exchange_header(sent, "Accept", "application/vnd.elasticsearch+json; compatible-with=8");
+    fixture_exchange_start(&fixture, sent);
+    fixture_exchange_wait(sent);
     assert_int_equal(sent->exchange.status, 201);
     assert_string_equal(sent->exchange.content_type, "application/vnd.elasticsearch+json;compatible-with=8");
     buf_byte(&sent->exchange.response, '\0');
     assert_null(strstr(sent->exchange.response.data, "_type"));
-    box_exchange_free(sent);
+    fixture_exchange_free(sent);
     /* with Accept: any type, the answer has the type of the request's body */
-    sent = box_exchange_new("PUT", "/eight/_doc/2", "{}");
-    box_exchange_header(sent, "Content-Type", "application/vnd.elasticsearch+json; compatible-with=8");
-    box_exchange_header(sent, "Accept", "*/*");
-    box_exchange_start(&box, sent);
-    box_exchange_wait(sent);
+    sent = fixture_exchange_new("PUT", "/eight/_doc/2", "{}");
+    fixture_exchange_header(sent, "Content-Type", "application/vnd.elasticsearch+json; compatible-with=8");
+    fixture_exchange_header(sent, "Accept", "*/*");
+    fixture_exchange_start(&fixture, sent);
+    fixture_exchange_wait(sent);
     assert_string_equal(sent->exchange.content_type, "application/vnd.elasticsearch+json;compatible-with=8");
-    box_exchange_free(sent);
+    fixture_exchange_free(sent);
 }
 
 /* --- Errors ------------------------------------------------------------------------------------------------------- */
@@ -203,24 +206,24 @@ static void test_eight(void **state)
 static void test_errors(void **state)
 {
     (void)state;
-    api_box_expect(
-        &box, "GET", "/none/_doc/1", NULL, 404,
+    api_fixture_expect(
+        &fixture, "GET", "/none/_doc/1", NULL, 404,
         "{\"error\":{\"root_cause\":[{\"type\":\"index_not_found_exception\",\"reason\":\"no such index [none]\",*");
-    api_box_expect(
-        &box, "GET", "/none/t/1", NULL, 404,
+    api_fixture_expect(
+        &fixture, "GET", "/none/t/1", NULL, 404,
         "{\"error\":{\"root_cause\":[{\"type\":\"index_not_found_exception\",\"reason\":\"no such index\",*");
-    api_box_expect(&box, "PUT", "/_bulk/x/y/z", "{}", 400,
-                   "{\"error\":\"no handler found for uri [/_bulk/x/y/z] and method [PUT]\"}");
-    api_box_expect(&box, "PATCH", "/_bulk", NULL, 405,
-                   "{\"error\":\"Incorrect HTTP method for uri [/_bulk] and method [PATCH], allowed: [*");
-    api_box_expect(&box, "GET", "/i/_doc/%", NULL, 405,
-                   "{\"error\":\"unterminated escape sequence at end of string: %, *");
-    api_box_expect(
-        &box, "GET", "/i/_doc/1?realtime=maybe", NULL, 400,
+    api_fixture_expect(&fixture, "PUT", "/_bulk/x/y/z", "{}", 400,
+                       "{\"error\":\"no handler found for uri [/_bulk/x/y/z] and method [PUT]\"}");
+    api_fixture_expect(&fixture, "PATCH", "/_bulk", NULL, 405,
+                       "{\"error\":\"Incorrect HTTP method for uri [/_bulk] and method [PATCH], allowed: [*");
+    api_fixture_expect(&fixture, "GET", "/i/_doc/%", NULL, 405,
+                       "{\"error\":\"unterminated escape sequence at end of string: %, *");
+    api_fixture_expect(
+        &fixture, "GET", "/i/_doc/1?realtime=maybe", NULL, 400,
         "{\"error\":{\"root_cause\":[{\"type\":\"illegal_argument_exception\",\"reason\":\"Failed to parse value "
         "[maybe] as only [true] or [false] are allowed.\"}],*");
-    api_box_expect(
-        &box, "PUT", "/i/_doc/1", NULL, 400,
+    api_fixture_expect(
+        &fixture, "PUT", "/i/_doc/1", NULL, 400,
         "{\"error\":{\"root_cause\":[{\"type\":\"parse_exception\",\"reason\":\"request body is required\"}],*");
 }
 
@@ -239,13 +242,13 @@ static void test_media_types(void **state)
                  {"application/vnd.elasticsearch+json;compatible-with=7", 200}};
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct box_exchange *sent = box_exchange_new("PUT", "/media/_doc/1", "{}");
-        box_exchange_header(sent, "Content-Type", cases[i].type);
-        box_exchange_start(&box, sent);
-        box_exchange_wait(sent);
+        struct fixture_exchange *sent = fixture_exchange_new("PUT", "/media/_doc/1", "{}");
+        fixture_exchange_header(sent, "Content-Type", cases[i].type);
+        fixture_exchange_start(&fixture, sent);
+        fixture_exchange_wait(sent);
         if (sent->exchange.status != cases[i].status)
             fail_msg("%s: got %d, expected %d", cases[i].type, sent->exchange.status, cases[i].status);
-        box_exchange_free(sent);
+        fixture_exchange_free(sent);
     }
 }
 
@@ -280,19 +283,19 @@ static void test_media_types_of_old(void **state)
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases * 2; i++) {
-        struct box_exchange *sent = box_exchange_new(cases[i / 2].method, cases[i / 2].path, "{}");
+        struct fixture_exchange *sent = fixture_exchange_new(cases[i / 2].method, cases[i / 2].path, "{}");
         if (cases[i / 2].type != NULL)
-            box_exchange_header(sent, "Content-Type", cases[i / 2].type);
+            fixture_exchange_header(sent, "Content-Type", cases[i / 2].type);
         else
             sent->sent_count = 0;
         sent->exchange.local = i % 2 == 0;
         int wanted = i % 2 == 0 ? cases[i / 2].here : cases[i / 2].elsewhere;
-        box_exchange_start(&box, sent);
-        box_exchange_wait(sent);
+        fixture_exchange_start(&fixture, sent);
+        fixture_exchange_wait(sent);
         if (sent->exchange.status != wanted)
             fail_msg("%s %s as %s: got %d, expected %d", cases[i / 2].method, cases[i / 2].path, cases[i / 2].type,
                      sent->exchange.status, wanted);
-        box_exchange_free(sent);
+        fixture_exchange_free(sent);
     }
 }
 
@@ -301,16 +304,17 @@ static void test_media_types_of_old(void **state)
 static void test_forms(void **state)
 {
     (void)state;
-    api_box_expect(&box, "PUT", "/forms/_doc/1", "{\"a\": 1, \"b\": {\"c\": [1, 2]}}", 201, "*");
-    api_box_expect(&box, "GET", "/forms/_source/1", NULL, 200, "{\"a\": 1, \"b\": {\"c\": [1, 2]}}");
-    api_box_expect(&box, "GET", "/forms/_source/1?pretty", NULL, 200,
-                   "{\n  \"a\" : 1,\n  \"b\" : {\n    \"c\" : [\n      1,\n      2\n    ]\n  }\n}\n");
-    api_box_expect(&box, "GET", "/forms/_doc/1?filter_path=_id,_source.b", NULL, 200,
-                   "{\"_id\":\"1\",\"_source\":{\"b\":{\"c\":[1,2]}}}");
-    api_box_expect(&box, "GET", "/forms/_source/1?format=yaml", NULL, 200, "---\na: 1\nb:\n  c:\n  - 1\n  - 2\n");
-    api_box_expect(&box, "GET", "/_cat/count/forms?h=count", NULL, 200, "1\n");
-    api_box_expect(&box, "GET", "/_cat/count/forms?h=count&format=json", NULL, 200, "[{\"count\":\"1\"}]");
-    api_box_expect(&box, "GET", "/_cat/indices/forms?h=i,dc&v", NULL, 200, "i     dc\nforms  1\n");
+    api_fixture_expect(&fixture, "PUT", "/forms/_doc/1", "{\"a\": 1, \"b\": {\"c\": [1, 2]}}", 201, "*");
+    api_fixture_expect(&fixture, "GET", "/forms/_source/1", NULL, 200, "{\"a\": 1, \"b\": {\"c\": [1, 2]}}");
+    api_fixture_expect(&fixture, "GET", "/forms/_source/1?pretty", NULL, 200,
+                       "{\n  \"a\" : 1,\n  \"b\" : {\n    \"c\" : [\n      1,\n      2\n    ]\n  }\n}\n");
+    api_fixture_expect(&fixture, "GET", "/forms/_doc/1?filter_path=_id,_source.b", NULL, 200,
+                       "{\"_id\":\"1\",\"_source\":{\"b\":{\"c\":[1,2]}}}");
+    api_fixture_expect(&fixture, "GET", "/forms/_source/1?format=yaml", NULL, 200,
+                       "---\na: 1\nb:\n  c:\n  - 1\n  - 2\n");
+    api_fixture_expect(&fixture, "GET", "/_cat/count/forms?h=count", NULL, 200, "1\n");
+    api_fixture_expect(&fixture, "GET", "/_cat/count/forms?h=count&format=json", NULL, 200, "[{\"count\":\"1\"}]");
+    api_fixture_expect(&fixture, "GET", "/_cat/indices/forms?h=i,dc&v", NULL, 200, "i     dc\nforms  1\n");
 }
 
 /* GET /_cat lists each table. */
@@ -323,7 +327,7 @@ static void test_list_of_tables(void **state)
     };
     tl_cleanup(mem_freep) char *body = NULL;
     (void)state;
-    assert_int_equal(api_box_ask(&box, "GET", "/_cat", NULL, &body), 200);
+    assert_int_equal(api_fixture_ask(&fixture, "GET", "/_cat", NULL, &body), 200);
     for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++) {
         char line[64];
         snprintf(line, sizeof line, "\n%s\n", patterns[i]);
@@ -337,20 +341,20 @@ static void test_list_of_tables(void **state)
 static void test_bulk(void **state)
 {
     (void)state;
-    api_box_expect(&box, "POST", "/bulk/_bulk?filter_path=errors,items.*.status",
-                   "{\"index\":{\"_id\":\"1\"}}\n{\"a\":1}\n{\"create\":{\"_id\":\"1\"}}\n{\"a\":2}\n"
-                   "{\"delete\":{\"_id\":\"2\"}}\n{\"update\":{\"_id\":\"1\"}}\n{\"doc\":{\"b\":1}}\n",
-                   200,
-                   "{\"errors\":true,\"items\":[{\"index\":{\"status\":201}},{\"create\":{\"status\":409}},"
-                   "{\"delete\":{\"status\":404}},{\"update\":{\"status\":200}}]}");
-    api_box_expect(&box, "POST", "/bulk/_bulk", "{\"index\":{}}\n{}", 400, "*");
-    api_box_expect(&box, "POST", "/_bulk", "{\"index\":{\"_index\":\"bulk\",\"foo\":1}}\n{}\n", 400, "*");
-    api_box_expect(
-        &box, "POST", "/bulk/_bulk?filter_path=errors,items.*.error.reason",
+    api_fixture_expect(&fixture, "POST", "/bulk/_bulk?filter_path=errors,items.*.status",
+                       "{\"index\":{\"_id\":\"1\"}}\n{\"a\":1}\n{\"create\":{\"_id\":\"1\"}}\n{\"a\":2}\n"
+                       "{\"delete\":{\"_id\":\"2\"}}\n{\"update\":{\"_id\":\"1\"}}\n{\"doc\":{\"b\":1}}\n",
+                       200,
+                       "{\"errors\":true,\"items\":[{\"index\":{\"status\":201}},{\"create\":{\"status\":409}},"
+                       "{\"delete\":{\"status\":404}},{\"update\":{\"status\":200}}]}");
+    api_fixture_expect(&fixture, "POST", "/bulk/_bulk", "{\"index\":{}}\n{}", 400, "*");
+    api_fixture_expect(&fixture, "POST", "/_bulk", "{\"index\":{\"_index\":\"bulk\",\"foo\":1}}\n{}\n", 400, "*");
+    api_fixture_expect(
+        &fixture, "POST", "/bulk/_bulk?filter_path=errors,items.*.error.reason",
         "{\"index\":{\"_id\":\"3\",\"pipeline\":\"p\"}}\n{}\n{\"index\":{\"_id\":\"4\"}}\n{}\n", 200,
         "{\"errors\":true,\"items\":[{\"index\":{\"error\":{\"reason\":\"pipeline with id [p] does not exist\"}}}]}");
-    assert_int_equal(api_box_ask(&box, "GET", "/bulk/_doc/4", NULL, NULL), 200);
-    assert_int_equal(api_box_ask(&box, "GET", "/bulk/_doc/3", NULL, NULL), 404);
+    assert_int_equal(api_fixture_ask(&fixture, "GET", "/bulk/_doc/4", NULL, NULL), 200);
+    assert_int_equal(api_fixture_ask(&fixture, "GET", "/bulk/_doc/3", NULL, NULL), 404);
 }
 
 /* When a document was written. */
@@ -359,7 +363,7 @@ static uint64_t written_at(const char *path)
     char target[64], *reply;
     uint64_t ts = 0;
     snprintf(target, sizeof target, "%s?version_history=true", path);
-    assert_int_equal(api_box_ask(&box, "GET", target, NULL, &reply), 200);
+    assert_int_equal(api_fixture_ask(&fixture, "GET", target, NULL, &reply), 200);
     const char *from = strstr(reply, "\"from\":");
     assert_non_null(from);
     ts = strtoull(from + strlen("\"from\":"), NULL, 10);
@@ -401,43 +405,44 @@ static void test_large_bulk(void **state)
                                         : 201);
     buf_printf(&expected, "]}");
     buf_byte(&expected, '\0');
-    assert_int_equal(
-        api_box_ask(&box, "POST", "/large/_bulk?filter_path=errors,items.*._id,items.*.status", body.data, &reply),
-        200);
+    assert_int_equal(api_fixture_ask(&fixture, "POST", "/large/_bulk?filter_path=errors,items.*._id,items.*.status",
+                                     body.data, &reply),
+                     200);
     assert_string_equal(reply, expected.data);
     mem_free(reply);
     assert_true(written_at("/large/_doc/0") < written_at("/large/_doc/5000"));
     buf_deinit(&expected);
     buf_clear(&body);
     large_body(&body);
-    assert_int_equal(api_box_ask(&box, "POST", "/whole/_bulk?atomic=true&filter_path=rolled_back", body.data, NULL),
-                     409);
+    assert_int_equal(
+        api_fixture_ask(&fixture, "POST", "/whole/_bulk?atomic=true&filter_path=rolled_back", body.data, NULL), 409);
     buf_deinit(&body);
 }
 
 static void test_atomic_bulk(void **state)
 {
     (void)state;
-    api_box_expect(&box, "POST", "/atomic/_bulk?atomic=true&filter_path=rolled_back,items.*.status",
-                   "{\"index\":{\"_id\":\"1\"}}\n{}\n{\"update\":{\"_id\":\"9\"}}\n{\"doc\":{}}\n", 409,
-                   "{\"rolled_back\":true,\"items\":[{\"update\":{\"status\":404}}]}");
-    assert_int_equal(api_box_ask(&box, "GET", "/atomic/_doc/1", NULL, NULL), 404);
-    api_box_expect(&box, "POST", "/atomic/_bulk?atomic=true&filter_path=rolled_back,items.*.status",
-                   "{\"index\":{\"_id\":\"1\"}}\n{}\n{\"index\":{\"_id\":\"2\",\"pipeline\":\"p\"}}\n{}\n", 409,
-                   "{\"rolled_back\":true,\"items\":[{\"index\":{\"status\":400}}]}");
-    assert_int_equal(api_box_ask(&box, "GET", "/atomic/_doc/1", NULL, NULL), 404);
-    assert_int_equal(api_box_ask(&box, "POST", "/atomic/_bulk?atomic=true", "{\"index\":{\"_id\":\"1\"}}\n{}\n", NULL),
-                     200);
-    assert_int_equal(api_box_ask(&box, "GET", "/atomic/_doc/1", NULL, NULL), 200);
+    api_fixture_expect(&fixture, "POST", "/atomic/_bulk?atomic=true&filter_path=rolled_back,items.*.status",
+                       "{\"index\":{\"_id\":\"1\"}}\n{}\n{\"update\":{\"_id\":\"9\"}}\n{\"doc\":{}}\n", 409,
+                       "{\"rolled_back\":true,\"items\":[{\"update\":{\"status\":404}}]}");
+    assert_int_equal(api_fixture_ask(&fixture, "GET", "/atomic/_doc/1", NULL, NULL), 404);
+    api_fixture_expect(&fixture, "POST", "/atomic/_bulk?atomic=true&filter_path=rolled_back,items.*.status",
+                       "{\"index\":{\"_id\":\"1\"}}\n{}\n{\"index\":{\"_id\":\"2\",\"pipeline\":\"p\"}}\n{}\n", 409,
+                       "{\"rolled_back\":true,\"items\":[{\"index\":{\"status\":400}}]}");
+    assert_int_equal(api_fixture_ask(&fixture, "GET", "/atomic/_doc/1", NULL, NULL), 404);
+    assert_int_equal(
+        api_fixture_ask(&fixture, "POST", "/atomic/_bulk?atomic=true", "{\"index\":{\"_id\":\"1\"}}\n{}\n", NULL), 200);
+    assert_int_equal(api_fixture_ask(&fixture, "GET", "/atomic/_doc/1", NULL, NULL), 200);
     /* Every conflict names the current version. */
-    api_box_expect(&box, "POST", "/atomic/_bulk?atomic=true&filter_path=items.*._id,items.*._version,items.*._seq_no",
-                   "{\"index\":{\"_id\":\"1\",\"if_seq_no\":7,\"if_primary_term\":1}}\n{}\n"
-                   "{\"index\":{\"_id\":\"2\"}}\n{}\n"
-                   "{\"create\":{\"_id\":\"1\"}}\n{}\n"
-                   "{\"index\":{\"_id\":\"3\",\"if_seq_no\":7,\"if_primary_term\":1}}\n{}\n",
-                   409,
-                   "{\"items\":[{\"index\":{\"_id\":\"1\",\"_version\":1,\"_seq_no\":0}},"
-                   "{\"create\":{\"_id\":\"1\",\"_version\":1,\"_seq_no\":0}},{\"index\":{\"_id\":\"3\"}}]}");
+    api_fixture_expect(&fixture, "POST",
+                       "/atomic/_bulk?atomic=true&filter_path=items.*._id,items.*._version,items.*._seq_no",
+                       "{\"index\":{\"_id\":\"1\",\"if_seq_no\":7,\"if_primary_term\":1}}\n{}\n"
+                       "{\"index\":{\"_id\":\"2\"}}\n{}\n"
+                       "{\"create\":{\"_id\":\"1\"}}\n{}\n"
+                       "{\"index\":{\"_id\":\"3\",\"if_seq_no\":7,\"if_primary_term\":1}}\n{}\n",
+                       409,
+                       "{\"items\":[{\"index\":{\"_id\":\"1\",\"_version\":1,\"_seq_no\":0}},"
+                       "{\"create\":{\"_id\":\"1\",\"_version\":1,\"_seq_no\":0}},{\"index\":{\"_id\":\"3\"}}]}");
 }
 
 /* A bulk whose response has no room for its entries, or for its head, writes no byte beyond it. */
@@ -446,14 +451,14 @@ static void test_bulk_without_room(void **state)
     (void)state;
     static const size_t room[] = {600, 512, 511, 300, 256, 200, 20, 1, 0};
     for (size_t i = 0; i < sizeof room / sizeof *room; i++) {
-        struct box_exchange *sent = box_exchange_new(
+        struct fixture_exchange *sent = fixture_exchange_new(
             "POST", "/room/_bulk", "{\"index\":{\"_id\":\"1\"}}\n{}\n{\"index\":{\"_id\":\"2\"}}\n{}\n");
         sent->exchange.response = BUF_INIT(room[i]);
-        box_exchange_start(&box, sent);
-        box_exchange_wait(sent);
+        fixture_exchange_start(&fixture, sent);
+        fixture_exchange_wait(sent);
         assert_int_equal(sent->exchange.status, 200);
         assert_true(sent->exchange.response.len <= room[i]);
-        box_exchange_free(sent);
+        fixture_exchange_free(sent);
     }
 }
 
@@ -463,24 +468,24 @@ static void test_time(void **state)
 {
     char target[128];
     (void)state;
-    struct box_exchange *sent = box_exchange_new("PUT", "/time/_doc/1", "{\"v\":1}");
-    box_exchange_start(&box, sent);
-    box_exchange_wait(sent);
+    struct fixture_exchange *sent = fixture_exchange_new("PUT", "/time/_doc/1", "{\"v\":1}");
+    fixture_exchange_start(&fixture, sent);
+    fixture_exchange_wait(sent);
     tl_ts first = sent->exchange.timestamp;
     assert_true(first > 0);
-    box_exchange_free(sent);
-    assert_int_equal(api_box_ask(&box, "PUT", "/time/_doc/1", "{\"v\":2}", NULL), 200);
+    fixture_exchange_free(sent);
+    assert_int_equal(api_fixture_ask(&fixture, "PUT", "/time/_doc/1", "{\"v\":2}", NULL), 200);
 
     snprintf(target, sizeof target, "/time/_source/1?timestamp=%llu", (unsigned long long)first);
-    api_box_expect(&box, "GET", target, NULL, 200, "{\"v\":1}");
-    api_box_expect(&box, "GET", "/time/_source/1", NULL, 200, "{\"v\":2}");
+    api_fixture_expect(&fixture, "GET", target, NULL, 200, "{\"v\":1}");
+    api_fixture_expect(&fixture, "GET", "/time/_source/1", NULL, 200, "{\"v\":2}");
     snprintf(target, sizeof target, "/time/_source/1?timestamp=%llu", (unsigned long long)(first - 1));
-    assert_int_equal(api_box_ask(&box, "GET", target, NULL, NULL), 404);
-    assert_int_equal(api_box_ask(&box, "GET", "/time/_source/1?timestamp=1", NULL, NULL), 410);
-    assert_int_equal(api_box_ask(&box, "GET", "/time/_source/1?timestamp=9000000000000000", NULL, NULL), 400);
-    assert_int_equal(api_box_ask(&box, "GET", "/time/_source/1?timestamp=x", NULL, NULL), 400);
-    assert_int_equal(api_box_ask(&box, "GET", "/time/_source/1?as_of=yesterday", NULL, NULL), 400);
-    assert_int_equal(api_box_ask(&box, "GET", "/time/_source/1?as_of=1970-01-02", NULL, NULL), 410);
+    assert_int_equal(api_fixture_ask(&fixture, "GET", target, NULL, NULL), 404);
+    assert_int_equal(api_fixture_ask(&fixture, "GET", "/time/_source/1?timestamp=1", NULL, NULL), 410);
+    assert_int_equal(api_fixture_ask(&fixture, "GET", "/time/_source/1?timestamp=9000000000000000", NULL, NULL), 400);
+    assert_int_equal(api_fixture_ask(&fixture, "GET", "/time/_source/1?timestamp=x", NULL, NULL), 400);
+    assert_int_equal(api_fixture_ask(&fixture, "GET", "/time/_source/1?as_of=yesterday", NULL, NULL), 400);
+    assert_int_equal(api_fixture_ask(&fixture, "GET", "/time/_source/1?as_of=1970-01-02", NULL, NULL), 410);
 }
 
 /* --- What a refused request has made ------------------------------------------------------------------------------ */
@@ -489,7 +494,7 @@ static void ask_refused(const char *method, const char *call, const char *what, 
 {
     char target[256];
     snprintf(target, sizeof target, "%s%c%s", call, strchr(call, '?') == NULL ? '?' : '&', what);
-    int status = api_box_ask(&box, method, target, body, NULL);
+    int status = api_fixture_ask(&fixture, method, target, body, NULL);
     if (status < 400)
         fail_msg("%s %s: got %d", method, target, status);
 }
@@ -520,8 +525,8 @@ static void test_refused_request_frees_created_objects(void **state)
                                         "as_of=never",  "timeout=soon",     "nonsense=1"};
     enum { TIMES = 40, FILLER = 20000 };
     (void)state;
-    assert_int_equal(api_box_ask(&box, "PUT", "/made/_doc/1", "{\"n\":1}", NULL), 201);
-    assert_int_equal(api_box_ask(&box, "PUT", "/made_typed/t/1", "{\"n\":1}", NULL), 201);
+    assert_int_equal(api_fixture_ask(&fixture, "PUT", "/made/_doc/1", "{\"n\":1}", NULL), 201);
+    assert_int_equal(api_fixture_ask(&fixture, "PUT", "/made_typed/t/1", "{\"n\":1}", NULL), 201);
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
         for (size_t w = 0; w < sizeof wrong / sizeof *wrong; w++) {
             struct buf body = BUF_INIT(BUF_UNLIMITED);
@@ -545,7 +550,7 @@ static void test_refused_request_frees_created_objects(void **state)
             buf_deinit(&body);
         }
     }
-    api_box_expect(&box, "GET", "/_tasks?actions=*query,*reindex", NULL, 200, "{\"nodes\":{}}");
+    api_fixture_expect(&fixture, "GET", "/_tasks?actions=*query,*reindex", NULL, 200, "{\"nodes\":{}}");
 }
 
 int main(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Views of requests that are replaced, and the pins of the views: handlers of the test run in the place of one. */
-#include "../../lib/api_box.h"
+#include "../../lib/api_fixture.h"
 #include "../../lib/unit.h"
 
 #include "api/request/api_internal.h"
@@ -9,7 +9,7 @@
 #include "api/request/request.h"
 #include "journal/journal.h"
 
-static struct api_box box;
+static struct api_fixture fixture;
 static request_handler *handler; /* of GET / */
 static struct view views[3];     /* that the handler had, in order */
 
@@ -25,7 +25,7 @@ static int setup(void **state)
 {
     (void)state;
     handler = NULL;
-    api_box_open(&box);
+    api_fixture_open(&fixture);
     return 0;
 }
 
@@ -33,14 +33,14 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     (void)state;
-    api_box_close(&box);
+    api_fixture_close(&fixture);
     return 0;
 }
 
 /* Writes, so that a later timestamp is stable. On a worker: the journal has threads of its own. */
 static void write_document(void)
 {
-    assert_true(api_box_ask(&box, "PUT", "/a/_doc/1", "{}", NULL) < 300);
+    assert_true(api_fixture_ask(&fixture, "PUT", "/a/_doc/1", "{}", NULL) < 300);
 }
 
 static int third(struct request *request)
@@ -69,7 +69,7 @@ static void test_view_replaced_on_worker_moves_its_pin(void **state)
     (void)state;
     write_document();
     handler = first;
-    assert_int_equal(api_box_ask(&box, "GET", "/", NULL, NULL), 200);
+    assert_int_equal(api_fixture_ask(&fixture, "GET", "/", NULL, NULL), 200);
     assert_int_equal(views[0].ts, views[1].ts);
     assert_true(views[2].ts > views[1].ts);
 }
@@ -92,7 +92,7 @@ static void test_view_replaced_before_reply_leaves_no_pin(void **state)
     (void)state;
     write_document();
     handler = work_once;
-    assert_int_equal(api_box_ask(&box, "GET", "/", NULL, NULL), 200);
+    assert_int_equal(api_fixture_ask(&fixture, "GET", "/", NULL, NULL), 200);
 }
 
 static int look_and_reply(struct request *request)
@@ -116,7 +116,7 @@ static void test_view_released_and_taken_again_leaves_no_pin(void **state)
     (void)state;
     write_document();
     handler = work_and_look;
-    assert_int_equal(api_box_ask(&box, "GET", "/", NULL, NULL), 200);
+    assert_int_equal(api_fixture_ask(&fixture, "GET", "/", NULL, NULL), 200);
     assert_true(views[1].ts > views[0].ts);
 }
 

@@ -162,6 +162,29 @@ static void test_slice_parses_numbers(void **state)
     assert_true(d == 12);
 }
 
+static void test_slice_compares_words(void **state)
+{
+    static const char *const words[] = {"no", "off", NULL};
+    struct slice texts[] = {SLICE_LIT("b"), SLICE_NONE, SLICE_LIT("ab"), SLICE_LIT("a\0b"), SLICE_LIT("a")};
+    (void)state;
+
+    assert_true(slice_is_ignoring_case(SLICE_LIT("Content-TYPE"), "content-type"));
+    assert_false(slice_is_ignoring_case(SLICE_LIT("content-typ"), "content-type"));
+    assert_false(slice_is_ignoring_case(SLICE_LIT("content-typed"), "content-type"));
+    assert_true(slice_is_ignoring_case(SLICE_NONE, ""));
+    assert_false(slice_is_ignoring_case(SLICE_NONE, "a"));
+    assert_false(slice_is_ignoring_case(SLICE_LIT("\xc3\x84"), "\xc3\xa4")); /* letters of ASCII only */
+
+    assert_true(slice_is_any(SLICE_LIT("off"), words));
+    assert_false(slice_is_any(SLICE_LIT("OFF"), words));
+    assert_false(slice_is_any(SLICE_NONE, words));
+
+    qsort(texts, 5, sizeof *texts, slice_order);
+    for (size_t i = 1; i < 5; i++)
+        assert_true(slice_compare(texts[i - 1], texts[i]) < 0);
+    assert_slice_equal(texts[4], "b");
+}
+
 static void test_slice_checks_utf8(void **state)
 {
     (void)state;
@@ -303,17 +326,12 @@ static void test_buf_escapes_text_in_a_line(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_arena_allocates_any_size),
-        cmocka_unit_test(test_buf_overflows_at_maximum),
-        cmocka_unit_test(test_buf_edits_written_bytes),
-        cmocka_unit_test(test_buf_writes_json_and_numbers),
-        cmocka_unit_test(test_slice_parses_numbers),
-        cmocka_unit_test(test_slice_checks_utf8),
-        cmocka_unit_test(test_map_equals_model),
-        cmocka_unit_test(test_list_keeps_order),
-        cmocka_unit_test(test_buf_escapes_text_in_a_line),
-        cmocka_unit_test(test_arena_rewinds_to_mark),
-        cmocka_unit_test(test_arena_reserves_contiguous_memory),
+        cmocka_unit_test(test_arena_allocates_any_size), cmocka_unit_test(test_buf_overflows_at_maximum),
+        cmocka_unit_test(test_buf_edits_written_bytes),  cmocka_unit_test(test_buf_writes_json_and_numbers),
+        cmocka_unit_test(test_slice_parses_numbers),     cmocka_unit_test(test_slice_compares_words),
+        cmocka_unit_test(test_slice_checks_utf8),        cmocka_unit_test(test_map_equals_model),
+        cmocka_unit_test(test_list_keeps_order),         cmocka_unit_test(test_buf_escapes_text_in_a_line),
+        cmocka_unit_test(test_arena_rewinds_to_mark),    cmocka_unit_test(test_arena_reserves_contiguous_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -133,7 +133,7 @@ static void handle(void *context, struct exchange *exchange)
         pthread_mutex_unlock(&f->lock);
         answer(exchange);
         exchange_respond(exchange);
-    } else if (slice_is(exchange->path, "/queued")) { /* says how many answers wait for their turn */
+    } else if (slice_is(exchange->path, "/queued")) { /* says how many answers wait for a permit */
         struct http_stats stats;
         http_stats(f->http, &stats);
         exchange->status = 200;
@@ -373,8 +373,8 @@ static void test_http_requests_get_between_many_answers(void **state)
     static const char queued[] = "GET /queued HTTP/1.1\r\nHost: h\r\n\r\n";
     struct http_options one = options();
     one.thread_count = 1;
-    one.turns_after_us = 0;
-    one.turns_max = AT_ONCE;
+    one.permits_after_us = 0;
+    one.permits_max = AT_ONCE;
     struct fixture *f = open_with(one);
     int other = dial(f), blocking = dial(f), fds[WAITING];
     struct buf reply = BUF_INIT(BUF_UNLIMITED);

@@ -20,20 +20,20 @@ struct codec_fixture {
     tl_ts now;
 };
 
-static void open_box(struct codec_fixture *box)
+static void open_fixture(struct codec_fixture *fixture)
 {
     struct core_limits limits = core_limits_default();
 
     limits.script.steps_max = 10000;
-    *box = (struct codec_fixture){.store = store_open_mem(), .now = 1000 * TL_SECOND};
-    effects_init(&box->effects);
-    MUST(core_open(box->store, &limits, &box->core) == 0);
+    *fixture = (struct codec_fixture){.store = store_open_mem(), .now = 1000 * TL_SECOND};
+    effects_init(&fixture->effects);
+    MUST(core_open(fixture->store, &limits, &fixture->core) == 0);
 }
 
-static void free_completed(struct codec_fixture *box)
+static void free_completed(struct codec_fixture *fixture)
 {
-    while (!list_empty(&box->effects.completed)) {
-        struct command *command = list_entry(box->effects.completed.next, struct command, link);
+    while (!list_empty(&fixture->effects.completed)) {
+        struct command *command = list_entry(fixture->effects.completed.next, struct command, link);
         list_remove(&command->link);
         if (command->type == COMMAND_TXN_LOCK)
             core_overlay_unref(command->txn_lock.overlay);
@@ -41,27 +41,27 @@ static void free_completed(struct codec_fixture *box)
     }
 }
 
-static void close_box(struct codec_fixture *box)
+static void close_box(struct codec_fixture *fixture)
 {
     uint64_t digest;
 
-    MUST(core_digest(box->core, &digest) == 0);
-    core_stop(box->core, &box->effects);
-    free_completed(box);
-    core_close(box->core);
-    store_close(box->store);
+    MUST(core_digest(fixture->core, &digest) == 0);
+    core_stop(fixture->core, &fixture->effects);
+    free_completed(fixture);
+    core_close(fixture->core);
+    store_close(fixture->store);
 }
 
-static void step(struct codec_fixture *box, struct command *command)
+static void step(struct codec_fixture *fixture, struct command *command)
 {
-    box->now = (core_last_ts(box->core) > box->now ? core_last_ts(box->core) : box->now) + 1000;
-    command->ts = box->now;
-    command->clock = box->now;
-    MUST(core_step(box->core, command, &box->effects) == 0);
-    free_completed(box);
+    fixture->now = (core_last_ts(fixture->core) > fixture->now ? core_last_ts(fixture->core) : fixture->now) + 1000;
+    command->ts = fixture->now;
+    command->clock = fixture->now;
+    MUST(core_step(fixture->core, command, &fixture->effects) == 0);
+    free_completed(fixture);
 }
 
-static void check(struct codec_fixture *box, struct slice bytes)
+static void check(struct codec_fixture *fixture, struct slice bytes)
 {
     struct command *command;
     struct buf again = BUF_INIT(BUF_UNLIMITED);
@@ -73,15 +73,15 @@ static void check(struct codec_fixture *box, struct slice bytes)
     command_encode(command, &again);
     MUST(bytes.data[0] != COMMAND_CODEC_VERSION || slice_equal(bytes, buf_as_slice(&again)));
     buf_deinit(&again);
-    step(box, command);
+    step(fixture, command);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct slice rest = slice_make(data, size);
-    struct codec_fixture box;
+    struct codec_fixture fixture;
 
-    open_box(&box);
+    open_fixture(&fixture);
     for (int i = 0; i < COMMANDS_MAX && rest.len >= 2; i++) {
         struct slice head, bytes;
         MUST(slice_take(&rest, 2, &head));
@@ -89,8 +89,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (len > rest.len)
             len = rest.len;
         MUST(slice_take(&rest, len, &bytes));
-        check(&box, bytes);
+        check(&fixture, bytes);
     }
-    close_box(&box);
+    close_box(&fixture);
     return 0;
 }

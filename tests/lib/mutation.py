@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults that are put into a copy of the sources, one at a time: tests/breakages, tests/sim/owners/breakages.
+"""Faults that are put into a copy of the sources, one at a time: tests/mutations, tests/sim/owners/mutations.
 
 A list of faults is a text. Each begins with "== COMMAND: title" and names a file; lines with "-" occur there exactly once, and are
 replaced by those with "+". Lines with "#" are comments.
@@ -13,7 +13,7 @@ import sys
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
-class Breakage:
+class Mutation:
     def __init__(self, head):
         self.command, self.title = head[3:].split(": ", 1)
         self.file, self.old, self.new = "", [], []
@@ -37,7 +37,7 @@ class Breakage:
         path = os.path.join(folder, self.file)
         text = read(path)
         if self.occurrences(folder) != 1:
-            sys.exit("breakages: %s: its lines occur %d times in %s, not once" % (self.title, self.occurrences(folder), self.file))
+            sys.exit("mutations: %s: its lines occur %d times in %s, not once" % (self.title, self.occurrences(folder), self.file))
         write(path, text.replace("\n".join(self.old), "\n".join(self.new)))
         try:
             yield
@@ -60,7 +60,7 @@ def read_all(path, words):
     found = []
     for line in read(path).split("\n"):
         if line.startswith("== "):
-            found.append(Breakage(line))
+            found.append(Mutation(line))
         elif found and not line.startswith("#"):
             found[-1].add(line)
     return [one for one in found if all(word in str(one) for word in words)]
@@ -93,4 +93,4 @@ def setup(folder, build, options):
 def make(folder, build, targets):
     done = subprocess.run(["ninja", "-C", build, *targets], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
     if done.returncode != 0:
-        sys.exit("breakages: it does not build:\n" + done.stdout.decode()[-3000:])
+        sys.exit("mutations: it does not build:\n" + done.stdout.decode()[-3000:])

@@ -3,8 +3,8 @@
  * An api over a journal, a core and an in-memory store, called through exchanges of the test's own: the fixture of
  * tests of requests. No sockets.
  */
-#ifndef TL_TESTS_LIB_API_BOX_H
-#define TL_TESTS_LIB_API_BOX_H
+#ifndef TL_TESTS_LIB_API_FIXTURE_H
+#define TL_TESTS_LIB_API_FIXTURE_H
 
 #include <pthread.h>
 
@@ -12,7 +12,7 @@
 
 struct cmdlog_fixture;
 
-struct api_box {
+struct api_fixture {
     struct store *store;
     struct cmdlog_fixture *kept;
     struct core *core;
@@ -23,11 +23,11 @@ struct api_box {
     struct budget *budget; /* NULL: none */
 };
 
-void api_box_open(struct api_box *box);
-void api_box_close(struct api_box *box);
+void api_fixture_open(struct api_fixture *fixture);
+void api_fixture_close(struct api_fixture *fixture);
 
 /* A request and what came of it. */
-struct box_exchange {
+struct fixture_exchange {
     struct exchange exchange;
     struct response_header sent[8]; /* request headers */
     size_t sent_count;
@@ -39,27 +39,28 @@ struct box_exchange {
     struct buf stream;
 };
 
-/* Makes a request. `body` may be NULL. Owns: the caller; box_exchange_free. */
-struct box_exchange *box_exchange_new(const char *method, const char *target, const char *body);
-void box_exchange_free(struct box_exchange *sent);
-void box_exchange_header(struct box_exchange *sent, const char *name, const char *value);
+/* Makes a request. `body` may be NULL. Owns: the caller; fixture_exchange_free. */
+struct fixture_exchange *fixture_exchange_new(const char *method, const char *target, const char *body);
+void fixture_exchange_free(struct fixture_exchange *sent);
+void fixture_exchange_header(struct fixture_exchange *sent, const char *name, const char *value);
 
 /* Hands it to the api and returns at once. */
-void box_exchange_start(struct api_box *box, struct box_exchange *sent);
+void fixture_exchange_start(struct api_fixture *fixture, struct fixture_exchange *sent);
 /* Waits for the answer, or for the stream's end. */
-void box_exchange_wait(struct box_exchange *sent);
+void fixture_exchange_wait(struct fixture_exchange *sent);
 /* The same for at most `ms` milliseconds. Returns: whether it came. */
-bool box_exchange_wait_ms(struct box_exchange *sent, unsigned ms);
+bool fixture_exchange_wait_ms(struct fixture_exchange *sent, unsigned ms);
 /* Waits until a stream has `lines` lines. */
-void box_exchange_wait_lines(struct box_exchange *sent, size_t lines);
+void fixture_exchange_wait_lines(struct fixture_exchange *sent, size_t lines);
 /* The connection breaks. */
-void box_exchange_break(struct box_exchange *sent);
+void fixture_exchange_break(struct fixture_exchange *sent);
 
 /* The whole of it: returns the status; *ret_body (may be NULL) is to be freed by mem_free. */
-int api_box_ask(struct api_box *box, const char *method, const char *target, const char *body, char **ret_body);
+int api_fixture_ask(struct api_fixture *fixture, const char *method, const char *target, const char *body,
+                    char **ret_body);
 
 /* Asks, and fails unless status and body are as expected. `expected` may end in "*": only its beginning counts then. */
-void api_box_expect(struct api_box *box, const char *method, const char *target, const char *body, int status,
-                    const char *expected);
+void api_fixture_expect(struct api_fixture *fixture, const char *method, const char *target, const char *body,
+                        int status, const char *expected);
 
 #endif
