@@ -7,6 +7,7 @@ import json
 import os
 import sys
 import threading
+import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
@@ -122,6 +123,32 @@ class Search(unittest.TestCase):
                 reply = self.ok("POST", method_path % (name, 99999))
                 cause = reply["node_failures"][0]["caused_by"]
                 self.assertEqual((cause["type"], cause["reason"], reply["nodes"]), (kind, reason, {}))
+
+    def test_date_math_in_names_of_a_body(self):
+        """Names in a body are resolved as those in a path. 7.10 answers each of these requests in this way."""
+        name, day = "<s-{now/d}>", time.strftime("s-%Y.%m.%d", time.gmtime())
+        lines = [{"index": {"_index": name, "_id": "1"}}, {"v": 1}, {"update": {"_index": name, "_id": "1"}}, {"doc": {"v": 2}}]
+        body = "".join(json.dumps(line) + "\n" for line in lines).encode()
+        reply = self.server.must("POST", "/_bulk", body, {"Content-Type": "application/x-ndjson", "Tidelock-Request": "dates"})
+        if time.strftime("s-%Y.%m.%d", time.gmtime()) != day:
+            self.skipTest("it was midnight")
+        self.assertEqual([(list(item.values())[0]["_index"], list(item.values())[0].get("_version")) for item in reply["items"]], [(day, 1), (day, 2)])
+        self.assertEqual(self.server.must("POST", "/_mget", {"docs": [{"_index": name, "_id": "1"}]})["docs"][0]["_source"], {"v": 2})
+        searches = b'{"index": "<s-{now/d}>"}\n{}\n'
+        reply = self.server.must("POST", "/_msearch", searches, {"Content-Type": "application/x-ndjson"})
+        self.assertEqual(reply["responses"][0]["hits"]["total"]["value"], 1)
+        reply = self.server.must("POST", "/_reindex", {"source": {"index": name}, "dest": {"index": "<t-{now/d}>"}})
+        self.assertEqual(reply["created"], 1)
+        self.assertEqual(self.server.must("GET", "/t%s/_count" % day[1:])["count"], 1)
+        self.server.must("POST", "/_aliases", {"actions": [{"add": {"index": name, "alias": "a"}}]})
+        self.assertEqual(list(self.server.must("GET", "/_alias/a")), [day])
+
+    def test_wrong_date_math_in_names_of_a_body(self):
+        status, reply = self.server.ask("POST", "/_mget", {"docs": [{"_index": "<s-{now/d>", "_id": "1"}]})
+        self.assertEqual((status, reply["error"]["type"]), (400, "parse_exception"), reply)
+        for times in (100, 3000):  # results too long for a name, and an expression too long to be resolved
+            reply = self.server.must("POST", "/_mget", {"docs": [{"_index": "<" + "{now/d}" * times + ">", "_id": "1"}]})
+            self.assertIn("error", reply["docs"][0])
 
     def test_alias_with_filter_and_date_name(self):
         self.fill("s", 10)

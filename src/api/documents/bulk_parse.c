@@ -164,6 +164,7 @@ static int read_scalar(struct bulk_parser *parser, const struct json_doc *doc, y
     bool old = item->dialect == DIALECT_5;
     if (slice_is(name, "_index")) {
         item->index = text;
+        return request_resolve_names(parser->request, parser->request->arena, &item->index);
     } else if (slice_is(name, "_type")) {
         item->type = text;
         if (text.len == 0 && old)

@@ -211,11 +211,14 @@ static int read_source(struct request *request, struct by_query *by, const struc
     struct json_doc *rest = arena_zalloc(by->call.arena, sizeof *rest);
     size_t index, count;
     yyjson_val *key, *value;
+    int r = 0;
     buf_lit(&text, "{");
     json_obj_foreach (source, index, count, key, value) {
         struct slice name = json_slice(key);
         if (slice_is(name, "index")) {
             by->call.index = name_list_of_json(by->call.arena, value);
+            if (r == 0)
+                r = request_resolve_names(request, by->call.arena, &by->call.index);
         } else if (slice_is(name, "type")) {
             by->call.types = name_list_of_json(by->call.arena, value);
         } else if (!slice_is(name, "remote")) {
@@ -232,7 +235,9 @@ static int read_source(struct request *request, struct by_query *by, const struc
     yyjson_val *remote = json_get_lit(source, "remote");
     if (remote != NULL)
         return refuse_remote(request, remote);
-    int r = json_parse_stored(by->call.arena, kept, rest);
+    if (r != 0)
+        return r;
+    r = json_parse_stored(by->call.arena, kept, rest);
     if (r != 0)
         return tl_trace(r);
     parser.doc = rest;
@@ -261,9 +266,10 @@ static int read_dest(struct request *request, struct by_query *by, const struct 
     json_obj_foreach (dest, index, count, key, value) {
         struct slice name = json_slice(key), text = json_slice(value);
         int r = 0;
-        if (slice_is(name, "index"))
+        if (slice_is(name, "index")) {
             by->dest.index = text;
-        else if (slice_is(name, "type"))
+            r = request_resolve_names(request, by->call.arena, &by->dest.index);
+        } else if (slice_is(name, "type"))
             by->dest.type = text;
         else if (slice_is(name, "routing"))
             r = read_routing(request, &by->dest, text);

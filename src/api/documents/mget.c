@@ -90,6 +90,7 @@ static int read_scalar(struct request *request, struct slice name, yyjson_val *v
     bool old = request->dialect == DIALECT_5;
     if (slice_is(name, "_index")) {
         query->index = item_text(request, value);
+        return request_resolve_names(request, request->arena, &query->index);
     } else if (slice_is(name, "_type")) {
         query->type = item_text(request, value);
         query->empty_type = request->dialect == DIALECT_7 && yyjson_is_str(value) && query->type.len == 0;

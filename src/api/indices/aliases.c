@@ -412,7 +412,9 @@ static int read_action(struct request *request, struct slice op, yyjson_val *obj
     struct slice body = slice_is(op, "add") ? alias_body(request, object) : SLICE_NONE;
     struct catalog_options options = change_options;
     options.refuse_aliases = true;
-    int r = catalog_resolve(request_catalog(request), indices, &options, request->dialect, request->arena, &targets,
+    int r = request_resolve_names(request, request->arena, &indices);
+    if (r == 0)
+        r = catalog_resolve(request_catalog(request), indices, &options, request->dialect, request->arena, &targets,
                             &count, &request->problem);
     for (size_t i = 0; r == 0 && i < count; i++) {
         const struct catalog_index *index = targets[i].index;

@@ -12,7 +12,6 @@
 #include "api/cluster/log_settings.h"
 #include "api/cluster/zones.h"
 #include "api/request/consistency.h"
-#include "api/request/date_math_name.h"
 #include "api/request/dialect.h"
 #include "api/request/distribution.h"
 #include "api/request/forward.h"
@@ -319,10 +318,7 @@ static int resolve_date_names(struct request *request)
     struct slice *parts = arena_alloc(request->arena, PART_COUNT * sizeof *parts);
     memcpy(parts, request->parts, PART_COUNT * sizeof *parts);
     request->parts = parts;
-    int64_t millis = (int64_t)(clock_wall_us() / TL_MS);
-    int r = date_math_name_resolve(request->arena, index, millis, request_zones(request), &parts[PART_INDEX],
-                                   &request->problem);
-    return r == 0 ? 0 : REQUEST_REFUSED;
+    return request_resolve_names(request, request->arena, &parts[PART_INDEX]);
 }
 
 static int read_form(struct request *request)

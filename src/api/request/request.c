@@ -11,6 +11,7 @@
 #include "api/request/as_of.h"
 #include "api/request/awaited.h"
 #include "api/request/consistency.h"
+#include "api/request/date_math_name.h"
 #include "api/request/distribution.h"
 #include "api/request/head_waits.h"
 #include "api/request/instant.h"
@@ -178,6 +179,19 @@ struct slice request_zones(struct request *request)
     if (request->zones == NULL)
         request->zones = journal_catalog(request->api->journal);
     return catalog_zones(request->zones);
+}
+
+/* Longer lists of a body stay as they are, and name no index: a name has 255 bytes. */
+enum { DATE_NAMES_BYTES_MAX = 16 << 10 };
+
+int request_resolve_names(struct request *request, struct arena *arena, struct slice *io_names)
+{
+    struct slice names = *io_names;
+    if (names.len > DATE_NAMES_BYTES_MAX || slice_find_byte(names, '<') == names.len)
+        return 0;
+    int64_t millis = (int64_t)(clock_wall_us() / TL_MS);
+    int r = date_math_name_resolve(arena, names, millis, request_zones(request), io_names, &request->problem);
+    return r == 0 ? 0 : REQUEST_REFUSED;
 }
 
 /* The timestamp that ?timestamp= or ?as_of= names. Returns: 0, with 0 if it is absent; REQUEST_REFUSED. */

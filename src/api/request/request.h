@@ -257,6 +257,12 @@ struct catalog *request_catalog(struct request *request);
  */
 struct slice request_zones(struct request *request);
 
+/*
+ * Resolves the date math in the names of indices that a body has, as in those of a path:
+ * "<logs-{now/d}>". Returns: 0; REQUEST_REFUSED. Lives: in `arena`, or as the names did.
+ */
+int request_resolve_names(struct request *request, struct arena *arena, struct slice *io_names) TL_MUST_USE;
+
 /* --- The response ------------------------------------------------------------------------------------------------- */
 
 /*

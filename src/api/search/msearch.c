@@ -57,9 +57,10 @@ static int read_header(struct request *request, struct slice line, struct search
     json_obj_foreach (doc.root, index, count, key, value) {
         struct slice name = json_slice(key);
         bool flag = yyjson_is_true(value) || slice_is(json_slice(value), "true");
-        if (slice_is(name, "index") || slice_is(name, "indices"))
+        if (slice_is(name, "index") || slice_is(name, "indices")) {
             call->index = name_list_of_json(request->arena, value);
-        else if (slice_is(name, "type") || slice_is(name, "types"))
+            r = request_resolve_names(request, request->arena, &call->index);
+        } else if (slice_is(name, "type") || slice_is(name, "types"))
             call->types = name_list_of_json(request->arena, value);
         else if (slice_is(name, "routing"))
             call->routing = name_list_of_json(request->arena, value);
