@@ -188,7 +188,7 @@ class Page(OwnersCase):
             if page.value("state.asOf !== null && state.asOf <= %d" % then):
                 break
         page.until("Boolean(state.pastLocks || state.pastError)", "an answer")
-        page.value("setMoment(%d)" % then)
+        page.value("setInstant(%d)" % then)
         # the locks of an earlier timestamp may be shown until those of this one arrive, so the text is read with the condition
         chain = page.until("state.asOf === %d && state.pastLocks && (e => e && e.innerText)(document.querySelector('[data-blocker]'))" % then, "the chain of then")
         self.assertRegex(chain, r"(?s)holder session.*fs:/a.*waiter session")
