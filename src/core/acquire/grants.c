@@ -358,11 +358,12 @@ static int resume_one(struct core *core, struct wait *wait)
     struct cost_counters before = cost_counters_of(core);
     uint64_t cost = wait__cost(wait);
     if (wait->cancelled != WAIT_NOT_CANCELLED) {
-        if (wait__is_to_be_kept(wait)) /* the end of others is charged */
-            cost_charge(&core->owners->cost_left, 1 + count_of(wait) / CANCELS_PER_COST);
+        bool kept = wait__is_to_be_kept(wait);
+        if (kept) /* the end of others is charged */
+            cost_charge(&core->owners->cost_left, 1 + count_of(core, wait) / CANCELS_PER_COST);
         grants__end_cancelled(core, wait, false);
-        if (core->command_version >= COMMAND_SINCE_CANCELS_WEIGHED)
-            cost_charge(&core->owners->cost_left, cost);
+        if (!kept && core->command_version >= COMMAND_SINCE_CANCELS_WEIGHED)
+            cost_charge(&core->owners->cost_left, cost); /* of its items and locks, too */
         return 0;
     }
     int r = resume_or_answer(core, wait);
