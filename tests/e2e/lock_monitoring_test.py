@@ -377,8 +377,8 @@ class LockEvents(Case):
         self.assertEqual({(step["name"], step["resource"], step["held_by"]["name"]) for step in steps}, {("ann", "fs/2", "bob"), ("bob", "fs/1", "ann")})
         event, = self.events("deadlock")
         self.assertEqual(set(event["lines"]), {"%s waits for fs/2 held by %s" % (ann, bob), "%s waits for fs/1 held by %s" % (bob, ann),
-                                               "%s gives way" % bob})
-        self.until_logged(lambda log: "info: deadlock: " in log and "; %s gives way" % bob in log, "the log tells")
+                                               "%s is the victim" % bob})
+        self.until_logged(lambda log: "info: deadlock: " in log and "; %s is the victim" % bob in log, "the log tells")
         self.server.must("POST", "/_unlock", {"session": b})
         waiting.join()
         self.assertEqual(waiting.status, 200)

@@ -75,7 +75,7 @@ class Case(unittest.TestCase):
         events = self.server.must("GET", "/_lock/_events")["events"]
         self.assertEqual([event["kind"] for event in events], ["deadlock"] * DEADLOCKS)
         for event in events:
-            self.assertTrue(event["lines"][-1].endswith(" gives way"))
+            self.assertTrue(event["lines"][-1].endswith(" is the victim"))
             self.assertLess(len("".join(event["lines"]).encode()), 4 * SHOWN)
 
 

@@ -816,7 +816,9 @@ enum {
      * Named writes keep their places also if they have their locks already, or if their host is gone. One that was
      * repeated, or has an outcome, does not: README-locks.md, "Kept places".
      */
-    COMMAND_SINCE_PLACES_OF_WRITES = 21
+    COMMAND_SINCE_PLACES_OF_WRITES = 21,
+    /* The lock event of a deadlock says of the victim that it is; before, that it gives way. */
+    COMMAND_SINCE_VICTIM_NAMED = 21
 };
 
 struct command {

@@ -59,7 +59,10 @@ static void on_deadlock(void *context, struct lock_request *victim, const struct
     describe_cycle(edges, count, "\n", &text);
     buf_lit(&text, "\n");
     describe_owner(lock_request_owner(victim), &text);
-    buf_lit(&text, " gives way");
+    if (owners->core->command_version >= COMMAND_SINCE_VICTIM_NAMED)
+        buf_lit(&text, " is the victim");
+    else
+        buf_lit(&text, " gives way");
     lock_events_add(&owners->lock_events, owners->core->ts, "deadlock", buf_as_slice(&text));
     buf_deinit(&text);
     buf_deinit(&json);
