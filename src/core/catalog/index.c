@@ -277,6 +277,8 @@ int index__draft_add(struct core *core, struct index_draft *draft, yyjson_val *j
     enum setting_rules rules = from_template ? SETTING_RULES_FIRST : setting__rules(core->command_version);
     if (parse_settings(json_get_lit(json, "settings"), rules, arena, &added, ret_problem) != 0)
         return INDEX_REFUSED;
+    if (core->command_version >= COMMAND_SINCE_ALIASES_CHECKED) /* those of the templates before are copied */
+        core__work_mapping(core, draft->settings.count / WORK_SETTINGS_COPIED);
     draft->settings = settings_merge(&draft->settings, &added, false, arena);
     if (draft->settings.count > SETTINGS_KEYS_MAX && core->command_version >= COMMAND_SINCE_TEMPLATES_MERGED)
         return refuse_settings(draft->name, arena, ret_problem);

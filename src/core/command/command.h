@@ -804,8 +804,8 @@ enum {
     COMMAND_SINCE_CATALOG_BOUNDS = 20,
     /*
      * An index that a write creates has the aliases of its templates checked, as one that is created by request; an
-     * item that requires an alias counts the table of aliases that it renews, though an index has the name:
-     * alias__check_new(), alias__exists().
+     * item that requires an alias counts the table of aliases that it renews, though an index has the name; settings
+     * of templates count where they are copied: alias__check_new(), alias__exists(), index__draft_add().
      */
     COMMAND_SINCE_ALIASES_CHECKED = 21,
     /* Cancelled requests count by their locks, their items and what their transactions hold: count_of() in grants.c. */

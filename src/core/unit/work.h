@@ -62,6 +62,7 @@ enum {
     WORK_MAPPING_BYTES = 6,  /* bytes of templates and mappings, parsed or merged */
     WORK_PATTERN_BYTES = 64, /* bytes of patterns of templates, matched with a name */
     WORK_ALIAS_USES = 3,     /* aliases of other indices, copied when some have changed */
+    WORK_SETTINGS_COPIED = 3, /* settings of an index, copied when those of a further template are added */
     WORK_PATTERN_PAIRS = 16, /* pairs of patterns of index templates, compared with each other */
     WORK_SCRIPT_STEPS = 4,   /* script steps (script.h), 8 to 40 ns each */
 };

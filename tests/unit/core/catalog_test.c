@@ -556,6 +556,27 @@ static void test_creation_takes_the_time_of_its_templates(void **state)
     fixture_close(&box);
 }
 
+/* The settings of templates are copied for each further one, which counts. Not in commands before version 21. */
+static void test_work_of_settings_of_templates_is_counted(void **state)
+{
+    enum { TEMPLATES = 200, COPIED = TEMPLATES * TEMPLATES / 2 / WORK_SETTINGS_COPIED };
+    struct core_fixture box;
+    char name[8], body[128];
+    (void)state;
+
+    fixture_open(&box);
+    for (int i = 0; i < TEMPLATES; i++) {
+        snprintf(name, sizeof name, "s%d", i);
+        snprintf(body, sizeof body,
+                 "{\"index_patterns\":[\"s*\"],\"settings\":{\"index.routing.allocation.require.a%d\":1}}", i);
+        fixture_object_command(&box, COMMAND_TEMPLATE_PUT, name, body);
+        assert_int_equal(box.last->problem.type, PROBLEM_NONE);
+    }
+    uint64_t before = work_of_creation(&box, COMMAND_SINCE_ALIASES_CHECKED - 1, "s1");
+    assert_in_range(work_of_creation(&box, COMMAND_CODEC_VERSION, "s2"), before + COPIED - TEMPLATES, before + COPIED);
+    fixture_close(&box);
+}
+
 /* Creates an index by each of some documents, in one bulk. Returns: the command. */
 static struct command *write_each(struct core_fixture *box, unsigned version, const char *const *names, size_t count)
 {
@@ -1292,6 +1313,7 @@ int main(void)
         cmocka_unit_test(test_templates_apply_by_order),
         cmocka_unit_test(test_templates_merged_at_once_make_the_same_indices),
         cmocka_unit_test(test_creation_takes_the_time_of_its_templates),
+        cmocka_unit_test(test_work_of_settings_of_templates_is_counted),
         cmocka_unit_test(test_created_index_has_its_aliases_checked),
         cmocka_unit_test(test_work_of_a_required_alias_is_counted),
         cmocka_unit_test(test_aliases_of_all_indices_are_limited),
