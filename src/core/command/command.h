@@ -817,7 +817,7 @@ enum {
      * repeated, or has an outcome, does not: README-locks.md, "Kept places".
      */
     COMMAND_SINCE_PLACES_OF_WRITES = 21,
-    /* The lock event of a deadlock says of the victim that it is; before, that it gives way. */
+    /* The lock event of a deadlock says of the victim that it is; before, another phrase. */
     COMMAND_SINCE_VICTIM_NAMED = 21
 };
 
