@@ -45,7 +45,7 @@ enum {
     STEPS_MAX = 64,
     TRANSACTIONS = 4,
     ACCOUNTS = 32,
-    LARGE_VALUES = 5100, /* so many that a single write puts its entries ahead: ENTRIES_AHEAD_WORK */
+    LARGE_VALUES = 5100, /* so many that a single write puts its entries ahead: ENTRIES_PROVISIONAL_WORK */
     PATH_BYTES = 256,
     SEGMENT_BYTES = 8 << 10,
     SECTOR_BYTES = 512,

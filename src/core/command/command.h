@@ -758,7 +758,7 @@ enum {
     COMMAND_SINCE_COUNTED_PROPERTIES = 15,
     /* An item that names a public number as its session says so, also where its outcome is kept. */
     COMMAND_SINCE_NUMBER_NAMED = 15,
-    /* Entries of single writes of a large transaction are in the store before its commit: ENTRIES_AHEAD_WORK. */
+    /* Entries of single writes of a large transaction are in the store before its commit: ENTRIES_PROVISIONAL_WORK. */
     COMMAND_SINCE_ENTRIES_AHEAD = 16,
     /* The directories above locks are counted by a set: paths that differ in empty segments alone count once. */
     COMMAND_SINCE_LEVELS_SET = 17,

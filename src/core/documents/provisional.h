@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Provisional entries: posting lists that a transaction writes to the store before it commits, all those of its
- * bulks, and of its single writes those beyond ENTRIES_AHEAD_WORK.
+ * bulks, and of its single writes those beyond ENTRIES_PROVISIONAL_WORK.
  * README.md, "Entries of a transaction".
  *
  * The entries of one request are collected first, so that a failed request writes nothing. They are

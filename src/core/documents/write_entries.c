@@ -10,7 +10,7 @@
  * single entries.
  *
  * In a transaction a single write also has posting lists once the single entries that the commit would
- * write take more than ENTRIES_AHEAD_WORK: each of one document, in the store before the commit. Beyond that, the
+ * write take more than ENTRIES_PROVISIONAL_WORK: each of one document, in the store before the commit. Beyond that, the
  * committed version of a document that it replaces or deletes is converted to posting lists, by any write of it, so
  * that the commit need not delete its single entries.
  *
@@ -289,7 +289,7 @@ static bool commit_is_full(const struct write_executor *exec, size_t more)
 {
     uint64_t singles = (uint64_t)overlay_count_in(exec->run->overlay, SPACE_ENTRIES) + exec->singles + more;
 
-    return WORK_ENTRY * singles > exec->core->ahead_work;
+    return WORK_ENTRY * singles > exec->core->provisional_work;
 }
 
 /*

@@ -128,7 +128,7 @@ int core__open_bare(struct store *store, const struct core_limits *limits, struc
     core->atomic_work_max = WRITE_WORK_MAX;
     core->whole_work_max = CORE_ATOMIC_WORK;
     core->commit_work_max = CORE_COMMIT_WORK;
-    core->ahead_work = ENTRIES_AHEAD_WORK;
+    core->provisional_work = ENTRIES_PROVISIONAL_WORK;
     core->unlock_work = UNLOCK_WORK_PER_COST;
     core->reads_work_max = LOCK_WORK_MAX;
     core->lock_work = owners__lock_work;

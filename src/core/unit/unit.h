@@ -93,15 +93,15 @@ struct core {
     uint64_t source_bytes;
     /* Work of the step for making mappings; follows from state and commands: core__work_mapping() */
     uint64_t mapping_work;
-    uint64_t write_work;      /* of the items of writes, which follows from state and commands */
-    uint64_t write_work_max;  /* WRITE_WORK_MAX; tests set less, so that small writes are divided */
-    uint64_t atomic_work_max; /* WRITE_WORK_MAX, of an atomic write in one step; tests set less */
-    uint64_t whole_work_max;  /* CORE_ATOMIC_WORK, of one before version 12; tests set less */
-    uint64_t commit_work_max; /* CORE_COMMIT_WORK; tests set less */
-    uint64_t ahead_work;      /* ENTRIES_AHEAD_WORK; tests set less */
-    uint64_t unlock_work;     /* UNLOCK_WORK_PER_COST; simulators set less, so that UNLOCKs of few names are divided */
-    uint64_t reads_work_max;  /* LOCK_WORK_MAX, of a TXN_LOCK; simulators set less, so that few targets are divided */
-    bool indivisible;         /* the whole unit is indivisible */
+    uint64_t write_work;       /* of the items of writes, which follows from state and commands */
+    uint64_t write_work_max;   /* WRITE_WORK_MAX; tests set less, so that small writes are divided */
+    uint64_t atomic_work_max;  /* WRITE_WORK_MAX, of an atomic write in one step; tests set less */
+    uint64_t whole_work_max;   /* CORE_ATOMIC_WORK, of one before version 12; tests set less */
+    uint64_t commit_work_max;  /* CORE_COMMIT_WORK; tests set less */
+    uint64_t provisional_work; /* ENTRIES_PROVISIONAL_WORK; tests set less */
+    uint64_t unlock_work;      /* UNLOCK_WORK_PER_COST; simulators set less, so that UNLOCKs of few names are divided */
+    uint64_t reads_work_max;   /* LOCK_WORK_MAX, of a TXN_LOCK; simulators set less, so that few targets are divided */
+    bool indivisible;          /* the whole unit is indivisible */
 
     /* The open unit. */
     bool open;

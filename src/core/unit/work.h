@@ -90,7 +90,7 @@ enum { WORK_LEVELS_USUAL = 16 };
  * Work of the single entries in a commit, 5 ms, beyond which a transaction puts those of its further documents into
  * the store ahead of it, and removes those that they replace, with the write (README.md, "Entries of a transaction").
  */
-#define ENTRIES_AHEAD_WORK UINT64_C(50000)
+#define ENTRIES_PROVISIONAL_WORK UINT64_C(50000)
 /* The limit was as many times higher in commands before version 15. */
 enum { COMMIT_WORK_FACTOR_BEFORE = 5 };
 /*

@@ -19,7 +19,7 @@ void follower_open(struct world *world, const struct core_limits *limits)
     effects_init(&follower->effects);
     if (core_open(follower->store, &follower->limits, &follower->core) != 0)
         world_fail(world, "the other core does not open");
-    follower->core->ahead_work = world->core->ahead_work;
+    follower->core->provisional_work = world->core->provisional_work;
     follower->core->unlock_work = world->core->unlock_work;
     follower->core->reads_work_max = world->core->reads_work_max;
     core_begin_chain(follower->core, world->seed);

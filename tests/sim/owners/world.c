@@ -142,7 +142,7 @@ static bool reads_one(uint64_t seed)
  */
 static void make_parts_small(const struct world *world, struct core *core)
 {
-    core->ahead_work = world->seed % 3 == 0 ? ENTRIES_AHEAD_WORK : (world->seed % 3 - 1) * 4 * WORK_ENTRY;
+    core->provisional_work = world->seed % 3 == 0 ? ENTRIES_PROVISIONAL_WORK : (world->seed % 3 - 1) * 4 * WORK_ENTRY;
     core->unlock_work = unlocks_one(world->seed) ? 1 : UNLOCK_WORK_PER_COST;
     core->reads_work_max = reads_one(world->seed) ? 1 : LOCK_WORK_MAX;
     core->owners->locks.chunk_holds = CHUNK_HOLDS;

@@ -195,7 +195,7 @@ static void test_single_writes_put_entries_ahead(void **state)
     for (unsigned older = 0; older < 2; older++) {
         struct core_fixture box;
         fixture_open(&box);
-        box.core->ahead_work = COMMITTED * WORK_ENTRY;
+        box.core->provisional_work = COMMITTED * WORK_ENTRY;
         fixture_txn(&box, COMMAND_TXN_BEGIN, "t");
         put_singly(&box, "t", SINGLES, 1, COMMAND_SINCE_ENTRIES_AHEAD - older);
         assert_int_equal(count_entries(&box), older ? 0 : SINGLES * VALUES - COMMITTED);
@@ -203,7 +203,7 @@ static void test_single_writes_put_entries_ahead(void **state)
         assert_int_equal(fixture_find(&box, "fs", "shared", 1), 0);
         maintain(&box); /* keeps those of an open transaction */
         fixture_reopen(&box);
-        box.core->ahead_work = COMMITTED * WORK_ENTRY;
+        box.core->provisional_work = COMMITTED * WORK_ENTRY;
         work[older] = end_singles(&box, COMMAND_TXN_COMMIT);
         assert_int_equal(count_undo_records(&box), 0);
         maintain(&box);
@@ -224,7 +224,7 @@ static void test_rollback_of_single_writes_leaves_nothing(void **state)
     fixture_open(&box);
     put_singly(&box, NULL, SINGLES, 0, COMMAND_CODEC_VERSION);
     size_t before = count_entries(&box);
-    box.core->ahead_work = 0;
+    box.core->provisional_work = 0;
     fixture_txn(&box, COMMAND_TXN_BEGIN, "t");
     put_singly(&box, "t", SINGLES, 1, COMMAND_CODEC_VERSION);
     assert_true(count_entries(&box) > before);
@@ -244,7 +244,7 @@ static void test_single_writes_again(void **state)
 
     fixture_open(&box);
     put_singly(&box, NULL, SINGLES, 0, COMMAND_CODEC_VERSION);
-    box.core->ahead_work = 0;
+    box.core->provisional_work = 0;
     fixture_txn(&box, COMMAND_TXN_BEGIN, "t");
     put_singly(&box, "t", SINGLES, 1, COMMAND_CODEC_VERSION);
     put_singly(&box, "t", SINGLES / 2, 2, COMMAND_CODEC_VERSION);
@@ -315,7 +315,7 @@ static void test_commit_removes_no_single_entries_of_many_documents(void **state
             put_singly(&box, NULL, SINGLES, 0, COMMAND_CODEC_VERSION);
             assert_int_equal(count_single_entries(&box), SINGLES * VALUES);
             tl_ts before = box.now;
-            box.core->ahead_work = 0;
+            box.core->provisional_work = 0;
             fixture_txn(&box, COMMAND_TXN_BEGIN, "t");
             change_all(&box, (enum change)change, COMMAND_SINCE_ENTRIES_CONVERTED - older);
             assert_int_equal(count_single_entries(&box), older ? SINGLES * VALUES : 0);
@@ -345,7 +345,7 @@ static void test_rollback_leaves_converted_documents(void **state)
     fixture_open(&box);
     put_singly(&box, NULL, SINGLES, 0, COMMAND_CODEC_VERSION);
     tl_ts before = box.now;
-    box.core->ahead_work = 0;
+    box.core->provisional_work = 0;
     fixture_txn(&box, COMMAND_TXN_BEGIN, "t");
     change_all(&box, REPLACE, COMMAND_CODEC_VERSION);
     end_singles(&box, COMMAND_TXN_ROLLBACK);
@@ -355,7 +355,7 @@ static void test_rollback_leaves_converted_documents(void **state)
     assert_int_equal(fixture_find(&box, "fs", "shared", 0), SINGLES);
     assert_int_equal(fixture_find(&box, "fs", "own", 100), 1);
 
-    box.core->ahead_work = 0;
+    box.core->provisional_work = 0;
     fixture_txn(&box, COMMAND_TXN_BEGIN, "u");
     put_singly(&box, NULL, SINGLES + 1, 0, COMMAND_CODEC_VERSION); /* the last one has single entries */
     struct command *command = fixture_write_command(&box, 1);
@@ -459,7 +459,7 @@ static void test_any_order_of_writes(void **state)
         fixture_txn(&box, COMMAND_TXN_BEGIN, name);
         for (uint32_t i = 0; i < requests; i++) {
             struct command *command = fixture_write_command(&box, 1 + draw(&random, 4));
-            box.core->ahead_work = WORK_ENTRY * draw(&random, 30);
+            box.core->provisional_work = WORK_ENTRY * draw(&random, 30);
             for (size_t item = 0; item < command->write.item_count; item++)
                 command->write.items[item] = any_item(command, &own, &random);
             command->owner.transaction = slice_from(name);

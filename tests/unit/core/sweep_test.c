@@ -216,7 +216,7 @@ static void test_sweeps_in_turn_where_batches_are_many(void **state)
     (void)state;
 
     open_box(&box);
-    box.core->ahead_work = 0;
+    box.core->provisional_work = 0;
     box.core->sweep_batches_max = BATCHES_MAX;
     size_t once = 0;
     for (int round = 0; round < ROUNDS; round++) {

@@ -419,7 +419,7 @@ static void test_rollbacks_count_entries_of_transactions(void **state)
     fixture_open(&box);
     box.limits.ephemeral_batch = STEP_COST;
     fixture_reopen(&box);
-    box.core->ahead_work = UINT64_MAX;
+    box.core->provisional_work = UINT64_MAX;
     for (int i = 0; i < TXNS; i++) {
         fixture_txn(&box, COMMAND_TXN_BEGIN, id_of(i));
         struct command *command = fixture_write_command(&box, 1);
