@@ -818,7 +818,9 @@ enum {
      */
     COMMAND_SINCE_PLACES_OF_WRITES = 21,
     /* The lock event of a deadlock says of the victim that it is; before, another phrase. */
-    COMMAND_SINCE_VICTIM_NAMED = 21
+    COMMAND_SINCE_VICTIM_NAMED = 21,
+    /* The bytes of documents' paths count where a write finds its locks: WORK_PATH_BYTES. */
+    COMMAND_SINCE_PATHS_WEIGHED = 21
 };
 
 struct command {

@@ -338,23 +338,30 @@ static int find_target(struct target_finder *finder, const struct write_item *it
 
 /*
  * Returns: the work of the directories of a path below the first WORK_LEVELS_USUAL, each of which gets an intention
- *          lock if the write needs locks.
+ *          lock if the write needs locks, and that of the path's bytes.
  */
-static uint64_t deep_path_work(struct slice path)
+static uint64_t path_work(const struct core *core, struct slice path)
 {
-    uint64_t levels = 0;
+    uint64_t levels = 0, work = 0;
 
     for (size_t i = 0; i < path.len; i++)
         levels += path.data[i] == '/';
-    return levels > WORK_LEVELS_USUAL ? WORK_DEEP_LEVEL * (levels - WORK_LEVELS_USUAL) : 0;
+    if (levels > WORK_LEVELS_USUAL)
+        work = WORK_DEEP_LEVEL * (levels - WORK_LEVELS_USUAL);
+    if (core->command_version >= COMMAND_SINCE_PATHS_WEIGHED)
+        work += path.len / WORK_PATH_BYTES;
+    return work;
 }
 
-static uint64_t levels_work(const struct core *core, const struct write_target *target)
+/* The paths of a target are copied and hashed. */
+static void count_paths(struct target_finder *finder, const struct write_target *target)
 {
+    const struct core *core = finder->exec.core;
     if (core->command_version < COMMAND_SINCE_LEVELS_WORK)
-        return 0;
+        return;
     bool moves = target->old_path.data != NULL && !slice_equal(target->old_path, target->new_path);
-    return deep_path_work(target->new_path) + (moves ? deep_path_work(target->old_path) : 0);
+    uint64_t work = path_work(core, target->new_path) + (moves ? path_work(core, target->old_path) : 0);
+    finder->exec.work += work; /* the lock table counts its visits in the step itself */
 }
 
 static struct target_finder make_finder(struct core *core, const struct command *command,
@@ -418,7 +425,7 @@ int write__targets(struct core *core, struct command *command, const struct writ
             *target = (struct write_target){0};
             continue;
         }
-        finder.exec.work += levels_work(core, target);
+        count_paths(&finder, target);
         target->item = i;
         targets.count++;
     }

@@ -56,15 +56,16 @@ enum {
 
 /* Amount for one unit: */
 enum {
-    WORK_NAME_BYTES = 16,    /* bytes of names that a request locks: checked, hashed and copied */
-    WORK_BYTES = 16,         /* bytes of sources, parsed and written */
-    WORK_READ_BYTES = 64,    /* bytes of a record read */
-    WORK_MAPPING_BYTES = 6,  /* bytes of templates and mappings, parsed or merged */
-    WORK_PATTERN_BYTES = 64, /* bytes of patterns of templates, matched with a name */
-    WORK_ALIAS_USES = 3,     /* aliases of other indices, copied when some have changed */
+    WORK_NAME_BYTES = 16,     /* bytes of names that a request locks: checked, hashed and copied */
+    WORK_BYTES = 16,          /* bytes of sources, parsed and written */
+    WORK_READ_BYTES = 64,     /* bytes of a record read */
+    WORK_PATH_BYTES = 64,     /* bytes of the path of a document, found, copied and hashed for its locks */
+    WORK_MAPPING_BYTES = 6,   /* bytes of templates and mappings, parsed or merged */
+    WORK_PATTERN_BYTES = 64,  /* bytes of patterns of templates, matched with a name */
+    WORK_ALIAS_USES = 3,      /* aliases of other indices, copied when some have changed */
     WORK_SETTINGS_COPIED = 3, /* settings of an index, copied when those of a further template are added */
-    WORK_PATTERN_PAIRS = 16, /* pairs of patterns of index templates, compared with each other */
-    WORK_SCRIPT_STEPS = 4,   /* script steps (script.h), 8 to 40 ns each */
+    WORK_PATTERN_PAIRS = 16,  /* pairs of patterns of index templates, compared with each other */
+    WORK_SCRIPT_STEPS = 4,    /* script steps (script.h), 8 to 40 ns each */
 };
 
 /* Directories deeper than this are rare, and many of them in one request rarer. */

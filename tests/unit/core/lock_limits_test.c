@@ -570,6 +570,57 @@ static void test_deep_writes_are_divided(void **state)
     fixture_close(&box);
 }
 
+/*
+ * A path is long by the names of its directories, which a delete does not have: a bulk of documents that a lock blocks
+ * is divided by them. Not in commands before version 21.
+ */
+static void test_writes_below_long_names_are_divided(void **state)
+{
+    enum { MANY = 900, LONG = 12000 };
+    struct core_fixture box;
+    struct buf name = BUF_INIT(BUF_UNLIMITED);
+    (void)state;
+
+    fixture_open(&box);
+    open_session(&box, "s");
+    fixture_index_command(&box, COMMAND_INDEX_CREATE, "fs",
+                          "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
+    struct command *command = fixture_write_command(&box, MANY);
+    for (int i = 0; i < MANY; i++) {
+        command->write.items[i] = fixture_item(WRITE_INDEX, "fs", NULL, NULL, NULL);
+        command->write.items[i].id = arena_printf(&command->arena, "%d", i);
+        command->write.items[i].source = arena_printf(&command->arena, "{\"path\":\"/d/%d\"}", i);
+    }
+    fixture_run(&box, command, 1);
+    assert_int_equal(command->write.results[MANY - 1].outcome, WRITE_CREATED);
+    buf_lit(&name, "/");
+    for (int i = 0; i < LONG; i++)
+        buf_lit(&name, "n");
+    command = command_new(COMMAND_RENAME, DIALECT_7);
+    command->rename = (struct rename_command){.index = SLICE_LIT("fs"),
+                                              .from = SLICE_LIT("/d"),
+                                              .to = arena_copy(&command->arena, buf_as_slice(&name)),
+                                              .if_seq_no = SEQ_NO_ANY};
+    assert_int_equal(outcome(&box, command), PROBLEM_NONE);
+    command = of_documents(COMMAND_LOCK, 1, "");
+    command->lock.targets[0] = (struct lock_target){
+        .mode = LOCK_X, .index = SLICE_LIT("fs"), .path = arena_copy(&command->arena, buf_as_slice(&name))};
+    assert_int_equal(outcome(&box, command), PROBLEM_NONE);
+    for (unsigned older = 0; older < 2; older++) {
+        command = fixture_write_command(&box, MANY);
+        command->version = COMMAND_SINCE_PATHS_WEIGHED - older;
+        for (int i = 0; i < MANY; i++) {
+            command->write.items[i] = fixture_item(WRITE_DELETE, "fs", NULL, NULL, NULL);
+            command->write.items[i].id = arena_printf(&command->arena, "%d", i);
+        }
+        fixture_run(&box, command, 1);
+        assert_int_equal(command->write.results[0].problem.type, PROBLEM_LOCK_WAIT_TIMEOUT);
+        assert_in_range(command->write.postponed_count, older ? 0 : MANY / 4, older ? 0 : MANY - 1);
+    }
+    buf_deinit(&name);
+    fixture_close(&box);
+}
+
 /* A release by name walks the levels above each lock, which the request does not name: they count, too. */
 static void test_release_of_deep_documents_is_bounded(void **state)
 {
@@ -776,6 +827,7 @@ int main(void)
         cmocka_unit_test(test_release_of_deep_locks_is_bounded),
         cmocka_unit_test(test_levels_count_as_work),
         cmocka_unit_test(test_deep_writes_are_divided),
+        cmocka_unit_test(test_writes_below_long_names_are_divided),
         cmocka_unit_test(test_release_of_deep_documents_is_bounded),
         cmocka_unit_test(test_checked_names_are_bounded),
         cmocka_unit_test(test_rollbacks_count_levels),
