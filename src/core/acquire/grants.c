@@ -66,6 +66,7 @@ static void give_place(struct core *core, struct wait *kept, struct wait *later)
     wait__free(core, later);
     if (txn != NULL) {
         command->owner.transaction = SLICE_NONE;
+        command->write.attempts = 0; /* of its own transaction */
         txn__free(core, txn);
     }
     wait__take_over(core, kept, command, until);
@@ -358,8 +359,7 @@ static int resume_one(struct core *core, struct wait *wait)
     struct cost_counters before = cost_counters_of(core);
     uint64_t cost = wait__cost(wait);
     if (wait->cancelled != WAIT_NOT_CANCELLED) {
-        if (wait__is_to_be_kept(wait))
-            cost = 1 + count_of(core, wait) / CANCELS_PER_COST;
+        cost = 1 + count_of(core, wait) / CANCELS_PER_COST;
         grants__end_cancelled(core, wait, false);
         if (core->command_version >= COMMAND_SINCE_CANCELS_WEIGHED)
             cost_charge(&core->owners->cost_left, cost);

@@ -292,6 +292,9 @@ static bool commit_is_full(const struct write_executor *exec, size_t more)
     return WORK_ENTRY * singles > exec->core->provisional_work;
 }
 
+/* A record with more bytes for each single entry is not put again to save the removal of so few in the commit. */
+enum { CONVERTED_BYTES_PER_ENTRY = 4096 };
+
 /*
  * Whether the previous version, which has `singles` single entries, is to be converted: it is committed, since all
  * entries of one that the transaction has written are in its overlay or provisional.
@@ -302,7 +305,7 @@ static bool is_to_be_converted(const struct write_executor *exec, const struct w
     struct slice value;
 
     return run->provisional != NULL && exec->core->command_version >= COMMAND_SINCE_ENTRIES_CONVERTED &&
-           commit_is_full(exec, singles) &&
+           at->old.stored.len / CONVERTED_BYTES_PER_ENTRY < singles && commit_is_full(exec, singles) &&
            overlay_get(run->overlay, SPACE_DOCUMENTS, at->key, &value) == STORE_NOT_FOUND;
 }
 

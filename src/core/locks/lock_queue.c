@@ -5,7 +5,8 @@
  * A waiting request is in the queues of all its resources, once for each bit. It watches one thing
  * that blocks it, and is evaluated again only when that is gone. This is the nearest conflicting
  * request that precedes it, so that a release wakes one request of a long queue; without one, a
- * hold.
+ * hold. Behind many requests of its own owner, which do not conflict, it may be another preceding
+ * request, or a hold: find_obstacle().
  */
 #include <limits.h>
 
@@ -160,7 +161,27 @@ struct obstacle_search {
 /* Waiters that a request visits in a list before it looks for a hold that blocks it. */
 enum { OBSTACLE_LOOKS = 32 };
 
-/* Returns: the nearest waiter before `link` in its list that blocks a request, or NULL. */
+/*
+ * Returns: the last one of the first waiters of a list, those before `end` and at most `most`, that blocks a request,
+ * or NULL.
+ */
+static struct lock_waiter *last_of_first(const struct list *head, const struct list *end,
+                                         const struct lock_request *request, size_t most)
+{
+    struct lock_waiter *last = NULL;
+    for (const struct list *at = head->next; at != end && most > 0; at = at->next, most--) {
+        struct lock_waiter *waiter = list_entry(at, struct lock_waiter, link);
+        request->table->work++;
+        if (lock__blocks(request->owner, waiter->request))
+            last = waiter;
+    }
+    return last;
+}
+
+/*
+ * Returns: the nearest waiter before `link` in its list that blocks a request, or NULL. Where the search is cut, one
+ * of the first in the list, so that not each release of a hold has all of these requests evaluated.
+ */
 static struct lock_waiter *nearest_before(const struct list *head, const struct list *link,
                                           const struct lock_request *request, struct obstacle_search *search)
 {
@@ -168,8 +189,9 @@ static struct lock_waiter *nearest_before(const struct list *head, const struct 
     for (const struct list *at = link->prev; at != head; at = at->prev) {
         struct lock_waiter *waiter = list_entry(at, struct lock_waiter, link);
         if (looks++ == search->looks) {
-            search->cut = true;
-            return NULL;
+            struct lock_waiter *first = last_of_first(head, at->next, request, search->looks);
+            search->cut |= first == NULL;
+            return first;
         }
         request->table->work++;
         if (lock__blocks(request->owner, waiter->request))

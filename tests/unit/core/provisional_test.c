@@ -376,6 +376,42 @@ static void test_rollback_leaves_converted_documents(void **state)
     fixture_close(&box);
 }
 
+/* A record that is large, and has few single entries, is not put again to spare the commit their removal. */
+static void test_large_document_of_few_entries_is_not_converted(void **state)
+{
+    enum { LARGE = 20000 };
+    struct core_fixture box;
+    struct buf source = BUF_INIT(BUF_UNLIMITED);
+    (void)state;
+
+    for (int large = 0; large < 2; large++) {
+        fixture_open(&box);
+        fixture_index_command(&box, COMMAND_INDEX_CREATE, "fs",
+                              "{\"mappings\":{\"properties\":{\"rest\":{\"type\":\"object\",\"enabled\":false}}}}");
+        buf_clear(&source);
+        buf_lit(&source, "{\"shared\":0,\"rest\":{\"text\":\"");
+        for (int i = 0; i < (large ? LARGE : 1); i++)
+            buf_lit(&source, "x");
+        buf_append(&source, "\"}}", sizeof "\"}}");
+        assert_int_equal(fixture_index(&box, "fs", "1", source.data)->outcome, WRITE_CREATED);
+        assert_int_equal(count_single_entries(&box), 1);
+        box.core->provisional_work = 0;
+        fixture_txn(&box, COMMAND_TXN_BEGIN, "t");
+        struct command *command = fixture_write_command(&box, 1);
+        command->write.items[0] = fixture_item(WRITE_INDEX, "fs", "", "1", "{\"shared\":1}");
+        command->owner.transaction = SLICE_LIT("t");
+        fixture_run(&box, command, 1);
+        assert_int_equal(count_single_entries(&box), large);
+        end_singles(&box, COMMAND_TXN_COMMIT);
+        maintain(&box);
+        assert_int_equal(count_single_entries(&box), 0);
+        assert_int_equal(fixture_find(&box, "fs", "shared", 0), 0);
+        assert_int_equal(fixture_find(&box, "fs", "shared", 1), 1);
+        fixture_close(&box);
+    }
+    buf_deinit(&source);
+}
+
 /* --- Any order of writes ------------------------------------------------------------------------------------------ */
 
 enum { IDS = 4, FIELDS = 12, NUMBERS = 3 };
@@ -498,6 +534,7 @@ int main(void)
         cmocka_unit_test(test_single_writes_again),
         cmocka_unit_test(test_commit_removes_no_single_entries_of_many_documents),
         cmocka_unit_test(test_rollback_leaves_converted_documents),
+        cmocka_unit_test(test_large_document_of_few_entries_is_not_converted),
         cmocka_unit_test(test_any_order_of_writes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
