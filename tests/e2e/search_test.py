@@ -144,9 +144,21 @@ class Search(unittest.TestCase):
         self.assertEqual(list(self.server.must("GET", "/_alias/a")), [day])
 
     def test_wrong_date_math_in_names_of_a_body(self):
-        status, reply = self.server.ask("POST", "/_mget", {"docs": [{"_index": "<s-{now/d>", "_id": "1"}]})
+        """An expression that is no date fails its document or search alone, but a bulk as a whole, as in 7.10."""
+        self.server.must("PUT", "/plain/_doc/1", {"v": 1})
+        docs = [{"_index": "plain", "_id": "1"}, {"_index": "<s-{now/d>", "_id": "1"}]
+        found, wrong = self.server.must("POST", "/_mget", {"docs": docs})["docs"]
+        self.assertEqual((found["_source"], wrong["_index"], wrong["error"]["type"]), ({"v": 1}, "<s-{now/d>", "parse_exception"))
+        searches = b'{"index": "plain"}\n{}\n{"index": "<s-{now/d>"}\n{}\n'
+        found, wrong = self.server.must("POST", "/_msearch", searches, {"Content-Type": "application/x-ndjson"})["responses"]
+        self.assertEqual((found["status"], wrong["status"], wrong["error"]["type"]), (200, 400, "parse_exception"))
+        transaction = self.server.must("POST", "/_transaction", {})["transaction"]
+        found, wrong = self.server.must("POST", "/_mget?transaction=" + transaction, {"docs": docs})["docs"]
+        self.assertEqual((found["_source"], wrong["error"]["type"]), ({"v": 1}, "parse_exception"))
+        self.server.must("POST", "/_transaction/%s/_rollback" % transaction)
+        status, reply = self.server.ask("POST", "/_bulk", b'{"index": {"_index": "<s-{now/d>", "_id": "1"}}\n{}\n', {"Content-Type": "application/x-ndjson"})
         self.assertEqual((status, reply["error"]["type"]), (400, "parse_exception"), reply)
-        for times in (100, 3000):  # results too long for a name, and an expression too long to be resolved
+        for times in (100, 3000, 50000):  # results too long for a name, and an expression too long to be resolved
             reply = self.server.must("POST", "/_mget", {"docs": [{"_index": "<" + "{now/d}" * times + ">", "_id": "1"}]})
             self.assertIn("error", reply["docs"][0])
 

@@ -213,6 +213,8 @@ static enum dialect dialect_of_item(struct request *request, const struct write_
         return DIALECT_7;
     if (type != NULL && json_slice(type).len == 0)
         return request->dialect;
+    if (request_resolve_names(request, request->arena, &index) != 0)
+        return request->dialect; /* reading the item's index refuses it, too */
     return dialect_of_typed_call(request, index.len > 0 ? index : item->index,
                                  type != NULL ? json_slice(type) : item->type);
 }

@@ -85,12 +85,26 @@ static int read_source(struct request *request, yyjson_val *value, struct doc_ge
     return request_refuse(request, PROBLEM_PARSE, "illegal type for _source: [%s]", json_token(value));
 }
 
+/* An expression that is no date fails its item alone, which then shows it as it is. */
+static int read_index(struct request *request, yyjson_val *value, struct doc_get_params *query)
+{
+    query->index = item_text(request, value);
+    query->refused = NULL;
+    int r = request_resolve_names(request, request->arena, &query->index);
+    if (r != REQUEST_REFUSED || request_budget_refused(request))
+        return r;
+    struct problem *refused = arena_alloc(request->arena, sizeof *refused);
+    *refused = request->problem;
+    request->problem = (struct problem){.type = PROBLEM_NONE};
+    query->refused = refused;
+    return 0;
+}
+
 static int read_scalar(struct request *request, struct slice name, yyjson_val *value, struct doc_get_params *query)
 {
     bool old = request->dialect == DIALECT_5;
     if (slice_is(name, "_index")) {
-        query->index = item_text(request, value);
-        return request_resolve_names(request, request->arena, &query->index);
+        return read_index(request, value, query);
     } else if (slice_is(name, "_type")) {
         query->type = item_text(request, value);
         query->empty_type = request->dialect == DIALECT_7 && yyjson_is_str(value) && query->type.len == 0;
@@ -285,6 +299,10 @@ static int write_item(struct request *request, struct doc_get_params *query)
 {
     struct doc_get_result found;
     struct problem problem;
+    if (query->refused != NULL) {
+        write_refused(request, query, query->refused);
+        return 0;
+    }
     if (query->type.len > 0 && !slice_is(query->type, "_doc"))
         query->dialect = dialect_of_typed_call(request, query->index, query->type);
     int r = REQUEST_REFUSED;
@@ -339,11 +357,13 @@ int handle_mget(struct request *request)
         (r = validate_mget(request, mget)) != 0)
         return r;
     struct lock_target *targets = NULL;
+    size_t target_count = 0;
     if (request->transaction.len > 0) {
         targets = arena_alloc(request->arena, mget->count * sizeof *targets);
         for (size_t i = 0; i < mget->count; i++)
-            targets[i] = doc_lock_target(&mget->items[i]);
+            if (mget->items[i].refused == NULL)
+                targets[target_count++] = doc_lock_target(&mget->items[i]);
     }
     request->context = mget;
-    return request_read(request, targets, mget->count, mget_run);
+    return request_read(request, targets, target_count, mget_run);
 }

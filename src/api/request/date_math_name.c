@@ -12,6 +12,7 @@
 
 struct date_math_name {
     struct arena *arena;
+    struct arena *scratch; /* of one placeholder: a list may have thousands, and a format takes 800 bytes */
     struct slice name; /* without the angle brackets */
     size_t at;
     int64_t now;
@@ -53,9 +54,10 @@ static int write_date(struct date_math_name *d, struct slice placeholder)
     struct zone zone = zone_fixed(0);
     struct problem unknown;
     split_placeholder(placeholder, &math, &pattern, &zone_text);
-    if (pattern.len == 0 || date_format_parse(d->arena, pattern, DATE_RULES_7_10, &format) != 0)
+    arena_reset(d->scratch);
+    if (pattern.len == 0 || date_format_parse(d->scratch, pattern, DATE_RULES_7_10, &format) != 0)
         return refuse_name(d, "missing or unknown date format");
-    if (zone_text.data != NULL && zone_parse(d->zones, zone_text, d->arena, &zone, &unknown) != 0)
+    if (zone_text.data != NULL && zone_parse(d->zones, zone_text, d->scratch, &zone, &unknown) != 0)
         return refuse_name(d, "unknown time zone");
     if (date_parse_math(date_format_default(DATE_RULES_7_10), math, d->now, false, &zone, &millis) != 0)
         return refuse_name(d, "failed to parse date math");
@@ -105,15 +107,21 @@ int date_math_name_resolve(struct arena *arena, struct slice names, int64_t now,
     *ret_names = names;
     if (slice_find_byte(names, '<') == names.len)
         return 0;
-    tl_cleanup(buf_deinit) struct buf out = BUF_INIT(1u << 20);
+    tl_cleanup(buf_deinit) struct buf out = BUF_INIT(BUF_UNLIMITED);
+    tl_cleanup(arena_deinit) struct arena scratch = ARENA_INIT;
     while (names.len > 0) {
         size_t comma = slice_find_byte(names, ',');
         struct slice name = slice_make(names.data, comma);
         if (out.len > 0)
             buf_byte(&out, ',');
         if (name.len > 2 && name.data[0] == '<' && name.data[name.len - 1] == '>') {
-            struct date_math_name d = {arena,      slice_make(name.data + 1, name.len - 2), 0, now, zones, &out,
-                                       ret_problem};
+            struct date_math_name d = {.arena = arena,
+                                       .scratch = &scratch,
+                                       .name = slice_make(name.data + 1, name.len - 2),
+                                       .now = now,
+                                       .zones = zones,
+                                       .out = &out,
+                                       .problem = ret_problem};
             int r = resolve_one(&d);
             if (r != 0)
                 return r;

@@ -44,11 +44,27 @@ static bool next_line(struct slice *body, struct slice *ret_line)
     return true;
 }
 
-static int read_header(struct request *request, struct slice line, struct search_call *call)
+/* An expression that is no date is the objection to its search alone. */
+static int read_index(struct request *request, yyjson_val *value, struct search_call *call,
+                      struct problem *ret_objection)
+{
+    call->index = name_list_of_json(request->arena, value);
+    int r = request_resolve_names(request, request->arena, &call->index);
+    if (r != REQUEST_REFUSED || request_budget_refused(request))
+        return r;
+    *ret_objection = request->problem;
+    request->problem = (struct problem){.type = PROBLEM_NONE};
+    return 0;
+}
+
+/* `ret_objection`: PROBLEM_NONE unless the header names an index wrongly. */
+static int read_header(struct request *request, struct slice line, struct search_call *call,
+                       struct problem *ret_objection)
 {
     struct json_doc doc;
     size_t index, count;
     yyjson_val *key, *value;
+    *ret_objection = (struct problem){.type = PROBLEM_NONE};
     if (line.len == 0)
         return 0;
     int r = json_parse(request->arena, line, request->dialect, 0, &doc, &request->problem);
@@ -58,8 +74,7 @@ static int read_header(struct request *request, struct slice line, struct search
         struct slice name = json_slice(key);
         bool flag = yyjson_is_true(value) || slice_is(json_slice(value), "true");
         if (slice_is(name, "index") || slice_is(name, "indices")) {
-            call->index = name_list_of_json(request->arena, value);
-            r = request_resolve_names(request, request->arena, &call->index);
+            r = read_index(request, value, call, ret_objection);
         } else if (slice_is(name, "type") || slice_is(name, "types"))
             call->types = name_list_of_json(request->arena, value);
         else if (slice_is(name, "routing"))
@@ -107,7 +122,8 @@ static int read_item(struct request *request, struct msearch *all, struct slice 
         return request_refuse(request, PROBLEM_LIMIT_EXCEEDED, "more than %d searches in a request", MSEARCH_ITEMS_MAX);
     item->call = all->defaults;
     item->body = body;
-    int r = read_header(request, header, &item->call);
+    struct problem objection;
+    int r = read_header(request, header, &item->call, &objection);
     if (r == 0)
         r = settle_dialect(request, all, &item->call);
     if (r == 0)
@@ -121,6 +137,8 @@ static int read_item(struct request *request, struct msearch *all, struct slice 
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
                               "[pit] is not supported in _msearch: read in a point in time by _search");
     search_call_combine(&item->call, &item->objection);
+    if (objection.type != PROBLEM_NONE)
+        item->objection = objection;
     int32_t track = item->call.search.track_total_hits;
     if (item->call.total_as_int && track >= 0 && track != TOTAL_HITS_ALL)
         return request_refuse(

@@ -814,7 +814,7 @@ enum {
     COMMAND_SINCE_ENTRIES_CONVERTED = 21,
     /*
      * Named writes keep their places also if they have their locks already, or if their host is gone. One that was
-     * repeated, or has an outcome, does not: README-locks.md, "Kept places".
+     * repeated does not: README-locks.md, "Kept places".
      */
     COMMAND_SINCE_PLACES_OF_WRITES = 21,
     /* The lock event of a deadlock says of the victim that it is; before, another phrase. */
