@@ -5,7 +5,7 @@
  * A waiting request is in the queues of all its resources, once for each bit. It watches one thing
  * that blocks it, and is evaluated again only when that is gone. This is the nearest conflicting
  * request that precedes it, so that a release wakes one request of a long queue; without one, a
- * hold. Behind many requests of its own owner, which do not conflict, it may be another preceding
+ * hold. After many requests of its own owner, which do not conflict, it may be another preceding
  * request, or a hold: find_obstacle().
  */
 #include <limits.h>
