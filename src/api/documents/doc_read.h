@@ -29,7 +29,7 @@ struct doc_get_params {
     size_t stored_field_count; /* 0: none asked for */
     bool no_fields;            /* stored_fields=_none_ */
     bool in_mget;
-    const struct problem *refused; /* by an item of _mget: why its index is none; NULL: it is not known to be none */
+    const struct problem *refused; /* the name of an _mget item's index has an invalid date; NULL: it has not */
 };
 
 /* The document that a read found. */
