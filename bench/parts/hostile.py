@@ -11,6 +11,7 @@
 import contextlib
 import fcntl
 import http.client
+import itertools
 import json
 import multiprocessing
 import os
@@ -52,6 +53,7 @@ CYCLES = 130         # deadlocks, of which the server keeps 100
 WORDS = 8000         # of a phrase
 BATCH = 2000
 AT_ONCE = 10         # requests that arrive together
+CALLS = itertools.count()  # of concurrent()
 TREE = {"mappings": {"properties": {"path": {"type": "path"}}}}
 
 
@@ -159,10 +161,11 @@ def concurrent(t, requests):
     that the effect of each request on others is measured, not their queue before the writer. Yields: the connections.
     """
     lines = []
+    first = 2 + next(CALLS) * 8 % 240  # connections of another attack occupy the ports of their addresses for a minute after their end
     for number, (method, path, body) in enumerate(requests):
         if number % AT_ONCE == 0:
             t.ask("PUT", "/paced/_doc/1", {"n": number})
-        one = socket.create_connection(("127.0.0.1", t.port), source_address=("127.0.0.%d" % (2 + number // PER_ADDRESS), 0))
+        one = socket.create_connection(("127.0.0.1", t.port), source_address=("127.0.0.%d" % (first + number // PER_ADDRESS), 0))
         data = json.dumps(body).encode()
         one.sendall(("%s %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
                      % (method, path, len(data))).encode() + data)
