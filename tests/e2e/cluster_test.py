@@ -450,7 +450,7 @@ class Cluster(Hosts):
         def waits(host, session, count):
             """Returns: its request, which is one of `count` that wait."""
             if named and session == first:
-                waiting = Waiting(host, "PUT", "/places/_doc/%s?timeout=10m" % document, {"v": 1}, {"Tidelock-Request": "of " + document})
+                waiting = Waiting(host, "PUT", "/places/_doc/%s?timeout=10m" % document, {"v": 1}, {"Tidelock-Request": "of-" + document})
             else:
                 waiting = Waiting(host, "POST", "/_lock", {"session": session, "wait": "10m", "locks": locks})
             await_waiters(count)
