@@ -28,7 +28,7 @@
  */
 enum { KEPT_TARGETS = 20, KEPT_BYTES = 4096, KEPT_LOOKS = 20 };
 /* Places in queues, or locks that it has already, and items, for which a request that ends counts as one more. */
-enum { CANCELLED_PLACES = 8, CANCELLED_ITEMS = 20 };
+enum { CANCELLED_PLACES = 32, CANCELLED_ITEMS = 20 };
 
 /* --- Cancelled waits ---------------------------------------------------------------------------------------------- */
 

@@ -682,7 +682,7 @@ static void put_many(struct core_fixture *box, size_t count)
  */
 static void test_cancelled_bulks_count_by_their_items(void **state)
 {
-    enum { BULKS = 12, ITEMS = 400, STEP_COST = 20, OF_ONE = 1 + ITEMS / 8 + ITEMS / 20 };
+    enum { BULKS = 12, ITEMS = 400, STEP_COST = 20, OF_ONE = 1 + ITEMS / 32 + ITEMS / 20 };
     (void)state;
 
     for (unsigned older = 0; older < 2; older++) {
