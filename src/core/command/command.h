@@ -820,7 +820,12 @@ enum {
     /* The lock event of a deadlock says of the victim that it is; before, another phrase. */
     COMMAND_SINCE_VICTIM_NAMED = 21,
     /* The bytes of documents' paths count where a write finds its locks: WORK_PATH_BYTES. */
-    COMMAND_SINCE_PATHS_WEIGHED = 21
+    COMMAND_SINCE_PATHS_WEIGHED = 21,
+    /*
+     * A document that one unit writes, deletes and writes again, in an index whose deletes do not count, has single
+     * entries. Before, queries found it by the values of the deleted version.
+     */
+    COMMAND_SINCE_DELETES_IN_UNIT = 21
 };
 
 struct command {

@@ -438,7 +438,9 @@ int write_executor__change_entries(struct write_executor *exec, struct write_ite
 {
     REQUIRE(doc->ts == exec->core->ts && doc->source.data != NULL);
     bool posts = exec->posts || goes_ahead(exec, document->value_count);
-    bool twice = posts && at->has_old && at->old.ts == doc->ts;
+    bool again = exec->core->command_version < COMMAND_SINCE_DELETES_IN_UNIT ? at->has_old && at->old.ts == doc->ts
+                                                                             : at->in_unit;
+    bool twice = posts && again; /* the posting lists of the unit may have it, with other values */
     write_executor__count_source(exec, doc->source, document->value_count);
     uint64_t batch = posts && !twice ? exec->batch : 0;
     struct values single_values;

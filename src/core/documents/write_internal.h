@@ -137,6 +137,7 @@ struct write_item_state {
     struct slice routing;              /* data NULL: none */
     struct slice key;                  /* in the scratch arena; set together with `type` */
     bool has_old;                      /* `old` is a document, or a tombstone whose version still counts */
+    bool in_unit; /* out: a version of it, which may be a delete that does not count, is of this unit */
     struct doc old;
     enum write_load load;  /* in: what write_executor__load() makes current */
     struct slice old_path; /* out, for WRITE_LOAD_PATH: the path, in the scratch arena; data NULL: as in the source */

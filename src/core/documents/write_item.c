@@ -369,6 +369,7 @@ int write_executor__load(struct write_executor *exec, struct write_item_state *a
     write_executor__work(exec, WORK_READ); /* also with a prefetch, so that the work does not depend on it */
     at->state = (struct version_state){false, VERSION_NOT_FOUND, SEQ_NO_ANY};
     at->levels_counted = false;
+    at->in_unit = false;
     if (at->type != NULL && !at->item->id_generated)
         r = read_old(exec, at);
     if (r == DOC_NOT_FOUND)
@@ -380,6 +381,7 @@ int write_executor__load(struct write_executor *exec, struct write_item_state *a
     r = is_hidden(exec, at, &at->old);
     if (r < 0)
         return tl_trace(r);
+    at->in_unit = at->old.ts == exec->core->ts;
     at->has_old = version_counts(exec->core, at->index, &at->old);
     if (at->has_old)
         at->state = (struct version_state){!at->old.deleted && r == 0, at->old.version, at->old.seq_no};
