@@ -377,7 +377,7 @@ static void test_rollback_leaves_converted_documents(void **state)
 }
 
 /*
- * A bulk writes a document, deletes it and writes it again, in an index whose deletes do not count: the posting lists of
+ * A bulk writes a document, deletes it and writes it again, in an index whose deletes do not count: the lists of
  * the bulk have it with its first values. In commands before version 21 it was found by those.
  */
 static void test_document_again_after_delete_that_does_not_count(void **state)
