@@ -54,7 +54,8 @@ static const struct argp_option options[] = {
 
 static const char doc[] =
     "Verify a stopped store: the checksums of all blocks, every document, that index entries and documents match in "
-    "both directions, and the counters.\v"
+    "both directions, and the counters. After a crash, the entries of the log that follow the last checkpoint are "
+    "applied to a copy in DIR.replayed, which is removed, and that is verified.\v"
     "The data is not changed. Exit status 0 if it is sound; 1 if it is not, or cannot be read.\n\n"
     "Examples:\n"
     "  tidelock check --data /var/lib/tidelock\n"
@@ -166,23 +167,19 @@ static int check_state(const struct durable *durable)
 
 /*
  * Checks that every command after the store's checkpoint can be read, unless the log is that of a
- * cluster. Returns: the exit status.
+ * cluster. *ret_after: the number of entries that a start applies. Returns: the exit status.
  */
-static int check_log(const struct check_options *o, const struct durable *durable)
+static int check_log(const struct check_options *o, const struct durable *durable, cmdlog_position *ret_after)
 {
+    *ret_after = 0;
     if (durable->is_member) {
         printf("a host of a cluster, as of entry %" PRIu64 " of the cluster's log%s\n", durable->recovered.checkpoint,
                o->cluster.url != NULL ? "" : ", which is in etcd and is not read (--cluster)");
         return 0;
     }
-    cmdlog_position entries_after = 0;
     char *reason = NULL;
-    int r = durable->log == NULL ? 0 : recover_check_log(durable->log, &durable->recovered, &entries_after, &reason);
-    if (r != 0)
-        return report_failure("the log of commands", r, reason);
-    if (entries_after > 0)
-        printf("%" PRIu64 " entries of the log follow the checkpoint; a start applies them\n", entries_after);
-    return 0;
+    int r = durable->log == NULL ? 0 : recover_check_log(durable->log, &durable->recovered, ret_after, &reason);
+    return r != 0 ? report_failure("the log of commands", r, reason) : 0;
 }
 
 /*
@@ -226,6 +223,14 @@ static int check_with_cluster(const struct check_options *o, const struct durabl
     return status;
 }
 
+static int check_all(struct check_options *o, const struct durable *durable)
+{
+    cmdlog_position after;
+    if (check_log(o, durable, &after) != 0 || check_replay(o, durable) != 0 || check_with_cluster(o, durable) != 0)
+        return 1;
+    return after > 0 ? replayed_check_rest(o->data, durable, check_state) : check_state(durable);
+}
+
 int command_check(int argc, char **argv)
 {
     static const struct argp argp = {options, parse_check_option, NULL, doc, NULL, NULL, NULL};
@@ -243,10 +248,7 @@ int command_check(int argc, char **argv)
     else if ((r = store_verify(durable.store, &reason)) != 0)
         status = report_failure("checksums", r, reason);
     else
-        status =
-            check_log(&o, &durable) != 0 || check_replay(&o, &durable) != 0 || check_with_cluster(&o, &durable) != 0
-                ? 1
-                : check_state(&durable);
+        status = check_all(&o, &durable);
     durable_close(&durable);
     return status;
 }

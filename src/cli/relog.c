@@ -60,8 +60,20 @@ static int copy_file(const char *from, const char *to)
     return r;
 }
 
-/* Copies a folder with its content, or removes it (`to` NULL). */
-static int copy_folder(const char *from, const char *to)
+static bool is_table(const char *path)
+{
+    size_t len = strlen(path);
+    return len > 4 && strcmp(path + len - 4, ".sst") == 0;
+}
+
+/* Links a table of RocksDB, which is never changed after it was written; copies the rest. */
+static int link_or_copy_file(const char *from, const char *to)
+{
+    return is_table(from) && link(from, to) == 0 ? 0 : copy_file(from, to);
+}
+
+/* Copies a folder with its content, each file by `copy`; `to` NULL: removes it. */
+static int copy_folder(const char *from, const char *to, int (*copy)(const char *from, const char *to))
 {
     char *paths[] = {(char *)(uintptr_t)from, NULL};
     FTS *walk = fts_open(paths, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
@@ -78,7 +90,7 @@ static int copy_folder(const char *from, const char *to)
         if (entry->fts_info == FTS_D)
             r = mkdir(target.data, 0700) == 0 ? 0 : fail_path(target.data);
         else if (entry->fts_info == FTS_F)
-            r = copy_file(entry->fts_path, target.data);
+            r = copy(entry->fts_path, target.data);
         else if (entry->fts_info == FTS_DNR || entry->fts_info == FTS_ERR)
             r = fail_path(entry->fts_path);
         buf_deinit(&target);
@@ -327,7 +339,7 @@ static int fill_part(const struct relog_options *o, const char *part, const char
     if (r == 0 && o->from == NULL)
         r = mkdir(part, 0700) == 0 ? 0 : fail_path(part);
     if (r == 0 && o->from != NULL)
-        r = copy_folder(o->from, part);
+        r = copy_folder(o->from, part, copy_file);
     if (r == 0 && o->from != NULL)
         r = read_backup(part, o->from, &store, &restored->newest);
     if (r == 0 && restored->newest > o->until) {
@@ -353,9 +365,9 @@ int relog_make(const struct relog_options *o, const char *directory, struct relo
     buf_byte(&merged, '\0');
     *ret = (struct relogged){0};
     int r = fill_part(o, directory, merged.data, ret);
-    (void)copy_folder(merged.data, NULL);
+    (void)copy_folder(merged.data, NULL, NULL);
     if (r != 0)
-        (void)copy_folder(directory, NULL);
+        (void)copy_folder(directory, NULL, NULL);
     return r;
 }
 
@@ -366,15 +378,15 @@ int relog_copy_store(const char *data, const char *directory)
     int r = mkdir(directory, 0700) == 0 ? 0 : fail_path(directory);
     if (r != 0)
         return r;
-    r = copy_folder(store, to_store);
+    r = copy_folder(store, to_store, link_or_copy_file);
     if (r == 0 && access(format, F_OK) == 0)
         r = copy_file(format, to_format);
     if (r != 0)
-        (void)copy_folder(directory, NULL);
+        (void)copy_folder(directory, NULL, NULL);
     return r;
 }
 
 void relog_remove(const char *directory)
 {
-    (void)copy_folder(directory, NULL);
+    (void)copy_folder(directory, NULL, NULL);
 }

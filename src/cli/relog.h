@@ -41,7 +41,8 @@ struct relogged {
 int relog_make(const struct relog_options *options, const char *directory, struct relogged *ret) TL_MUST_USE;
 
 /*
- * Creates a directory with a copy of the store in a data directory, and without its log.
+ * Creates a directory with a copy of the store in a data directory, and without its log. Files that RocksDB never
+ * changes are linked, where the file system permits, so that the copy takes little space.
  * Assumes: `directory` does not exist; no process changes `data`.
  * Returns: 0; -1, with the reason on standard error, and no files remain.
  */

@@ -8,10 +8,12 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "base/check.h"
 #include "cli/escape.h"
 #include "core/command/command.h"
 #include "cmdlog/cmdlog_etcd.h"
 #include "core/step/core.h"
+#include "journal/at_work.h"
 #include "journal/cluster_replay.h"
 
 static int replay_failed(const char *what, int code, char *reason)
@@ -116,6 +118,52 @@ int replayed_compare(const char *data, const struct durable *durable, const stru
     if (status == 0)
         print_equal(&replayed, made.entries, from_first);
     durable_close(&replayed);
+    relog_remove(directory.data);
+    return status;
+}
+
+/* Applies the log's entries after the checkpoint to the store in `directory`. Returns: the exit status. */
+static int check_applied(const char *directory, struct cmdlog *log, int (*check)(const struct durable *made))
+{
+    const struct store_options opening = {.directory = slice_from(directory)};
+    const struct core_limits limits = core_limits_default();
+    struct durable made = {0};
+    char *reason = NULL;
+    int status, r = store_open_rocks(&opening, &made.store, &reason);
+    if (r == 0)
+        r = recover_core(made.store, log, &limits, NULL, &made.core, &made.recovered, &reason);
+    if (r != 0) {
+        status = replay_failed("replayed", r, reason);
+    } else if (made.recovered.differs != 0) {
+        printf("replayed: the state differs from the recorded one, first at entry %" PRIu64 "\n",
+               made.recovered.differs);
+        status = explain_difference(&made, false);
+    } else {
+        printf("replayed: %" PRIu64
+               " entries of the log after the checkpoint; what follows is the state that they produce\n",
+               made.recovered.position - made.recovered.checkpoint);
+        status = check(&made);
+    }
+    durable_close(&made);
+    return status;
+}
+
+int replayed_check_rest(const char *data, const struct durable *durable, int (*check)(const struct durable *made))
+{
+    REQUIRE(durable->log != NULL && !durable->is_member && check != NULL);
+    tl_cleanup(buf_deinit) struct buf directory = BUF_INIT(BUF_UNLIMITED);
+    char boot[DURABLE_BOOT_BYTES_MAX];
+    uint64_t ended_in = at_work_read_ended_in(slice_from(data), durable_boot(boot));
+    if (ended_in > durable->recovered.checkpoint) {
+        printf("replayed: nothing was applied: the server has ended in entry %" PRIu64
+               " of the log; what follows is the state of the checkpoint. A start applies the entry again, or reports "
+               "what to do\n",
+               ended_in);
+        return check(durable);
+    }
+    if (is_left(data, &directory) || relog_copy_store(data, directory.data) != 0)
+        return 1;
+    int status = check_applied(directory.data, durable->log, check);
     relog_remove(directory.data);
     return status;
 }

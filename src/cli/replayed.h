@@ -23,6 +23,17 @@
 int replayed_compare(const char *data, const struct durable *durable, const struct relog_options *options) TL_MUST_USE;
 
 /*
+ * Applies the entries of the log after the checkpoint to a copy of the store, as a start does, compares the chain
+ * with the recorded ones, and has the result checked by `check`, which returns an exit status. Creates DATA.replayed
+ * and removes it; the copy shares the store's tables where the file system permits. If the server has
+ * ended in one of the entries, which would end this process, too, nothing is applied, and `durable` is checked.
+ * Returns: 0: no difference, and `check` returned 0; 1: different, or the entries could not be applied.
+ * Requires: the directory has a log of its own, with entries after the checkpoint that recover_check_log() accepts.
+ */
+int replayed_check_rest(const char *data, const struct durable *durable,
+                        int (*check)(const struct durable *made)) TL_MUST_USE;
+
+/*
  * Applies the entries of a cluster's log after the checkpoint of a host's directory to a copy of its
  * store, and prints how the chains compare with those that the hosts have reported
  * (journal/cluster_replay.h). Creates DATA.replayed, which needs as much space as the store, and

@@ -133,12 +133,17 @@ static struct page *map_page(const char *path)
     return page == MAP_FAILED ? NULL : page;
 }
 
+/* Returns: whether the part about entries was written in this boot of the machine. */
+static bool is_of_boot(const struct entry_page *entry, struct slice boot)
+{
+    return memcmp(entry->magic, entry_magic, sizeof entry_magic) == 0 && boot.len > 0 &&
+           entry->boot_len <= BOOT_BYTES_MAX && slice_equal(boot, slice_make(entry->boot, entry->boot_len));
+}
+
 /* Resets the part about entries if it is new or of another boot of the machine. */
 static void begin_entries(struct entry_page *entry, struct slice boot)
 {
-    bool same = memcmp(entry->magic, entry_magic, sizeof entry_magic) == 0 && boot.len > 0 &&
-                entry->boot_len <= BOOT_BYTES_MAX && slice_equal(boot, slice_make(entry->boot, entry->boot_len));
-    if (same)
+    if (is_of_boot(entry, boot))
         return;
     memset(entry, 0, sizeof *entry);
     memcpy(entry->magic, entry_magic, sizeof entry_magic);
@@ -198,6 +203,22 @@ int at_work_open(struct slice directory, struct slice boot, struct at_work **ret
     at_work->command_watch = (struct core_watch){count_step, ignore_begin, ignore_end, at_work};
     *ret_at_work = at_work;
     return 0;
+}
+
+uint64_t at_work_read_ended_in(struct slice directory, struct slice boot)
+{
+    REQUIRE(directory.len > 0);
+    tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
+    struct page page;
+    buf_printf(&path, "%.*s/at-work", SLICE_ARG(directory));
+    buf_byte(&path, '\0');
+    int file = open(path.data, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    ssize_t len = file < 0 ? -1 : read(file, &page, sizeof page);
+    if (file >= 0)
+        (void)close(file);
+    if (len != sizeof page || !is_of_boot(&page.entry, boot) || page.entry.found.ends == 0)
+        return 0;
+    return atomic_load(&page.entry.found.position);
 }
 
 void at_work_close(struct at_work *at_work)

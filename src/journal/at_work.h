@@ -46,6 +46,11 @@ struct at_work_entry {
  * Owns: the caller; at_work_close().
  */
 int at_work_open(struct slice directory, struct slice boot, struct at_work **ret_at_work) TL_MUST_USE;
+/*
+ * Reads the page of a data directory without changing it. Returns: the position of the entry in which the process
+ * has ended and which the next start tries again; 0: none, or no page of this `boot`.
+ */
+uint64_t at_work_read_ended_in(struct slice directory, struct slice boot);
 /* Closes it. NULL: no effect. */
 void at_work_close(struct at_work *at_work);
 

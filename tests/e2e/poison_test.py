@@ -110,6 +110,8 @@ class Poison(unittest.TestCase):
                      "No client was answered"):
             self.assertIn(told, log)
         self.assertEqual(self.refused()[0], entry, "it is refused as often as it is asked")
+        checked, told = check(self.server.data)
+        self.assertEqual((checked, "the server has ended in entry %d" % entry in told), (0, True), told)
         return entry
 
     def check(self):

@@ -3,6 +3,7 @@
 """`tidelock restore`, --log-archive and --log-keep (docs/operating.md): a backup and the log since then give the state of any
 later timestamp.
 """
+import hashlib
 import json
 import os
 import random
@@ -274,6 +275,16 @@ class WrongLog(Case):
                 self.assertEqual(restored.must("GET", "/a/_count")["count"], 3)
 
 
+def contents(folder):
+    """Returns: a digest of each file below a folder."""
+    found = {}
+    for path, _, names in os.walk(folder):
+        for name in names:
+            with open(os.path.join(path, name), "rb") as file:
+                found[os.path.relpath(os.path.join(path, name), folder)] = hashlib.sha256(file.read()).hexdigest()
+    return found
+
+
 class Replay(Case):
     """`tidelock check --replay`: the log makes what there is, or the check says that it does not."""
 
@@ -288,6 +299,27 @@ class Replay(Case):
         transaction = server.must("POST", "/_transaction")["transaction"]
         server.must("PUT", "/b/_doc/1?transaction=%s" % transaction, {"n": by})
         server.must("POST", "/_transaction/%s/_commit" % transaction)
+
+    def test_entries_after_checkpoint_are_applied(self):
+        with self.server() as server:
+            server.must("PUT", "/a/_doc/before", {"n": 0})
+            server.must("POST", "/_forcemerge")
+            self.play(server, 40, 1)
+            server.kill()
+            before = contents(server.data)
+            status, told = self.check(server.data)
+            self.assertEqual(status, 0, told)
+            self.assertRegex(told, "replayed: [0-9]+ entries of the log after the checkpoint")
+            self.assertIn("index a: 31 documents", told)
+            self.assertIn("index b: 1 documents", told)
+            self.assertEqual(contents(server.data), before, "the data is not changed")
+            self.assertEqual(os.path.exists(server.data + ".replayed"), False)
+            self.assertEqual(self.check(server.data), (status, told))
+            server.start()
+            self.assertEqual(server.must("GET", "/a/_count")["count"], 31)
+            server.stop()
+            status, told = self.check(server.data)
+            self.assertEqual((status, "replayed" in told), (0, False), "after an orderly stop the checkpoint has everything")
 
     def test_replay_equals_store(self):
         with self.server() as server:

@@ -82,9 +82,15 @@ static uint32_t ends_in(const struct fixture *f, uint64_t position)
     return at_work_ended_in(f->at_work, &entry) && entry.position == position ? entry.ends : 0;
 }
 
+static uint64_t read_ended_in(const struct fixture *f, struct slice boot)
+{
+    return at_work_read_ended_in(slice_from(f->directory), boot);
+}
+
 static bool ended_in_none(const struct fixture *f)
 {
     struct at_work_entry entry;
+    assert_int_equal(read_ended_in(f, BOOT), 0);
     return !at_work_ended_in(f->at_work, &entry);
 }
 
@@ -105,6 +111,8 @@ static void test_end_in_entry_is_counted(void **state)
     assert_int_equal(entry.bytes, 70);
     assert_int_equal(entry.command, 2);
     assert_int_equal(entry.ends, 1);
+    assert_int_equal(read_ended_in(f, BOOT), 7);
+    assert_int_equal(read_ended_in(f, SLICE_LIT("another boot")), 0);
     end(f); /* before it applied an entry */
     assert_int_equal(ends_in(f, 7), 1);
     at_work_begin_entry(f->at_work, 6, 600, 60); /* not affected by the entries before it */
