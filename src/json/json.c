@@ -281,6 +281,12 @@ int json_parse_stored(struct arena *arena, struct slice text, struct json_doc *r
     return 0;
 }
 
+size_t json_value_count(const struct json_doc *doc)
+{
+    REQUIRE(doc->root != NULL);
+    return (size_t)(unsafe_yyjson_get_next(doc->root) - doc->root); /* they are in one array */
+}
+
 yyjson_val *json_get(yyjson_val *object, struct slice key)
 {
     if (!yyjson_is_obj(object))

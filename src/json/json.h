@@ -79,6 +79,11 @@ int json_parse(struct arena *arena, struct slice text, enum dialect dialect, uns
 int json_parse_stored(struct arena *arena, struct slice text, struct json_doc *ret_doc) TL_MUST_USE;
 
 /*
+ * Returns: the number of values of a parsed text, names of members included. It follows from the text alone.
+ */
+size_t json_value_count(const struct json_doc *doc);
+
+/*
  * Returns: the value of the member `key`, the last one if the name repeats; NULL if it is
  *          missing, or `object` is NULL or not an object. Linear in the number of members.
  */

@@ -91,7 +91,7 @@ static int merge_type(struct mapping *mapping, struct slice name, yyjson_val *bo
         return MAPPING_REFUSED;
     record->type.hidden = false;
     struct merge merge = {
-        mapping, record, dialect, arena, problem, .type_is_new = is_new, .counts = counting == FIELDS_COUNTED_FIRST};
+        mapping, record, dialect, arena, problem, .type_is_new = is_new, .counts = counting != FIELDS_COUNTED_LAST};
     int r = mapping__merge_root(&merge, body);
     if (r != 0 && creating && !merge.too_many)
         wrap_problem(problem, record->type.name, arena);

@@ -41,6 +41,9 @@ struct document_walk {
     struct field_value *values;
     size_t count;
     size_t capacity;
+    size_t visited;                      /* as document.visited */
+    size_t copied;                       /* of that, by multi-fields and copy_to: DOCUMENT_COPIES_MAX */
+    size_t fields_copied;                /* as document.fields_copied */
     yyjson_val *path;                    /* as document.path; NULL: none */
     yyjson_val *lock_path;               /* as document.lock_path; NULL: none */
     size_t paths;                        /* number of values of the path field so far */
@@ -190,11 +193,38 @@ static bool has_strict_dates(const struct document_walk *walk, const struct mapp
     return walk->dates == DOCUMENT_DATES_DROPPED || !field->ignore_malformed;
 }
 
+enum {
+    VISITED_TEXT_BYTES = 16, /* bytes of a text that count as a visit */
+    VISITED_NULL_VALUE = 4,  /* a null_value, which is parsed */
+    VISITED_DATE = 4,        /* a date that is parsed, in addition */
+};
+
+/* Returns: the visits of a conversion of a value. */
+static size_t visits_of(const struct mapping_field *field, yyjson_val *scalar)
+{
+    if (!yyjson_is_str(scalar))
+        return 1;
+    return 1 + unsafe_yyjson_get_len(scalar) / VISITED_TEXT_BYTES + (field->type == FIELD_DATE ? VISITED_DATE : 0);
+}
+
+/* Counts a conversion for a multi-field or a target of copy_to. Returns: 0; DOCUMENT_REFUSED: it is too many. */
+static int count_copy(struct document_walk *walk, const struct mapping_field *field, yyjson_val *scalar)
+{
+    walk->copied += visits_of(field, scalar);
+    if (walk->counting != FIELDS_AND_COPIES_COUNTED || walk->copied <= DOCUMENT_COPIES_MAX + walk->json->source.len / 4)
+        return 0;
+    return refuse_document(walk, PROBLEM_ILLEGAL_ARGUMENT,
+                           "Limit of copies [%zu] of the values of a document, by multi-fields and [copy_to], has been "
+                           "exceeded",
+                           DOCUMENT_COPIES_MAX);
+}
+
 /* Adds the values of one scalar in one field. */
 static int index_scalar(struct document_walk *walk, const struct mapping_field *field, yyjson_val *scalar)
 {
     struct field_value value;
     struct problem cause = {0};
+    walk->visited += visits_of(field, scalar);
     int r = field__value(field, scalar, walk->lenient ? NULL : walk->json, walk->dialect, has_strict_dates(walk, field),
                          walk->arena, &value, &cause);
     if (r == FIELD_VALUE_IGNORED)
@@ -211,8 +241,11 @@ static int index_scalar(struct document_walk *walk, const struct mapping_field *
 static int index_scalar_all(struct document_walk *walk, const struct mapping_field *field, yyjson_val *scalar)
 {
     int r = index_scalar(walk, field, scalar);
-    for (size_t i = 0; i < field->multi_count && r == 0; i++)
-        r = index_scalar(walk, field->multi[i], scalar);
+    for (size_t i = 0; i < field->multi_count && r == 0; i++) {
+        r = count_copy(walk, field->multi[i], scalar);
+        if (r == 0)
+            r = index_scalar(walk, field->multi[i], scalar);
+    }
     return r;
 }
 
@@ -272,6 +305,9 @@ static int copy_scalar(struct document_walk *walk, const struct mapping_field *f
             return r;
         if (target == NULL || field__is_object(target))
             continue;
+        r = count_copy(walk, target, scalar);
+        if (r != 0)
+            return r;
         walk->copying = true;
         r = target == walk->mapping->path_field ? index_path(walk, target, scalar)
                                                 : index_scalar_all(walk, target, scalar);
@@ -286,7 +322,10 @@ static int copy_scalar(struct document_walk *walk, const struct mapping_field *f
 static yyjson_val *replace_null(struct document_walk *walk, const struct mapping_field *field)
 {
     struct json_doc doc;
-    if (field->null_value.data == NULL || json_parse_stored(walk->arena, field->null_value, &doc) != 0)
+    if (field->null_value.data == NULL)
+        return NULL;
+    walk->visited += VISITED_NULL_VALUE;
+    if (json_parse_stored(walk->arena, field->null_value, &doc) != 0)
         return NULL;
     return doc.root;
 }
@@ -337,6 +376,7 @@ static int walk_unknown(struct document_walk *walk, struct mapping_field *parent
     if (yyjson_is_arr(value)) {
         size_t i, max;
         yyjson_val *item;
+        walk->visited += unsafe_yyjson_get_len(value);
         json_arr_foreach (value, i, max, item) {
             struct mapping_field *field = field__child(parent, name);
             int r = field != NULL ? walk_value(walk, field, item, SLICE_LIT("null"))
@@ -506,6 +546,7 @@ static int walk_member(struct document_walk *walk, struct mapping_field *object,
 static int walk_object(struct document_walk *walk, struct mapping_field *object, yyjson_val *value)
 {
     yyjson_val *key = unsafe_yyjson_get_first(value);
+    walk->visited += unsafe_yyjson_get_len(value);
     for (size_t left = unsafe_yyjson_get_len(value); left > 0; left--) {
         int r = walk_member(walk, object, json_slice(key), key + 1);
         if (r != 0)
@@ -518,6 +559,7 @@ static int walk_object(struct document_walk *walk, struct mapping_field *object,
 static int walk_array(struct document_walk *walk, struct mapping_field *field, yyjson_val *array)
 {
     yyjson_val *item = unsafe_yyjson_get_first(array);
+    walk->visited += unsafe_yyjson_get_len(array);
     for (size_t left = unsafe_yyjson_get_len(array); left > 0; left--) {
         int r = walk_value(walk, field, item, SLICE_LIT("null"));
         if (r != 0)
@@ -570,16 +612,18 @@ static int grow_mapping(struct document_walk *walk, struct mapping **ret_mapping
                           walk->arena,
                           walk->problem,
                           .strict_dates = walk->dates != DOCUMENT_DATES_ALL,
-                          .counts = walk->counting == FIELDS_COUNTED_FIRST};
+                          .counts = walk->counting != FIELDS_COUNTED_LAST};
     struct document_walk growing = *walk;
     growing.before = walk->mapping;
     growing.mapping = mapping;
     growing.type = &record->type;
     growing.merge = &merge;
     growing.values = NULL;
-    growing.count = growing.capacity = growing.paths = 0;
+    growing.count = growing.capacity = growing.paths = growing.copied = 0;
     growing.path = growing.lock_path = NULL;
     int r = walk_root(&growing);
+    walk->visited = growing.visited;
+    walk->fields_copied = mapping_path_count(walk->mapping);
     INSIST(r != WALK_UNKNOWN_FIELD);
     if (r == 0)
         r = mapping__seal(mapping, walk->arena, walk->problem);
@@ -612,10 +656,20 @@ static int refuse_immense(struct document_walk *walk)
     return r;
 }
 
+/* Sets what the caller counts of a document, whether or not it is refused. */
+static void set_work(const struct document_walk *walk, struct document *ret_document)
+{
+    *ret_document = (struct document){.visited = walk->visited, .fields_copied = walk->fields_copied};
+}
+
 static void set_document(const struct document_walk *walk, struct mapping *update, struct document *ret_document)
 {
-    *ret_document =
-        (struct document){.json = *walk->json, .values = walk->values, .value_count = walk->count, .update = update};
+    *ret_document = (struct document){.json = *walk->json,
+                                      .values = walk->values,
+                                      .value_count = walk->count,
+                                      .visited = walk->visited,
+                                      .fields_copied = walk->fields_copied,
+                                      .update = update};
     if (walk->lock_path != NULL)
         ret_document->lock_path = json_slice(walk->lock_path);
     if (walk->path != NULL) {
@@ -645,9 +699,13 @@ int document_parse_json(const struct mapping *mapping, const struct mapping_type
     int r = walk_root(&walk);
     tl_cleanup(mapping_unrefp) struct mapping *update = NULL;
     if (r == WALK_UNKNOWN_FIELD) {
-        if (grow_mapping(&walk, &update) != 0)
+        r = grow_mapping(&walk, &update);
+        set_work(&walk, ret_document);
+        if (r != 0)
             return DOCUMENT_REFUSED;
         walk = begin;
+        walk.visited = ret_document->visited;
+        walk.fields_copied = ret_document->fields_copied;
         walk.mapping = update;
         walk.type = mapping_type_by_number(update, type->number);
         r = walk_root(&walk);
@@ -655,6 +713,7 @@ int document_parse_json(const struct mapping *mapping, const struct mapping_type
     }
     if (r == 0 && walk.immense != NULL)
         r = refuse_immense(&walk);
+    set_work(&walk, ret_document);
     if (r != 0)
         return DOCUMENT_REFUSED;
     set_document(&walk, tl_steal(update), ret_document);
@@ -669,6 +728,7 @@ int document_parse(const struct mapping *mapping, const struct mapping_type *typ
     struct json_doc json;
     struct problem cause;
     unsigned flags = JSON_DOCUMENT | (dialect == DIALECT_5 ? JSON_DUPLICATES : 0);
+    *ret_document = (struct document){0};
     if (source.len == 0) {
         problem_set(ret_problem, arena, PROBLEM_MAPPER_PARSING, "failed to parse, document is empty");
         return DOCUMENT_REFUSED;

@@ -10,6 +10,11 @@
 #define DOCUMENT_PATH_MAX 16384    /* bytes of a path that renames can change */
 #define DOCUMENT_TOKENS_MAX 10000  /* tokens of one text value; further ones get no entries */
 #define DOCUMENT_TERM_MAX 32766    /* bytes of a keyword or token: Lucene's limit of a term */
+/*
+ * Visits (document.visited) of values by multi-fields and targets of copy_to, whether or not they are indexed; one more
+ * for every four bytes of the source. A field may have thousands of them, of which each converts every value.
+ */
+#define DOCUMENT_COPIES_MAX ((size_t)1000000)
 
 enum {
     DOCUMENT_REFUSED = 1, /* *ret_problem says why */
@@ -42,6 +47,17 @@ struct document {
     struct slice path;
     struct slice path_raw; /* the bytes of `path` in json.source, without quotes, escapes as written */
     /*
+     * What finding the values took, whether or not they have entries: members and items of arrays passed, conversions
+     * of a value for a field, four more for a text that is a date, and one for 16 bytes of a text. It follows from
+     * source and mapping, also of a document that is refused.
+     */
+    size_t visited;
+    /*
+     * Fields of the mapping, which was copied to add the document's new fields; 0: it was not. Also of a document that
+     * is refused.
+     */
+    size_t fields_copied;
+    /*
      * The mapping extended by the document's new fields; NULL: the document has none.
      * Owns: the document; document_release() drops the reference.
      */
@@ -52,7 +68,8 @@ struct document {
  * Parses the source of document `id` of type `type`, with dynamic mapping.
  *
  * Requires: the type belongs to the mapping (mapping_ensure_type).
- * Ensures: no memory outside of `arena` is held unless ret_document->update is set.
+ * Ensures: no memory outside of `arena` is held unless ret_document->update is set. Of a document that is refused
+ *   only `visited` and `fields_copied` are set.
  * Returns: 0; DOCUMENT_REFUSED with *ret_problem: a mapper_parsing_exception,
  *          strict_dynamic_mapping_exception or illegal_argument_exception in the wording of
  *          `dialect`.

@@ -30,21 +30,33 @@ void entry_set_init(struct entry_set *set, struct arena *arena, uint32_t index, 
     *set = (struct entry_set){.arena = arena, .index = index, .batch = batch};
 }
 
-/* Adds an item, unless the field has no entries. */
-static void add_entry(struct entry_set *set, struct slice document_key, const struct field_value *value, bool old)
-{
-    if (value->field == FIELD_NUMBER_NONE || value->kind == FIELD_VALUE_NONE)
-        return;
-    set->items = arena_grow(set->arena, set->items, set->count, &set->capacity, sizeof *set->items);
-    set->items[set->count++] = (struct entry_item){
-        .document_key = document_key, .value = *value, .old = old, .posting_list = !old && set->batch != 0};
-}
-
 static bool same_value(const struct field_value *a, const struct field_value *b)
 {
     if (a->field != b->field || a->kind != b->kind)
         return false;
     return a->kind == FIELD_VALUE_BYTES ? slice_equal(a->bytes, b->bytes) : a->i64 == b->i64;
+}
+
+/* Whether an item follows the same one of the same document, as in a list of equal numbers. */
+static bool is_repeated(const struct entry_set *set, struct slice document_key, const struct field_value *value,
+                        bool old)
+{
+    if (set->count == 0)
+        return false;
+    const struct entry_item *last = &set->items[set->count - 1];
+    return last->old == old && last->document_key.data == document_key.data &&
+           last->document_key.len == document_key.len && same_value(&last->value, value);
+}
+
+/* Adds an item, unless the field has no entries or the item is repeated. */
+static void add_entry(struct entry_set *set, struct slice document_key, const struct field_value *value, bool old)
+{
+    if (value->field == FIELD_NUMBER_NONE || value->kind == FIELD_VALUE_NONE ||
+        is_repeated(set, document_key, value, old))
+        return;
+    set->items = arena_grow(set->arena, set->items, set->count, &set->capacity, sizeof *set->items);
+    set->items[set->count++] = (struct entry_item){
+        .document_key = document_key, .value = *value, .old = old, .posting_list = !old && set->batch != 0};
 }
 
 /* Returns: the highest field number of the values, at least `highest`. */

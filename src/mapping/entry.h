@@ -75,7 +75,7 @@ struct entry_sink {
 
 /*
  * Writes all collected changes to the sink and empties the set: single entries, then posting lists,
- * each in key order. A document with the same value twice is written once.
+ * each in key order. A document with the same value twice is written once, and costs little if they follow each other.
  * Returns: the number of keys put or removed.
  */
 size_t entry_set_emit(struct entry_set *set, const struct entry_sink *sink);

@@ -70,6 +70,8 @@ enum field_counting {
     FIELDS_COUNTED_FIRST, /* at the first field that is too many */
     /* After all were added, which takes time with the square of their number; only to replay old logs. */
     FIELDS_COUNTED_LAST,
+    /* As the first; and documents are refused beyond DOCUMENT_COPIES_MAX (document.h), which the others are not. */
+    FIELDS_AND_COPIES_COUNTED,
 };
 
 /*

@@ -151,6 +151,7 @@ struct script_update {
 
     /* out, always */
     uint64_t steps; /* taken by the run */
+    size_t values;  /* of `source` and `params`, that were read; no steps */
     bool exhausted; /* the run failed because steps_max was reached */
 
     /* out, in the arena; after 0 only */
@@ -167,7 +168,7 @@ struct script_update {
 /*
  * Runs a script compiled SCRIPT_FOR_UPDATE.
  * `limits` NULL: those of the cache that compiled it; without a cache the defaults.
- * Ensures: outputs are written on success only, except `steps` and `exhausted`.
+ * Ensures: outputs are written on success only, except `steps`, `values` and `exhausted`.
  * Returns: 0; SCRIPT_FAILED, also when the account has ended; SCRIPT_UNFIT.
  */
 TL_MUST_USE int script_run_update(const struct script *script, const struct script_limits *limits, struct arena *arena,

@@ -825,7 +825,17 @@ enum {
      * A document that one unit writes, deletes and writes again, in an index whose deletes do not count, has single
      * entries. Before, queries found it by the values of the deleted version.
      */
-    COMMAND_SINCE_DELETES_IN_UNIT = 21
+    COMMAND_SINCE_DELETES_IN_UNIT = 21,
+    /*
+     * Values that a mapping visits or an update reads, and the work that the next item surely takes, count where a
+     * write is divided: write_executor__count_visits(), find_item_work() in write.c. Finding locks keeps sources that
+     * it merges.
+     * Further versions of a document in a unit of a transaction have posting lists: further_batch() in write_entries.c.
+     * A document is refused whose values are copied too often: DOCUMENT_COPIES_MAX in mapping/document.h. A refusal
+     * that lists indices is bounded: refuse_hidden() in alias.c. Settings of templates count as they are
+     * merged, in place: index__draft_add().
+     */
+    COMMAND_SINCE_VALUES_WEIGHED = 22
 };
 
 struct command {

@@ -144,6 +144,7 @@ static void count_steps(struct update *update, uint64_t taken)
 static void report_steps(struct update *update, const struct script_limits *limits, const struct script_update *run)
 {
     count_steps(update, run->steps);
+    update->values = run->values;
     update->steps_max = limits->steps_max;
     update->script_long = run->exhausted && limits->steps_max == update->item->update->script_steps;
     update->script_exhausted = run->exhausted && !update->script_long;
@@ -211,6 +212,7 @@ static int merge_update(struct update *update, struct problem *ret_problem)
         problem_copy(ret_problem, &problem, update->arena);
         return UPDATE_REFUSED;
     }
+    update->values = json_value_count(&base) + json_value_count(&patch);
     bool changed = json_merge(&merged, base.root, patch.root, update->dialect);
     update->op = changed || !params->detect_noop ? UPDATE_INDEX : UPDATE_NOOP;
     update->source =
@@ -285,7 +287,7 @@ size_t update_kept_bytes(const struct update *update, int status, const struct p
 {
     /* Not the size of the structure, which may change: all hosts, and a replay of the log, keep the same results. */
     enum { KEPT_BYTES = 184 };
-    REQUIRE(update->steps_max > 0 && status >= 0);
+    REQUIRE((update->steps_max > 0 || update->values > 0) && status >= 0);
     size_t bytes = KEPT_BYTES + update->index.len;
 
     if (status == 0)
@@ -298,7 +300,7 @@ size_t update_kept_bytes(const struct update *update, int status, const struct p
 struct update_kept *update_keep(const struct update *update, int status, const struct problem *problem,
                                 struct arena *arena)
 {
-    REQUIRE(update->steps_max > 0 && status >= 0);
+    REQUIRE((update->steps_max > 0 || update->values > 0) && status >= 0);
     struct update_kept *kept = arena_zalloc(arena, sizeof(*kept));
 
     kept->ready = update_result(update);

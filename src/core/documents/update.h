@@ -69,7 +69,7 @@ static inline uint64_t update_script_steps_max(const struct script_limits *limit
 }
 
 /*
- * The result of a script, for another update_run() of the same item in the same unit. That
+ * The result of a script or a merge, for another update_run() of the same item in the same unit. That
  * takes it over if everything that it depends on is still the same: the document, the names of its index, and the type
  * that filters its source. Time, scripts and time zones do not change within a unit. Its steps count once;
  * with update.old_counts they count again, and then the limit of steps must be the same, too.
@@ -111,11 +111,12 @@ struct update {
     struct arena *scratch;   /* released by the caller after the update */
 
     struct slice visible_source; /* internal: the old source as the mapping shows it; data NULL: none */
-    uint64_t steps_max; /* out: limit of the script that ran; 0: none did, and update_keep() has nothing to keep */
+    uint64_t steps_max;          /* out: limit of the script that ran; 0: none did */
     bool took_kept;              /* out: `kept` was valid */
     uint64_t steps_taken;        /* out: by the script, or by that of `kept` */
     bool script_long;            /* out: failed, needs more than item->update->script_steps */
     bool script_exhausted;       /* out: failed, needs more than the core allows */
+    size_t values;               /* out: of JSON, that were read to merge it or for the script */
     enum update_op op;           /* out */
     struct slice source;         /* out: new source; no-op, delete: the old one; data NULL: not visible */
 };
@@ -141,7 +142,8 @@ size_t update_kept_bytes(const struct update *update, int status, const struct p
 /*
  * Keeps what update_run() computed in `arena`. `status`, `problem`: its results.
  *
- * Requires: update->steps_max > 0; status is not an error; update->mapped exists for as long as the result is used.
+ * Requires: update->steps_max > 0 or update->values > 0; status is not an error; update->mapped exists for as
+ *   long as the result is used.
  */
 struct update_kept *update_keep(const struct update *update, int status, const struct problem *problem,
                                 struct arena *arena);

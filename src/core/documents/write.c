@@ -199,6 +199,53 @@ static bool too_large(const struct write_executor *exec)
             (by_work && exec->work > exec->core->whole_work_max));
 }
 
+/* --- The work of an item ------------------------------------------------------------------------------------------ */
+
+/*
+ * Returns: the parsed source of an item: by its submitter, while its locks were found, or now; NULL: it is no JSON. Now
+ * it is what the submitter would have made of it.
+ */
+static const struct json_doc *parsed_source(struct write_executor *exec, const struct write_item *item)
+{
+    const struct write_run *run = exec->run;
+    const struct write_parsed *parsed = run->parsed == NULL ? NULL : &run->parsed[item - run->items];
+    unsigned flags = JSON_DOCUMENT | (item->dialect == DIALECT_5 ? (unsigned)JSON_DUPLICATES : 0);
+    struct problem ignored;
+
+    REQUIRE(item->op == WRITE_INDEX || item->op == WRITE_CREATE);
+    if (item->parsed != NULL)
+        return item->parsed;
+    if (parsed != NULL && parsed->mapping != NULL)
+        return &parsed->document.json;
+    if (json_parse(&exec->core->scratch, item->source, item->dialect, flags, &exec->item_json, &ignored) == 0)
+        return &exec->item_json;
+    exec->item_json.root = NULL;
+    return NULL;
+}
+
+/*
+ * Finds the work that the next item surely takes: by the bytes of its sources, and of a long source by its values. It
+ * follows from the item alone, whether or not a source was parsed ahead. A first item is started in any case. One that
+ * is too much by its bytes is not parsed to be postponed.
+ */
+static void find_item_work(struct write_executor *exec, const struct write_item *item)
+{
+    exec->item_work = 0;
+    exec->item_json.root = NULL;
+    if (!write_executor__counts_values(exec) || !write_executor__divides_by_work(exec) || exec->work == 0)
+        return;
+    exec->item_work = write_executor__source_bytes(item) / WORK_BYTES;
+    if (item->update != NULL || item->op == WRITE_DELETE || item->source.len < WRITE_COUNTED_BYTES)
+        return;
+    exec->item_work *= 2; /* parsed, and written */
+    if (write_executor__work_limit_reached(exec))
+        return;
+    const struct json_doc *json = parsed_source(exec, item);
+    uint64_t each = exec->posts ? WRITE_POSTING_WORK : WORK_ENTRY;
+    if (json != NULL)
+        exec->item_work += json_value_count(json) * each;
+}
+
 /* Counts the sources of an item, whether or not they are used. */
 static void count_item(struct write_executor *exec, const struct write_item *item)
 {
@@ -258,12 +305,18 @@ static bool is_given_up(const struct write_run *run)
 /*
  * Whether an item is postponed: it was already, or the limit is reached. Ends an atomic write.
  */
-static bool postpone_item(struct write_executor *exec, struct write_result *result, bool *failed)
+static bool postpone_item(struct write_executor *exec, const struct write_item *item, struct write_result *result,
+                          bool *failed)
 {
     struct write_run *run = exec->run;
 
-    if (!result->postponed && !limit_reached(exec))
+    if (result->postponed || exec->divided)
+        exec->item_work = 0; /* not of the item before */
+    else
+        find_item_work(exec, item);
+    if (!result->postponed && !exec->divided && !limit_reached(exec))
         return false;
+    exec->divided |= !result->postponed && write_executor__counts_values(exec);
     run->exceeds_step = write_executor__may_exceed(exec) || (run->one_step && write_executor__work_limit_reached(exec));
     run->too_long = run->atomic && !run->exceeds_step;
     *failed |= run->atomic;
@@ -292,7 +345,7 @@ static int run_items(struct write_executor *exec, bool *failed)
     for (size_t i = 0; i < run->count && !is_given_up(run); i++) {
         struct write_result *result = &run->results[i];
         int r = WRITE_ITEM_FAILED;
-        if (postpone_item(exec, result, failed))
+        if (postpone_item(exec, &run->items[i], result, failed))
             continue;
         count_item(exec, &run->items[i]);
         if (result->problem.type == PROBLEM_NONE)
@@ -355,10 +408,13 @@ void write_executor__return_steps(const struct write_executor *exec)
 
 void write_executor__count_script(struct write_executor *exec, const struct update *update)
 {
+    enum { SCRIPT_VALUE_VISITS = 2 }; /* an object of the script each */
+
     exec->steps_taken += update->steps_taken;
     exec->core->scripts_run += update->steps_max > 0;
     if (update->took_kept && !update->old_counts)
         return; /* its work is counted */
+    write_executor__count_visits(exec, update->values * (update->steps_max > 0 ? SCRIPT_VALUE_VISITS : 1));
     exec->work += update->steps_taken / WORK_SCRIPT_STEPS;
     core__work_indivisible(exec->core, update->steps_taken / WORK_SCRIPT_STEPS);
     exec->core->script_steps += update->steps_taken;

@@ -71,7 +71,7 @@ struct write_targets {
     size_t count;
     /* By item of the range, for items whose source was parsed; NULL: no item */
     const struct write_parsed *parsed;
-    /* By item of `kept_range`: the result of its update, or NULL. NULL: no item has one */
+    /* By item of `kept_range`: the result of its script or merge, or NULL. NULL: no item has one */
     const struct update_kept **kept;
     struct write_range kept_range;
     size_t kept_bytes;

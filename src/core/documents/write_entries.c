@@ -15,7 +15,8 @@
  * that the commit need not delete its single entries.
  *
  * A document that occurs twice in a bulk gets single entries from its second occurrence on, because
- * posting lists of the same batch cannot distinguish its versions.
+ * posting lists of the same batch cannot distinguish its versions. In a transaction it gets posting lists of another
+ * batch instead, so that the commit has no entries of it: further_batch().
  */
 #include <stdlib.h>
 
@@ -29,6 +30,12 @@
 #include "core/documents/write_internal.h"
 #include "core/unit/unit.h"
 #include "core/unit/work.h"
+
+/*
+ * Batch numbers of a unit: its timestamp, and above it the number of the batch. Numbers up to FURTHER_BATCHES_MAX are
+ * given to further versions of a document, so that flushes have others left.
+ */
+enum { BATCH_NUMBER_SHIFT = 53, FURTHER_BATCHES_MAX = 500 };
 
 /* --- The entries of a run ----------------------------------------------------------------------------------------- */
 
@@ -70,16 +77,24 @@ void write_executor__flush_entries(struct write_executor *exec)
     struct entry_sink provisional = {put_provisional, NULL, exec->run->provisional};
 
     size_t before = store_batch_count(exec->core->batch);
+    size_t collected = 0, emitted = 0;
 
-    for (struct write_entries *entries = exec->entries; entries != NULL; entries = entries->next)
-        entry_set_emit(&entries->set, entries->set.batch != 0 && exec->run->provisional != NULL ? &provisional : &sink);
+    for (struct write_entries *entries = exec->entries; entries != NULL; entries = entries->next) {
+        bool ahead = entries->set.batch != 0 && exec->run->provisional != NULL;
+        collected += entries->set.count;
+        emitted += entry_set_emit(&entries->set, ahead ? &provisional : &sink);
+    }
     exec->core->entry_changes += store_batch_count(exec->core->batch) - before;
+    INSIST(emitted <= collected);
+    if (write_executor__counts_values(exec))
+        core__work(exec->core, WORK_ENTRY_SHARED * (uint64_t)(collected - emitted));
     exec->entries = NULL;
+    exec->item_json.root = NULL; /* in the scratch arena */
     arena_reset(&exec->core->scratch);
     exec->parsed_bytes = 0;
     exec->singles = 0;
     if (exec->batch != 0)
-        exec->batch = exec->core->ts | ++exec->flushes << 53;
+        exec->batch = exec->core->ts | ++exec->flushes << BATCH_NUMBER_SHIFT;
 }
 
 /* --- Values by field ---------------------------------------------------------------------------------------------- */
@@ -266,6 +281,7 @@ static int old_values(struct write_executor *exec, struct write_item_state *at, 
     if (r < 0)
         return tl_trace(r);
     write_executor__count_source(exec, at->old.stored, document.value_count);
+    write_executor__count_visits(exec, document.visited);
     *ret_values = by_field(&document, &exec->core->scratch);
     struct doc old = at->old; /* entries are written after at->old was released */
     if (old.path_tracked)
@@ -413,6 +429,25 @@ static int change_posting_lists(struct write_executor *exec, struct write_item_s
     return 0;
 }
 
+/*
+ * Returns: the batch for a further version of a document that the unit has written, above those of its earlier
+ *   versions; 0: it gets single entries, since the run is not of a transaction, or it is not known which lists of the
+ *   unit have the document: a deleted version has no batch, and one that a single write has changed that of another
+ *   unit.
+ */
+static uint64_t further_batch(const struct write_executor *exec, const struct write_item_state *at)
+{
+    REQUIRE(at->in_unit);
+    uint64_t number = at->old.batch >> BATCH_NUMBER_SHIFT, next = exec->core->ts | (number + 1) << BATCH_NUMBER_SHIFT;
+    bool of_unit = at->old.batch == (exec->core->ts | number << BATCH_NUMBER_SHIFT);
+
+    if (exec->run->provisional == NULL || exec->core->command_version < COMMAND_SINCE_VALUES_WEIGHED)
+        return 0;
+    if (!at->state.live || !of_unit || number >= FURTHER_BATCHES_MAX)
+        return 0;
+    return exec->batch > next ? exec->batch : next;
+}
+
 /* Whether the new version has the same entries. */
 static bool same_entries(const struct doc *old, const struct doc *doc)
 {
@@ -442,7 +477,7 @@ int write_executor__change_entries(struct write_executor *exec, struct write_ite
                                                                              : at->in_unit;
     bool twice = posts && again; /* the posting lists of the unit may have it, with other values */
     write_executor__count_source(exec, doc->source, document->value_count);
-    uint64_t batch = posts && !twice ? exec->batch : 0;
+    uint64_t batch = twice ? further_batch(exec, at) : posts ? exec->batch : 0;
     struct values single_values;
     int r;
 

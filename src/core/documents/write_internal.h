@@ -39,6 +39,12 @@
 #define WRITE_TARGET_WORK_MAX (CORE_STEP_WORK / 2)
 /* A value that a bulk stores. Its posting list is one of the batch's keys; half of them are shared. */
 #define WRITE_POSTING_WORK (WORK_ENTRY / 2)
+/*
+ * Bytes of a source from which on its values are counted before its item is started. All values of a shorter one, two
+ * bytes each at least, take less than the time that WRITE_WORK_MAX leaves a step.
+ */
+#define WRITE_COUNTED_BYTES ((size_t)16 << 10)
+_Static_assert(WRITE_WORK_MAX + WRITE_WORK_MAX / 4 <= CORE_STEP_WORK, "work_limit_reached() leaves that to an item");
 
 /*
  * Returns: whether the mappings of the items so far took so much work that no further item is
@@ -86,6 +92,10 @@ struct write_executor {
     size_t singles; /* in a transaction: single entries put or removed since the last flush */
     uint64_t flushes;
     uint64_t parsed_bytes; /* since the last flush; WRITE_FLUSH_BYTES */
+    bool divided;       /* an item was postponed, and those after it are, though they may take less; since version 22 */
+    uint64_t item_work; /* that the item which is about to start surely takes: write_executor__work_limit_reached() */
+    /* Its source, parsed to know that, in the scratch arena; `root` NULL: not parsed so, or dropped by a flush */
+    struct json_doc item_json;
     struct write_entries *entries;
     struct buf record;             /* reused for each record */
     size_t bytes;                  /* of keys and records written */
@@ -211,6 +221,36 @@ static inline void write_executor__work(struct write_executor *exec, uint64_t un
     exec->work += units;
     core__work(exec->core, units);
 }
+/* Returns: whether the values that sources have count as work. */
+static inline bool write_executor__counts_values(const struct write_executor *exec)
+{
+    return exec->core->command_version >= COMMAND_SINCE_VALUES_WEIGHED;
+}
+/* Counts values visited by a mapping, or read by an update. Whether they get entries counts apart. */
+static inline void write_executor__count_visits(struct write_executor *exec, size_t visits)
+{
+    uint64_t units = write_executor__counts_values(exec) ? visits / WORK_VISITS : 0;
+
+    exec->work += units;
+    core__work_indivisible(exec->core, units);
+}
+/* Counts the fields of a mapping that was copied in vain. Those of one that is kept count where the catalog changes. */
+static inline void write_executor__count_fields(struct write_executor *exec, size_t fields)
+{
+    uint64_t units = write_executor__counts_values(exec) ? fields * (uint64_t)WORK_FIELD : 0;
+
+    exec->work += units;
+    core__work_indivisible(exec->core, units);
+}
+/* Returns: the bytes of an item's sources, whether or not they are used. */
+static inline size_t write_executor__source_bytes(const struct write_item *item)
+{
+    const struct write_update *update = item->update;
+
+    return item->source.len + (update == NULL ? 0
+                                              : update->doc.len + update->upsert.len + update->script_params.len +
+                                                    update->ready.source.len);
+}
 /* Counts a parsed source and its values, for the flush limit and the work. */
 static inline void write_executor__count_source(struct write_executor *exec, struct slice source, size_t value_count)
 {
@@ -246,16 +286,17 @@ static inline uint64_t write_executor__work_max(const struct write_executor *exe
 }
 /*
  * Returns: whether the items of a divisible run, and what the write has done before in this step,
- * took so much work that no further item is started. The first item of a run is started whatever came
- * before it: else a write that is resubmitted for it would never end.
+ * took so much work that no further item is started, or that with the next one they surely exceed a step. The first
+ * item of a run is started whatever came before it: else a write that is resubmitted for it would never end.
  */
 static inline bool write_executor__work_limit_reached(const struct write_executor *exec)
 {
     bool shared = exec->core->command_version >= COMMAND_SINCE_WRITE_ACCOUNT;
     uint64_t before = (shared ? exec->run->work_before : 0) + write_executor__counted_mappings(exec);
+    uint64_t max = write_executor__work_max(exec), work = before + exec->work;
 
     return write_executor__divides_by_work(exec) && exec->work > 0 &&
-           before + exec->work > write_executor__work_max(exec);
+           (work > max || work + exec->item_work > max + max / 4);
 }
 /*
  * Returns: whether the results of a divisible write have so many bytes that no further item is started. A run
@@ -317,7 +358,7 @@ struct update;
 uint64_t write_executor__shared_steps(const struct core *core);
 /* Stores the steps that are left in core->shared_steps, if that is set. */
 void write_executor__return_steps(const struct write_executor *exec);
-/* Counts the script steps of an update. The work of a kept result is counted already. */
+/* Counts the script steps of an update, and the values that it read. The work of a kept result is counted already. */
 void write_executor__count_script(struct write_executor *exec, const struct update *update);
 /* Returns: the update of an item whose index is found, without `old`; results go to `arena`. */
 struct update write_executor__update(struct write_executor *exec, const struct write_item_state *at,

@@ -443,29 +443,37 @@ static bool reuse_parsed(const struct write_executor *exec, const struct write_i
     return true;
 }
 
-static int parse_by(const struct core *core, enum document_dates dates, const struct write_item_state *at,
+/* Returns: which limits documents have, by the version of the step's command. */
+static enum field_counting counting_of(const struct core *core)
+{
+    if (core->command_version < COMMAND_SINCE_COUNTED_FIELDS)
+        return FIELDS_COUNTED_LAST;
+    return core->command_version < COMMAND_SINCE_VALUES_WEIGHED ? FIELDS_COUNTED_FIRST : FIELDS_AND_COPIES_COUNTED;
+}
+
+static int parse_by(struct write_executor *exec, enum document_dates dates, const struct write_item_state *at,
                     struct slice source, const struct json_doc *parsed, struct arena *arena,
                     struct document *ret_document, struct problem *ret_problem)
 {
     const struct mapping *mapping = at->index->mapping;
     const struct write_item *item = at->item;
-
-    enum field_counting counting =
-        core->command_version >= COMMAND_SINCE_COUNTED_FIELDS ? FIELDS_COUNTED_FIRST : FIELDS_COUNTED_LAST;
-
-    return parsed != NULL ? document_parse_json(mapping, at->type, item->id, parsed, item->dialect, dates, counting,
-                                                arena, ret_document, ret_problem)
-                          : document_parse(mapping, at->type, item->id, source, item->dialect, dates, counting, arena,
-                                           ret_document, ret_problem);
+    enum field_counting counting = counting_of(exec->core);
+    int r = parsed != NULL ? document_parse_json(mapping, at->type, item->id, parsed, item->dialect, dates, counting,
+                                                 arena, ret_document, ret_problem)
+                           : document_parse(mapping, at->type, item->id, source, item->dialect, dates, counting, arena,
+                                            ret_document, ret_problem);
+    write_executor__count_visits(exec, ret_document->visited); /* also if it is refused */
+    write_executor__count_fields(exec, r != 0 ? ret_document->fields_copied : 0);
+    return r;
 }
 
 /* Returns: whether the old document would be refused today. */
-static bool old_is_refused(const struct core *core, const struct write_item_state *at, struct arena *arena)
+static bool old_is_refused(struct write_executor *exec, const struct write_item_state *at, struct arena *arena)
 {
     REQUIRE(at->state.live);
     struct document document = {0};
     struct problem ignored;
-    int r = parse_by(core, DOCUMENT_DATES_STRICT, at, at->old.source, NULL, arena, &document, &ignored);
+    int r = parse_by(exec, DOCUMENT_DATES_STRICT, at, at->old.source, NULL, arena, &document, &ignored);
 
     document_release(&document);
     return r != 0;
@@ -485,11 +493,11 @@ int write_executor__parse(struct write_executor *exec, const struct write_item_s
 {
     REQUIRE(at->index != NULL && at->type != NULL);
     enum document_dates dates = dates_of(exec->core);
-    int r = parse_by(exec->core, dates, at, source, parsed, arena, ret_document, ret_problem);
+    int r = parse_by(exec, dates, at, source, parsed, arena, ret_document, ret_problem);
 
     if (r != 0 && dates != DOCUMENT_DATES_ALL && at->item->op == WRITE_UPDATE && at->state.live &&
-        old_is_refused(exec->core, at, arena))
-        r = parse_by(exec->core, DOCUMENT_DATES_ALL, at, source, parsed, arena, ret_document, ret_problem);
+        old_is_refused(exec, at, arena))
+        r = parse_by(exec, DOCUMENT_DATES_ALL, at, source, parsed, arena, ret_document, ret_problem);
     return r;
 }
 
@@ -663,6 +671,12 @@ static int check_limits(struct write_executor *exec, struct write_item_state *at
     return WRITE_ITEM_FAILED;
 }
 
+/* Returns: the parsed source of an item, by its submitter or to know its work; NULL: it is not parsed. */
+static const struct json_doc *parsed_ahead(const struct write_executor *exec, const struct write_item *item)
+{
+    return item->parsed == NULL && exec->item_json.root != NULL ? &exec->item_json : item->parsed;
+}
+
 static int run_index(struct write_executor *exec, struct write_item_state *at)
 {
     const struct write_item *item = at->item;
@@ -674,7 +688,7 @@ static int run_index(struct write_executor *exec, struct write_item_state *at)
     if (r == 0)
         r = check_lease(exec, at);
     if (r == 0 && !reuse_parsed(exec, at, &document))
-        r = parse_document(exec, at, item->source, item->parsed, &document);
+        r = parse_document(exec, at, item->source, parsed_ahead(exec, item), &document);
     at->load = WRITE_LOAD_VERSION;
     if (r == 0)
         r = write_executor__load(exec, at);

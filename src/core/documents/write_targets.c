@@ -35,6 +35,15 @@ struct target_finder {
     size_t previous_at;            /* position in them; earlier ones are for items already passed */
 };
 
+/* Counts bytes that an update reads and writes, which do not count here in commands before version 22. */
+static void count_bytes(struct target_finder *finder, size_t bytes)
+{
+    uint64_t units = write_executor__counts_values(&finder->exec) ? bytes / WORK_BYTES : 0;
+
+    finder->exec.work += units;
+    core__work_indivisible(finder->exec.core, units);
+}
+
 /*
  * Returns: the previous call's target for an item; NULL: none. Requires: calls have ascending
  *   items.
@@ -83,35 +92,37 @@ static struct slice tracked_path(struct core *core, const struct write_item_stat
     return json_parse_stored(&core->scratch, quoted, &json) == 0 ? json_slice(json.root) : SLICE_NONE;
 }
 
-/* Returns: the work of finding the path of a document that renames cannot move: its source is parsed. */
-static uint64_t untracked_path_work(const struct write_item_state *at)
-{
-    return at->old.source.len / WORK_BYTES;
-}
-
-/* Returns: the path of a document that renames cannot move, in the scratch arena; data NULL: none. */
-static struct slice untracked_path(struct core *core, const struct write_item_state *at)
+/*
+ * Returns: the path of a document that renames cannot move, in the scratch arena; data NULL: none. Its source is
+ *   parsed; adds the work to *work.
+ */
+static struct slice untracked_path(struct core *core, const struct write_item_state *at, uint64_t *work)
 {
     REQUIRE(!at->old.path_tracked);
     struct document document = {0};
     struct slice path = SLICE_NONE;
+    uint64_t units = at->old.source.len / WORK_BYTES;
 
-    core__work_indivisible(core, untracked_path_work(at));
     if (document_parse_stored(at->index->mapping, at->type, at->old.source, &core->scratch, &document) == 0)
         path = document.lock_path;
+    if (core->command_version >= COMMAND_SINCE_VALUES_WEIGHED) /* also limits a LOCK */
+        units += document.visited / WORK_VISITS;
+    core__work_indivisible(core, units);
+    *work += units;
     document_release(&document);
     return path;
 }
 
 /*
  * Returns: the current path; data NULL: none. `before`: the path found by the previous call. Parses
- *   the source only of a document that renames cannot move.
+ *   the source only of a document that renames cannot move, and adds the work of that to *work.
  */
-static struct slice stored_path(struct core *core, const struct write_item_state *at, struct slice before)
+static struct slice stored_path(struct core *core, const struct write_item_state *at, struct slice before,
+                                uint64_t *work)
 {
     REQUIRE(at->has_old && at->state.live);
     struct arena_mark mark = arena_mark(&core->scratch);
-    struct slice path = at->old.path_tracked ? tracked_path(core, at) : untracked_path(core, at);
+    struct slice path = at->old.path_tracked ? tracked_path(core, at) : untracked_path(core, at, work);
 
     path = keep_path(core, path, before);
     arena_rewind(&core->scratch, mark);
@@ -159,9 +170,13 @@ static struct slice path_after(struct target_finder *finder, const struct write_
     const struct json_doc *parsed = at->item->op == WRITE_UPDATE ? NULL : at->item->parsed;
     struct document document = {0};
     struct problem problem;
+    if (at->item->op == WRITE_UPDATE)
+        count_bytes(finder, source.len);
     int r = write_executor__parse(&finder->exec, at, source, parsed, arena, &document, &problem);
     struct slice path = r == 0 ? keep_path(core, document.lock_path, before) : SLICE_NONE;
 
+    if (document.update != NULL)
+        write_executor__count_fields(&finder->exec, document.fields_copied);
     if (r == 0 && keep)
         save_parsed(finder, at, &document);
     document_release(&document);
@@ -169,15 +184,19 @@ static struct slice path_after(struct target_finder *finder, const struct write_
 }
 
 /*
- * Keeps the result of a script for the run, and for further calls in this unit, which would run it again. Not
- * after a change of the catalog: the type that it is compared with may be freed, and another one allocated there.
+ * Keeps the result of a script or a merge for the run, and for further calls in this unit, which would compute it
+ * again. Not after a change of the catalog: the type that it is compared with may be freed, and another one allocated
+ * there. Nor a merge in commands before version 22, in which it counts less.
  */
 static void keep_update(struct target_finder *finder, const struct write_item_state *at, const struct update *update,
                         int status, const struct problem *problem)
 {
     struct core *core = finder->exec.core;
+    bool merged = update->values > 0 && write_executor__counts_values(&finder->exec);
 
-    if (update->steps_max == 0 || (update->old != NULL && core->catalog != core->catalog_before))
+    if (update->steps_max == 0 && !merged)
+        return;
+    if (update->old != NULL && core->catalog != core->catalog_before)
         return;
     size_t bytes = update_kept_bytes(update, status, problem);
     if (bytes > WRITE_KEPT_BYTES_MAX - finder->kept_bytes)
@@ -204,6 +223,8 @@ static int source_after(struct target_finder *finder, struct write_item_state *a
         return 0;
     }
     update.old = at->state.live ? &at->old : NULL;
+    if (update.old != NULL)
+        count_bytes(finder, at->old.source.len);
     update.kept = finder->kept == NULL ? NULL : finder->kept[position_of(finder, at)];
     r = update_run(&update, &problem);
     write_executor__count_script(exec, &update);
@@ -244,10 +265,8 @@ static int find_paths(struct target_finder *finder, struct write_item_state *at,
         r = source_after(finder, at, &after);
     if (r != 0)
         return r;
-    if (at->state.live && !at->old.path_tracked)
-        finder->exec.work += untracked_path_work(at);
     if (at->state.live)
-        target->old_path = stored_path(finder->exec.core, at, before->old_path);
+        target->old_path = stored_path(finder->exec.core, at, before->old_path, &finder->exec.work);
     if (after.data != NULL)
         target->new_path = path_after(finder, at, after, may_save_parsed(finder, at), before->new_path);
     target->new_path_known = true;
@@ -276,6 +295,7 @@ static int find_first_path(struct target_finder *finder, struct write_item_state
     if (mapping_ensure_type(at->index == NULL ? base : at->index->mapping, wanted, false, dialect, &core->scratch,
                             &mapping, &problem) != 0)
         return 0;
+    write_executor__count_fields(&finder->exec, mapping_path_count(mapping));
     index.mapping = mapping;
     at->index = &index;
     at->type = mapping_type(mapping, wanted);
@@ -311,6 +331,7 @@ static int find_target(struct target_finder *finder, const struct write_item *it
     write_executor__work(&finder->exec, WORK_ITEM);
     finder->exec.work += item->source.len / WORK_BYTES;
     core__work_indivisible(core, item->source.len / WORK_BYTES);
+    count_bytes(finder, write_executor__source_bytes(item) - item->source.len);
     target->index = item->index;
     target->type = write_executor__type_text(&at);
     target->id = item->id;
@@ -457,6 +478,7 @@ int write__path_of(struct core *core, const struct overlay *overlay, struct slic
     struct write_item_state at = {
         .item = &item, .result = &result, .index = catalog_index(core->catalog, index), .load = WRITE_LOAD_PATH};
     struct arena_mark mark = arena_mark(&core->scratch);
+    uint64_t ignored = 0; /* the step counts it */
 
     *ret_path = SLICE_NONE;
     at.type = at.index == NULL ? NULL : mapping_type(at.index->mapping, type);
@@ -466,7 +488,7 @@ int write__path_of(struct core *core, const struct overlay *overlay, struct slic
     at.key = doc_key(arena_alloc(&core->arena, DOC_KEY_BYTES_MAX), at.index->number, at.type->number, id);
     int r = write_executor__load(&exec, &at);
     if (r == 0 && at.state.live)
-        *ret_path = stored_path(core, &at, SLICE_NONE);
+        *ret_path = stored_path(core, &at, SLICE_NONE, &ignored);
     arena_rewind(&core->scratch, mark);
     doc_release(&at.old);
     return r;

@@ -25,6 +25,7 @@ enum {
     WORK_LEVEL = 10,       /* a level of a path, searched for among the renamed directories */
     WORK_WRITE = 20,       /* a record put or deleted */
     WORK_ENTRY = 10,       /* an entry or posting list put or deleted (mapping/entry.h) */
+    WORK_ENTRY_SHARED = 2, /* a value that has no entry of its own: in a posting list, or repeated in its document */
     WORK_ITEM = 20,        /* an item of a write, whatever its outcome */
     WORK_RESULT = 2,       /* the result of an item, coded in the outcome of its request */
     WORK_UNIT = 50,        /* a unit of the core: beginning and writing its batch */
@@ -35,6 +36,7 @@ enum {
     WORK_ALIAS = 25,       /* a change of an alias of an index, without its body */
     WORK_ALIAS_SORTED = 3, /* an alias of a changed index, sorted among those of all */
     WORK_ALIAS_FOUND = 10, /* an alias searched for among those of all indices */
+    WORK_SETTING = 2,      /* a setting of a template, searched for among those of the index */
     WORK_FIELD = 40,       /* a field of a mapping that is made or changed, which copies all fields */
 };
 
@@ -58,12 +60,14 @@ enum {
 enum {
     WORK_NAME_BYTES = 16,     /* bytes of names that a request locks: checked, hashed and copied */
     WORK_BYTES = 16,          /* bytes of sources, parsed and written */
+    WORK_VISITS = 2,          /* values that a mapping visits (document.visited), or that an update reads */
     WORK_READ_BYTES = 64,     /* bytes of a record read */
     WORK_PATH_BYTES = 64,     /* bytes of the path of a document, found, copied and hashed for its locks */
     WORK_MAPPING_BYTES = 6,   /* bytes of templates and mappings, parsed or merged */
     WORK_PATTERN_BYTES = 64,  /* bytes of patterns of templates, matched with a name */
     WORK_ALIAS_USES = 3,      /* aliases of other indices, copied when some have changed */
-    WORK_SETTINGS_COPIED = 3, /* settings of an index, copied when those of a further template are added */
+    WORK_SETTINGS_COPIED = 3, /* settings of an index before those of a further template; before version 22 */
+    WORK_SETTINGS_MOVED = 32, /* settings that follow one which a template adds or removes */
     WORK_PATTERN_PAIRS = 16,  /* pairs of patterns of index templates, compared with each other */
     WORK_SCRIPT_STEPS = 4,    /* script steps (script.h), 8 to 40 ns each */
 };

@@ -317,6 +317,7 @@ int script_run_update(const struct script *script, const struct script_limits *l
     int r = run_update(&run, update, ret_problem);
     run_draw(&run);
     update->steps = run_steps(&run);
+    update->values = run.values_read;
     update->exhausted = r != 0 && run.exhausted == RUN_EXHAUSTED_STEPS;
     return r;
 }

@@ -109,6 +109,7 @@ struct dict *document_read(struct run *run, struct slice json, enum document_ord
         run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, "a document must be a JSON object");
         return NULL;
     }
+    run->values_read += yyjson_doc_get_val_count(doc);
     return read_value(run, yyjson_doc_get_root(doc), map, 0, &value) ? (struct dict *)value.object : NULL;
 }
 

@@ -39,6 +39,7 @@ struct run {
     struct account *account; /* charged and polled between slices; NULL: none */
     uint64_t steps_reported; /* already charged to the account */
     size_t memory_left;
+    size_t values_read;                 /* of JSON; document_read() */
     unsigned depth;                     /* calls */
     unsigned nesting;                   /* C frames reserved by the current calls, see function->nesting */
     uintptr_t stack_floor;              /* of the thread, base/stack.h */

@@ -928,8 +928,7 @@ static void test_work_of_a_script_counts_once(void **state)
         struct command *command = fixture_write_command(&box, 1);
         command->write.items[0] = fixture_item(WRITE_UPDATE, "u", NULL, "1", NULL);
         command->write.items[0].update = &update;
-        if (old)
-            command->version = COMMAND_SINCE_SCRIPTS_ONCE - 1;
+        command->version = COMMAND_SINCE_SCRIPTS_ONCE - (unsigned)old;
         fixture_run(&box, command, 1);
         assert_slice_equal(command->write.results[0].source, "{\"n\":901,\"path\":\"/a\"}");
         assert_int_equal(box.core->scripts_run, 1);

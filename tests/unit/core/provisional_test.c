@@ -401,6 +401,40 @@ static void test_document_again_after_delete_that_does_not_count(void **state)
     }
 }
 
+/*
+ * A document that a bulk of a transaction writes several times has lists in the store for each version, of which the
+ * last counts, so that the commit has no entries of it. In commands before version 22 it has single entries.
+ */
+static void test_document_again_in_a_bulk_of_a_transaction(void **state)
+{
+    enum { IDS_OF_BULK = DOCUMENTS / 3 };
+    uint64_t work[2];
+    (void)state;
+
+    for (unsigned older = 0; older < 2; older++) {
+        struct core_fixture box;
+        fixture_open(&box);
+        fixture_txn(&box, COMMAND_TXN_BEGIN, "t");
+        struct command *command = bulk(&box, "t", 0);
+        command->version = COMMAND_SINCE_VALUES_WEIGHED - older;
+        for (int i = 0; i < DOCUMENTS; i++)
+            command->write.items[i].id = arena_printf(&command->arena, "%d", i % IDS_OF_BULK);
+        fixture_run(&box, command, 1);
+        assert_int_equal(command->write.results[DOCUMENTS - 1].version, 3);
+        assert_int_equal(fixture_find(&box, "fs", "shared", 0), 0);
+        fixture_txn(&box, COMMAND_TXN_COMMIT, "t");
+        work[older] = core_step_work(box.core);
+        assert_int_equal(count_single_entries(&box), older ? 2 * IDS_OF_BULK : 0);
+        maintain(&box);
+        assert_int_equal(fixture_find(&box, "fs", "shared", 0), IDS_OF_BULK);
+        assert_int_equal(fixture_find(&box, "fs", "own", 0), 0);
+        assert_int_equal(fixture_find(&box, "fs", "own", IDS_OF_BULK), 0);
+        assert_int_equal(fixture_find(&box, "fs", "own", 2 * IDS_OF_BULK), 1);
+        fixture_close(&box);
+    }
+    assert_in_range(work[1] - work[0], 2 * IDS_OF_BULK * WORK_ENTRY, 3 * IDS_OF_BULK * WORK_ENTRY);
+}
+
 /* A record that is large, and has few single entries, is not put again to spare the commit their removal. */
 static void test_large_document_of_few_entries_is_not_converted(void **state)
 {
@@ -561,6 +595,7 @@ int main(void)
         cmocka_unit_test(test_rollback_leaves_converted_documents),
         cmocka_unit_test(test_large_document_of_few_entries_is_not_converted),
         cmocka_unit_test(test_document_again_after_delete_that_does_not_count),
+        cmocka_unit_test(test_document_again_in_a_bulk_of_a_transaction),
         cmocka_unit_test(test_any_order_of_writes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

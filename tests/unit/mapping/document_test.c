@@ -469,6 +469,49 @@ static void test_document_values_are_extracted(void **state)
     arena_deinit(&arena);
 }
 
+/*
+ * What finding the values takes is counted, whether or not they have entries: members and items, each conversion for a
+ * field, and the bytes of texts. A document that is refused counts the values before.
+ */
+static void test_document_counts_visited_values(void **state)
+{
+    (void)state;
+    static const char mapping_text[] =
+        "{\"dynamic\":false,\"properties\":{\"n\":{\"type\":\"integer\"},"
+        "\"off\":{\"type\":\"integer\",\"index\":false,\"doc_values\":false},"
+        "\"k\":{\"type\":\"keyword\",\"fields\":{\"x\":{\"type\":\"keyword\"},\"y\":{\"type\":\"keyword\"}}},"
+        "\"c\":{\"type\":\"keyword\",\"copy_to\":\"n\"},\"z\":{\"type\":\"integer\",\"null_value\":5}}}";
+    static const struct {
+        const char *source;
+        size_t visited;
+    } rows[] = {
+        {"{}", 0},
+        {"{\"n\":1}", 2},
+        {"{\"n\":[1,1,1]}", 7},
+        {"{\"off\":[1,1,1]}", 7},
+        {"{\"k\":\"a\"}", 4},
+        {"{\"k\":\"0123456789abcdef0123456789abcdef\"}", 10},
+        {"{\"c\":\"5\"}", 3},
+        {"{\"z\":[null,null]}", 13},
+        {"{\"unknown\":[1,2,3]}", 1},
+        {"{\"n\":[1,1,\"x\",1]}", 8}, /* refused at the third */
+        {"{\"n\":[1,1", 0},
+    };
+    struct arena arena = ARENA_INIT;
+    struct mapping *mapping = make_mapping(&arena, NULL, "t", mapping_text, DIALECT_7);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct document document = {.visited = 99};
+        struct problem problem;
+        int r = document_parse(mapping, mapping_type_at(mapping, 0), SLICE_LIT("1"), slice_from(rows[i].source),
+                               DIALECT_7, DOCUMENT_DATES_STRICT, FIELDS_COUNTED_FIRST, &arena, &document, &problem);
+        assert_int_equal(r, i + 2 < sizeof rows / sizeof *rows ? 0 : DOCUMENT_REFUSED);
+        if (document.visited != rows[i].visited)
+            fail_msg("%s: %zu visited, expected %zu", rows[i].source, document.visited, rows[i].visited);
+    }
+    mapping_unref(mapping);
+    arena_deinit(&arena);
+}
+
 static const char tree_settings[] = "{\"analysis\":{\"analyzer\":{\"paths\":{\"tokenizer\":\"path_hierarchy\"}}}}";
 static const char tree_mapping[] =
     "{\"properties\":{\"path\":{\"type\":\"keyword\",\"fields\":{\"tree\":{\"type\":\"text\",\"analyzer\":"
@@ -575,6 +618,43 @@ static void test_fields_beyond_the_limit_are_not_added(void **state)
     arena_deinit(&arena);
 }
 
+/* A field with many multi-fields converts each value as often: documents have a limit of that, not in old commands. */
+static void test_copies_of_values_are_limited(void **state)
+{
+    enum { FIELDS = 990, BEYOND = DOCUMENT_COPIES_MAX / FIELDS + 2 };
+    struct arena arena = ARENA_INIT;
+    struct buf body = BUF_INIT(BUF_UNLIMITED), source = BUF_INIT(BUF_UNLIMITED);
+    (void)state;
+    buf_lit(&body, "{\"properties\":{\"n\":{\"type\":\"long\",\"index\":false,\"doc_values\":false,\"fields\":{");
+    for (int i = 0; i < FIELDS; i++)
+        buf_printf(&body, "%s\"f%d\":{\"type\":\"long\",\"index\":false,\"doc_values\":false}", i == 0 ? "" : ",", i);
+    buf_append(&body, "}}}}", sizeof "}}}}");
+    struct mapping *mapping = make_mapping(&arena, NULL, "t", body.data, DIALECT_7);
+    for (int few = 0; few < 2; few++) {
+        buf_clear(&source);
+        buf_lit(&source, "{\"n\":[1");
+        for (int i = 1; i < BEYOND - 4 * few; i++)
+            buf_lit(&source, ",1");
+        buf_lit(&source, "]}");
+        for (int old = 0; old < 2; old++) {
+            struct document document;
+            struct problem problem;
+            int r = document_parse(mapping, mapping_type_at(mapping, 0), SLICE_LIT("1"), buf_as_slice(&source),
+                                   DIALECT_7, DOCUMENT_DATES_STRICT,
+                                   old ? FIELDS_COUNTED_FIRST : FIELDS_AND_COPIES_COUNTED, &arena, &document, &problem);
+            assert_int_equal(r, few || old ? 0 : DOCUMENT_REFUSED);
+            assert_in_range(document.visited, DOCUMENT_COPIES_MAX - 4 * FIELDS, DOCUMENT_COPIES_MAX + 4 * FIELDS);
+            if (r != 0)
+                assert_slice_equal(problem.reason, "Limit of copies [1000000] of the values of a document, by "
+                                                   "multi-fields and [copy_to], has been exceeded");
+        }
+    }
+    buf_deinit(&body);
+    buf_deinit(&source);
+    mapping_unref(mapping);
+    arena_deinit(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -582,8 +662,10 @@ int main(void)
         cmocka_unit_test(test_dynamic_mapping_equals_recorded),
         cmocka_unit_test(test_dynamic_template_determines_mapping),
         cmocka_unit_test(test_document_values_are_extracted),
+        cmocka_unit_test(test_document_counts_visited_values),
         cmocka_unit_test(test_document_lock_path_is_first_path),
         cmocka_unit_test(test_fields_beyond_the_limit_are_not_added),
+        cmocka_unit_test(test_copies_of_values_are_limited),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
