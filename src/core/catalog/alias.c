@@ -190,26 +190,42 @@ int alias__parse_all(const struct catalog *catalog, yyjson_val *json, enum diale
     return 0;
 }
 
+/*
+ * Bytes of each list of indices in a refusal, after which it has only the number of the others. An alias may have
+ * 200,000 indices, and each item of a bulk may create one more that is refused.
+ */
+enum { LISTED_BYTES_MAX = 1024 };
+
 /* Appends the names of the indices on which an alias is hidden, or those on which it is not. */
-static void list_hidden(const struct alias_use *uses, size_t count, bool hidden, struct buf *list)
+static void list_hidden(const struct alias_use *uses, size_t count, bool hidden, size_t bytes_max, struct buf *list)
 {
+    size_t more = 0;
+
     for (size_t i = 0; i < count; i++) {
         if (uses[i].hidden != hidden)
             continue;
+        if (more > 0 || list->len + uses[i].index.len > bytes_max) {
+            more++;
+            continue;
+        }
         if (list->len > 0)
             buf_byte(list, ',');
         buf_slice(list, uses[i].index);
     }
+    if (more > 0)
+        buf_printf(list, "%s%zu more", list->len > 0 ? " and " : "", more);
 }
 
-static int refuse_hidden(const struct alias_use *uses, size_t count, struct arena *arena, struct problem *ret_problem)
+static int refuse_hidden(const struct core *core, const struct alias_use *uses, size_t count, struct arena *arena,
+                         struct problem *ret_problem)
 {
     REQUIRE(count > 1); /* with one index there is nothing to differ from */
     tl_cleanup(buf_deinit) struct buf hidden = BUF_INIT(BUF_UNLIMITED);
     tl_cleanup(buf_deinit) struct buf shown = BUF_INIT(BUF_UNLIMITED);
+    size_t bytes_max = core->command_version >= COMMAND_SINCE_VALUES_WEIGHED ? LISTED_BYTES_MAX : SIZE_MAX;
 
-    list_hidden(uses, count, true, &hidden);
-    list_hidden(uses, count, false, &shown);
+    list_hidden(uses, count, true, bytes_max, &hidden);
+    list_hidden(uses, count, false, bytes_max, &shown);
     problem_set(ret_problem, arena, PROBLEM_ILLEGAL_STATE,
                 "alias [%.*s] has is_hidden set to true on indices [%.*s] but does not have is_hidden set to true on "
                 "indices [%.*s]; "
@@ -246,7 +262,8 @@ static int check_uses(struct core *core, const struct alias_use *uses, size_t co
         core__work_catalog(core, count * WORK_INDEX_PART); /* they are listed */
     if (!refused)
         return 0;
-    return writes > 1 ? refuse_writes(uses, count, arena, ret_problem) : refuse_hidden(uses, count, arena, ret_problem);
+    return writes > 1 ? refuse_writes(uses, count, arena, ret_problem)
+                      : refuse_hidden(core, uses, count, arena, ret_problem);
 }
 
 static int check_alias(struct core *core, struct slice alias, struct arena *arena, struct problem *ret_problem)

@@ -277,9 +277,11 @@ int index__draft_add(struct core *core, struct index_draft *draft, yyjson_val *j
     enum setting_rules rules = from_template ? SETTING_RULES_FIRST : setting__rules(core->command_version);
     if (parse_settings(json_get_lit(json, "settings"), rules, arena, &added, ret_problem) != 0)
         return INDEX_REFUSED;
-    if (core->command_version >= COMMAND_SINCE_ALIASES_CHECKED) /* those of the templates before are copied */
-        core__work_mapping(core, draft->settings.count / WORK_SETTINGS_COPIED);
-    draft->settings = settings_merge(&draft->settings, &added, false, arena);
+    bool copied = core->command_version >= COMMAND_SINCE_ALIASES_CHECKED; /* then those of the templates before were */
+    bool weighed = core->command_version >= COMMAND_SINCE_VALUES_WEIGHED;
+    core__work_mapping(core, copied && !weighed ? draft->settings.count / WORK_SETTINGS_COPIED : 0);
+    size_t moved = settings_apply(&draft->settings, &draft->settings_memory, &added, arena);
+    core__work_mapping(core, weighed ? WORK_SETTING * added.count + moved / WORK_SETTINGS_MOVED : 0);
     if (draft->settings.count > SETTINGS_KEYS_MAX && core->command_version >= COMMAND_SINCE_TEMPLATES_MERGED)
         return refuse_settings(draft->name, arena, ret_problem);
     if (yyjson_is_obj(mappings) && add_mappings(core, draft, mappings, from_template, arena, ret_problem) != 0)

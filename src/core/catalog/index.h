@@ -23,6 +23,7 @@ struct index_draft {
     bool hidden;                /* patterns that match everything do not match it */
     struct slice document_type; /* of the document that creates the index; empty: none */
     struct settings settings;
+    struct settings_memory settings_memory; /* of settings_apply() */
     yyjson_val *mappings; /* merged; NULL: none */
     /* Mappings added since, in the draft's form, which are merged at once (COMMAND_SINCE_TEMPLATES_MERGED) */
     yyjson_val **parts;

@@ -215,6 +215,77 @@ struct settings settings_merge(const struct settings *base, const struct setting
     return merged;
 }
 
+/* Moves settings into memory for so many more, unless they are in such. Returns: how many it has copied. */
+static size_t reserve_settings(struct settings *settings, struct settings_memory *memory, size_t more,
+                               struct arena *arena)
+{
+    if (settings->items == memory->items && settings->count + more <= memory->capacity)
+        return 0;
+    memory->capacity = 2 * (settings->count + more) + 1;
+    memory->items = arena_alloc(arena, memory->capacity * sizeof(*memory->items));
+    if (settings->count > 0)
+        memcpy(memory->items, settings->items, settings->count * sizeof(*memory->items));
+    settings->items = memory->items;
+    return settings->count;
+}
+
+/* Returns: the position of the first setting whose key is not below this one. */
+static size_t position_of(const struct settings *settings, struct slice key)
+{
+    size_t low = 0, high = settings->count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (slice_compare(settings->items[middle].key, key) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Replaces the settings [from, to) by `count` others, which the caller sets. Returns: how many it has moved. */
+static size_t replace_range(struct settings *settings, size_t from, size_t to, size_t count)
+{
+    REQUIRE(from <= to && to <= settings->count);
+    size_t rest = settings->count - to;
+
+    if (to - from == count)
+        return 0;
+    memmove(settings->items + from + count, settings->items + to, rest * sizeof(*settings->items));
+    settings->count = from + count + rest;
+    return rest;
+}
+
+static size_t remove_wildcard(struct settings *settings, struct slice prefix)
+{
+    size_t from = position_of(settings, prefix), to = from;
+
+    while (to < settings->count && slice_starts_with(settings->items[to].key, prefix))
+        to++;
+    return replace_range(settings, from, to, 0);
+}
+
+size_t settings_apply(struct settings *io_settings, struct settings_memory *memory, const struct settings *changes,
+                      struct arena *arena)
+{
+    struct settings wildcards = wildcards_of(changes, arena);
+    size_t moved = reserve_settings(io_settings, memory, changes->count, arena);
+
+    for (size_t i = 0; i < wildcards.count; i++)
+        moved += remove_wildcard(io_settings, slice_make(wildcards.items[i].key.data, wildcards.items[i].key.len - 1));
+    for (size_t i = 0; i < changes->count; i++) {
+        const struct setting *change = &changes->items[i];
+        size_t at = position_of(io_settings, change->key);
+        bool exists = at < io_settings->count && slice_equal(io_settings->items[at].key, change->key);
+        moved += replace_range(io_settings, at, at + exists, !is_null(change));
+        if (!is_null(change))
+            io_settings->items[at] = *change;
+    }
+    ENSURE(io_settings->items == memory->items && io_settings->count <= memory->capacity);
+    return moved;
+}
+
 const struct setting *settings_find(const struct settings *settings, struct slice key)
 {
     struct setting key_only = {.key = key};

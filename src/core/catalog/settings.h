@@ -54,6 +54,20 @@ int settings_parse_stored(yyjson_val *json, struct arena *arena, struct settings
 struct settings settings_merge(const struct settings *base, const struct settings *changes, bool keep_existing,
                                struct arena *arena);
 
+/* Memory that settings_apply() has allocated for the settings that it changed last; initially zero. */
+struct settings_memory {
+    struct setting *items;
+    size_t capacity;
+};
+/*
+ * As settings_merge() without `keep_existing`, but changes *io_settings in place, if they are in `memory`. So many
+ * changes one after another take time for those settings alone that follow one which is added or removed.
+ * Ensures: the items of *io_settings are in `memory`, which is in `arena`.
+ * Returns: the number of settings that were moved or copied.
+ */
+size_t settings_apply(struct settings *io_settings, struct settings_memory *memory, const struct settings *changes,
+                      struct arena *arena);
+
 /* Return the setting, or NULL; and its only text, with data NULL if it has none. */
 const struct setting *settings_find(const struct settings *settings, struct slice key);
 struct slice settings_get(const struct settings *settings, struct slice key);

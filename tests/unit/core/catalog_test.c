@@ -314,6 +314,34 @@ static void test_aliases_of_many_indices_agree(void **state)
     fixture_close(&box);
 }
 
+/* Such a refusal lists no more indices than some text has, and says how many more there are; all before version 22. */
+static void test_refused_alias_lists_some_indices(void **state)
+{
+    enum { INDICES = 200 };
+    struct core_fixture box;
+    char name[12];
+    (void)state;
+
+    fixture_open(&box);
+    for (int i = 0; i < INDICES; i++) {
+        snprintf(name, sizeof name, "index-%03d", i);
+        fixture_index_command(&box, COMMAND_INDEX_CREATE, name, "{\"aliases\":{\"l0\":{\"is_hidden\":true}}}");
+    }
+    fixture_index_command(&box, COMMAND_INDEX_CREATE, "shown", NULL);
+    for (int old = 0; old < 2; old++) {
+        add_aliases(&box, old ? COMMAND_SINCE_VALUES_WEIGHED - 1 : COMMAND_CODEC_VERSION, "shown", 1, 1);
+        assert_int_equal(box.last->problem.type, PROBLEM_ILLEGAL_STATE);
+        struct slice reason = box.last->problem.reason;
+        static const char *const ends[] = {",index-101 and 98 more] but does not have is_hidden set to true on indices "
+                                           "[shown]; alias must have the same is_hidden setting on all indices",
+                                           ",index-199] but does not have is_hidden set to true on indices [shown]; "
+                                           "alias must have the same is_hidden setting on all indices"};
+        assert_in_range(reason.len, old ? 10 * INDICES : 1024, old ? 11 * INDICES : 1300);
+        assert_slice_equal(slice_from_offset(reason, reason.len - strlen(ends[old])), ends[old]);
+    }
+    fixture_close(&box);
+}
+
 static const char *settings_of(struct core_fixture *box, const char *name)
 {
     static char text[1024];
@@ -573,7 +601,10 @@ static void test_work_of_settings_of_templates_is_counted(void **state)
         assert_int_equal(box.last->problem.type, PROBLEM_NONE);
     }
     uint64_t before = work_of_creation(&box, COMMAND_SINCE_ALIASES_CHECKED - 1, "s1");
-    assert_in_range(work_of_creation(&box, COMMAND_CODEC_VERSION, "s2"), before + COPIED - TEMPLATES, before + COPIED);
+    uint64_t copied = work_of_creation(&box, COMMAND_SINCE_VALUES_WEIGHED - 1, "s2");
+    assert_in_range(copied, before + COPIED - TEMPLATES, before + COPIED);
+    uint64_t found = work_of_creation(&box, COMMAND_CODEC_VERSION, "s3"); /* and those after it moved */
+    assert_in_range(found, before + TEMPLATES * WORK_SETTING, before + COPIED / 4);
     fixture_close(&box);
 }
 
@@ -1310,6 +1341,7 @@ int main(void)
         cmocka_unit_test(test_alias_of_many_indices_is_found_at_once),
         cmocka_unit_test(test_work_of_aliases_is_bounded),
         cmocka_unit_test(test_aliases_of_many_indices_agree),
+        cmocka_unit_test(test_refused_alias_lists_some_indices),
         cmocka_unit_test(test_templates_apply_by_order),
         cmocka_unit_test(test_templates_merged_at_once_make_the_same_indices),
         cmocka_unit_test(test_creation_takes_the_time_of_its_templates),

@@ -69,6 +69,53 @@ static void test_settings_null_removes_keys_and_wildcards(void **state)
     arena_deinit(&box.arena);
 }
 
+/* A change in place has the result of a merge into a copy, whatever was changed before, and moves few settings. */
+static void test_settings_are_changed_in_place(void **state)
+{
+    enum { ROUNDS = 3000, KEYS = 40 };
+    struct settings_fixture box = {.arena = ARENA_INIT};
+    struct settings merged = {0}, changed = {0};
+    struct settings_memory memory = {0};
+    uint32_t random = 1;
+    size_t moved = 0;
+    (void)state;
+
+    for (int round = 0; round < ROUNDS; round++) {
+        struct buf json = BUF_INIT(BUF_UNLIMITED);
+        buf_lit(&json, "{\"zz\":0");
+        for (unsigned part = 0; part < 3; part++) { /* of which each has names of its own */
+            random = random * 1664525 + 1013904223;
+            unsigned key = (random >> 8) % KEYS * 3 + part, kind = (random >> 20) % 10;
+            buf_printf(&json, ",\"k%u%s\":", key, kind == 0 ? "*" : kind < 3 ? ".a" : "");
+            if (kind == 0 || kind == 9)
+                buf_lit(&json, "null");
+            else
+                buf_printf(&json, "%d", round);
+        }
+        buf_append(&json, "}", sizeof "}");
+        assert_int_equal(parse(&box, json.data), 0);
+        buf_deinit(&json);
+        merged = settings_merge(&merged, &box.settings, false, &box.arena);
+        moved += settings_apply(&changed, &memory, &box.settings, &box.arena);
+        if (round % 100 == 0) { /* others may change the settings in between */
+            settings_set(&merged, &box.arena, SLICE_LIT("index.k1"), SLICE_LIT("x"));
+            settings_set(&changed, &box.arena, SLICE_LIT("index.k1"), SLICE_LIT("x"));
+        }
+        assert_int_equal(changed.count, merged.count);
+        for (size_t i = 0; i < merged.count; i++) {
+            const struct setting *one = &changed.items[i], *other = &merged.items[i];
+            assert_true(slice_equal(one->key, other->key));
+            assert_int_equal(one->value_count, other->value_count);
+            assert_true(slice_equal(one->values[0], other->values[0]));
+        }
+    }
+    assert_in_range(moved, ROUNDS, (size_t)ROUNDS * 9 * KEYS);
+    moved = settings_apply(&changed, &memory, &(struct settings){changed.items, 1}, &box.arena);
+    assert_in_range(moved, 0, changed.count); /* once into memory, then none */
+    assert_int_equal(settings_apply(&changed, &memory, &(struct settings){changed.items, 1}, &box.arena), 0);
+    arena_deinit(&box.arena);
+}
+
 static void refused_as(const char *json, bool update, enum problem_type type, const char *reason)
 {
     struct settings_fixture box = {.arena = ARENA_INIT};
@@ -223,6 +270,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_settings_nested_and_flat_are_equal),
         cmocka_unit_test(test_settings_null_removes_keys_and_wildcards),
+        cmocka_unit_test(test_settings_are_changed_in_place),
         cmocka_unit_test(test_settings_refuse_unknown_and_invalid),
         cmocka_unit_test(test_settings_refuse_private),
         cmocka_unit_test(test_settings_propose_similar_names),
