@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/magic.h"
 #include "journal/journal_internal.h"
+#include "json/json.h"
 
 enum {
     PAUSED_POLL_US = 1000, /* polling interval for a durable checkpoint */
@@ -152,9 +153,10 @@ static bool is_scripted(const struct write_item *item)
 static uint64_t expected_of_item(const struct write_item *item)
 {
     uint64_t bytes = item->source.len;
+    uint64_t values = item->parsed == NULL ? 0 : json_value_count(item->parsed) * WORK_ENTRY;
     const struct write_update *update = item->update;
     if (update == NULL)
-        return DOCUMENT_WORK + bytes / WORK_BYTES;
+        return DOCUMENT_WORK + bytes / WORK_BYTES + values;
     bytes += update->doc.len + update->upsert.len;
     return DOCUMENT_WORK + bytes / WORK_BYTES + (is_scripted(item) ? SCRIPT_WORK : 0);
 }

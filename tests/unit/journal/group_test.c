@@ -18,6 +18,7 @@
 #include "core/unit/work.h"
 #include "journal/journal.h"
 #include "journal/journal_internal.h"
+#include "json/json.h"
 #include "store/store.h"
 
 enum { STEPS_MAX = 64 };
@@ -467,6 +468,45 @@ static void test_group_ends_before_what_did_more_than_expected(void **state)
     close_box(&box);
 }
 
+/* A write of a document with `count` equal numbers, parsed as by a request. */
+static struct command *values_write(const char *id, int count, bool parsed)
+{
+    struct command *command = write_command(id);
+    struct buf buf = BUF_INIT(BUF_UNLIMITED);
+    struct json_doc *json = arena_alloc(&command->arena, sizeof *json);
+    struct problem problem;
+    buf_lit(&buf, "{\"v\":[1");
+    for (int i = 1; i < count; i++)
+        buf_lit(&buf, ",1");
+    buf_lit(&buf, "]}");
+    command->write.items->source = arena_copy(&command->arena, buf_as_slice(&buf));
+    buf_deinit(&buf);
+    assert_int_equal(
+        json_parse(&command->arena, command->write.items->source, DIALECT_7, JSON_DOCUMENT, json, &problem), 0);
+    command->write.items->parsed = parsed ? json : NULL;
+    return command;
+}
+
+/* A document of many values begins a group of its own, though its bytes are few. */
+static void test_group_ends_before_document_of_many_values(void **state)
+{
+    enum { COMMANDS = 3, VALUES = 12000 };
+    struct group_box box;
+    struct step steps[COMMANDS];
+    (void)state;
+    open_box(&box);
+    submit(&box, values_write("v", VALUES, true), false);
+    await(&seen.done, 1);
+    for (int parsed = 0; parsed < 2; parsed++) {
+        struct command *commands[] = {write_command("1"), values_write("2", VALUES, parsed),
+                                      values_write("3", VALUES, parsed)};
+        run_queued(&box, commands, COMMANDS, steps);
+        assert_int_equal(steps[0].hold < steps[1].hold, parsed);
+        assert_int_equal(steps[1].hold < steps[2].hold, parsed);
+    }
+    close_box(&box);
+}
+
 /* A LOCK does as much as it has locks: many locks are not in the group of the commands before. */
 static void test_locks_count_in_group(void **state)
 {
@@ -822,6 +862,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_group_ends_with_much_work),
         cmocka_unit_test(test_group_ends_before_what_did_more_than_expected),
+        cmocka_unit_test(test_group_ends_before_document_of_many_values),
         cmocka_unit_test(test_locks_count_in_group),
         cmocka_unit_test(test_releases_and_updates_have_own_entry),
         cmocka_unit_test(test_ends_of_transactions_share_entry),
