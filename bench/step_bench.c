@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "core/command/command.h"
 #include "index.h"
+#include "json/json.h"
 #include "store/store.h"
 
 #include <stdio.h>
@@ -818,6 +819,262 @@ static void renames(struct bench *bench)
     forget(bench);
 }
 
+/* --- Values that have no entry of their own ----------------------------------------------------------------------- */
+
+/* Returns: {"v":[...]} with `count` times the value. */
+static struct slice repeated(struct arena *arena, const char *value, size_t count)
+{
+    struct buf buf = BUF_INIT(BUF_UNLIMITED);
+    buf_printf(&buf, "{\"v\":[%s", value);
+    for (size_t i = 1; i < count; i++)
+        buf_printf(&buf, ",%s", value);
+    buf_lit(&buf, "]}");
+    struct slice text = arena_copy(arena, buf_as_slice(&buf));
+    buf_deinit(&buf);
+    return text;
+}
+
+/* Steps a write of sources that are parsed before, as by a submitter, or in the step, as in a replay. */
+static void step_values(struct bench *bench, struct command *command, bool parsed)
+{
+    struct write_command *write = &command->write;
+    for (size_t i = 0; i < write->item_count; i++) {
+        struct json_doc *json = arena_alloc(&command->arena, sizeof *json);
+        struct problem problem;
+        write->items[i].index = SLICE_LIT("values");
+        if (parsed && write->items[i].source.len > 0 &&
+            json_parse(&command->arena, write->items[i].source, DIALECT_7, JSON_DOCUMENT, json, &problem) == 0)
+            write->items[i].parsed = json;
+    }
+    step(bench, command);
+    pieces(bench);
+}
+
+static struct command *puts_of(size_t count, uint64_t first, struct slice text)
+{
+    struct command *command = writes(count);
+    for (size_t i = 0; i < count; i++)
+        command->write.items[i] = item(&command->arena, WRITE_INDEX, first + i, arena_copy(&command->arena, text));
+    return command;
+}
+
+static struct command *merges_of(size_t count, uint64_t first, const struct write_update *update)
+{
+    struct command *command = writes(count);
+    for (size_t i = 0; i < count; i++) {
+        command->write.items[i] = item(&command->arena, WRITE_UPDATE, first + i, SLICE_NONE);
+        command->write.items[i].update = update;
+    }
+    return command;
+}
+
+static void make_values_index(struct bench *bench, const char *field)
+{
+    static int made;
+    char uuid[32];
+    struct buf body = BUF_INIT(BUF_UNLIMITED);
+    if (made > 0) {
+        struct command *command = command_new(COMMAND_INDEX_DELETE, DIALECT_7);
+        command->index.name = SLICE_LIT("values");
+        step(bench, command);
+        pieces(bench);
+    }
+    snprintf(uuid, sizeof uuid, "0123456789abcdefghik%02d", made++);
+    buf_printf(&body, "{\"mappings\":{\"dynamic\":false,\"properties\":{\"v\":{%s},\"w\":{\"type\":\"long\"}}}}",
+               field);
+    buf_byte(&body, '\0');
+    step(bench, bench_index("values", uuid, body.data));
+    buf_deinit(&body);
+    forget(bench);
+}
+
+/* A document of many equal values: put, put again, and updated without effect; alone, and in bulks. */
+static void values_of(struct bench *bench, const char *name, const char *field, const char *value, size_t count)
+{
+    char what[80];
+    struct arena arena = ARENA_INIT;
+    struct slice text = repeated(&arena, value, count);
+    const struct write_update same = {.doc = text, .detect_noop = true};
+    const struct write_update script = {.script_source = SLICE_LIT("ctx.op = 'none'")};
+    make_values_index(bench, field);
+    for (int parsed = 1; parsed >= 0; parsed--) {
+        const char *where = parsed ? "" : ", parsed in the step";
+        for (int again = 0; again < 2; again++) {
+            step_values(bench, puts_of(1, (uint64_t)parsed, text), parsed);
+            snprintf(what, sizeof what, "%s: %zu, %s%s", name, count, again ? "unchanged" : "new", where);
+            tell(bench, what);
+        }
+    }
+    step_values(bench, merges_of(1, 0, &same), false);
+    snprintf(what, sizeof what, "%s: %zu, merged without effect", name, count);
+    tell(bench, what);
+    step_values(bench, merges_of(1, 0, &script), false);
+    snprintf(what, sizeof what, "%s: %zu, updated by a script without effect", name, count);
+    tell(bench, what);
+    for (uint64_t i = 0; i < 30; i++)
+        step_values(bench, puts_of(1, 100 + i, text), true);
+    forget(bench);
+    step_values(bench, puts_of(30, 100, text), false);
+    snprintf(what, sizeof what, "%s: a bulk of 30 unchanged", name);
+    tell(bench, what);
+    step_values(bench, merges_of(30, 100, &same), false);
+    snprintf(what, sizeof what, "%s: a bulk of 30 merges without effect", name);
+    tell(bench, what);
+    step_values(bench, merges_of(30, 100, &script), false);
+    snprintf(what, sizeof what, "%s: a bulk of 30 scripts without effect", name);
+    tell(bench, what);
+    step_values(bench, puts_of(40, 200, text), true); /* with posting lists, of which a put keeps those of the field */
+    snprintf(what, sizeof what, "%s: a bulk of 40 new", name);
+    tell(bench, what);
+    struct slice other = arena_printf(&arena, "%.*s,\"w\":5}", (int)text.len - 1, text.data);
+    step_values(bench, puts_of(1, 200, other), true);
+    snprintf(what, sizeof what, "%s: %zu, one of the bulk with another field", name, count);
+    tell(bench, what);
+    arena_deinit(&arena);
+}
+
+/* Numbers that hundreds of multi-fields convert, nearly as many as a document may have. */
+static void many_copies(struct bench *bench)
+{
+    enum { FIELDS = 980 };
+    struct buf field = BUF_INIT(BUF_UNLIMITED);
+    static const char plain[] = "\"type\":\"long\",\"index\":false,\"doc_values\":false";
+    buf_printf(&field, "%s,\"fields\":{", plain);
+    for (int i = 0; i < FIELDS; i++)
+        buf_printf(&field, "%s\"f%d\":{%s}", i == 0 ? "" : ",", i, plain);
+    buf_append(&field, "}", sizeof "}");
+    values_of(bench, "numbers of 980 fields", field.data, "1", 1000);
+    buf_clear(&field);
+    buf_lit(&field, "\"type\":\"date\",\"fields\":{");
+    for (int i = 0; i < FIELDS; i++)
+        buf_printf(&field, "%s\"f%d\":{\"type\":\"date\"}", i == 0 ? "" : ",", i);
+    buf_append(&field, "}", sizeof "}");
+    values_of(bench, "dates of 980 fields", field.data, "\"2020-01-01T00:00:00Z\"", 500);
+    buf_deinit(&field);
+}
+
+/* Bulks of documents whose values all differ: with posting lists, and with single entries. */
+static void different_values(struct bench *bench, size_t documents, int each)
+{
+    char what[80];
+    struct command *command = writes(documents);
+    make_values_index(bench, "\"type\":\"long\"");
+    for (uint64_t i = 0; i < documents; i++)
+        command->write.items[i] =
+            item(&command->arena, WRITE_INDEX, i, scattered(&command->arena, i * (uint64_t)each, each));
+    step_values(bench, command, true);
+    snprintf(what, sizeof what, "a bulk of %zu documents of %d different values", documents, each);
+    tell(bench, what);
+}
+
+static void values(struct bench *bench)
+{
+    static const char keywords[] =
+        "\"type\":\"keyword\",\"fields\":{\"a\":{\"type\":\"keyword\"},\"b\":{\"type\":\"keyword\"},\"c\":{\"type\":"
+        "\"keyword\"},\"d\":{\"type\":\"keyword\"}}";
+    values_of(bench, "numbers", "\"type\":\"long\"", "1", 100000);
+    values_of(bench, "numbers without index", "\"type\":\"long\",\"index\":false,\"doc_values\":false", "1", 100000);
+    values_of(bench, "keywords", "\"type\":\"keyword\"", "\"a\"", 100000);
+    values_of(bench, "keywords of 5 fields", keywords, "\"a\"", 20000);
+    values_of(bench, "words", "\"type\":\"text\"", "\"a\"", 100000);
+    values_of(bench, "copied numbers", "\"type\":\"long\",\"copy_to\":\"w\"", "1", 50000);
+    values_of(bench, "nulls", "\"type\":\"long\",\"null_value\":7", "null", 100000);
+    values_of(bench, "objects", "\"type\":\"object\",\"properties\":{\"n\":{\"type\":\"long\"}}", "{\"n\":1}", 100000);
+    values_of(bench, "dates", "\"type\":\"date\"", "\"2020-01-01T00:00:00Z\"", 100000);
+    values_of(bench, "a field that is not mapped", "\"type\":\"object\",\"enabled\":false", "1", 100000);
+    many_copies(bench);
+    different_values(bench, 40, 2500);
+    different_values(bench, 30, 10000);
+    different_values(bench, 30, 2500);
+}
+
+/* --- The catalog -------------------------------------------------------------------------------------------------- */
+
+static void make_index(struct bench *bench, const char *name, const char *body)
+{
+    static unsigned made;
+    char uuid[32];
+    snprintf(uuid, sizeof uuid, "0123456789abcdefg%05u", made++);
+    step(bench, bench_index(name, uuid, body));
+}
+
+/* Writes the aliases that bodies of indices and templates have. */
+static void list_aliases(struct buf *body, unsigned first, unsigned count)
+{
+    buf_lit(body, "\"aliases\":{");
+    for (unsigned i = 0; i < count; i++)
+        buf_printf(body, "%s\"alias-%06u\":{}", i == 0 ? "" : ",", first + i);
+    buf_lit(body, "}");
+}
+
+/* Indices with as many aliases as there may be, one more with a thousand of its own or of the others, and a bulk. */
+static void many_aliases(struct bench *bench)
+{
+    enum { INDICES = 198, EACH = 1000, ITEMS = 100 };
+    char name[20];
+    struct buf body = BUF_INIT(BUF_UNLIMITED);
+    for (unsigned i = 0; i < INDICES + 2; i++) {
+        buf_clear(&body);
+        buf_lit(&body, "{");
+        list_aliases(&body, i == INDICES + 1 ? 0 : i * EACH, EACH);
+        buf_append(&body, "}", sizeof "}");
+        snprintf(name, sizeof name, "aliased-%03u", i);
+        if (i >= INDICES)
+            forget(bench);
+        make_index(bench, name, body.data);
+        if (i >= INDICES)
+            tell(bench, i == INDICES ? "an index with 1000 aliases, where there are 198000"
+                                     : "one with 1000 of the same aliases");
+    }
+    struct command *command = command_new(COMMAND_INDEX_DELETE, DIALECT_7);
+    command->index.name = SLICE_LIT("aliased-198");
+    step(bench, command);
+    pieces(bench);
+    buf_deinit(&body);
+    command = command_new(COMMAND_TEMPLATE_PUT, DIALECT_7);
+    command->object.name = SLICE_LIT("t");
+    command->object.body = SLICE_LIT("{\"index_patterns\":[\"made-*\"],\"aliases\":{\"alias-000001\":{}}}");
+    step(bench, command);
+    forget(bench);
+    command = writes(ITEMS);
+    for (uint64_t i = 0; i < ITEMS; i++) {
+        struct write_item *at = &command->write.items[i];
+        *at = item(&command->arena, WRITE_INDEX, i, SLICE_LIT("{}"));
+        at->index = i % 2 == 1 ? SLICE_LIT("fs") : arena_printf(&command->arena, "made-%llu", (unsigned long long)i);
+        at->require_alias = i % 2 == 1;
+    }
+    step(bench, command);
+    tell(bench, "a bulk that creates indices and requires aliases");
+}
+
+/* An index for which many templates apply, the first of which has most of the settings. */
+static void many_settings(struct bench *bench)
+{
+    enum { TEMPLATES = 900, SETTINGS = 990 };
+    struct buf body = BUF_INIT(BUF_UNLIMITED);
+    for (int i = 0; i < TEMPLATES; i++) {
+        struct command *command = command_new(COMMAND_TEMPLATE_PUT, DIALECT_7);
+        buf_clear(&body);
+        buf_printf(&body, "{\"index_patterns\":[\"set-*\"],\"order\":%d,\"settings\":{", i);
+        for (int j = 0; j < (i == 0 ? SETTINGS : 1); j++)
+            buf_printf(&body, "%s\"index.routing.allocation.require.a%d\":%d", j == 0 ? "" : ",", j, i);
+        buf_lit(&body, "}}");
+        command->object.name = arena_printf(&command->arena, "set%04d", i);
+        command->object.body = arena_copy(&command->arena, buf_as_slice(&body));
+        step(bench, command);
+    }
+    buf_deinit(&body);
+    forget(bench);
+    make_index(bench, "set-1", "{}");
+    tell(bench, "an index of 900 templates with 990 settings");
+}
+
+static void catalog(struct bench *bench)
+{
+    many_settings(bench);
+    many_aliases(bench);
+}
+
 static void all_cancelled(struct bench *bench)
 {
     cancelled(bench, 100000, 1);
@@ -835,7 +1092,8 @@ static const struct bench_part {
              {"waiters", waiters},   {"cancelled", all_cancelled}, {"dropped", dropped},
              {"commits", commits},   {"wholes", wholes},           {"singles", singles},
              {"replaced", replaced}, {"outcomes", outcomes},       {"deep", deep},
-             {"locks", many_locks},  {"renames", renames}};
+             {"locks", many_locks},  {"renames", renames},         {"values", values},
+             {"catalog", catalog}};
 
 int main(int argc, char **argv)
 {
