@@ -66,11 +66,46 @@ class OneHost(Case):
     def test_bulk_in_pieces(self):
         """A bulk of several commands; some of its items fail, and fail when it is repeated."""
         self.server.must("PUT", "/w/_create/7", {})
-        body = lines(*(line for i in range(5000) for line in ({"create": {"_index": "w", "_id": str(i)}}, {"v": i})))
+        body = self.creates(5000)
         first = self.send(self.server, "bulk", "POST", "/_bulk", body)
-        self.assertEqual([item["create"]["status"] for item in first[1]["items"]].count(409), 1)
+        self.assertEqual(self.statuses(first).count(409), 1)
         self.server.must("DELETE", "/w/_doc/7")
         self.assertEqual(self.send(self.server, "bulk", "POST", "/_bulk", body), first)
+        self.assertEqual(self.server.ask("GET", "/w/_doc/7")[0], 404)
+
+    def creates(self, count):
+        """Returns: the body of a bulk that creates so many documents."""
+        return lines(*(line for i in range(count) for line in ({"create": {"_index": "w", "_id": str(i)}}, {"v": i})))
+
+    def statuses(self, answer):
+        return [item["create"]["status"] for item in answer[1]["items"]]
+
+    def test_bulk_whose_first_piece_has_no_effect(self):
+        """All items of the first command fail, and do so when the bulk is repeated, though they would succeed; also after the end of its session."""
+        self.assertEqual(set(self.statuses(self.send(self.server, "made-first", "POST", "/_bulk", self.creates(2000)))), {201})
+        session = self.server.must("POST", "/_session", {"ttl": "10m"})["session"]
+        path, body = "/_bulk?session=" + session, self.creates(3000)
+        first = self.send(self.server, "first", "POST", path, body)
+        self.assertEqual(self.statuses(first), [409] * 2000 + [201] * 1000)
+        self.server.must("DELETE", "/w/_doc/7")
+        self.server.must("DELETE", "/_session/" + session)
+        for _ in range(2):
+            self.assertEqual(self.send(self.server, "first", "POST", path, body), first)
+            self.server.kill()
+            self.server.start()
+        self.assertEqual(self.server.ask("GET", "/w/_doc/7")[0], 404)
+
+    def test_bulk_in_pieces_that_has_no_effect(self):
+        """It is executed when it is sent again, and has the outcome of that time then."""
+        body = self.creates(2500)
+        self.assertEqual(set(self.statuses(self.send(self.server, "made-whole", "POST", "/_bulk", body))), {201})
+        self.assertEqual(set(self.statuses(self.send(self.server, "whole", "POST", "/_bulk", body))), {409})
+        for number in 7, 2400:
+            self.server.must("DELETE", "/w/_doc/%d" % number)
+        second = self.send(self.server, "whole", "POST", "/_bulk", body)
+        self.assertEqual([i for i, status in enumerate(self.statuses(second)) if status == 201], [7, 2400])
+        self.server.must("DELETE", "/w/_doc/7")
+        self.assertEqual(self.send(self.server, "whole", "POST", "/_bulk", body), second)
         self.assertEqual(self.server.ask("GET", "/w/_doc/7")[0], 404)
 
     def test_bulk_that_is_divided_by_a_long_script(self):

@@ -256,6 +256,8 @@ static void on_request(struct sample_walk *walk, struct write_request *request)
     }
     on_number(walk, "request_hash", &request->hash);
     on_number(walk, "request_part", &request->part);
+    if (!is_printing(walk) || request->divided) /* which commands before version 22 do not have */
+        on_bool(walk, "request_divided", &request->divided);
 }
 
 static void on_write(struct sample_walk *walk, struct write_command *write)

@@ -264,8 +264,8 @@ static void name_item(struct write_request *named, uint64_t position)
 /*
  * The postponed items of a named request are resubmitted up to the next multiple of this. So the
  * log has each of them at most so often, and once more in the first command. And a command begins
- * at each multiple, whatever the commands before did: one of which all items failed leaves no
- * outcome, and is run again by a repetition, which may divide it elsewhere.
+ * at each multiple, whatever the commands before did: a request of which all items failed, as far as it
+ * came, is run again by a repetition, which may divide it elsewhere.
  */
 enum { NAMED_BLOCK_ITEMS = 32 };
 
@@ -285,6 +285,12 @@ static bool ends_at(const struct request *request, const struct bulk_request *bu
     if (bulk->results == NULL || bulk->atomic || count == 0)
         return false;
     return count == bulk->resubmitted_max || ends_before(request, first, number);
+}
+
+/* Whether the request has other commands than the one for the piece, or for its postponed items. */
+static bool is_divided(const struct bulk_request *bulk)
+{
+    return !bulk->atomic && (bulk->begin > 0 || bulk->end < bulk->bulk.count || bulk->results != NULL);
 }
 
 /* The items of the piece that the core gets to see, in the command's arena. Returns: how many. */
@@ -313,6 +319,7 @@ static size_t items_for_core(struct request *request, struct command *command, c
     }
     command->arena.guard = NULL;
     command->write.items = items;
+    command->write.request.divided = request->named.id.len > 0 && is_divided(bulk);
     return count;
 }
 

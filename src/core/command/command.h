@@ -210,6 +210,7 @@ struct write_request {
     struct slice id; /* at most WRITE_REQUEST_ID_BYTES_MAX bytes; empty: the request has no name */
     uint64_t hash;   /* of all that the client sent; differs between requests */
     uint64_t part;   /* position in the request of the range of items that the command is for */
+    bool divided;    /* the request has other commands, too; one of a version before 22 does not say so */
 };
 enum { WRITE_REQUEST_ID_BYTES_MAX = 128 };
 
@@ -835,7 +836,9 @@ enum {
      * that lists indices is bounded: refuse_hidden() in alias.c. Settings of templates count as they are
      * merged, in place: index__draft_add().
      */
-    COMMAND_SINCE_VALUES_WEIGHED = 22
+    COMMAND_SINCE_VALUES_WEIGHED = 22,
+    /* A part of a divided request of which all items fail leaves an outcome, too: request_outcome.h. */
+    COMMAND_SINCE_DIVIDED_OUTCOMES = 22
 };
 
 struct command {

@@ -117,10 +117,11 @@ static void codec_request(struct codec *codec, struct write_request *request)
 static void codec_write(struct codec *codec, struct write_command *write)
 {
     bool named = write->request.id.len > 0;
-    bool *const flags[] = {&write->atomic, &named};
+    bool *const flags[] = {&write->atomic, &named, &write->request.divided};
 
-    REQUIRE(!write->cleanup);
-    codec_flags(codec, flags, codec->version >= 8 ? 2 : 1);
+    REQUIRE(!write->cleanup && (codec_reads(codec) || named || !write->request.divided));
+    codec_flags(codec, flags, codec->version >= 22 ? 3 : codec->version >= 8 ? 2 : 1);
+    codec_require(codec, named || !write->request.divided);
     if (named)
         codec_request(codec, &write->request);
     codec_items(codec, &write->items, &write->item_count);

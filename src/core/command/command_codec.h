@@ -26,7 +26,7 @@ struct codec;
  * added what the script of an update returned outside of the core. 17 and 18 changed how locks are
  * bounded, and 18 how scripts format numbers and parse dates. 19 changed which waits keep their places, and
  * again how scripts format big numbers and parse dates. 20, 21 and 22 changed again how steps are
- * bounded.
+ * bounded; 22 also added whether the request of a write is divided.
  */
 enum { COMMAND_CODEC_VERSION = 22 };
 

@@ -9,8 +9,21 @@
 #include "core/unit/unit.h"
 #include "core/unit/work.h"
 
-/* Of a record: of the results in it, a version of the saved state (section.h); then of the record. */
-enum { RESULT_VERSION = 9, RECORD_VERSION = 1 };
+/* Of the results in a record, a version of the saved state (section.h). */
+enum { RESULT_VERSION = 9 };
+/* Of a record; the first is that of RECORD_FINAL, and does not say its kind. */
+enum { RECORD_VERSION_FINAL = 1, RECORD_VERSION_OTHER = 2 };
+
+/* Values are permanent. */
+enum outcome_kind {
+    RECORD_FINAL,     /* of a command that had an effect, or postponed items */
+    RECORD_NO_EFFECT, /* of one of which all items failed: it counts if another one of its request had an effect */
+    RECORD_EFFECT,    /* which command of a divided request had an effect, of those the last in the request */
+    RECORD_KIND_COUNT
+};
+
+/* The part of RECORD_EFFECT: no item has this position. */
+#define EFFECT_PART UINT32_MAX
 
 /* What a record says of its request, before the results. */
 struct record_head {
@@ -19,16 +32,23 @@ struct record_head {
     tl_ts ended;
     uint64_t postponed_count;
     uint64_t script_steps;
+    uint64_t kind; /* enum outcome_kind */
+    uint64_t part; /* RECORD_EFFECT: of the command that had an effect; else 0 */
 };
 
 static void codec_head(struct codec *codec, struct record_head *head)
 {
     codec_number(codec, &head->version);
-    codec_require(codec, head->version == RECORD_VERSION);
+    codec_require(codec, head->version == RECORD_VERSION_FINAL || head->version == RECORD_VERSION_OTHER);
     codec_number(codec, &head->hash);
     codec_number(codec, &head->ended);
     codec_number(codec, &head->postponed_count);
     codec_number(codec, &head->script_steps);
+    if (head->version < RECORD_VERSION_OTHER)
+        return;
+    codec_number(codec, &head->kind);
+    codec_number(codec, &head->part);
+    codec_require(codec, head->kind > RECORD_FINAL && head->kind < RECORD_KIND_COUNT);
 }
 
 /* The part that both keys of a record end with. */
@@ -97,10 +117,48 @@ static void count_record(struct core *core, size_t items, size_t bytes)
     core__work(core, items * WORK_RESULT + bytes / WORK_READ_BYTES);
 }
 
+/* Returns: 0, and the head of a record; 1: the request has no record; fatal codes. */
+static int read_head(struct core *core, const struct write_request *request, struct record_head *ret_head)
+{
+    struct buf key = BUF_INIT(BUF_UNLIMITED);
+    struct record_head head = {0};
+    struct store_value value;
+    core__work(core, WORK_READ);
+    int r = store_get(core->store, SPACE_SYSTEM, TL_TS_MAX, record_key(&key, request), &value);
+    buf_deinit(&key);
+    if (r != 0)
+        return r < 0 ? tl_trace(r) : 1;
+    struct codec codec = codec_from(value.bytes, NULL);
+    codec_head(&codec, &head);
+    store_value_release(&value);
+    if (codec.bad)
+        return tl_trace(TL_ERR_CORRUPT);
+    *ret_head = head;
+    return 0;
+}
+
+/*
+ * Finds whether the request had an effect when a command of it had none, which ended at `ended`. The commands of a
+ * request run in the order of its items. So if the one that had an effect is before this one in the request and ended
+ * later, that was when the request was sent again as a whole, and this one has not run since then.
+ * Returns: 0, it had; REQUEST_OUTCOME_NONE; fatal codes.
+ */
+static int find_effect(struct core *core, const struct write_request *request, tl_ts ended)
+{
+    struct write_request other = {.id = request->id, .part = EFFECT_PART};
+    struct record_head head;
+    int r = read_head(core, &other, &head);
+    if (r != 0)
+        return r < 0 ? tl_trace(r) : REQUEST_OUTCOME_NONE;
+    if (head.kind != RECORD_EFFECT || head.ended < core->purge_horizons.outcomes)
+        return REQUEST_OUTCOME_NONE;
+    return head.part > request->part || head.ended < ended ? 0 : REQUEST_OUTCOME_NONE;
+}
+
 static int read_record(struct core *core, struct slice bytes, struct command *command)
 {
     struct codec codec = codec_from(arena_copy(&command->arena, bytes), &command->arena);
-    struct record_head head;
+    struct record_head head = {0};
     uint64_t count;
     codec.version = RESULT_VERSION;
     codec_head(&codec, &head);
@@ -109,6 +167,11 @@ static int read_record(struct core *core, struct slice bytes, struct command *co
         return tl_trace(TL_ERR_CORRUPT);
     if (head.ended < core->purge_horizons.outcomes)
         return REQUEST_OUTCOME_NONE;
+    if (head.kind == RECORD_NO_EFFECT) {
+        int r = find_effect(core, &command->write.request, head.ended);
+        if (r != 0)
+            return r;
+    }
     count_record(core, 0, bytes.len);
     if (head.hash == command->write.request.hash && count == command->write.item_count) {
         count_record(core, (size_t)count, 0);
@@ -138,21 +201,36 @@ int request_outcome__find(struct core *core, struct command *command)
 
 /* --- Recording ---------------------------------------------------------------------------------------------------- */
 
-/*
- * Whether the write had an effect, or divided its request: the items that it postponed may be done
- * by the next command, and a repetition must be divided in the same way to find that.
- */
-static bool is_to_be_kept(const struct command *command)
+/* Whether a write has run as a whole, and may have had an effect. */
+static bool has_run(const struct command *command)
 {
-    const struct write_command *write = &command->write;
-    if (command->problem.type != PROBLEM_NONE || write->rolled_back)
-        return false;
-    if (write->postponed_count > 0)
-        return true;
+    return command->problem.type == PROBLEM_NONE && !command->write.rolled_back;
+}
+
+static bool has_effect(const struct write_command *write)
+{
     for (size_t i = 0; i < write->item_count; i++)
-        if (write->results[i].outcome != WRITE_FAILED)
+        if (!write->results[i].postponed && write->results[i].outcome != WRITE_FAILED)
             return true;
     return false;
+}
+
+/*
+ * An outcome is final if the write had an effect, or divided its request: the items that it postponed may be done
+ * by the next command, and a repetition must be divided in the same way to find that.
+ */
+bool request_outcome__is_final(const struct command *command)
+{
+    REQUIRE(command->type == COMMAND_WRITE);
+    const struct write_command *write = &command->write;
+    return write->request.id.len > 0 && has_run(command) && (write->postponed_count > 0 || has_effect(write));
+}
+
+/* Whether the request of a write has other commands. By itself the first one of a version before 22 does not say so. */
+static bool is_divided(const struct core *core, const struct write_command *write)
+{
+    return core->command_version >= COMMAND_SINCE_DIVIDED_OUTCOMES &&
+           (write->request.divided || write->request.part > 0 || write->postponed_count > 0);
 }
 
 /*
@@ -170,28 +248,51 @@ static void put_result(struct codec *codec, const struct write_item *item, struc
     codec_slice(codec, &id);
 }
 
+/* Puts a record, and the key by which it is purged. Its results are those of `write`; NULL: it has none. */
+static void put_record(struct core *core, const struct write_request *request, struct record_head *head,
+                       const struct write_command *write)
+{
+    struct buf key = BUF_INIT(BUF_UNLIMITED);
+    struct buf value = BUF_INIT(BUF_UNLIMITED);
+    struct codec codec = codec_to(&value, RESULT_VERSION);
+    uint64_t count = write == NULL ? 0 : write->item_count;
+    codec_head(&codec, head);
+    codec_number(&codec, &count);
+    for (size_t i = 0; i < count; i++)
+        put_result(&codec, &write->items[i], write->results[i]);
+    count_record(core, (size_t)count, value.len);
+    store_batch_put(core->batch, SPACE_SYSTEM, record_key(&key, request), buf_as_slice(&value));
+    store_batch_put(core->batch, SPACE_SYSTEM, end_key(&key, core->ts, request), SLICE_LIT(""));
+    buf_deinit(&key);
+    buf_deinit(&value);
+}
+
+/* Puts which command of the request had an effect. */
+static void put_effect(struct core *core, const struct write_request *request)
+{
+    struct write_request other = {.id = request->id, .part = EFFECT_PART};
+    struct record_head head = {
+        .version = RECORD_VERSION_OTHER, .ended = core->ts, .kind = RECORD_EFFECT, .part = request->part};
+    put_record(core, &other, &head, NULL);
+}
+
 void request_outcome__put(struct core *core, const struct command *command)
 {
     REQUIRE(command->type == COMMAND_WRITE && (command->write.item_count == 0 || command->write.results != NULL));
     const struct write_command *write = &command->write;
+    bool final = request_outcome__is_final(command), divided = is_divided(core, write);
     REQUIRE(core->open);
-    if (write->request.id.len == 0 || !is_to_be_kept(command))
+    if (write->request.id.len == 0 || !has_run(command) || (!final && !divided))
         return;
-    struct buf key = BUF_INIT(BUF_UNLIMITED);
-    struct buf value = BUF_INIT(BUF_UNLIMITED);
-    struct codec codec = codec_to(&value, RESULT_VERSION);
-    struct record_head head = {RECORD_VERSION, write->request.hash, core->ts, write->postponed_count,
-                               write->script_steps};
-    uint64_t count = write->item_count;
-    codec_head(&codec, &head);
-    codec_number(&codec, &count);
-    for (size_t i = 0; i < write->item_count; i++)
-        put_result(&codec, &write->items[i], write->results[i]);
-    count_record(core, write->item_count, value.len);
-    store_batch_put(core->batch, SPACE_SYSTEM, record_key(&key, &write->request), buf_as_slice(&value));
-    store_batch_put(core->batch, SPACE_SYSTEM, end_key(&key, core->ts, &write->request), SLICE_LIT(""));
-    buf_deinit(&key);
-    buf_deinit(&value);
+    struct record_head head = {.version = final ? RECORD_VERSION_FINAL : RECORD_VERSION_OTHER,
+                               .hash = write->request.hash,
+                               .ended = core->ts,
+                               .postponed_count = write->postponed_count,
+                               .script_steps = write->script_steps,
+                               .kind = final ? RECORD_FINAL : RECORD_NO_EFFECT};
+    put_record(core, &write->request, &head, write);
+    if (divided && has_effect(write))
+        put_effect(core, &write->request);
 }
 
 /* --- Purging ------------------------------------------------------------------------------------------------------ */

@@ -6,7 +6,12 @@
  * In SPACE_SYSTEM, next to the outcomes of transactions:
  *
  *   'Q', id, part (u32be)                 hash, time, and the results
+ *   'Q', id, UINT32_MAX (u32be)           of a divided request: which of its commands had an effect
  *   'q', ended (u64be), id, part (u32be)  index by time, from which old ones are purged; empty value
+ *
+ * A command of a divided request leaves a record also if all of its items failed. That is an outcome only if another
+ * command of the request had an effect: as a whole, a request without effect is executed when it is sent again. (Not in
+ * commands before version 22, of which such a one leaves none.)
  */
 #ifndef TL_CORE_REQUEST_OUTCOME_H
 #define TL_CORE_REQUEST_OUTCOME_H
@@ -37,11 +42,16 @@ int request_outcome__find(struct core *core, struct command *command) TL_MUST_US
 
 /*
  * Puts the outcome of a write into the open unit, if the write has a name, and did or postponed
- * something.
+ * something, or is part of a divided request.
  * Requires: all items of the command ran in this unit.
  */
 void request_outcome__put(struct core *core, const struct command *command);
 
+/*
+ * Returns: whether a write that has ended has left an outcome which any repetition finds, whatever the other commands
+ * of its request did.
+ */
+bool request_outcome__is_final(const struct command *command);
 /*
  * Purges outcomes that are due, in the open unit. Each record is read, so one of many bytes counts as
  * several keys; only the last one may exceed `keys_max`. Returns: 0 and the number counted; fatal

@@ -7,6 +7,8 @@
 #include "../../lib/maintenance.h"
 #include "../../lib/unit.h"
 
+#include "core/command/command_codec.h"
+
 static struct command *named(struct core_fixture *box, const char *id, uint64_t hash, size_t count)
 {
     struct command *command = fixture_write_command(box, count);
@@ -166,6 +168,131 @@ static size_t outcome_keys(struct core_fixture *box)
     return fixture_count_keys(box, SPACE_SYSTEM, SLICE_LIT("Q"), SLICE_LIT("R")) +
            fixture_count_keys(box, SPACE_SYSTEM, SLICE_LIT("q"), SLICE_LIT("r"));
 }
+
+/* --- Divided requests --------------------------------------------------------------------------------------------- */
+
+/* Runs the part of request "r" that creates one document. Returns: what became of it. */
+static enum write_outcome create_part(struct core_fixture *box, uint64_t part, const char *id, unsigned version)
+{
+    struct command *command = named_one(box, "r", 7 + part, fixture_item(WRITE_CREATE, "fs", "", id, "{\"n\":2}"));
+    command->write.request.part = part;
+    command->write.request.divided = version >= COMMAND_SINCE_DIVIDED_OUTCOMES;
+    command->version = version;
+    fixture_run(box, command, 1);
+    assert_int_equal(command->problem.type, PROBLEM_NONE);
+    return command->write.results[0].outcome;
+}
+
+static enum write_outcome create(struct core_fixture *box, uint64_t part, const char *id)
+{
+    return create_part(box, part, id, COMMAND_CODEC_VERSION);
+}
+
+static void open_with(struct core_fixture *box, const char *id)
+{
+    fixture_open(box);
+    fixture_index(box, "fs", id, "{\"n\":1}");
+}
+
+/*
+ * All items of a part fail, the first or a later one. That is its outcome if another part had an effect: a repetition
+ * does not run it, though it would succeed by now.
+ */
+static void test_part_without_effect_is_not_run_again(void **state)
+{
+    (void)state;
+    for (uint64_t failing = 0; failing < 3; failing++) {
+        struct core_fixture box;
+        char ids[3][2] = {"0", "1", "2"};
+        open_with(&box, ids[failing]);
+        for (uint64_t part = 0; part < 3; part++)
+            assert_int_equal(create(&box, part, ids[part]), part == failing ? WRITE_FAILED : WRITE_CREATED);
+        fixture_delete(&box, "fs", ids[failing]);
+        for (int i = 0; i < 2; i++) {
+            uint64_t digest = fixture_digest(&box);
+            for (uint64_t part = 0; part < 3; part++)
+                assert_int_equal(create(&box, part, ids[part]), part == failing ? WRITE_FAILED : WRITE_CREATED);
+            assert_int_equal(fixture_digest(&box), digest);
+            fixture_reopen(&box);
+        }
+        assert_null(fixture_source(&box, "fs", ids[failing]));
+        fixture_close(&box);
+    }
+}
+
+/* As a whole, a request without effect is run again, and its parts have the outcomes of that time. */
+static void test_divided_request_without_effect_is_run_again(void **state)
+{
+    struct core_fixture box;
+    (void)state;
+    open_with(&box, "0");
+    fixture_index(&box, "fs", "1", "{\"n\":1}");
+    for (uint64_t part = 0; part < 2; part++)
+        assert_int_equal(create(&box, part, part == 0 ? "0" : "1"), WRITE_FAILED);
+    fixture_delete(&box, "fs", "0");
+    fixture_delete(&box, "fs", "1");
+    assert_int_equal(create(&box, 0, "0"), WRITE_CREATED);
+    assert_int_equal(create(&box, 1, "1"), WRITE_CREATED); /* it failed before the first part had an effect */
+    fixture_delete(&box, "fs", "0");
+    assert_int_equal(create(&box, 0, "0"), WRITE_CREATED);
+    assert_null(fixture_source(&box, "fs", "0"));
+    fixture_close(&box);
+}
+
+/* One that ended in the middle, with no effect so far, is run again; the outcomes of that time count. */
+static void test_request_without_effect_so_far_is_run_again(void **state)
+{
+    struct core_fixture box;
+    (void)state;
+    open_with(&box, "1");
+    fixture_index(&box, "fs", "0", "{\"n\":1}");
+    assert_int_equal(create(&box, 0, "0"), WRITE_FAILED);
+    fixture_delete(&box, "fs", "0");
+    assert_int_equal(create(&box, 0, "0"), WRITE_CREATED);
+    assert_int_equal(create(&box, 1, "1"), WRITE_FAILED);
+    fixture_delete(&box, "fs", "1");
+    assert_int_equal(create(&box, 1, "1"), WRITE_FAILED);
+    fixture_close(&box);
+}
+
+/* In commands before version 22 such a part leaves no outcome. */
+static void test_older_part_without_effect_is_run_again(void **state)
+{
+    struct core_fixture box;
+    unsigned before = COMMAND_SINCE_DIVIDED_OUTCOMES - 1;
+    (void)state;
+    open_with(&box, "0");
+    assert_int_equal(create_part(&box, 0, "0", before), WRITE_FAILED);
+    assert_int_equal(outcome_keys(&box), 0);
+    assert_int_equal(create_part(&box, 1, "1", before), WRITE_CREATED);
+    assert_int_equal(outcome_keys(&box), 2);
+    fixture_delete(&box, "fs", "0");
+    assert_int_equal(create_part(&box, 0, "0", before), WRITE_CREATED);
+    fixture_close(&box);
+}
+
+/* Neither does a request of one command, and maintenance removes all that a divided one has left after an hour. */
+static void test_outcomes_of_a_divided_request_are_removed(void **state)
+{
+    struct core_fixture box;
+    size_t removed;
+    (void)state;
+    open_with(&box, "0");
+    fixture_run(&box, named_one(&box, "s", 7, fixture_item(WRITE_CREATE, "fs", "", "0", "{}")), 1);
+    assert_int_equal(box.last->write.results[0].outcome, WRITE_FAILED);
+    assert_int_equal(outcome_keys(&box), 0);
+    for (uint64_t part = 0; part < 3; part++)
+        (void)create(&box, part, part == 0 ? "0" : part == 1 ? "1" : "2");
+    assert_int_equal(outcome_keys(&box), 2 * 3 + 3); /* which part had an effect was put twice, by two times */
+    box.now += CORE_OUTCOME_US + TL_SECOND;
+    fixture_delete(&box, "fs", "0");
+    assert_int_equal(run_maintenance(box.core, box.store, ++box.now, 100, &removed), 0);
+    assert_int_equal(outcome_keys(&box), 0);
+    assert_int_equal(create(&box, 0, "0"), WRITE_CREATED);
+    fixture_close(&box);
+}
+
+/* --- Their end ---------------------------------------------------------------------------------------------------- */
 
 /* Outcomes last an hour; maintenance removes them in bounded parts, and not one that was renewed. */
 static void test_outcome_lasts_an_hour(void **state)
@@ -342,6 +469,11 @@ int main(void)
         cmocka_unit_test(test_failed_write_runs_again),
         cmocka_unit_test(test_repetition_has_failures_and_generated_ids),
         cmocka_unit_test(test_repetition_is_divided_like_first),
+        cmocka_unit_test(test_part_without_effect_is_not_run_again),
+        cmocka_unit_test(test_divided_request_without_effect_is_run_again),
+        cmocka_unit_test(test_request_without_effect_so_far_is_run_again),
+        cmocka_unit_test(test_older_part_without_effect_is_run_again),
+        cmocka_unit_test(test_outcomes_of_a_divided_request_are_removed),
         cmocka_unit_test(test_outcome_lasts_an_hour),
         cmocka_unit_test(test_purge_counts_bytes_of_outcomes),
         cmocka_unit_test(test_outcome_of_many_items_is_read_in_bounded_step),
