@@ -618,6 +618,18 @@ bool acquire__take_over(struct core *core, struct command *command, int *ret)
     return true;
 }
 
+void acquire__end_place(struct core *core, const struct command *command)
+{
+    REQUIRE(core->open && command->type == COMMAND_WRITE);
+    if (core->command_version < COMMAND_SINCE_OUTCOMES_END_PLACES)
+        return;
+    struct wait *wait = wait__kept_write(core, &command->write.request);
+    if (wait == NULL || !request_outcome__is_final(command))
+        return;
+    INSIST(wait->command != command);
+    wait__end(core, wait, PROBLEM_STOPPING, "another request with its ID was executed");
+}
+
 /* A write that keeps its place does not run: its client was not notified, and may never send it again. */
 static int on_grant(struct core *core, struct wait *wait)
 {

@@ -43,6 +43,11 @@ int acquire__write_in_pieces(struct core *core, struct command *command) TL_MUST
  */
 bool acquire__take_over(struct core *core, struct command *command, int *ret) TL_MUST_USE;
 /*
+ * Ends the place that is kept by the ID and the part of a write that has run, if that left an outcome, which any
+ * repetition finds. The write is of another session: one of the same session would have taken the place over.
+ */
+void acquire__end_place(struct core *core, const struct command *command);
+/*
  * Runs the only item of `command`, a cleanup action of an ending session, in the open unit. Waiting
  * requests do not block it.
  * Requires: the command lives as long as the unit, which reads the documents it wrote in its

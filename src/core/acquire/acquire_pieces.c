@@ -15,6 +15,7 @@
  * 3. No client has the transaction's id, and the store gets no outcome of it.
  */
 #include "base/check.h"
+#include "core/acquire/acquire.h"
 #include "core/acquire/acquire_internal.h"
 #include "core/acquire/ask.h"
 #include "core/command/command.h"
@@ -191,10 +192,12 @@ static int commit_pieces(struct acquisition *at)
     if (r < 0)
         return tl_trace(r);
     at->txn = NULL;
-    if (r > 0)
+    if (r > 0) {
         txn__free(at->core, txn);
-    else
-        request_outcome__put(at->core, at->command);
+        return 0;
+    }
+    request_outcome__put(at->core, at->command);
+    acquire__end_place(at->core, at->command);
     return 0;
 }
 

@@ -5,6 +5,7 @@
  */
 #include "base/check.h"
 #include "base/siphash.h"
+#include "core/acquire/acquire.h"
 #include "core/acquire/acquire_internal.h"
 #include "core/acquire/lock_resolve.h"
 #include "core/command/command.h"
@@ -281,5 +282,8 @@ int acquisition__run(struct acquisition *at, const bool *chosen)
     at->work += work;
     if (r < 0)
         return tl_trace(r);
-    return acquisition__write(at)->exceeds_step ? 0 : move_documents(at, chosen);
+    if (acquisition__write(at)->exceeds_step)
+        return 0;
+    acquire__end_place(at->core, at->command);
+    return move_documents(at, chosen);
 }

@@ -104,5 +104,9 @@ int core__do_write(struct core *core, struct command *command)
     struct write_range all = {0, command->write.item_count};
     uint64_t work;
     r = write_command__run(core, command, all, NULL, &(struct write_run){0}, &work);
-    return r == 0 && command->write.exceeds_step ? acquire__write_in_pieces(core, command) : r;
+    if (r == 0 && command->write.exceeds_step)
+        return acquire__write_in_pieces(core, command);
+    if (r == 0)
+        acquire__end_place(core, command);
+    return r;
 }

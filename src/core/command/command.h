@@ -837,6 +837,10 @@ enum {
      * merged, in place: index__draft_add().
      */
     COMMAND_SINCE_VALUES_WEIGHED = 22,
+    /* A kept place of a write ends with an outcome of its ID: acquire__end_place(). */
+    COMMAND_SINCE_OUTCOMES_END_PLACES = 22,
+    /* MACHINE_LOST leaves atomic writes in pieces their places. */
+    COMMAND_SINCE_PLACES_OF_PIECES_STAY = 22,
     /* A part of a divided request of which all items fail leaves an outcome, too: request_outcome.h. */
     COMMAND_SINCE_DIVIDED_OUTCOMES = 22
 };

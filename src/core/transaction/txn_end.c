@@ -470,6 +470,13 @@ void txn__abandon_host(struct core *core, uint64_t host)
     }
 }
 
+/* Whether it is of an atomic write in pieces that keeps its place: its only request, of which nothing is missing. */
+static bool keeps_place(const struct core *core, const struct txn *txn)
+{
+    return core->command_version >= COMMAND_SINCE_PLACES_OF_PIECES_STAY && txn->of_write && txn->wait != NULL &&
+           wait__has_place(txn->wait);
+}
+
 void txn__abandon_updates(struct core *core, bool whole)
 {
     REQUIRE(core->open);
@@ -477,7 +484,7 @@ void txn__abandon_updates(struct core *core, bool whole)
     {
         struct txn *txn = list_entry(link, struct txn, of_all);
         core__work(core, WORK_LOCK);
-        if (txn->owner.abandoned)
+        if (txn->owner.abandoned || keeps_place(core, txn))
             continue;
         if (whole)
             txn__abort(core, txn, "%s", txn__abandon_text(TXN_HOST_CRASHED));

@@ -10,6 +10,7 @@
 
 #include <stdio.h>
 
+#include "core/command/command_codec.h"
 #include "core/session/cost.h"
 #include "core/session/owners.h"
 #include "core/wait/wait.h"
@@ -163,6 +164,7 @@ struct sent {
     uint64_t part;
     uint64_t wait_us;
     bool atomic;
+    unsigned version; /* of the command; 0: the newest */
 };
 
 static const struct sent usual = {.ids = "1", .name = "a", .hash = 7, .wait_us = 60 * TL_SECOND};
@@ -184,6 +186,7 @@ static uint64_t put(struct world *box, struct sent sent)
     if (sent.name != NULL)
         command->write.request =
             (struct write_request){arena_copy(&command->arena, slice_from(sent.name)), sent.hash, sent.part};
+    command->version = sent.version != 0 ? sent.version : command->version;
     return give(box, command, 10);
 }
 
@@ -879,6 +882,97 @@ static void pieces_are_answered_at_an_orderly_end(bool saves)
     end(&box);
 }
 
+/* --- Other ends --------------------------------------------------------------------------------------------------- */
+
+/* Sent again with the session that has the lock it runs before: a repetition without it finds the outcome then. */
+static void outcome_ends_the_place(bool saves)
+{
+    for (int older = 0; older < 2; older++) {
+        struct world box;
+        struct sent sent = usual;
+        sent.session = "holder";
+        sent.version = older ? COMMAND_SINCE_OUTCOMES_END_PLACES - 1 : 0;
+        begin_kept(&box, saves, usual);
+        uint64_t other = put_other(&box);
+        expect_waits(&box, other);
+        expect_version(&box, put(&box, sent), 2);
+        assert_int_equal(kept_count(&box), older);
+        unlock(&box, "holder");
+        tick(&box, 0);
+        if (older) {
+            expect_waits(&box, other);
+            tick(&box, LONGER_THAN_KEPT);
+        }
+        expect_version(&box, other, 3);
+        expect_version(&box, put_usual(&box), 2);
+        assert_int_equal(kept_count(&box), 0);
+        assert_int_equal(held(&box), 0);
+        end(&box);
+    }
+}
+
+/* One that failed leaves no outcome: the place stays. */
+static void failure_leaves_the_place(bool saves)
+{
+    struct world box;
+    struct sent sent = usual;
+    sent.session = "writer";
+    sent.wait_us = 0;
+    begin_kept(&box, saves, usual);
+    expect(&box, put(&box, sent), PROBLEM_LOCK_WAIT_TIMEOUT);
+    assert_int_equal(kept_count(&box), 1);
+    unlock(&box, "holder");
+    expect_version(&box, put_usual(&box), 2);
+    end(&box);
+}
+
+static void outcome_ends_the_place_of_pieces(bool saves)
+{
+    struct world box;
+    struct sent sent = in_pieces;
+    sent.session = "holder";
+    begin_pieces(&box, saves, in_pieces);
+    restart(&box);
+    assert_int_equal(kept_count(&box), 1);
+    expect_pieces(&box, put(&box, sent), 1);
+    assert_int_equal(kept_count(&box), 0);
+    assert_int_equal(box.core.core->owners->txns.count, 0);
+    unlock(&box, "holder");
+    expect_version(&box, put(&box, (struct sent){.ids = "D"}), 2);
+    expect_nothing_kept(&box);
+    end(&box);
+}
+
+static void machine_lost(struct world *box, unsigned version)
+{
+    struct command *command = new_as(box, COMMAND_MACHINE_LOST);
+    command->version = version;
+    give(box, command, 10);
+    tick(box, 0);
+}
+
+/* All that it has been sent is in the log, whatever the machine has lost: none of its requests is missing. */
+static void outlives_the_machine(bool saves)
+{
+    for (int older = 0; older < 2; older++) {
+        struct world box;
+        begin_pieces(&box, saves, in_pieces);
+        restart(&box);
+        machine_lost(&box, older ? COMMAND_SINCE_PLACES_OF_PIECES_STAY - 1 : COMMAND_CODEC_VERSION);
+        assert_int_equal(kept_count(&box), !older);
+        uint64_t other = put(&box, (struct sent){.ids = "D", .wait_us = 60 * TL_SECOND});
+        uint64_t again = put(&box, in_pieces);
+        unlock(&box, "holder");
+        if (older)
+            expect_pieces(&box, other, 1);
+        expect_pieces(&box, again, 1);
+        settle(&box);
+        expect_version(&box, put(&box, (struct sent){.ids = "D"}), 3);
+        expect_nothing_kept(&box);
+        end(&box);
+    }
+}
+
 /* --- In a cluster ------------------------------------------------------------------------------------------------- */
 
 /* A host joins the cluster, or leaves it. */
@@ -1028,6 +1122,10 @@ TWICE(test_pieces_have_a_new_deadline, pieces_have_a_new_deadline)
 TWICE(test_pieces_end, pieces_end)
 TWICE(test_pieces_that_have_run_are_undone, pieces_that_have_run_are_undone)
 TWICE(test_pieces_are_answered_at_an_orderly_end, pieces_are_answered_at_an_orderly_end)
+TWICE(test_outcome_ends_the_place, outcome_ends_the_place)
+TWICE(test_failure_leaves_the_place, failure_leaves_the_place)
+TWICE(test_outcome_ends_the_place_of_pieces, outcome_ends_the_place_of_pieces)
+TWICE(test_place_of_pieces_outlives_the_machine, outlives_the_machine)
 
 int main(void)
 {
@@ -1056,6 +1154,10 @@ int main(void)
         cmocka_unit_test(test_pieces_end),
         cmocka_unit_test(test_pieces_that_have_run_are_undone),
         cmocka_unit_test(test_pieces_are_answered_at_an_orderly_end),
+        cmocka_unit_test(test_outcome_ends_the_place),
+        cmocka_unit_test(test_failure_leaves_the_place),
+        cmocka_unit_test(test_outcome_ends_the_place_of_pieces),
+        cmocka_unit_test(test_place_of_pieces_outlives_the_machine),
         cmocka_unit_test(test_older_commands_keep_waiting_writes_only),
         cmocka_unit_test(test_older_commands_keep_no_write),
         cmocka_unit_test(test_large_writes_have_smaller_batches),
