@@ -162,6 +162,27 @@ class Search(unittest.TestCase):
             reply = self.server.must("POST", "/_mget", {"docs": [{"_index": "<" + "{now/d}" * times + ">", "_id": "1"}]})
             self.assertIn("error", reply["docs"][0])
 
+    def test_dialect_of_a_date_name_in_a_path(self):
+        """The index of today decides it, as for a request that names that: of a typed path, and of one of all releases."""
+        seven, five = time.strftime("seven-%Y.%m.%d", time.gmtime()), time.strftime("five-%Y.%m.%d", time.gmtime())
+        self.server.must("PUT", "/plain/_doc/1", {"v": 1})
+        self.server.must("PUT", "/%s?include_type_name=true" % seven, {"mappings": {"t": {}}})
+        self.server.must("PUT", "/%s/t/1" % five, {"v": 1})
+        replies = []
+        for index_7, index_5 in (("%3Cseven-%7Bnow%2Fd%7D%3E", "%3Cfive-%7Bnow%2Fd%7D%3E"), (seven, five)):
+            replies.append((sorted(self.server.must("PUT", "/%s/t/%d" % (index_7, len(replies)), {"v": 1})),
+                            sorted(self.server.must("PUT", "/%s/t/%d" % (index_5, 2 + len(replies)), {"v": 1})),
+                            self.ok("GET", "/%s/_search?size=0" % index_7)["hits"]["total"]["relation"],
+                            type(self.ok("GET", "/%s/_search?size=0" % index_5)["hits"]["total"])))
+        if time.strftime("seven-%Y.%m.%d", time.gmtime()) != seven:
+            self.skipTest("it was midnight")
+        self.assertEqual(replies[0], replies[1])
+        self.assertIn("_seq_no", replies[0][0])
+        self.assertIn("created", replies[0][1])
+        self.assertEqual(replies[0][2:], ("eq", int))
+        status, reply = self.server.ask("PUT", "/%3Cseven-%7Bnow%2Fd%3E/t/1", {"v": 1})
+        self.assertEqual((status, reply["error"]["type"]), (400, "parse_exception"), reply)
+
     def test_alias_with_filter_and_date_name(self):
         self.fill("s", 10)
         self.server.must("POST", "/_aliases", {"actions": [{"add": {"index": "s", "alias": "low", "filter": {"range": {"n": {"lt": 3}}}}}]})

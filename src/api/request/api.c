@@ -309,6 +309,19 @@ static int decode_parts(struct request *request, const struct route_match *match
     return 0;
 }
 
+/*
+ * Returns: the index that a path names, by which its dialect is decided: "<logs-{now/d}>" is that of today. An
+ * expression that is no date refuses the request later.
+ */
+static struct slice dated_name(struct request *request, struct slice name)
+{
+    struct slice resolved = name;
+    if (request_resolve_names(request, request->arena, &resolved) == 0)
+        return resolved;
+    request->problem = (struct problem){.type = PROBLEM_NONE};
+    return name;
+}
+
 /* "<logs-{now/d}>" in the place of an index is a name with a date in it. */
 static int resolve_date_names(struct request *request)
 {
@@ -408,7 +421,7 @@ static int prepare_request(struct request *request, const struct route_match *ma
         return r;
     enum dialect decoded_as = request->dialect;
     if (match->form == FORM_SHARED && !request->form.compatible_8)
-        request->dialect = dialect_of_indices(request, request->parts[PART_INDEX]);
+        request->dialect = dialect_of_indices(request, dated_name(request, request->parts[PART_INDEX]));
     if (request->dialect != decoded_as && (r = decode_parts(request, match)) != 0) /* what '+' means differs */
         return r;
     if ((r = resolve_date_names(request)) != 0)
@@ -425,14 +438,24 @@ static int prepare_request(struct request *request, const struct route_match *ma
 }
 
 /*
- * By the names as they were sent: those that need escapes are no index's, or of no consequence. An
- * empty one is the slash at the end of a client's base address, and no type.
+ * Returns: the index of a typed path, by which its dialect is decided, as it was sent: a name that needs escapes is no
+ * index's, or of no consequence, unless it has a date.
  */
+static struct slice typed_index(struct request *request, struct slice sent)
+{
+    struct slice name, reason;
+    if (url_decode(request->arena, sent, false, &name, &reason) != 0 || slice_find_byte(name, '<') == name.len)
+        return sent;
+    return dated_name(request, name);
+}
+
+/* An empty name is the slash at the end of a client's base address, and no type. */
 static enum dialect typed_dialect(struct request *request, const struct route_match *match)
 {
-    if (match->parts[PART_INDEX].len == 0 || match->parts[PART_TYPE].len == 0)
-        return dialect_of_indices(request, match->parts[PART_INDEX]);
-    return dialect_of_typed_call(request, match->parts[PART_INDEX], match->parts[PART_TYPE]);
+    struct slice index = typed_index(request, match->parts[PART_INDEX]);
+    if (index.len == 0 || match->parts[PART_TYPE].len == 0)
+        return dialect_of_indices(request, index);
+    return dialect_of_typed_call(request, index, match->parts[PART_TYPE]);
 }
 
 /*
