@@ -10,10 +10,14 @@
 #include "mapping/mapping.h"
 
 static const char *const hosts[] = {"a", "b", "c", "d"};
+/* In the mode `named`: so few that each has many of the waiting writes */
+enum { NAMED_HOSTS = 2 };
 static const char *const indices[] = {"fs", "ix", "nx", "ny"};
 static const char *const names[] = {"fs", "fs", "ix", "ix", "nx", "ny", "al", "be"};
 /* In the mode `waits`: nx and ny are created and deleted, which changes the resources of their documents. */
 static const char *const waits_names[] = {"nx", "nx", "nx", "ny", "fs", "al"};
+/* Ids of the documents in them for which locks are requested, from 0 on */
+enum { LOCKED_IDS = 2 };
 /* In the mode `rich`: ty and tp have several types, tp with paths; ti is an alias of both or of one. */
 static const char *const rich_indices[] = {"fs", "ix", "ty", "tp", "ty", "tp", "nx", "ny"};
 static const char *const rich_names[] = {"fs", "ix", "ty", "ty", "tp", "tp", "ti", "nx", "ny", "al", "be"};
@@ -274,9 +278,35 @@ static const struct command *some_named_wait(struct gen *gen)
     return chosen;
 }
 
+/* Makes the first or the last item of a write one of a document for which locks are requested. */
+static void make_blocked(struct gen *gen, struct command *command)
+{
+    struct write_command *write = &command->write;
+    struct write_item *item = &write->items[one_in(gen, 2) ? 0 : write->item_count - 1];
+
+    item->index = slice_from(SOME(gen, waits_names));
+    item->id = arena_printf(&command->arena, "%u", below(gen, LOCKED_IDS));
+}
+
+/* Makes a write a repetition of one that waits, in all that its name is compared with; most often with its items. */
+static void repeat_write(struct gen *gen, const struct command *waiting, struct command *command)
+{
+    struct write_command *write = &command->write;
+    bool same_items = !one_in(gen, 3);
+
+    write->request = waiting->write.request;
+    write->item_count = waiting->write.item_count;
+    write->atomic = waiting->write.atomic;
+    /* They live as long as the wait; the command is encoded before that changes. */
+    write->items = same_items ? waiting->write.items : some_items(gen, &command->arena, write->item_count);
+    if (!one_in(gen, 6)) /* else with another session, which may have the locks that it waits for */
+        command->owner.session = waiting->owner.session;
+}
+
 /*
- * Some writes have names. Many are repetitions: of one that waits or keeps a place, in all that its name is compared
- * with, or of a recent one, which may have an outcome.
+ * Most writes have names. Many are repetitions: of one that waits or keeps a place, or of a recent one, which may have
+ * an outcome. Half of the others have a few items, of which most are atomic; in most seeds these are carried out in
+ * pieces. Some are parts of a divided request.
  */
 static void name_write(struct gen *gen, struct command *command)
 {
@@ -284,22 +314,20 @@ static void name_write(struct gen *gen, struct command *command)
     const struct command *waiting = one_in(gen, 4) ? NULL : some_named_wait(gen);
 
     if (waiting != NULL) {
-        write->request = waiting->write.request;
-        write->request.id = arena_copy(&command->arena, write->request.id);
-        write->items = some_items(gen, &command->arena, waiting->write.item_count);
-        write->item_count = waiting->write.item_count;
-        write->atomic = waiting->write.atomic;
-        command->owner.session = arena_copy(&command->arena, waiting->owner.session);
+        repeat_write(gen, waiting, command);
         return;
     }
     unsigned name = one_in(gen, 2) || gen->names == 0 ? ++gen->names : gen->names - below(gen, gen->names < 5 ? 1 : 5);
-    write->request = (struct write_request){arena_printf(&command->arena, "n%u", name), one_in(gen, 8) ? 2 : 1, 0};
-    if (one_in(gen, 2)) { /* so that a repetition often has as many items */
-        write->item_count = 1;
-        write->atomic = false;
-    } else if (write->item_count > 1 && one_in(gen, 2)) { /* in some seeds in pieces */
-        write->atomic = true;
-    }
+    bool divided = one_in(gen, 4);
+    write->request = (struct write_request){.id = arena_printf(&command->arena, "n%u", name),
+                                            .hash = one_in(gen, 8) ? 2 : 1,
+                                            .part = divided ? below(gen, 3) : 0,
+                                            .divided = divided};
+    write->item_count = one_in(gen, 2) ? 1 : 2 + below(gen, 3); /* few, so that a repetition often has as many */
+    write->items = some_items(gen, &command->arena, write->item_count);
+    write->atomic = write->item_count > 1 && !divided && !one_in(gen, 4);
+    if (!one_in(gen, 4))
+        make_blocked(gen, command);
 }
 
 static void gen_write(struct gen *gen, struct command *command)
@@ -317,7 +345,7 @@ static void gen_write(struct gen *gen, struct command *command)
         command->owner.session = some_session(gen, arena);
     if (one_in(gen, gen->rich ? 60 : 15))
         command->owner.fencing_token = SOME(gen, gen->tokens);
-    if (gen->named && command->owner.transaction.len == 0 && one_in(gen, 2))
+    if (gen->named && command->owner.transaction.len == 0 && !one_in(gen, 4))
         name_write(gen, command);
 }
 
@@ -356,7 +384,7 @@ static void fill_target(struct gen *gen, struct arena *arena, struct lock_target
     *target = (struct lock_target){.mode = SOME(gen, modes), .index = some_name(gen)};
     if (gen->waits && !one_in(gen, 16)) {
         target->index = slice_from(SOME(gen, waits_names));
-        target->id = arena_printf(arena, "%u", below(gen, 2));
+        target->id = arena_printf(arena, "%u", below(gen, LOCKED_IDS));
     } else if (what == 0 && (!gen->rich || one_in(gen, 6))) {
         target->index = SLICE_NONE;
     } else if (what > 2 && what < 8) {
@@ -657,6 +685,8 @@ static void gen_join(struct gen *gen, struct command *command)
 
     command->request = 0;
     join->name = one_in(gen, 30) ? SLICE_LIT("") : slice_from(SOME(gen, hosts));
+    if (gen->named)
+        join->name = slice_from(hosts[below(gen, NAMED_HOSTS)]);
     join->group = one_in(gen, 3) ? SLICE_LIT("east") : SLICE_LIT("west");
     join->address = arena_printf(&command->arena, "10.0.0.%u:9200", below(gen, 3));
     join->build = slice_from(SOME(gen, builds));
@@ -666,11 +696,21 @@ static void gen_join(struct gen *gen, struct command *command)
         join->limits.sessions_max++;
 }
 
-static void gen_gone(struct gen *gen, struct command *command)
+/* Returns: any host; in the mode `named` most often one that lives; NULL: no host has joined. */
+static const struct core_host *some_host(struct gen *gen)
 {
     size_t count;
     const struct core_host *all = core_hosts(gen->core, &count);
     const struct core_host *host = count == 0 ? NULL : &all[below(gen, count)];
+
+    for (int i = 0; gen->named && host != NULL && host->life == 0 && i < 4; i++)
+        host = &all[below(gen, count)];
+    return host;
+}
+
+static void gen_gone(struct gen *gen, struct command *command)
+{
+    const struct core_host *host = some_host(gen);
 
     command->gone.name = host == NULL || one_in(gen, 8) ? slice_from(SOME(gen, hosts)) : host->name;
     command->gone.life = host == NULL || one_in(gen, 4) ? below(gen, 12) : host->life;
@@ -689,12 +729,12 @@ static void gen_heartbeat(struct gen *gen, struct command *command)
 void gen_header(struct gen *gen, struct command_group_header *head)
 {
     size_t count;
-    const struct core_host *all = core_hosts(gen->core, &count);
 
+    (void)core_hosts(gen->core, &count);
     *head = (struct command_group_header){.host = gen->host, .ts = gen->ts, .clock = gen->clock};
     if (count == 0 || one_in(gen, 4))
         return;
-    const struct core_host *host = &all[below(gen, count)];
+    const struct core_host *host = some_host(gen);
     gen->host = head->host = host->number;
     head->life = host->life == 0 || one_in(gen, 12) ? 1 + below(gen, 12) : host->life;
     head->number = host->entries + below(gen, 4);
@@ -724,66 +764,66 @@ static void gen_rename(struct gen *gen, struct command *command)
     command->rename.if_seq_no = SEQ_NO_ANY;
 }
 
-/* Relative frequency of each type, and that in the modes `waits` and `rich`. */
+/* Relative frequency of each type, and that in the modes `waits`, `rich` and `named`. */
 static const struct {
     enum command_type type;
-    unsigned weight[3];
+    unsigned weight[4];
     generator *generate;
 } generators[] = {
-    {COMMAND_WRITE, {70, 40, 90}, gen_write},
-    {COMMAND_RENAME, {14, 6, 16}, gen_rename},
-    {COMMAND_SESSION_OPEN, {12, 14, 14}, gen_open},
-    {COMMAND_SESSION_KEEPALIVE, {8, 6, 8}, gen_session},
-    {COMMAND_SESSION_ATTACH, {3, 0, 2}, gen_session},
-    {COMMAND_SESSION_DETACH, {2, 0, 2}, gen_session},
-    {COMMAND_SESSION_CLOSE, {4, 4, 4}, gen_session},
-    {COMMAND_LOCK, {35, 90, 30}, gen_lock},
-    {COMMAND_UNLOCK, {12, 34, 16}, gen_lock},
-    {COMMAND_TXN_BEGIN, {18, 12, 20}, gen_begin},
-    {COMMAND_TXN_LOCK, {24, 16, 16}, gen_read},
-    {COMMAND_TXN_COMMIT, {14, 6, 15}, gen_end},
-    {COMMAND_TXN_ROLLBACK, {4, 3, 3}, gen_end},
-    {COMMAND_CANCEL, {5, 12, 4}, gen_cancel},
-    {COMMAND_TICK, {14, 14, 16}, gen_tick},
-    {COMMAND_RESTART, {1, 1, 1}, gen_nothing},
-    {COMMAND_INDEX_CREATE, {3, 14, 5}, gen_index},
-    {COMMAND_INDEX_DELETE, {3, 8, 3}, gen_index},
-    {COMMAND_INDEX_STATE, {4, 0, 3}, gen_index},
-    {COMMAND_MAPPING_PUT, {2, 0, 3}, gen_index},
-    {COMMAND_SETTINGS_PUT, {3, 0, 3}, gen_index},
-    {COMMAND_ALIASES_UPDATE, {5, 6, 6}, gen_aliases},
-    {COMMAND_TEMPLATE_PUT, {2, 0, 1}, gen_object},
-    {COMMAND_TEMPLATE_DELETE, {1, 0, 1}, gen_object},
-    {COMMAND_INDEX_TEMPLATE_PUT, {2, 0, 1}, gen_object},
-    {COMMAND_INDEX_TEMPLATE_DELETE, {1, 0, 1}, gen_object},
-    {COMMAND_COMPONENT_PUT, {2, 0, 1}, gen_object},
-    {COMMAND_COMPONENT_DELETE, {1, 0, 1}, gen_object},
-    {COMMAND_SCRIPT_PUT, {2, 0, 2}, gen_object},
-    {COMMAND_SCRIPT_DELETE, {1, 0, 1}, gen_object},
-    {COMMAND_FILE_SCRIPTS, {2, 0, 1}, gen_files},
-    {COMMAND_CLUSTER_SETTINGS_PUT, {1, 0, 1}, gen_object},
-    {COMMAND_LIMITS, {2, 0, 1}, gen_limits},
-    {COMMAND_MARK, {2, 0, 1}, gen_mark},
-    {COMMAND_FEED, {1, 0, 1}, gen_feed},
-    {COMMAND_COPY_REPORT, {2, 0, 1}, gen_object},
-    {COMMAND_COPY_FORGET, {1, 0, 1}, gen_object},
-    {COMMAND_SECURITY_PUT, {3, 0, 1}, gen_object},
-    {COMMAND_SECURITY_CHANGE, {2, 0, 1}, gen_object},
-    {COMMAND_SECURITY_DELETE, {2, 0, 1}, gen_object},
-    {COMMAND_MACHINE_LOST, {1, 0, 1}, gen_nothing},
-    {COMMAND_TRIED, {4, 0, 3}, gen_tried},
-    {COMMAND_SKIP, {2, 0, 1}, gen_skip},
-    {COMMAND_ASIDE, {3, 0, 3}, gen_aside},
-    {COMMAND_JOIN, {3, 4, 3}, gen_join},
-    {COMMAND_HOST_GONE, {2, 3, 2}, gen_gone},
-    {COMMAND_HEARTBEAT, {4, 0, 4}, gen_heartbeat},
+    {COMMAND_WRITE, {70, 40, 90, 80}, gen_write},
+    {COMMAND_RENAME, {14, 6, 16, 4}, gen_rename},
+    {COMMAND_SESSION_OPEN, {12, 14, 14, 14}, gen_open},
+    {COMMAND_SESSION_KEEPALIVE, {8, 6, 8, 10}, gen_session},
+    {COMMAND_SESSION_ATTACH, {3, 0, 2, 0}, gen_session},
+    {COMMAND_SESSION_DETACH, {2, 0, 2, 0}, gen_session},
+    {COMMAND_SESSION_CLOSE, {4, 4, 4, 4}, gen_session},
+    {COMMAND_LOCK, {35, 90, 30, 60}, gen_lock},
+    {COMMAND_UNLOCK, {12, 34, 16, 40}, gen_lock},
+    {COMMAND_TXN_BEGIN, {18, 12, 20, 6}, gen_begin},
+    {COMMAND_TXN_LOCK, {24, 16, 16, 6}, gen_read},
+    {COMMAND_TXN_COMMIT, {14, 6, 15, 6}, gen_end},
+    {COMMAND_TXN_ROLLBACK, {4, 3, 3, 3}, gen_end},
+    {COMMAND_CANCEL, {5, 12, 4, 16}, gen_cancel},
+    {COMMAND_TICK, {14, 14, 16, 60}, gen_tick},
+    {COMMAND_RESTART, {1, 1, 1, 1}, gen_nothing},
+    {COMMAND_INDEX_CREATE, {3, 14, 5, 8}, gen_index},
+    {COMMAND_INDEX_DELETE, {3, 8, 3, 3}, gen_index},
+    {COMMAND_INDEX_STATE, {4, 0, 3, 0}, gen_index},
+    {COMMAND_MAPPING_PUT, {2, 0, 3, 0}, gen_index},
+    {COMMAND_SETTINGS_PUT, {3, 0, 3, 0}, gen_index},
+    {COMMAND_ALIASES_UPDATE, {5, 6, 6, 4}, gen_aliases},
+    {COMMAND_TEMPLATE_PUT, {2, 0, 1, 0}, gen_object},
+    {COMMAND_TEMPLATE_DELETE, {1, 0, 1, 0}, gen_object},
+    {COMMAND_INDEX_TEMPLATE_PUT, {2, 0, 1, 0}, gen_object},
+    {COMMAND_INDEX_TEMPLATE_DELETE, {1, 0, 1, 0}, gen_object},
+    {COMMAND_COMPONENT_PUT, {2, 0, 1, 0}, gen_object},
+    {COMMAND_COMPONENT_DELETE, {1, 0, 1, 0}, gen_object},
+    {COMMAND_SCRIPT_PUT, {2, 0, 2, 0}, gen_object},
+    {COMMAND_SCRIPT_DELETE, {1, 0, 1, 0}, gen_object},
+    {COMMAND_FILE_SCRIPTS, {2, 0, 1, 0}, gen_files},
+    {COMMAND_CLUSTER_SETTINGS_PUT, {1, 0, 1, 0}, gen_object},
+    {COMMAND_LIMITS, {2, 0, 1, 0}, gen_limits},
+    {COMMAND_MARK, {2, 0, 1, 0}, gen_mark},
+    {COMMAND_FEED, {1, 0, 1, 0}, gen_feed},
+    {COMMAND_COPY_REPORT, {2, 0, 1, 0}, gen_object},
+    {COMMAND_COPY_FORGET, {1, 0, 1, 0}, gen_object},
+    {COMMAND_SECURITY_PUT, {3, 0, 1, 0}, gen_object},
+    {COMMAND_SECURITY_CHANGE, {2, 0, 1, 0}, gen_object},
+    {COMMAND_SECURITY_DELETE, {2, 0, 1, 0}, gen_object},
+    {COMMAND_MACHINE_LOST, {1, 0, 1, 2}, gen_nothing},
+    {COMMAND_TRIED, {4, 0, 3, 0}, gen_tried},
+    {COMMAND_SKIP, {2, 0, 1, 0}, gen_skip},
+    {COMMAND_ASIDE, {3, 0, 3, 0}, gen_aside},
+    {COMMAND_JOIN, {3, 4, 3, 12}, gen_join},
+    {COMMAND_HOST_GONE, {2, 3, 2, 8}, gen_gone},
+    {COMMAND_HEARTBEAT, {4, 0, 4, 0}, gen_heartbeat},
 };
 
 enum { GENERATOR_COUNT = sizeof(generators) / sizeof(generators[0]) };
 
 static unsigned weight(const struct gen *gen, int i)
 {
-    return generators[i].weight[gen->waits ? 1 : gen->rich ? 2 : 0];
+    return generators[i].weight[gen->named ? 3 : gen->rich ? 2 : gen->waits ? 1 : 0];
 }
 
 static struct command *make(struct gen *gen, enum command_type type)

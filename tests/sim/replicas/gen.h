@@ -3,7 +3,8 @@
  * Random commands of all logged types. They are generated without a model: a refused command is as
  * useful as one that takes effect, since only equality of the cores is checked. Names are few, so
  * that commands conflict. In the mode `waits` nearly all of them request the same few locks, for a
- * long time, or end such requests. In the mode `rich` there are also indices of several types, and
+ * long time, or end such requests; with `named` most writes of them have names, and are sent again, and hosts join and
+ * leave more often. In the mode `rich` there are also indices of several types, and
  * documents, locks and writes of each.
  */
 #ifndef TL_TESTS_SIM_REPLICAS_GEN_H
@@ -27,7 +28,7 @@ struct gen {
     tl_ts tokens[4]; /* of recent grants */
     uint16_t host;
     bool waits, rich; /* the mode; set before the first command */
-    bool named;       /* half of the autocommit writes have names; set before the first command */
+    bool named;       /* with `waits`: most autocommit writes have names; set before the first command */
 };
 
 /*

@@ -20,9 +20,9 @@
  * With --waits many sessions and transactions wait for the same few locks, strengthen them, are
  * cancelled and ended, and are saved and loaded meanwhile; seeds have another meaning then.
  *
- * With --waits --named half of the autocommit writes have names, and most of these are sent again: while they wait,
- * keep a place for the repetition, or have an outcome. Of 20 seeds, one at least must take over a place, and one must
- * keep that of a write which has its locks, or of one in pieces.
+ * With --waits --named most autocommit writes have names, and most of these are sent again: while they wait,
+ * keep a place for the repetition, or have an outcome. Places of each kind (place_kinds) are counted; in 20 seeds or
+ * more, each kind must be kept some times, and those of hosts that are gone taken over.
  *
  * With --attempts two sessions lock and unlock, in turn, the first and the last document of an atomic write that is
  * carried out in pieces, so that it reaches its last attempt, which is cancelled, ended, saved and loaded, too; at
@@ -101,13 +101,24 @@ struct side {
     struct buf replies; /* to the current entry */
 };
 
+/* Kinds of places of writes; one may be of several. */
+enum place_kind { PLACE_OF_READY, PLACE_IN_PIECES, PLACE_OF_GONE_HOST, PLACE_KINDS };
+static const struct {
+    const char *name;
+    uint64_t kept_min, taken_min; /* in twenty seeds: a fifth of what they usually have; 0: some have one */
+} place_kinds[PLACE_KINDS] = {
+    [PLACE_OF_READY] = {"that have their locks", 2, 0},
+    [PLACE_IN_PIECES] = {"in pieces", 2, 0},
+    [PLACE_OF_GONE_HOST] = {"of hosts that are gone", 5, 3},
+};
+
 /* Of all seeds. */
 struct totals {
     uint64_t seeds, commands, entries, saves, kills, repeats, added, copied, followed, cut, interrupted;
     uint64_t last_attempts; /* seeds that reached one */
-    uint64_t taken_over;    /* kept places of writes, by repetitions */
-    uint64_t kept_ready;    /* steps with a place of a write that had its locks when it was kept */
-    uint64_t kept_pieces;   /* steps with a place of an atomic write in pieces */
+    uint64_t kept[PLACE_KINDS];       /* places of writes */
+    uint64_t taken_over[PLACE_KINDS]; /* of them those that a repetition took over in a later step */
+    uint64_t outcomes_ended;          /* places that ended since another request with the ID was executed */
 };
 
 /* State of the first core after an entry. */
@@ -133,6 +144,8 @@ struct world {
     struct gen gen;
     tl_ts history_low; /* history limit */
     struct wire wire;  /* the log */
+    struct map places; /* of writes in the first core, after the last step: name -> PLACE_BIT, a bit for each kind */
+    bool host_gone, host_ended; /* the step has a HOST_GONE or JOIN, or a CANCEL that keeps places */
     struct side sides[SIDES];
     struct outcome *outcome; /* of each entry, from 1 */
     size_t outcome_count;
@@ -192,6 +205,34 @@ static bool may_be_of_kept_place(const struct world *world, const struct command
            (command->type == COMMAND_LOCK || command->type == COMMAND_WRITE);
 }
 
+/* Returns: the key of a named write in world->places. */
+static struct slice place_key(const struct command *command, struct buf *buf)
+{
+    const struct write_request *request = &command->write.request;
+
+    buf_clear(buf);
+    buf_printf(buf, "%.*s %" PRIu64, SLICE_ARG(request->id), request->part);
+    return buf_as_slice(buf);
+}
+
+enum { PLACE_BIT = 1 }; /* of each value of world->places, which is not NULL then */
+
+/* Counts the end of a place. */
+static void count_end_of_place(struct world *world, const struct command *command)
+{
+    struct buf key = BUF_INIT(BUF_UNLIMITED);
+
+    if (command->type != COMMAND_WRITE || command->problem.type != PROBLEM_STOPPING)
+        return;
+    world->totals.outcomes_ended += slice_is(command->problem.reason, "another request with its ID was executed");
+    uintptr_t kinds = (uintptr_t)map_get(&world->places, place_key(command, &key));
+    buf_deinit(&key);
+    if (!slice_is(command->problem.reason, "the request was repeated after a restart"))
+        return;
+    for (int kind = 0; kind < PLACE_KINDS; kind++)
+        world->totals.taken_over[kind] += kinds >> (PLACE_BIT + kind) & 1;
+}
+
 static void take_completed(struct world *world, struct side *side, bool replied)
 {
     while (!list_empty(&side->effects.completed)) {
@@ -204,8 +245,8 @@ static void take_completed(struct world *world, struct side *side, bool replied)
             world->gen.tokens[below(world, 4)] = command->lock.fencing_token;
         if (command->type == COMMAND_TXN_LOCK)
             core_overlay_unref(command->txn_lock.overlay);
-        world->totals.taken_over += command->type == COMMAND_WRITE && command->problem.type == PROBLEM_STOPPING &&
-                                    slice_is(command->problem.reason, "the request was repeated after a restart");
+        if (side == &world->sides[FIRST])
+            count_end_of_place(world, command);
         command_free(command);
     }
 }
@@ -250,13 +291,13 @@ static void save(struct world *world, struct side *side, struct buf *saved)
 }
 
 /*
- * A core has few sessions and waits, so a chunk of theirs has one or two. In some seeds most atomic writes are
- * carried out in pieces, in half of them most single writes of transactions put their entries ahead, in a fourth an
- * UNLOCK releases a name or two, and in a sixth a TXN_LOCK acquires the locks of a target or two.
+ * A core has few sessions and waits, so a chunk of theirs has one or two. In some seeds, and in most of --named, most
+ * atomic writes are carried out in pieces, in half of them most single writes of transactions put their entries ahead,
+ * in a fourth an UNLOCK releases a name or two, and in a sixth a TXN_LOCK acquires the locks of a target or two.
  */
 static void make_parts_small(const struct world *world, struct core *core)
 {
-    if (world->seed % 3 == 1 || world->attempts)
+    if (world->seed % 3 == 1 || world->attempts || (world->gen.named && world->seed % 3 == 2))
         core->atomic_work_max = world->gen.named ? 100 : 200;
     core->provisional_work = world->seed % 2 == 0 ? 4 * WORK_ENTRY : ENTRIES_PROVISIONAL_WORK;
     core->unlock_work = world->seed % 4 == 3 ? 10 : UNLOCK_WORK_PER_COST;
@@ -925,6 +966,8 @@ static void append(struct world *world)
             add_findings(world, command);
             watch_paths(world, command, &bytes);
         }
+        world->host_gone = world->host_gone || command->type == COMMAND_HOST_GONE || command->type == COMMAND_JOIN;
+        world->host_ended = world->host_ended || (command->type == COMMAND_CANCEL && command->cancel.keeps_places);
         command_group_add(command, &bytes);
         command_free(command);
         world->totals.commands++;
@@ -1007,18 +1050,43 @@ static void step_rich(struct world *world)
         follow(world, added, 1 + rng_below(&world->rich_rng, 30));
 }
 
-/* Counts what few seeds of the mode `named` reach. */
+/* Returns: the kinds of a place, which is kept since this step, as a value of world->places. */
+static uintptr_t kinds_of_place(const struct world *world, const struct wait *wait)
+{
+    bool kinds[PLACE_KINDS] = {
+        [PLACE_OF_READY] = wait->ready || (wait->ready_number > 0 && wait->granted_ts != 0),
+        [PLACE_IN_PIECES] = wait->txn != NULL,
+        [PLACE_OF_GONE_HOST] = wait->cancelled == WAIT_PLACE_KEPT_GONE || (world->host_gone && !world->host_ended),
+    };
+    uintptr_t bits = PLACE_BIT;
+
+    for (int kind = 0; kind < PLACE_KINDS; kind++)
+        bits |= (uintptr_t)kinds[kind] << (PLACE_BIT + kind);
+    return bits;
+}
+
+/* Counts the places of writes that are kept since this step, by their kinds. */
 static void count_places(struct world *world)
 {
-    const struct owners *owners = world->sides[FIRST].core->owners;
-    list_for_each(link, &owners->waits)
+    struct map places = MAP_INIT;
+    struct buf key = BUF_INIT(BUF_UNLIMITED);
+
+    list_for_each(link, &world->sides[FIRST].core->owners->waits)
     {
         const struct wait *wait = list_entry(link, struct wait, of_all);
         if (wait->command == NULL || wait->command->type != COMMAND_WRITE || !wait__has_place(wait))
             continue;
-        world->totals.kept_ready += wait->ready_number > 0; /* it was ready, in this core */
-        world->totals.kept_pieces += wait->txn != NULL;
+        uintptr_t kinds = (uintptr_t)map_get(&world->places, place_key(wait->command, &key));
+        bool kept_before = kinds != 0;
+        kinds = kept_before ? kinds : kinds_of_place(world, wait);
+        for (int kind = 0; !kept_before && kind < PLACE_KINDS; kind++)
+            world->totals.kept[kind] += kinds >> (PLACE_BIT + kind) & 1;
+        (void)map_put(&places, buf_as_slice(&key), (void *)kinds);
     }
+    map_deinit(&world->places);
+    world->places = places;
+    world->host_gone = world->host_ended = false;
+    buf_deinit(&key);
 }
 
 static void step(struct world *world)
@@ -1099,9 +1167,11 @@ static void add_totals(struct totals *totals, const struct world *world)
     totals->interrupted += world->wire.interrupted;
     totals->followed += world->totals.followed;
     totals->last_attempts += world->last_attempts > 0;
-    totals->taken_over += world->totals.taken_over;
-    totals->kept_ready += world->totals.kept_ready;
-    totals->kept_pieces += world->totals.kept_pieces;
+    totals->outcomes_ended += world->totals.outcomes_ended;
+    for (int kind = 0; kind < PLACE_KINDS; kind++) {
+        totals->kept[kind] += world->totals.kept[kind];
+        totals->taken_over[kind] += world->totals.taken_over[kind];
+    }
 }
 
 /* A host is added in one of six seeds. */
@@ -1160,6 +1230,7 @@ static void live(uint64_t seed, const struct mode *mode, struct totals *totals)
     for (size_t i = 1; i <= world.outcome_count; i++)
         free(world.outcome[i].replies);
     free(world.outcome);
+    map_deinit(&world.places);
     add_totals(totals, &world);
     wire_deinit(&world.wire);
 }
@@ -1176,6 +1247,22 @@ static void print_totals(const struct totals *totals, bool rich)
                " by a copied checkpoint, %" PRIu64 " units of the feed\n",
                totals->entries, totals->repeats, totals->cut, totals->interrupted, totals->kills, totals->saves,
                totals->added, totals->copied, totals->followed);
+}
+
+/* Prints how many places of writes were kept, and taken over. Returns: whether there were enough of each kind. */
+static bool print_places(const struct totals *totals)
+{
+    bool enough = true;
+
+    printf("replicas: %" PRIu64 " places of writes ended by an outcome\n", totals->outcomes_ended);
+    for (int kind = 0; kind < PLACE_KINDS; kind++) {
+        bool few = totals->kept[kind] * 20 < place_kinds[kind].kept_min * totals->seeds ||
+                   totals->taken_over[kind] * 20 < place_kinds[kind].taken_min * totals->seeds;
+        printf("replicas: %" PRIu64 " places of writes %s, %" PRIu64 " taken over\n", totals->kept[kind],
+               place_kinds[kind].name, totals->taken_over[kind]);
+        enough = enough && (totals->seeds < 20 || !few);
+    }
+    return enough;
 }
 
 int main(int argc, char **argv)
@@ -1202,19 +1289,12 @@ int main(int argc, char **argv)
     for (uint64_t seed = from; seed < from + seeds || totals.commands < commands; seed++)
         live(seed, &mode, &totals);
     print_totals(&totals, mode.rich);
-    if (mode.named)
-        printf("replicas: %" PRIu64 " kept places taken over; %" PRIu64 " steps with one of ready writes, %" PRIu64
-               " in pieces\n",
-               totals.taken_over, totals.kept_ready, totals.kept_pieces);
-    if (mode.attempts && totals.seeds > 1 && totals.last_attempts * 10 < totals.seeds) {
-        fprintf(stderr, "replicas: only %" PRIu64 " seeds reached a last attempt\n", totals.last_attempts);
+    if (mode.named && !print_places(&totals)) {
+        fprintf(stderr, "replicas: too few places of writes, of one kind at least: replicas.c, place_kinds\n");
         return 1;
     }
-    if (mode.named && totals.seeds >= 20 &&
-        (totals.taken_over == 0 || totals.kept_ready + totals.kept_pieces == 0)) { /* one in a seed or two */
-        fprintf(stderr,
-                "replicas: %" PRIu64 " kept places taken over; %" PRIu64 " of ready writes, %" PRIu64 " in pieces\n",
-                totals.taken_over, totals.kept_ready, totals.kept_pieces);
+    if (mode.attempts && totals.seeds > 1 && totals.last_attempts * 10 < totals.seeds) {
+        fprintf(stderr, "replicas: only %" PRIu64 " seeds reached a last attempt\n", totals.last_attempts);
         return 1;
     }
     return 0;
