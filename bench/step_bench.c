@@ -340,6 +340,40 @@ static void lock(struct bench *bench, const char *id, struct slice document, uin
     step(bench, command);
 }
 
+static void unlock(struct bench *bench, const char *id)
+{
+    struct command *command = command_new(COMMAND_UNLOCK, DIALECT_7);
+    command->owner.session = slice_from(id);
+    step(bench, command);
+}
+
+/* A lock passes through 40 sessions before 18,000 requests of another one, whose last ones it is granted to. */
+static void others_before(struct bench *bench)
+{
+    enum { OTHERS = 40, COUNT = 18000 };
+    char id[20];
+    session(bench, COMMAND_SESSION_OPEN, "many");
+    for (int i = 0; i <= OTHERS; i++) {
+        snprintf(id, sizeof id, "other%d", i);
+        session(bench, COMMAND_SESSION_OPEN, id);
+        lock(bench, id, SLICE_LIT("3000000"), 0);
+    }
+    for (int i = 0; i < COUNT; i++)
+        lock(bench, "many", SLICE_LIT("3000000"), 0);
+    forget(bench);
+    for (int i = 0; i <= OTHERS; i++) {
+        if (i == OTHERS) {
+            tell(bench, "UNLOCKs of 40 sessions whose lock 18000 requests of one session wait for, in turn");
+            forget(bench);
+        }
+        snprintf(id, sizeof id, "other%d", i);
+        unlock(bench, id);
+    }
+    tell(bench, "the UNLOCK that grants it to these");
+    pieces(bench);
+    tell(bench, "the pieces after it");
+}
+
 /* Writes of one host wait, `each` for one of the documents that a session holds, and are cancelled together. */
 static void cancelled(struct bench *bench, uint64_t count, uint64_t each)
 {
@@ -1093,7 +1127,7 @@ static const struct bench_part {
              {"commits", commits},   {"wholes", wholes},           {"singles", singles},
              {"replaced", replaced}, {"outcomes", outcomes},       {"deep", deep},
              {"locks", many_locks},  {"renames", renames},         {"values", values},
-             {"catalog", catalog}};
+             {"catalog", catalog},   {"others", others_before}};
 
 int main(int argc, char **argv)
 {

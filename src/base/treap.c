@@ -19,14 +19,38 @@ static uint8_t subtree_set_of(const struct treap_node *node)
                      (node->right == NULL ? 0 : node->right->subtree_set));
 }
 
-/*
- * Recomputes the subtree sets of a node and its ancestors, up to the first one that stays the same:
- * nothing changes above it. So a node that is inserted with an empty set costs no walk.
- */
-static void update_ancestors(struct treap_node *node)
+/* Says whether two nodes are of one kind; NULL: the treap has no kinds. */
+typedef bool kind_same(const struct treap_node *, const struct treap_node *);
+
+/* Returns: whether a child's subtree has a node of another kind than `node`. */
+static bool has_other_kind(const struct treap_node *node, const struct treap_node *child, kind_same *same)
 {
-    for (; node != NULL && node->subtree_set != subtree_set_of(node); node = node->up)
-        node->subtree_set = subtree_set_of(node);
+    return child != NULL && (child->mixed || !same(node, child));
+}
+
+static bool is_mixed(const struct treap_node *node, kind_same *same)
+{
+    return same != NULL && (has_other_kind(node, node->left, same) || has_other_kind(node, node->right, same));
+}
+
+/* Recomputes what a node says of its subtree. Returns: whether it has changed. */
+static bool update_subtree(struct treap_node *node, kind_same *same)
+{
+    uint8_t set = subtree_set_of(node);
+    bool mixed = is_mixed(node, same), changed = set != node->subtree_set || mixed != node->mixed;
+    node->subtree_set = set;
+    node->mixed = mixed;
+    return changed;
+}
+
+/*
+ * Recomputes what a node and its ancestors say of their subtrees, up to the first one that stays the same: nothing
+ * changes above it, since its own kind is the same, too. So a node that is inserted with an empty set costs no walk.
+ */
+static void update_ancestors(struct treap_node *node, kind_same *same)
+{
+    while (node != NULL && update_subtree(node, same))
+        node = node->up;
 }
 
 /* Returns: the pointer to a node, in its parent or in the root. */
@@ -38,7 +62,7 @@ static struct treap_node **link_of(struct treap *treap, const struct treap_node 
 }
 
 /* Rotates a node with its parent, so that it becomes the parent. */
-static void rotate_up(struct treap *treap, struct treap_node *node)
+static void rotate_up(struct treap *treap, struct treap_node *node, kind_same *same)
 {
     struct treap_node *parent = node->up;
     struct treap_node **moved = parent->left == node ? &node->right : &node->left;
@@ -52,8 +76,8 @@ static void rotate_up(struct treap *treap, struct treap_node *node)
         (*moved)->up = parent;
     *moved = parent;
     parent->up = node;
-    parent->subtree_set = subtree_set_of(parent);
-    node->subtree_set = subtree_set_of(node);
+    update_subtree(parent, same);
+    update_subtree(node, same);
 }
 
 static struct treap_node *rightmost(struct treap_node *node)
@@ -63,9 +87,15 @@ static struct treap_node *rightmost(struct treap_node *node)
     return node;
 }
 
-void treap_insert(struct treap *treap, struct treap_node *before, struct treap_node *node, uint8_t set)
+/* Returns: whether a node is in this treap, or, below another one, in any. */
+static bool has_node(const struct treap *treap, const struct treap_node *node)
 {
-    REQUIRE(node->up == NULL && node->left == NULL && node->right == NULL && treap->root != node);
+    return node->up != NULL || treap->root == node;
+}
+
+static void insert_node(struct treap *treap, struct treap_node *before, struct treap_node *node, uint8_t set,
+                        kind_same *same)
+{
     *node = (struct treap_node){.weight = draw_weight(treap), .set = set, .subtree_set = set};
     if (before != NULL && before->left == NULL) {
         node->up = before;
@@ -79,27 +109,50 @@ void treap_insert(struct treap *treap, struct treap_node *before, struct treap_n
             last->right = node;
     }
     while (node->up != NULL && node->weight > node->up->weight)
-        rotate_up(treap, node);
-    update_ancestors(node->up);
+        rotate_up(treap, node, same);
+    update_ancestors(node->up, same);
 }
 
-void treap_remove(struct treap *treap, struct treap_node *node)
+void treap_insert(struct treap *treap, struct treap_node *before, struct treap_node *node, uint8_t set)
 {
-    REQUIRE(node->up != NULL || treap->root == node);
+    REQUIRE(!has_node(treap, node) && node->left == NULL && node->right == NULL);
+    insert_node(treap, before, node, set, NULL);
+}
+
+void treap_insert_kind(struct treap *treap, struct treap_node *before, struct treap_node *node, kind_same *same)
+{
+    REQUIRE(same != NULL && !has_node(treap, node) && node->left == NULL && node->right == NULL);
+    insert_node(treap, before, node, 0, same);
+}
+
+static void remove_node(struct treap *treap, struct treap_node *node, kind_same *same)
+{
     while (node->left != NULL && node->right != NULL)
-        rotate_up(treap, node->left->weight > node->right->weight ? node->left : node->right);
+        rotate_up(treap, node->left->weight > node->right->weight ? node->left : node->right, same);
     struct treap_node *child = node->left != NULL ? node->left : node->right;
     *link_of(treap, node) = child;
     if (child != NULL)
         child->up = node->up;
-    update_ancestors(node->up);
+    update_ancestors(node->up, same); /* without the removed node */
     *node = (struct treap_node){0};
+}
+
+void treap_remove(struct treap *treap, struct treap_node *node)
+{
+    REQUIRE(has_node(treap, node));
+    remove_node(treap, node, NULL);
+}
+
+void treap_remove_kind(struct treap *treap, struct treap_node *node, kind_same *same)
+{
+    REQUIRE(same != NULL && has_node(treap, node));
+    remove_node(treap, node, same);
 }
 
 void treap_set(struct treap_node *node, uint8_t set)
 {
     node->set = set;
-    update_ancestors(node);
+    update_ancestors(node, NULL);
 }
 
 static bool subtree_has(const struct treap_node *node, uint8_t mask)
@@ -164,6 +217,49 @@ struct treap_node *treap_prev(const struct treap *treap, const struct treap_node
             return last_in_subtree(at->up->left, mask);
     }
     return NULL;
+}
+
+/* Says whether a node is one of those that are searched for. */
+typedef bool kind_matches(const struct treap_node *node, const void *key);
+
+/* Returns: the last node of a subtree that matches; NULL: none. */
+static struct treap_node *last_match(struct treap_node *node, kind_matches *matches, const void *key, uint64_t *visits)
+{
+    for (; node != NULL; node = node->left) {
+        ++*visits;
+        if (!node->mixed && !matches(node, key))
+            return NULL;
+        struct treap_node *found = last_match(node->right, matches, key, visits);
+        if (found != NULL)
+            return found;
+        if (matches(node, key))
+            return node;
+    }
+    return NULL;
+}
+
+struct treap_node *treap_prev_kind(const struct treap_node *before, kind_matches *matches, const void *key,
+                                   uint64_t *visits)
+{
+    struct treap_node *found = last_match(before->left, matches, key, visits);
+    for (const struct treap_node *at = before; found == NULL && at->up != NULL; at = at->up) {
+        ++*visits;
+        if (at->up->right == at)
+            found = matches(at->up, key) ? at->up : last_match(at->up->left, matches, key, visits);
+    }
+    return found;
+}
+
+static bool subtree_is_exact(const struct treap_node *node, kind_same *same)
+{
+    return node == NULL || (node->mixed == is_mixed(node, same) && subtree_is_exact(node->left, same) &&
+                            subtree_is_exact(node->right, same));
+}
+
+bool treap_kinds_are_exact(const struct treap *treap, kind_same *same)
+{
+    REQUIRE(same != NULL);
+    return subtree_is_exact(treap->root, same);
 }
 
 struct treap_node *treap_find(const struct treap *treap,

@@ -9,6 +9,9 @@
  *
  * Each node has a set of up to eight properties (bits), and the union of the sets of its subtree.
  * So the next node with one of some properties is found without visiting the nodes in between.
+ *
+ * Or its nodes are of kinds, which the caller compares: each node says whether its subtree has nodes of several kinds.
+ * So the next node of another kind is found without visiting those of one kind in between. A treap has either.
  */
 #ifndef TL_BASE_TREAP_H
 #define TL_BASE_TREAP_H
@@ -25,6 +28,7 @@ struct treap_node {
     uint32_t weight;
     uint8_t set;
     uint8_t subtree_set; /* union of the sets of the node and its descendants */
+    bool mixed;          /* the node and its descendants are of several kinds */
 };
 
 /* Zeroed: empty. */
@@ -48,6 +52,24 @@ struct treap_node *treap_next(const struct treap *treap, const struct treap_node
  * Returns: the last node before `before` (NULL: the last) whose set intersects `mask`; NULL: none.
  */
 struct treap_node *treap_prev(const struct treap *treap, const struct treap_node *before, uint8_t mask);
+
+/* As treap_insert(), in a treap of kinds. `same` says whether two nodes are of one kind, which they keep. */
+void treap_insert_kind(struct treap *treap, struct treap_node *before, struct treap_node *node,
+                       bool (*same)(const struct treap_node *, const struct treap_node *));
+/* As treap_remove(), from a treap of kinds. Requires: `same` is that of the insertions. */
+void treap_remove_kind(struct treap *treap, struct treap_node *node,
+                       bool (*same)(const struct treap_node *, const struct treap_node *));
+/*
+ * Returns: the last node before `before` that matches; NULL: none. Of a subtree of one kind only the root is asked, so
+ * this takes logarithmic time where each mixed subtree has nodes that match. Adds the nodes visited to *visits.
+ * Assumes: all nodes of a kind match, or none of them.
+ */
+struct treap_node *treap_prev_kind(const struct treap_node *before,
+                                   bool (*matches)(const struct treap_node *node, const void *key), const void *key,
+                                   uint64_t *visits);
+/* Returns: whether each node says rightly if its subtree is mixed. Visits all nodes. */
+bool treap_kinds_are_exact(const struct treap *treap,
+                           bool (*same)(const struct treap_node *, const struct treap_node *));
 
 /*
  * Returns: the first node that does not precede `key`; NULL: all nodes precede it.

@@ -503,7 +503,8 @@ void lock_request_free(struct lock_request *request)
     for (size_t i = 0; i < request->spec_count; i++)
         resource_unref(&table->resources, request->specs[i].resource);
     lock__grants_confirm(request);
-    INSIST(request->watched == NULL && !heap_holds(&request->wake) && !list_linked(&request->suspect));
+    INSIST(request->watched == NULL && request->group == NULL);
+    INSIST(!heap_holds(&request->wake) && !list_linked(&request->suspect));
     magic_clear(&request->magic);
     mem_free(request->waiters);
     mem_free(request);
@@ -672,7 +673,7 @@ int lock_request_start(struct lock_request *request, bool wait)
     request->arrival = ++table->last_arrival;
     lock__request_expand(request);
     bool limited = request->owner->cleanup && wait;
-    if (!lock__queue_is_blocked(request) && (!limited || table->cleanup_quota > 0)) {
+    if (!lock__watch_is_blocked(request) && (!limited || table->cleanup_quota > 0)) {
         table->cleanup_quota -= limited;
         lock__request_grant(request);
         lock__queue_check_granted(request);

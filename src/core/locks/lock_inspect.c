@@ -552,11 +552,7 @@ static void check_siblings(const struct resource *resource)
 static void check_waiter(const struct lock_request *request)
 {
     INSIST(request->state == LOCK_STATE_WAITING && !list_linked(&request->suspect));
-    if (heap_holds(&request->wake)) {
-        INSIST(request->watched == NULL);
-        return;
-    }
-    INSIST(request->watched != NULL && lock__queue_is_blocked(request));
+    lock__watch_check(request);
 }
 
 static size_t check_queue(const struct resource *resource)
@@ -577,6 +573,7 @@ static size_t check_queue(const struct resource *resource)
             count++;
         }
         INSIST(count == resource->queue->counts[bit]);
+        INSIST(treap_kinds_are_exact(&resource->queue->order[bit], lock__queue_same_owner));
         total += count;
     }
     INSIST(total > 0);
@@ -642,7 +639,7 @@ void lock_table_check(struct lock_table *table)
     INSIST((table->wake.count == 0 || table->grant_quota == 0) && table->grants_suspended == 0 &&
            list_empty(&table->suspects));
     struct heap_node *ready = heap_first(&table->ready_cleanup);
-    INSIST(ready == NULL || !lock__queue_is_blocked(container_of(ready, struct lock_request, wake)));
+    INSIST(ready == NULL || !lock__watch_is_blocked(container_of(ready, struct lock_request, wake)));
     check_statistics(table);
     check_directory_locks(resources);
     check_counts(resources->root);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Shared by the files of the lock table: lock.c (holds and requests), lock_queue.c (wait queues),
- * lock_cycle.c (deadlocks), lock_token.c (fencing tokens), lock_undo.c (unconfirmed grants),
- * lock_inspect.c (inspection and checks), lock_codec.c (serialization), lock_chunk.c (chunks of
- * holds).
+ * lock_watch.c (obstacles that waiting requests watch), lock_cycle.c (deadlocks), lock_token.c
+ * (fencing tokens), lock_undo.c (unconfirmed grants), lock_inspect.c (inspection and checks),
+ * lock_codec.c (serialization), lock_chunk.c (chunks of holds).
  */
 #ifndef TL_CORE_LOCK_INTERNAL_H
 #define TL_CORE_LOCK_INTERNAL_H
@@ -18,6 +18,7 @@ struct lock_waiter {
     struct lock_request *request;
     struct resource *resource;
     enum lock_bit bit;
+    uint8_t held;                  /* what its owner held there when it was granted: lock_queue.c */
     struct list link;              /* in queue->waiting[bit] */
     struct treap_node order_node;  /* in queue->order[bit] */
     struct lock_request *watchers; /* waiting requests that watch this one */
@@ -27,7 +28,8 @@ struct lock_waiter {
 struct lock_queue {
     /* struct lock_waiter by `link`, in order of lock__precedes() */
     struct list waiting[LOCK_BIT_COUNT];
-    struct treap order[LOCK_BIT_COUNT]; /* the same by `order_node`, to find a position in log n */
+    /* The same by `order_node`, of kinds by owner: to find a position, or another owner's waiter, in log n */
+    struct treap order[LOCK_BIT_COUNT];
     uint32_t counts[LOCK_BIT_COUNT];
     uint64_t search_epoch;    /* the last deadlock search that visited it */
     struct lock_trace *trace; /* the requests which that search reached from here; lock_cycle.c */
@@ -62,6 +64,15 @@ struct lock_unconfirmed {
     bool marked;                      /* lock_request_mark_names(): a grant is of the marked request */
 };
 
+/*
+ * Waiting requests of one owner that wait for the same bit of a resource. The first of them is blocked there, and so
+ * are the others (invariant 10). Exists while there are others.
+ */
+struct lock_group {
+    struct lock_request *leader;  /* the first; it watches what blocks it there, or is scheduled */
+    struct lock_request *members; /* the others, by `watch_next`, in queue order */
+};
+
 #define LOCK_REQUEST_MAGIC MAGIC('L', 'R', 'e', 'q')
 
 struct lock_request {
@@ -78,11 +89,13 @@ struct lock_request {
     struct lock_grant *grants; /* by spec; NULL: its grant cannot be undone (struct lock_grant) */
 
     /*
-     * Links in the watchers of the hold or waiter that it watches. `watched` NULL: it watches
-     * nothing.
+     * Links in the watchers of the hold or waiter that it watches, or in the members of its group. `watched` NULL: it
+     * watches nothing.
      */
     struct lock_request **watched;
     struct lock_request *watch_next;
+    struct lock_waiter *blocked_at; /* the place at which its obstacle, or the last one, blocks it; NULL: none yet */
+    struct lock_group *group;       /* that it leads or is in; NULL: none */
     struct heap_node wake; /* in table->wake, or in table->ready_cleanup if its owner is `cleanup` */
 
     struct list of_owner;
@@ -272,34 +285,24 @@ struct lock_request *lock__restore_granted(struct lock_table *table, struct lock
 /* --- lock_queue.c ----------------------------------------------------------------------------- */
 
 /*
- * Returns: whether a waiting request is blocked by a hold of `owner` or of `session` (each may be
- * NULL). Then it does not block these owners, since it cannot be granted before they release.
- */
-bool lock__waits_for(const struct lock_request *request, const struct lock_owner *owner,
-                     const struct lock_owner *session);
-/*
- * Returns: whether a request blocks one of `owner` that it precedes, provided that their bits
- * conflict.
- */
-static inline bool lock__blocks(const struct lock_owner *owner, const struct lock_request *ahead)
-{
-    return !lock__ignores(owner, ahead->owner) && !lock__waits_for(ahead, owner, owner->session);
-}
-/*
  * Adds a request to the queues of all its resources, in the state waiting. It watches nothing yet.
  */
 void lock__queue_enter(struct lock_request *request);
 /* Removes a waiting request from all queues. Its state is the caller's to change. */
 void lock__queue_leave(struct lock_request *request);
-/* Has a waiting request watch one thing that blocks it. Returns: false: nothing blocks it. */
-bool lock__queue_watch(struct lock_request *request);
 /*
- * Does the same for a restored request. If nothing blocks it, it has to wait for a quota, and is
+ * Returns: the waiter before which a request belongs in a queue; NULL: at the end, which is the
+ * usual case.
+ */
+struct treap_node *lock__queue_position(const struct lock_queue *queue, enum lock_bit bit,
+                                        const struct lock_request *request);
+/* Returns: whether two waiters are of the same owner. They are given by their `order_node`. */
+bool lock__queue_same_owner(const struct treap_node *a, const struct treap_node *b);
+/*
+ * Has a restored request watch what blocks it. If nothing blocks it, it has to wait for a quota, and is
  * scheduled instead.
  */
 void lock__queue_watch_restored(struct lock_request *request);
-/* Returns: whether anything blocks a request. */
-bool lock__queue_is_blocked(const struct lock_request *request);
 /*
  * Has a request that was just enqueued watch what blocks it. If nothing does, or grants are
  * suspended, it is scheduled instead.
@@ -316,8 +319,6 @@ void lock__queue_check_waits(struct lock_table *table, struct lock_owner *owner)
  * Requires: the request is granted.
  */
 void lock__queue_check_granted(struct lock_request *request);
-/* Has a request watch nothing. */
-void lock__queue_unwatch(struct lock_request *request);
 /* Schedules all requests that watch something which is about to go. */
 void lock__queue_wake(struct lock_table *table, struct lock_request **watchers);
 /*
@@ -330,6 +331,41 @@ void lock__queue_schedule(struct lock_request *request);
  * (PostgreSQL: ProcLockWakeup). Does nothing while grants are suspended.
  */
 void lock__queue_process_wakeups(struct lock_table *table);
+
+/* --- lock_watch.c ----------------------------------------------------------------------------- */
+
+/*
+ * Returns: whether a waiting request is blocked by a hold of `owner` or of `session` (each may be
+ * NULL). Then it does not block these owners, since it cannot be granted before they release.
+ */
+bool lock__waits_for(const struct lock_request *request, const struct lock_owner *owner,
+                     const struct lock_owner *session);
+/*
+ * Returns: whether a request blocks one of `owner` that it precedes, provided that their bits
+ * conflict.
+ */
+static inline bool lock__blocks(const struct lock_owner *owner, const struct lock_request *ahead)
+{
+    return !lock__ignores(owner, ahead->owner) && !lock__waits_for(ahead, owner, owner->session);
+}
+/* Returns: whether anything blocks a request, which may be new. */
+bool lock__watch_is_blocked(const struct lock_request *request);
+/*
+ * Has a waiting request watch something that blocks it. Returns: false: nothing blocks it.
+ * Requires: it watches nothing.
+ */
+bool lock__watch_begin(struct lock_request *request) TL_MUST_USE;
+/* Has a request watch nothing. If it leads a group, it still does. */
+void lock__watch_end(struct lock_request *request);
+/* Has a request that leaves its queues watch nothing. The next one of a group that it leads is scheduled. */
+void lock__watch_leave(struct lock_request *request);
+/*
+ * Has a request that watches `waiter`, which is about to leave its list, watch the nearest one before it that blocks
+ * it, too. Returns: false: no other one does.
+ */
+bool lock__watch_before(struct lock_request *request, const struct lock_waiter *waiter) TL_MUST_USE;
+/* Checks invariants 5 and 10 for a waiting request. Visits all that wait where it is blocked. */
+void lock__watch_check(const struct lock_request *request);
 
 /* --- lock_cycle.c ----------------------------------------------------------------------------- */
 

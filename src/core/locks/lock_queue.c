@@ -3,10 +3,7 @@
  * Wait queues. README-locks.md, "Requests", invariants 4 and 5.
  *
  * A waiting request is in the queues of all its resources, once for each bit. It watches one thing
- * that blocks it, and is evaluated again only when that is gone. This is the nearest conflicting
- * request that precedes it, so that a release wakes one request of a long queue; without one, a
- * hold. After many requests of its own owner, which do not conflict, it may be another preceding
- * request, or a hold: find_obstacle().
+ * that blocks it, and is evaluated again only when that is gone: lock_watch.c.
  */
 #include <limits.h>
 
@@ -44,11 +41,7 @@ static bool waiter_precedes(const struct treap_node *node, const void *request)
     return lock__precedes(container_of(node, const struct lock_waiter, order_node)->request, request);
 }
 
-/*
- * Returns: the waiter before which a request belongs in a queue; NULL: at the end, which is the
- * usual case.
- */
-static struct treap_node *find_position(const struct lock_queue *queue, enum lock_bit bit,
+struct treap_node *lock__queue_position(const struct lock_queue *queue, enum lock_bit bit,
                                         const struct lock_request *request)
 {
     const struct list *last = queue->waiting[bit].prev;
@@ -57,40 +50,25 @@ static struct treap_node *find_position(const struct lock_queue *queue, enum loc
     return treap_find(&queue->order[bit], waiter_precedes, request);
 }
 
+bool lock__queue_same_owner(const struct treap_node *a, const struct treap_node *b)
+{
+    return container_of(a, const struct lock_waiter, order_node)->request->owner ==
+           container_of(b, const struct lock_waiter, order_node)->request->owner;
+}
+
 /* Inserts a waiter at its position in the queue. After a move of a document it can be anywhere. */
 static void waiter_link(struct lock_waiter *waiter)
 {
     REQUIRE(!list_linked(&waiter->link));
     struct lock_queue *queue = queue_of(waiter->resource);
-    struct treap_node *next = find_position(queue, waiter->bit, waiter->request);
+    struct treap_node *next = lock__queue_position(queue, waiter->bit, waiter->request);
     waiter->request->table->work++;
     list_insert_before(next == NULL ? &queue->waiting[waiter->bit]
                                     : &container_of(next, struct lock_waiter, order_node)->link,
                        &waiter->link);
-    treap_insert(&queue->order[waiter->bit], next, &waiter->order_node, 1);
+    treap_insert_kind(&queue->order[waiter->bit], next, &waiter->order_node, lock__queue_same_owner);
     if (++queue->counts[waiter->bit] == 1)
         check_awaited(waiter->request->table, waiter->resource, waiter->bit);
-}
-
-static void watch_blocker(struct lock_request *request, struct lock_request **watchers)
-{
-    REQUIRE(request->watched == NULL);
-    request->watch_next = *watchers;
-    if (*watchers != NULL)
-        (*watchers)->watched = &request->watch_next;
-    *watchers = request;
-    request->watched = watchers;
-}
-
-void lock__queue_unwatch(struct lock_request *request)
-{
-    if (request->watched == NULL)
-        return;
-    *request->watched = request->watch_next;
-    if (request->watch_next != NULL)
-        request->watch_next->watched = request->watched;
-    request->watched = NULL;
-    request->watch_next = NULL;
 }
 
 static struct heap *heap_of(const struct lock_request *request)
@@ -113,7 +91,7 @@ void lock__queue_schedule(struct lock_request *request)
 
 static void schedule_wakeup(struct lock_request *request)
 {
-    lock__queue_unwatch(request);
+    lock__watch_end(request);
     lock__queue_schedule(request);
 }
 
@@ -121,83 +99,6 @@ void lock__queue_wake(struct lock_table *table, struct lock_request **watchers)
 {
     for (; *watchers != NULL; table->work++)
         schedule_wakeup(*watchers);
-}
-
-static bool is_awaited(const struct lock_owner *owner)
-{
-    return owner != NULL && owner->awaited_count > 0;
-}
-
-static bool is_blocked_by(const struct lock_waiter *waiter, const struct lock_owner *owner)
-{
-    const struct lock_hold *hold =
-        is_awaited(owner) ? lock__hold_find(waiter->request->table, owner, waiter->resource) : NULL;
-    return hold != NULL && (hold->bits & lock__conflicts[waiter->bit]) != 0 &&
-           !lock__ignores(waiter->request->owner, owner);
-}
-
-bool lock__waits_for(const struct lock_request *request, const struct lock_owner *owner,
-                     const struct lock_owner *session)
-{
-    if (!is_awaited(owner) && !is_awaited(session))
-        return false;
-    for (size_t i = 0; i < request->waiter_count; i++) {
-        request->table->work++;
-        if (is_blocked_by(&request->waiters[i], owner) || is_blocked_by(&request->waiters[i], session))
-            return true;
-    }
-    return false;
-}
-
-/*
- * The search for a preceding waiter that blocks a request. Those of its own owner do not, and thousands of them may
- * precede it, while one hold blocks them all: find_obstacle().
- */
-struct obstacle_search {
-    size_t looks; /* waiters of each list that are visited */
-    bool cut;     /* there are more */
-};
-
-/* Waiters that a request visits in a list before it looks for a hold that blocks it. */
-enum { OBSTACLE_LOOKS = 32 };
-
-/*
- * Returns: the last one of the first waiters of a list, those before `end` and at most `most`, that blocks a request,
- * or NULL.
- */
-static struct lock_waiter *last_of_first(const struct list *head, const struct list *end,
-                                         const struct lock_request *request, size_t most)
-{
-    struct lock_waiter *last = NULL;
-    for (const struct list *at = head->next; at != end && most > 0; at = at->next, most--) {
-        struct lock_waiter *waiter = list_entry(at, struct lock_waiter, link);
-        request->table->work++;
-        if (lock__blocks(request->owner, waiter->request))
-            last = waiter;
-    }
-    return last;
-}
-
-/*
- * Returns: the nearest waiter before `link` in its list that blocks a request, or NULL. Where the search is cut, one
- * of the first in the list, so that not each release of a hold has all of these requests evaluated.
- */
-static struct lock_waiter *nearest_before(const struct list *head, const struct list *link,
-                                          const struct lock_request *request, struct obstacle_search *search)
-{
-    size_t looks = 0;
-    for (const struct list *at = link->prev; at != head; at = at->prev) {
-        struct lock_waiter *waiter = list_entry(at, struct lock_waiter, link);
-        if (looks++ == search->looks) {
-            struct lock_waiter *first = last_of_first(head, at->next, request, search->looks);
-            search->cut |= first == NULL;
-            return first;
-        }
-        request->table->work++;
-        if (lock__blocks(request->owner, waiter->request))
-            return waiter;
-    }
-    return NULL;
 }
 
 /*
@@ -210,23 +111,16 @@ static void waiter_unlink(struct lock_waiter *waiter)
 {
     struct lock_table *table = waiter->request->table;
     struct lock_queue *queue = waiter->resource->queue;
-    struct obstacle_search all = {.looks = SIZE_MAX};
     REQUIRE(queue != NULL && queue->counts[waiter->bit] > 0);
     table->work++;
     while (waiter->watchers != NULL) {
         struct lock_request *watcher = waiter->watchers;
-        struct lock_waiter *before = table->grants_suspended > 0
-                                         ? NULL
-                                         : nearest_before(&queue->waiting[waiter->bit], &waiter->link, watcher, &all);
         table->work++;
-        lock__queue_unwatch(watcher);
-        if (before != NULL)
-            watch_blocker(watcher, &before->watchers);
-        else
+        if (table->grants_suspended > 0 || !lock__watch_before(watcher, waiter))
             schedule_wakeup(watcher);
     }
     list_remove(&waiter->link);
-    treap_remove(&queue->order[waiter->bit], &waiter->order_node);
+    treap_remove_kind(&queue->order[waiter->bit], &waiter->order_node, lock__queue_same_owner);
     if (--queue->counts[waiter->bit] > 0)
         return;
     bool empty = true;
@@ -267,8 +161,8 @@ void lock__queue_leave(struct lock_request *request)
 {
     struct lock_table *table = request->table;
     REQUIRE(request->state == LOCK_STATE_WAITING && table->waiting_count > 0);
-    lock__queue_unwatch(request);
     unschedule_wakeup(request);
+    lock__watch_leave(request);
     if (list_linked(&request->suspect))
         list_remove(&request->suspect);
     for (size_t i = 0; i < request->waiter_count; i++)
@@ -278,113 +172,6 @@ void lock__queue_leave(struct lock_request *request)
         list_remove(&request->of_session);
     table->waiting_count--;
     count_requested(request, false);
-}
-
-/* Returns: whether a list has at most one request, and that is the owner's. */
-static bool all_of(const struct list *ward_requests, const struct lock_owner *owner)
-{
-    return list_empty(ward_requests) ||
-           (ward_requests->next == ward_requests->prev &&
-            list_entry(ward_requests->next, struct lock_request, of_session)->owner == owner);
-}
-
-static bool blocks_all_waiters(const struct lock_request *request, const struct lock_owner *owner,
-                               const struct resource *resource, enum lock_bit bit)
-{
-    const struct lock_hold *hold = is_awaited(owner) ? lock__hold_find(request->table, owner, resource) : NULL;
-    return hold != NULL && (hold->bits & lock__conflicts[bit]) != 0 &&
-           all_of(&owner->dependent_requests, request->owner);
-}
-
-/*
- * Returns: whether no waiter with a bit at a resource blocks a request, because all of them wait
- * for a hold of its owner, or of the owner's session, on this resource. Thousands are skipped
- * without a visit.
- */
-static bool ignores_all_waiters(const struct lock_request *request, const struct resource *resource, enum lock_bit bit)
-{
-    return blocks_all_waiters(request, request->owner, resource, bit) ||
-           blocks_all_waiters(request, request->owner->session, resource, bit);
-}
-
-/* Returns: the nearest waiter with a given bit that precedes and blocks `waiting`, or NULL. */
-static struct lock_waiter *nearest_with_bit(const struct lock_queue *queue, enum lock_bit bit,
-                                            const struct lock_waiter *waiting, struct obstacle_search *search)
-{
-    const struct list *head = &queue->waiting[bit];
-    const struct lock_request *request = waiting->request;
-    if (ignores_all_waiters(request, waiting->resource, bit))
-        return NULL;
-    if (bit == waiting->bit && list_linked(&waiting->link)) /* it is in this list itself */
-        return nearest_before(head, &waiting->link, request, search);
-    const struct treap_node *next = find_position(queue, bit, request);
-    return nearest_before(head, next == NULL ? head : &container_of(next, const struct lock_waiter, order_node)->link,
-                          request, search);
-}
-
-/*
- * Returns: the nearest preceding waiter of any bit that blocks `waiter` at its resource, or NULL.
- */
-static struct lock_waiter *nearest_obstacle(const struct lock_waiter *waiter, struct obstacle_search *search)
-{
-    const struct lock_queue *queue = waiter->resource->queue;
-    struct lock_waiter *nearest = NULL;
-    if (queue == NULL)
-        return NULL;
-    for (enum lock_bit bit = 0; bit < LOCK_BIT_COUNT; bit++) {
-        if ((lock__conflicts[waiter->bit] & lock__mask(bit)) == 0 || queue->counts[bit] == 0)
-            continue;
-        struct lock_waiter *found = nearest_with_bit(queue, bit, waiter, search);
-        if (found != NULL && (nearest == NULL || lock__precedes(nearest->request, found->request)))
-            nearest = found;
-    }
-    return nearest;
-}
-
-/* Returns: the list of watchers of a preceding waiter that blocks a request, or NULL. */
-static struct lock_request **find_waiter(const struct lock_request *request, struct obstacle_search *search)
-{
-    for (size_t i = 0; i < request->waiter_count; i++) {
-        request->table->work++;
-        struct lock_waiter *ahead = nearest_obstacle(&request->waiters[i], search);
-        if (ahead != NULL)
-            return &ahead->watchers;
-    }
-    return NULL;
-}
-
-/*
- * Returns: the list of watchers of something that blocks a request, or NULL. The choice has no effect on grants: the
- * request watches it until it is gone, and is evaluated again then.
- */
-static struct lock_request **find_obstacle(const struct lock_request *request)
-{
-    struct obstacle_search few = {.looks = OBSTACLE_LOOKS}, all = {.looks = SIZE_MAX};
-    struct lock_request **watchers = find_waiter(request, &few);
-    if (watchers != NULL)
-        return watchers;
-    for (size_t i = 0; i < request->waiter_count; i++) {
-        request->table->work++;
-        struct lock_hold *hold = lock__find_conflicting_hold(request->table, &request->waiters[i]);
-        if (hold != NULL)
-            return &hold->watchers;
-    }
-    return few.cut ? find_waiter(request, &all) : NULL;
-}
-
-bool lock__queue_is_blocked(const struct lock_request *request)
-{
-    return find_obstacle(request) != NULL;
-}
-
-bool lock__queue_watch(struct lock_request *request)
-{
-    REQUIRE(request->state == LOCK_STATE_WAITING);
-    struct lock_request **watchers = find_obstacle(request);
-    if (watchers == NULL)
-        return false;
-    watch_blocker(request, watchers);
-    return true;
 }
 
 /* Appends the requests of a list to a growing array. */
@@ -439,14 +226,35 @@ void lock__queue_check_waits(struct lock_table *table, struct lock_owner *owner)
     wake_all(&owner->dependent_requests, true);
 }
 
-/* If no request waits for the granted locks, no edge of the wait-for graph has changed. */
+/*
+ * Notes what the owner of a request holds before that is granted. Without awaited holds that need not be known: then
+ * one that is awaited afterwards is new, or has more bits.
+ */
+static void note_held(struct lock_request *request)
+{
+    REQUIRE(request->state == LOCK_STATE_WAITING);
+    for (size_t i = 0; i < request->waiter_count; i++) {
+        struct lock_waiter *waiter = &request->waiters[i];
+        const struct lock_hold *hold = request->owner->awaited_count == 0
+                                           ? NULL
+                                           : lock__hold_find(request->table, request->owner, waiter->resource);
+        request->table->work++;
+        waiter->held = hold == NULL ? 0 : hold->bits;
+    }
+}
+
+/*
+ * If no request waits for the granted locks, no edge of the wait-for graph has changed. Nor has one if the owner had
+ * all bits before: then what waits for them waited for its requests already.
+ */
 void lock__queue_check_granted(struct lock_request *request)
 {
     REQUIRE(request->state == LOCK_STATE_GRANTED);
     for (size_t i = 0; i < request->waiter_count && request->owner->awaited_count > 0; i++) {
-        const struct lock_hold *hold = lock__hold_find(request->table, request->owner, request->waiters[i].resource);
+        const struct lock_waiter *waiter = &request->waiters[i];
+        const struct lock_hold *hold = lock__hold_find(request->table, request->owner, waiter->resource);
         request->table->work++;
-        if (hold == NULL || !hold->awaited)
+        if (hold == NULL || !hold->awaited || (hold->bits & ~waiter->held) == 0)
             continue;
         lock__queue_check_waits(request->table, request->owner);
         return;
@@ -457,13 +265,13 @@ void lock__queue_arrive(struct lock_request *request)
 {
     REQUIRE(request->state == LOCK_STATE_WAITING);
     bool looked_at_later = request->table->grants_suspended > 0;
-    if (!heap_holds(&request->wake) && (looked_at_later || !lock__queue_watch(request)))
+    if (!heap_holds(&request->wake) && (looked_at_later || !lock__watch_begin(request)))
         lock__queue_schedule(request);
 }
 
 void lock__queue_watch_restored(struct lock_request *request)
 {
-    if (!lock__queue_watch(request))
+    if (!lock__watch_begin(request))
         lock__queue_schedule(request);
 }
 
@@ -490,6 +298,7 @@ void lock_table_resume_grants(struct lock_table *table)
 static void grant_waiting(struct lock_table *table, struct lock_request *request)
 {
     REQUIRE(request->state == LOCK_STATE_WAITING && request->watched == NULL);
+    note_held(request);
     lock__queue_leave(request);
     lock__request_grant(request);
     list_append(&table->granted, &request->event);
@@ -507,7 +316,7 @@ static struct lock_request *first_unblocked(struct lock_table *table, struct hea
         struct lock_request *request = container_of(first, struct lock_request, wake);
         table->work++;
         INSIST(request->state == LOCK_STATE_WAITING && request->table == table);
-        if (!lock__queue_watch(request))
+        if (!lock__watch_begin(request))
             return request;
         unschedule_wakeup(request);
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Goal: a treap keeps the order of insertion, finds nodes by their sets, and stays shallow. Method:
+ * Goal: a treap keeps the order of insertion, finds nodes by their sets or kinds, and stays shallow. Method:
  * random insertions, removals and changes, compared with an array in the same order; then a long
  * sequence built by appending.
  */
@@ -8,6 +8,7 @@
 
 #include "base/treap.h"
 
+#include "base/alloc.h"
 #include "base/list.h"
 #include "base/rand.h"
 
@@ -15,6 +16,7 @@ enum { THINGS = 200, STEPS = 50000, MANY = 100000, DEPTH_MAX = 64 };
 
 struct thing {
     uint64_t key;
+    int kind;
     struct treap_node node;
 };
 
@@ -92,6 +94,49 @@ static void test_treap_equals_model(void **state)
     assert_null(line.treap.root);
 }
 
+static bool same_kind(const struct treap_node *a, const struct treap_node *b)
+{
+    return container_of(a, const struct thing, node)->kind == container_of(b, const struct thing, node)->kind;
+}
+
+static bool is_other_kind(const struct treap_node *node, const void *kind)
+{
+    return container_of(node, const struct thing, node)->kind != *(const int *)kind;
+}
+
+/* Things of the kinds 0 and 1 follow each other, in turns that become shorter and longer. */
+static void test_treap_finds_nodes_of_other_kinds(void **state)
+{
+    (void)state;
+    static struct line line;
+    uint64_t visits = 0;
+    rng_init(&line.rng, 2);
+    for (size_t step = 0; step < STEPS / 5; step++) {
+        struct thing *thing = &line.things[rng_below(&line.rng, THINGS)];
+        size_t at = index_of(&line, thing);
+        if (at < line.count) {
+            treap_remove_kind(&line.treap, &thing->node, same_kind);
+            memmove(line.in_order + at, line.in_order + at + 1, (--line.count - at) * sizeof line.in_order[0]);
+        } else {
+            at = (size_t)rng_below(&line.rng, line.count + 1);
+            thing->kind = rng_below(&line.rng, 1 + step % 30) == 0;
+            struct treap_node *before = at == line.count ? NULL : &line.in_order[at]->node;
+            treap_insert_kind(&line.treap, before, &thing->node, same_kind);
+            memmove(line.in_order + at + 1, line.in_order + at, (line.count++ - at) * sizeof line.in_order[0]);
+            line.in_order[at] = thing;
+        }
+        assert_true(treap_kinds_are_exact(&line.treap, same_kind));
+        if (line.count == 0)
+            continue;
+        size_t from = (size_t)rng_below(&line.rng, line.count), found = from;
+        int kind = (int)rng_below(&line.rng, 2);
+        while (found > 0 && line.in_order[found - 1]->kind == kind)
+            found--;
+        assert_ptr_equal(treap_prev_kind(&line.in_order[from]->node, is_other_kind, &kind, &visits),
+                         found == 0 ? NULL : &line.in_order[found - 1]->node);
+    }
+}
+
 static size_t depth_of(const struct treap_node *node)
 {
     size_t depth = 0;
@@ -114,11 +159,34 @@ static void test_treap_of_appended_nodes_is_shallow(void **state)
     assert_null(treap_prev(&treap, &nodes[MANY / 2], 2));
 }
 
+/* Many nodes of one kind are skipped with few visits. */
+static void test_treap_skips_nodes_of_one_kind(void **state)
+{
+    (void)state;
+    struct thing *things = mem_zalloc(MANY * sizeof *things);
+    struct treap treap = {0};
+    const int kind = 0;
+    uint64_t visits = 0;
+    things[0].kind = 1;
+    for (size_t i = 0; i < MANY; i++)
+        treap_insert_kind(&treap, NULL, &things[i].node, same_kind);
+    assert_ptr_equal(treap_prev_kind(&things[MANY - 1].node, is_other_kind, &kind, &visits), &things[0].node);
+    assert_in_range(visits, 1, 4 * DEPTH_MAX);
+    assert_true(treap_kinds_are_exact(&treap, same_kind));
+    treap_remove_kind(&treap, &things[0].node, same_kind);
+    assert_false(treap.root->mixed);
+    assert_null(treap_prev_kind(&things[MANY - 1].node, is_other_kind, &kind, &visits));
+    assert_in_range(visits, 1, 8 * DEPTH_MAX);
+    mem_free(things);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_treap_equals_model),
         cmocka_unit_test(test_treap_of_appended_nodes_is_shallow),
+        cmocka_unit_test(test_treap_finds_nodes_of_other_kinds),
+        cmocka_unit_test(test_treap_skips_nodes_of_one_kind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

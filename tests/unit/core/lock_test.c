@@ -574,6 +574,58 @@ static void test_own_requests_in_queue_are_not_visited(void **state)
     }
 }
 
+static struct lock_request *wait_for_two(struct fixture *f, size_t owner, const char *first, const char *second)
+{
+    struct lock_spec specs[] = {{named(first), LOCK_X, false}, {named(second), LOCK_X, false}};
+    struct lock_request *request = lock_request_new(&f->table, &f->owners[owner], specs, 2, f);
+    assert_int_equal(lock_request_start(request, true), LOCK_WAITS);
+    lock_table_check(&f->table);
+    return request;
+}
+
+static void withdraw(struct fixture *f, struct lock_request *request)
+{
+    lock_request_free(request);
+    lock_table_check(&f->table);
+}
+
+/*
+ * The first of an owner's requests watches the obstacle of all of them. They are granted in their order although it is
+ * withdrawn, its obstacle is withdrawn, or it is blocked elsewhere. A later one joins the remaining ones.
+ */
+static void test_requests_of_one_owner_wait_as_a_group(void **state)
+{
+    struct fixture f;
+    (void)state;
+    setup(&f);
+    assert_int_equal(try_lock(&f, 0, LOCK_X, "b#1"), LOCK_GRANTED);
+    assert_int_equal(try_lock(&f, 4, LOCK_X, "b#2"), LOCK_GRANTED);
+    struct lock_request *other = wait_lock(&f, 2, LOCK_X, "b#1");
+    struct lock_request *first = wait_lock(&f, 1, LOCK_X, "b#1");
+    struct lock_request *both = wait_for_two(&f, 1, "b#1", "b#2");
+    struct lock_request *third = wait_lock(&f, 1, LOCK_X, "b#1");
+    struct lock_request *fourth = wait_lock(&f, 1, LOCK_X, "b#1");
+    const struct lock_group *group = first->group;
+    assert_true(group != NULL && group->leader == first && group == fourth->group);
+    withdraw(&f, first);
+    assert_ptr_equal(group->leader, both);
+    withdraw(&f, third);
+    struct lock_request *fifth = wait_lock(&f, 1, LOCK_X, "b#1");
+    assert_ptr_equal(fifth->group, group);
+    withdraw(&f, other);
+    assert_true(both->watched != NULL && group->leader == both);
+    assert_true(release(&f, 0, "b#1"));
+    assert_granted(&f, fourth);
+    assert_granted(&f, fifth);
+    assert_null(lock_table_next_granted(&f.table));
+    assert_null(both->group);
+    lock_table_check(&f.table);
+    assert_true(release(&f, 4, "b#2"));
+    assert_granted(&f, both);
+    assert_null(lock_table_next_granted(&f.table));
+    teardown(&f);
+}
+
 /*
  * Acquires X for one owner on `count` documents of fs with one request. They are in `path`, except
  * the one in the middle of the request, which is in `middle` unless that is NULL.
@@ -885,6 +937,7 @@ int main(void)
         cmocka_unit_test(test_lock_release_grants_only_the_next_of_many),
         cmocka_unit_test(test_deadlock_search_is_linear),
         cmocka_unit_test(test_own_requests_in_queue_are_not_visited),
+        cmocka_unit_test(test_requests_of_one_owner_wait_as_a_group),
         cmocka_unit_test(test_lock_conflicts_of_large_holders_are_bounded),
         cmocka_unit_test(test_lock_path_depth_is_limited),
         cmocka_unit_test(test_resource_names_are_printed),

@@ -507,6 +507,149 @@ static void test_lock_moves_visit_own_requests_once(void **state)
     assert_in_range(many, few, 2 * few + few / 5);
 }
 
+/* Begins `count` requests of one owner for a document, which wait. Returns: an array, for end_waits(). */
+static struct lock_request **begin_waits(struct owner_set *set, size_t at, size_t count)
+{
+    struct lock_spec spec = {name_of(NULL, "held"), LOCK_X, false};
+    struct lock_request **requests = mem_alloc(count * sizeof *requests);
+    for (size_t i = 0; i < count; i++) {
+        requests[i] = lock_request_new(&set->table, &set->owners[at], &spec, 1, NULL);
+        assert_int_equal(lock_request_start(requests[i], true), LOCK_WAITS);
+    }
+    return requests;
+}
+
+static void end_waits(struct owner_set *set, struct lock_request **requests, size_t count)
+{
+    lock_table_check(&set->table);
+    for (size_t i = count; i-- > 0;)
+        lock_request_free(requests[i]);
+    mem_free(requests);
+    teardown(set);
+}
+
+enum { BEFORE = 40 }; /* requests of others before those of one owner: more than any search visits one by one */
+
+/*
+ * `count` requests of one owner wait for a document: after a holder and requests of others, or (`shared`) after as
+ * many holders. Returns: the most work of the end of one of these, before the last.
+ */
+static uint64_t ended_before_one_owner(size_t count, bool shared)
+{
+    struct owner_set set;
+    struct resource_name held = name_of(NULL, "held");
+    uint64_t most = 0;
+    setup(&set, BEFORE + 2);
+    for (size_t i = 0; i <= BEFORE; i++)
+        assert_int_equal(ask(&set, i, shared ? LOCK_S : LOCK_X, held), shared || i == 0 ? LOCK_GRANTED : LOCK_WAITS);
+    struct lock_request **requests = begin_waits(&set, BEFORE + 1, count);
+    for (size_t i = 0; i < BEFORE; i++) {
+        uint64_t before = lock_table_work(&set.table);
+        assert_true(lock_release(&set.table, &set.owners[i], &held));
+        uint64_t work = lock_table_work(&set.table) - before;
+        most = work > most ? work : most;
+        assert_int_equal(granted(&set), shared ? 0 : 1);
+    }
+    assert_true(lock_release(&set.table, &set.owners[BEFORE], &held));
+    assert_int_equal(granted(&set), count);
+    end_waits(&set, requests, count);
+    return most;
+}
+
+/* However many requests of one owner an obstacle blocks, its end has one of them evaluated. */
+static void test_lock_requests_of_one_owner_are_evaluated_once(void **state)
+{
+    (void)state;
+    enum { FEW = 1000, LOOKS = 200 };
+    for (int shared = 0; shared < 2; shared++) {
+        assert_in_range(ended_before_one_owner(FEW, shared), 1, LOOKS);
+        assert_in_range(ended_before_one_owner(2 * FEW, shared), 1, LOOKS);
+    }
+}
+
+/*
+ * `count` requests of one owner wait for a document, and requests of others after them. Returns: the work to grant
+ * them, a few in each step, after the first step, whose work is in *ret_first.
+ */
+static uint64_t granted_to_one_owner(size_t count, uint64_t *ret_first)
+{
+    enum { QUOTA = 30 };
+    struct owner_set set;
+    setup(&set, BEFORE + 2);
+    take(&set, 0, LOCK_X, name_of(NULL, "held"));
+    struct lock_request **requests = begin_waits(&set, 1, count);
+    for (size_t i = 2; i < set.count; i++)
+        begin_wait(&set, i, LOCK_X, name_of(NULL, "held"));
+    size_t grants = 0;
+    lock_table_set_grant_quota(&set.table, QUOTA);
+    uint64_t before = lock_table_work(&set.table);
+    assert_int_equal(lock_release_all(&set.table, &set.owners[0]), 1);
+    *ret_first = lock_table_work(&set.table) - before;
+    before = lock_table_work(&set.table);
+    while (lock_table_has_pending_grants(&set.table)) {
+        grants += granted(&set);
+        lock_table_set_grant_quota(&set.table, QUOTA);
+        lock_table_continue_grants(&set.table);
+    }
+    uint64_t work = lock_table_work(&set.table) - before;
+    assert_int_equal(grants + granted(&set), count);
+    lock_table_set_grant_quota(&set.table, SIZE_MAX);
+    end_waits(&set, requests, count);
+    return work;
+}
+
+/* The first grant to an owner has its other requests searched and scheduled; the following ones change no edge. */
+static void test_lock_grants_to_one_owner_are_linear(void **state)
+{
+    (void)state;
+    enum { FEW = 1000, LOOKS = 60 };
+    uint64_t first, few = granted_to_one_owner(FEW, &first);
+    assert_in_range(first, FEW, 2 * LOCK_CYCLE_WORK_MAX + LOOKS * FEW);
+    assert_in_range(few, FEW, LOOKS * FEW);
+    uint64_t many = granted_to_one_owner(2 * FEW, &first);
+    assert_in_range(first, FEW, 2 * LOCK_CYCLE_WORK_MAX + 2 * LOOKS * FEW);
+    assert_in_range(many, few, 2 * few + few / 5);
+}
+
+/*
+ * `count` requests of one owner wait for a document, and each for another one that is held for long. Returns: the work
+ * of the release of the first one.
+ */
+static uint64_t released_to_requests_blocked_elsewhere(size_t count)
+{
+    struct owner_set set;
+    struct lock_request **requests = mem_alloc(count * sizeof *requests);
+    setup(&set, 3);
+    take(&set, 0, LOCK_X, name_of(NULL, "held"));
+    for (size_t i = 0; i < count; i++)
+        take(&set, 1, LOCK_X, name_of(NULL, numbered(i)));
+    for (size_t i = 0; i < count; i++) {
+        struct lock_spec specs[] = {{name_of(NULL, "held"), LOCK_X, false},
+                                    {name_of(NULL, numbered(i)), LOCK_X, false}};
+        requests[i] = lock_request_new(&set.table, &set.owners[2], specs, 2, NULL);
+        assert_int_equal(lock_request_start(requests[i], true), LOCK_WAITS);
+    }
+    uint64_t before = lock_table_work(&set.table);
+    assert_int_equal(lock_release_all(&set.table, &set.owners[0]), 1);
+    uint64_t work = lock_table_work(&set.table) - before;
+    assert_int_equal(granted(&set), 0);
+    lock_table_check(&set.table);
+    assert_int_equal(lock_release_all(&set.table, &set.owners[1]), count);
+    assert_int_equal(granted(&set), count);
+    end_waits(&set, requests, count);
+    return work;
+}
+
+/* All requests of a group may be blocked by something else each: each is evaluated once, with a few looks. */
+static void test_lock_requests_blocked_elsewhere_are_evaluated_once(void **state)
+{
+    (void)state;
+    enum { FEW = 1000, LOOKS = 60 };
+    uint64_t few = released_to_requests_blocked_elsewhere(FEW), many = released_to_requests_blocked_elsewhere(2 * FEW);
+    assert_in_range(few, FEW, LOOKS * FEW);
+    assert_in_range(many, few, 2 * few + few / 5);
+}
+
 /* Only resources below the directories are examined, each resource once, whatever else is locked. */
 static void test_lock_documents_below_ignore_others(void **state)
 {
@@ -544,6 +687,9 @@ int main(void)
         cmocka_unit_test(test_lock_check_of_write_ignores_many_waiters),
         cmocka_unit_test(test_lock_changes_do_not_visit_pending_grants),
         cmocka_unit_test(test_lock_moves_visit_own_requests_once),
+        cmocka_unit_test(test_lock_requests_of_one_owner_are_evaluated_once),
+        cmocka_unit_test(test_lock_grants_to_one_owner_are_linear),
+        cmocka_unit_test(test_lock_requests_blocked_elsewhere_are_evaluated_once),
         cmocka_unit_test(test_lock_documents_below_ignore_others),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -258,6 +258,41 @@ static size_t waiting_count(const struct core_fixture *box)
 }
 
 /*
+ * A lock passes through sessions that asked for it before thousands of requests of another one: each release evaluates
+ * one of these, and they are granted in bounded steps.
+ */
+static void test_requests_of_one_session_after_others_are_evaluated_once(void **state)
+{
+    enum { OTHERS = 40, COUNT = 6000, WORK_MAX = 20000 };
+    struct core_fixture box;
+    char id[16];
+    (void)state;
+
+    begin(&box, 1000);
+    session(&box, COMMAND_SESSION_OPEN, "s");
+    for (int i = 0; i <= OTHERS; i++) {
+        snprintf(id, sizeof id, "o%d", i);
+        session(&box, COMMAND_SESSION_OPEN, id);
+        lock(&box, id, "1");
+    }
+    for (int i = 0; i < COUNT; i++)
+        lock(&box, "s", "1");
+    assert_int_equal(waiting_count(&box), OTHERS + COUNT);
+    for (int i = 0; i < OTHERS; i++) {
+        snprintf(id, sizeof id, "o%d", i);
+        unlock_all(&box, id);
+        assert_in_range(core_step_work(box.core), 1, WORK_MAX);
+        assert_int_equal(waiting_count(&box), OTHERS + COUNT - 1 - i);
+    }
+    snprintf(id, sizeof id, "o%d", OTHERS);
+    unlock_all(&box, id);
+    while (core_next_deadline(box.core) == 0)
+        tick(&box);
+    assert_int_equal(waiting_count(&box), 0);
+    end(&box);
+}
+
+/*
  * Waits of a session end and are answered in bounded steps; until then none is granted, and the
  * session keeps its locks.
  */
@@ -2006,6 +2041,7 @@ int main(void)
         cmocka_unit_test(test_unlock_releases_in_pieces),
         cmocka_unit_test(test_lock_gets_name_that_was_released_meanwhile),
         cmocka_unit_test(test_ready_writes_resume_in_bounded_steps),
+        cmocka_unit_test(test_requests_of_one_session_after_others_are_evaluated_once),
         cmocka_unit_test(test_ended_waits_are_answered_in_bounded_steps),
         cmocka_unit_test(test_cancelled_waits_end_in_bounded_steps),
         cmocka_unit_test(test_cancelled_bulks_count_by_their_items),
