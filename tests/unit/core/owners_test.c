@@ -1309,11 +1309,11 @@ static size_t find_targets(struct core_fixture *box, struct command *command, st
 }
 
 /*
- * Of large documents in deep directories write__targets() keeps only the paths, and a second call
- * in the unit copies only new ones: the targets of a bulk with thousands of items are in memory at
- * once.
+ * Of large documents in deep directories write__targets() keeps only the paths, and what updates make of
+ * them up to a limit (WRITE_KEPT_BYTES_MAX), and a second call in the unit copies only new ones: the targets
+ * of a bulk with thousands of items are in memory at once.
  */
-static void test_write_targets_keep_only_paths(void **state)
+static void test_write_targets_keep_paths_and_merges(void **state)
 {
     enum { ITEMS = 40, PATH = 12000, TEXT = 100000, SMALL = 1024 };
     static char path[PATH + 1], source[PATH + TEXT + 100];
@@ -1343,7 +1343,8 @@ static void test_write_targets_keep_only_paths(void **state)
 
     core__begin(box.core, box.core->last_ts + 1);
     size_t paths = ITEMS / 2 * PATH + ITEMS / 2 * 2 * PATH; /* an update has an old and a new path */
-    assert_in_range(find_targets(&box, command, &targets), paths, paths + ITEMS * SMALL);
+    size_t merges = ITEMS / 2 * (PATH + TEXT);
+    assert_in_range(find_targets(&box, command, &targets), paths + merges, paths + merges + ITEMS * SMALL);
     assert_int_equal(targets.count, ITEMS);
     const char *path_before = targets.items[ITEMS - 1].new_path.data;
     memmove(targets.items, targets.items + 1, --targets.count * sizeof *targets.items); /* first one done */
@@ -1432,7 +1433,7 @@ int main(void)
         cmocka_unit_test(test_restart_rolls_back_transactions_of_host),
         cmocka_unit_test(test_end_of_host_life_rolls_back_its_transactions),
         cmocka_unit_test(test_abandoned_transactions_are_rolled_back_in_batches),
-        cmocka_unit_test(test_write_targets_keep_only_paths),
+        cmocka_unit_test(test_write_targets_keep_paths_and_merges),
         cmocka_unit_test(test_rename_error_cuts_long_paths),
         cmocka_unit_test(test_session_id_is_bounded),
     };
