@@ -471,10 +471,13 @@ class Archive(Case):
                 server.must("POST", "/_backup/b")
                 self.write_until(server, lambda: self.segments(self.archive))
                 disk.fill()
-                self.write_until(server, lambda: "the archive of the log takes nothing" in server.errors() and len(self.segments(os.path.join(server.data, "log"))) > 3)
+                # No more is written while it waits for the server, or a delay of that would fill the archive again.
+                self.write_until(server, lambda: len(self.segments(os.path.join(server.data, "log"))) > 3)
+                until(lambda: "the archive of the log takes nothing" in server.errors(), "a segment was refused")
                 self.assertEqual(server.ask("PUT", "/a/_doc/2", {"n": 2})[0], 201)
                 disk.make_room()
-                self.write_until(server, lambda: "takes segments again" in server.errors())
+                self.write_much(server, 300)  # three times --write-buffer: a checkpoint follows, and with it the next attempt
+                until(lambda: "takes segments again" in server.errors(), "a segment was taken")
                 self.assertEqual(server.errors().count("takes nothing"), 1)
                 end = documents(server)
                 server.stop()
