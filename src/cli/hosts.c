@@ -18,7 +18,7 @@
 enum { OPTION_URL = 256, OPTION_INTERVAL, OPTION_JSON };
 enum { INTERVAL_US_MIN = 100 * 1000 };
 
-#define COLUMNS "name,group,address,live,lag.ms,lag.entries,clock.ms,applied,chain,build"
+#define COLUMNS "name,group,address,live,lag.ms,lag.entries,clock.ms,applied,applied.timestamp,chain,build"
 
 struct hosts_options {
     const char *url;
@@ -38,7 +38,8 @@ static const struct argp_option options[] = {
 
 static const char doc[] =
     "Show the hosts of a cluster: `*` is the keeper, `+` is live, `-` is out; the lag of each, the difference of its "
-    "clock from that of the host that answers, and its position in the log with a hash of its state.\v"
+    "clock from that of the host that answers, and its position in the log with the timestamp and a hash of its "
+    "state.\v"
     "Exit status 0 if all hosts are live; 1 if one is not, or if the host that answers cannot reach the log of the "
     "cluster; 69 if no server answers.\n\n"
     "Examples:\n"

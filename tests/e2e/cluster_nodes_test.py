@@ -76,6 +76,10 @@ class Nodes(unittest.TestCase):
         self.assertEqual(reply["_nodes"], {"total": len(reply["nodes"]), "successful": len(reply["nodes"]), "failed": 0})
         return {node["http"]["publish_address"]: id for id, node in reply["nodes"].items()}
 
+    def applied_timestamps(self, host):
+        """Returns: by name."""
+        return {row["name"]: row["applied_timestamp"] for row in self.must(host, "GET", "/_cluster/hosts")["hosts"]}
+
     def ephemeral_ids(self, host):
         """Returns: by name."""
         return {node["name"]: node["ephemeral_id"] for node in self.must(host, "GET", "/_cluster/state/nodes")["nodes"].values()}
@@ -118,7 +122,12 @@ class Nodes(unittest.TestCase):
         a, b, c = self.hosts
         whole = self.command(a)
         self.assertEqual(whole.returncode, 0, whole.stderr)
-        self.assertEqual(whole.stdout.split("\n")[0].split(), "name group address live lag.ms lag.entries clock.ms applied chain build".split())
+        self.assertEqual(whole.stdout.split("\n")[0].split(), "name group address live lag.ms lag.entries clock.ms applied applied.timestamp chain build".split())
+        before = self.applied_timestamps(a)
+        rows = {row["name"]: int(row["applied.timestamp"]) for row in self.must(a, "GET", "/_cat/hosts?format=json")}
+        after = self.applied_timestamps(a)
+        for name in NAMES:
+            self.assertTrue(0 < before[name] <= rows[name] <= after[name], (name, before, rows, after))
         fewer = Waiting(a, "GET", "/_cluster/health?wait_for_nodes=%3C3&timeout=1h")
         with self.watched(a) as await_shown:
             await_shown("c", "+")

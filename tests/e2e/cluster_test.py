@@ -20,6 +20,7 @@ import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import ports  # noqa: E402
+from fleet import Client  # noqa: E402
 from proxy import Proxy  # noqa: E402
 from server import HANGS, PROGRAM, Server  # noqa: E402
 import skips  # noqa: E402
@@ -486,6 +487,55 @@ class Cluster(Hosts):
             for repeat_at_once in True, False:
                 with self.subTest(named=named, repeat_at_once=repeat_at_once):
                     self.kill_with_places("%s-%s" % (named, repeat_at_once), named, repeat_at_once)
+
+    def attach(self, host, session):
+        """Attaches a connection to the session. Returns: its socket."""
+        stream, answer = Client.open_attach_stream("127.0.0.1", host.port, session, HANGS)
+        self.addCleanup(stream.close)
+        self.assertTrue(answer.startswith(b"HTTP/1.1 200"), answer)
+        return stream
+
+    def test_session_attached_to_killed_host_lives_on(self):
+        """Its lease begins anew when the host is out, and its holder attaches to another host: it has its lock all the time, and ends with that connection."""
+        a, b, c = self.hosts
+        self.await_live(a)
+        session, other = (self.must(a, "POST", "/_session", {"ttl": "1h"})["session"] for _ in range(2))
+        locks = [{"mode": "exclusive", "index": "attached", "id": "1"}]
+        self.must(a, "POST", "/_lock", {"session": session, "locks": locks})
+
+        def await_attached(wanted):
+            until(lambda: self.must(c, "GET", "/_session/" + session)["attached"] == wanted, "attached: %s" % wanted)
+
+        def is_locked(host):
+            status, reply = host.ask("POST", "/_lock", {"session": other, "wait": "0s", "locks": locks})
+            self.assertIn(status, (200, 409), reply)
+            return status == 409
+        lost = self.attach(b, session)
+        await_attached(True)
+        b.kill()
+        part = b"-"
+        while part:
+            try:
+                part = lost.recv(4096)
+            except ConnectionResetError:
+                part = b""
+        self.assertTrue(is_locked(c))
+        until(lambda: not self.listed(c)["b"]["live"], "b is out")
+        await_attached(False)
+        self.assertTrue(is_locked(c))
+        stream = self.attach(c, session)
+        await_attached(True)
+        b.start()  # its new life ends nothing of another host's
+        self.await_live(c)
+        self.assertTrue(self.must(b, "GET", "/_session/" + session)["attached"])
+        self.assertTrue(is_locked(b))
+        self.must(c, "PUT", "/attached/_doc/1?session=" + session, {"v": 1})
+        waiting = Waiting(a, "POST", "/_lock", {"session": other, "wait": "10m", "locks": locks})
+        stream.close()
+        waiting.join()
+        self.assertEqual(waiting.status, 200, waiting.reply)
+        self.assertEqual(a.ask("GET", "/_session/" + session)[0], 404)
+        self.must(a, "DELETE", "/_session/" + other)
 
     def pause(self, host):
         """Pauses the host's process, which is continued at the end of the test at the latest. Its threads stop one after the other."""

@@ -118,7 +118,7 @@ class Server:
         line, until = "", time.monotonic() + FOR_THE_PORT
         while not line:
             told = os.path.getsize(self.data + ".log")
-            self.process = subprocess.Popen(
+            self.process = self.popen(
                 [PROGRAM, "serve", "--data", self.data, "--listen", "127.0.0.1:%d" % port, *self.options,
                  *(["--log-archive", self.archive] if self.archive and self.own_archive else [])],
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self.log, env=self.environment, text=True)
@@ -141,6 +141,10 @@ class Server:
         self.url = "%s127.0.0.1:%d" % (scheme, self.port)
         self.copy_first()
         return self
+
+    def popen(self, command, **more):
+        """Runs the program; for servers that run it inside of another one. Returns: its Popen."""
+        return subprocess.Popen(command, **more)
 
     def copy_first(self):
         """Copies the directory of a host of a cluster after its first start, as if the host was killed then: replay() begins there."""

@@ -50,6 +50,10 @@ class Syncs:
         threading.Thread(target=self.serve, args=(near,), daemon=True).start()
         return process
 
+    def start_here(self, command, **more):
+        """The same without a namespace."""
+        return self.start(lambda *words: words, *command, **more)
+
     def serve(self, near):
         with near:
             descriptors = socket.recv_fds(near, 1, 1)[1]

@@ -263,6 +263,6 @@ int main(int argc, char **argv)
     arguments_take(argc, argv, arguments);
     for (uint64_t seed = from; seed < from + seeds; seed++)
         run(seed);
-    printf("log_sim: %" PRIu64 " seeds from %" PRIu64 "\n", seeds, from);
+    printf("cmdlog_sim: %" PRIu64 " seeds from %" PRIu64 "\n", seeds, from);
     return 0;
 }

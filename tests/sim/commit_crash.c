@@ -15,8 +15,9 @@
  *   if it is rolled back, none.
  * - Replaying the feed from its start yields the documents.
  *
- * Bytes after a cut are as they were at the checkpoint. Of each cut there is a second image, in
- * which random sectors after it have been written, too.
+ * Bytes after a cut are as they were at the checkpoint; those of a newer segment are an older one's,
+ * whose file was used again. Of each cut there is a second image, in which random sectors after it
+ * have been written, too.
  *
  * usage: commit_crash [--every N] [--from N]
  */
@@ -336,7 +337,7 @@ static void remove_all(const char *directory)
         fail("a directory cannot be removed", 0);
 }
 
-/* A segment's bytes at the checkpoint and at the end. */
+/* A segment's bytes at the checkpoint, or of the use of its file before it was made, and at the end. */
 struct segment {
     char before[SEGMENT_BYTES];
     char after[SEGMENT_BYTES];
@@ -377,6 +378,10 @@ static void read_segments(const char *base, const char *directory)
            read_segment(segment_path(directory, segment_count, path), segments[segment_count].after)) {
         struct segment *one = &segments[segment_count];
         one->is_new = !read_segment(segment_path(base, segment_count, path), one->before);
+        if (one->is_new && segment_count == 0)
+            fail("the checkpoint's segment is missing", 0);
+        if (one->is_new)
+            memcpy(one->before, segments[segment_count - 1].after, SEGMENT_BYTES);
         segment_count++;
     }
     if (segment_count < 3 || segment_count == FILES_MAX)

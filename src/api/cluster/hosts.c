@@ -141,8 +141,9 @@ static const struct cat_column columns[] = {
     {"lag.entries", "le", "entries by which it lagged the log at its last report", true, false},
     {"clock.ms", "cl", "its clock minus that of the host that is asked", true, false},
     {"applied", "ap", "position in the log that it had applied then", true, false},
+    {"applied.timestamp", "at", "timestamp that it had applied then", true, false},
     {"chain", "c", "hash of all writes up to that position", false, false},
-    {"build", "b", "its version", false, true},
+    {"build", "b", "its version", false, false},
     {"number", "nu", "its number", true, true},
     {"node", "no", "its node id", false, true},
     {"reported.ms", "r", "since its last report", true, true},
@@ -174,12 +175,13 @@ int handle_cat_hosts(struct request *request)
         row[5] = cat_reported(&hosts[i], (int64_t)hosts[i].lag_entries);
         row[6] = cat_reported(&hosts[i], hosts[i].clock_offset_us / (int64_t)TL_MS);
         row[7] = cat_number((int64_t)hosts[i].position);
-        row[8] = cat_text(arena_printf(request->arena, "%016llx", (unsigned long long)hosts[i].chain));
-        row[9] = cat_text(arena_copy(request->arena, hosts[i].build));
-        row[10] = cat_number(hosts[i].number);
+        row[8] = cat_number((int64_t)hosts[i].applied);
+        row[9] = cat_text(arena_printf(request->arena, "%016llx", (unsigned long long)hosts[i].chain));
+        row[10] = cat_text(arena_copy(request->arena, hosts[i].build));
+        row[11] = cat_number(hosts[i].number);
         id_of_name(hosts[i].name, id);
-        row[11] = cat_text(arena_copy(request->arena, slice_from(id)));
-        row[12] = cat_reported(&hosts[i], (int64_t)(hosts[i].silent_us / TL_MS));
+        row[12] = cat_text(arena_copy(request->arena, slice_from(id)));
+        row[13] = cat_reported(&hosts[i], (int64_t)(hosts[i].silent_us / TL_MS));
     }
     mem_free(hosts);
     return cat_table_reply(request, &table);
