@@ -377,7 +377,7 @@ class Cluster(Hosts):
 
     def test_host_makes_a_checkpoint_after_its_size_of_log(self):
         """--checkpoint 1m; the other hosts' is 64m. The next one is later after a checkpoint that took long, at a tenth of the host's work: it is
-        awaited while c goes on writing, and does not count if it came after more than 16 MiB, which is still far from the other conditions of one."""
+        awaited while c continues writing, and does not count if it came after more than 16 MiB, which is still far from the other conditions of one."""
         c, prompt = self.hosts[2], 0
         while prompt < 2:
             before, written = self.checkpoint_of("c"), 0
