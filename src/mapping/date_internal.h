@@ -42,6 +42,7 @@ struct date_grammar {
     bool smart;        /* ResolverStyle.SMART: 24:00 is the next day, February 30 the last of its month */
     bool lenient;      /* ResolverStyle.LENIENT: month 13 is the next January, day 0 the day before the first */
     bool clamped_week; /* week 53 of a year without one is its last week */
+    bool iso;          /* it reads the texts of the form of date__take_iso() as that does, which is faster */
 };
 
 struct date_named {
@@ -107,6 +108,11 @@ bool date__take_strict_year(struct slice *text, bool strict);
 extern const struct date_grammar date__strict_date_optional_time;
 /* Returns: the named format with this name, which does not begin with "strict_"; NULL: none. */
 const struct date_named *date__name(struct slice name);
+/*
+ * Parses the form that most texts have: "2020-01-02T03:04:05Z", or with a fraction of one to nine digits.
+ * Returns: false, with the fields unchanged: it has another form. Whether the fields are in range is not checked.
+ */
+bool date__take_iso(struct slice text, struct date_fields *fields);
 /*
  * Parses `text` by a grammar.
  * Returns: 0; DATE_INVALID, and *ret_stop is the offset of what does not match; DATE_TRAILING, and

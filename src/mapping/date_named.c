@@ -41,7 +41,7 @@
 
 #define STRICT_DATE_OPTIONAL_TIME STRICT_YMD "[T[H2[:m2[:s2" COMMAS "]]" ZONES "]]"
 
-const struct date_grammar date__strict_date_optional_time = {STRICT_DATE_OPTIONAL_TIME};
+const struct date_grammar date__strict_date_optional_time = {STRICT_DATE_OPTIONAL_TIME, .iso = true};
 
 /* Names of week years are absent: 7.10 has them, and takes no text by them. */
 static const struct date_named names[] = {
@@ -84,7 +84,11 @@ static const struct date_named names[] = {
      true,
      {YMD "T" HMS "F1-3"},
      {STRICT_YMD "T" STRICT_HMS "F1-9"}},
-    {"date_optional_time", NULL, true, {YMD "[T[H1-2[:m1-2[:s1-2]" COMMAS ZONES "]]]"}, {STRICT_DATE_OPTIONAL_TIME}},
+    {"date_optional_time",
+     NULL,
+     true,
+     {YMD "[T[H1-2[:m1-2[:s1-2]" COMMAS ZONES "]]]"},
+     {STRICT_DATE_OPTIONAL_TIME, .iso = true}},
     {"date_optional_time_nanos", NULL, false, {NULL}, {STRICT_YMD "[T" STRICT_HMS COMMAS ZONES "]"}},
     {"date_time",
      "yyyy-MM-dd'T'HH:mm:ss.SSSXXX",
@@ -339,9 +343,51 @@ static bool take_end(const struct date_grammar *grammar, struct reading *reading
     return take_zone(&rest, 'o', reading->fields) && rest.len == 0;
 }
 
+/* Returns: whether a text has the form of a template, in which '0' stands for any digit. */
+static bool has_form(const char *text, const char *form)
+{
+    for (; *form != 0; form++, text++) {
+        bool digit = *text >= '0' && *text <= '9';
+        if (*form == '0' ? !digit : *text != *form)
+            return false;
+    }
+    return true;
+}
+
+static int two_digits(const char *digits)
+{
+    return (digits[0] - '0') * 10 + digits[1] - '0';
+}
+
+bool date__take_iso(struct slice text, struct date_fields *fields)
+{
+    static const char form[] = "0000-00-00T00:00:00";
+    enum { YEAR = 0, MONTH = 5, DAY = 8, HOUR = 11, MINUTE = 14, SECOND = 17, END = sizeof form - 1, FRACTION_MAX = 9 };
+    int millis = DATE_UNSET;
+    if (text.len < END + 1 || text.data[text.len - 1] != 'Z' || !has_form(text.data, form))
+        return false;
+    struct slice fraction = slice_make(text.data + END, text.len - END - 1);
+    if (fraction.len > 0 &&
+        (!slice_take_byte(&fraction, '.') || !date__take_fraction(&fraction, FRACTION_MAX, &millis) || fraction.len > 0))
+        return false;
+    fields->year = two_digits(text.data + YEAR) * 100 + two_digits(text.data + YEAR + 2);
+    fields->month = two_digits(text.data + MONTH);
+    fields->day = two_digits(text.data + DAY);
+    fields->hour = two_digits(text.data + HOUR);
+    fields->minute = two_digits(text.data + MINUTE);
+    fields->second = two_digits(text.data + SECOND);
+    fields->millis = millis;
+    fields->zone_seconds = 0;
+    return true;
+}
+
 int date__parse_grammar(const struct date_grammar *grammar, struct slice text, struct date_fields *ret_fields,
                         size_t *ret_stop)
 {
+    if (grammar->iso && date__take_iso(text, ret_fields)) {
+        *ret_stop = text.len;
+        return 0;
+    }
     struct reading reading = {grammar->elements, text, ret_fields, false};
     bool taken = take_elements(&reading);
     *ret_stop = text.len - reading.text.len;

@@ -5,6 +5,7 @@
 #include "base/calendar.h"
 #include "base/rand.h"
 #include "mapping/date.h"
+#include "mapping/date_internal.h"
 
 #include "../../lib/zone_sample.h"
 
@@ -570,6 +571,55 @@ static void test_date_extremes_do_not_overflow(void **state)
     }
 }
 
+static void assert_equal_fields(const struct date_fields *a, const struct date_fields *b)
+{
+    assert_int_equal(a->year, b->year);
+    assert_int_equal(a->month, b->month);
+    assert_int_equal(a->day, b->day);
+    assert_int_equal(a->hour, b->hour);
+    assert_int_equal(a->minute, b->minute);
+    assert_int_equal(a->second, b->second);
+    assert_int_equal(a->millis, b->millis);
+    assert_int_equal(a->zone_seconds, b->zone_seconds);
+}
+
+/*
+ * Goal: the usual form is read as the grammar reads it, and no other text is taken for it. Each text differs from a usual one in up to three bytes, or is a
+ * beginning of one.
+ */
+static void test_date_usual_form_equals_grammar(void **state)
+{
+    (void)state;
+    enum { TEXTS = 200000, TAKEN_MIN = TEXTS / 10 };
+    static const char *const usual[] = {"2026-11-29T00:03:18Z", "0000-00-99T24:60:61Z", "1969-12-31T23:59:59.9Z",
+                                        "9999-02-29T11:22:33.123456789Z", "2020-01-02T03:04:05.0000000001Z"};
+    static const char bytes[] = "0123456789-+:.,TZtz /U";
+    struct date_grammar whole = date__strict_date_optional_time;
+    struct rng rng;
+    int taken = 0;
+    whole.iso = false;
+    rng_init(&rng, 20261129);
+    for (int i = 0; i < TEXTS; i++) {
+        const char *from = usual[rng_below(&rng, sizeof usual / sizeof *usual)];
+        size_t len = strlen(from), stop = 0, stop_whole = 0;
+        len -= rng_below(&rng, 4) == 0 ? rng_below(&rng, len) : 0;
+        char *text = malloc(len); /* without the end of a string, so that a read beyond it is found */
+        memcpy(text, from, len);
+        for (uint64_t changes = rng_below(&rng, 4); changes > 0; changes--)
+            text[rng_below(&rng, len)] = bytes[rng_below(&rng, sizeof bytes - 1)];
+        struct date_fields fields = DATE_FIELDS_UNSET, ours = DATE_FIELDS_UNSET, grammars = DATE_FIELDS_UNSET;
+        struct slice slice = slice_make(text, len);
+        taken += date__take_iso(slice, &fields);
+        int r = date__parse_grammar(&date__strict_date_optional_time, slice, &ours, &stop);
+        assert_int_equal(r, date__parse_grammar(&whole, slice, &grammars, &stop_whole));
+        assert_int_equal(stop, stop_whole);
+        if (r == 0)
+            assert_equal_fields(&ours, &grammars);
+        free(text);
+    }
+    assert_in_range(taken, TAKEN_MIN, TEXTS - TAKEN_MIN);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -585,6 +635,7 @@ int main(void)
         cmocka_unit_test(test_date_prints_signs_and_fractions),
         cmocka_unit_test(test_date_split_and_join_equal_day_count),
         cmocka_unit_test(test_date_extremes_do_not_overflow),
+        cmocka_unit_test(test_date_usual_form_equals_grammar),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
