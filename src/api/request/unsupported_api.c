@@ -4,7 +4,7 @@
 
 /*
  * By Elasticsearch 7.10's reference, its default distribution included. A name of two segments needs both; all paths
- * below a name are absent too.
+ * below a name are absent too. In the order of their bytes, since requests of other APIs are looked up, too.
  */
 static const char *const names[] = {
     "_async_search",
@@ -81,6 +81,8 @@ static const char *const names[] = {
     "_xpack",
 };
 
+enum { NAME_COUNT = sizeof names / sizeof *names };
+
 /* The segment at the head of *path, which is taken off. */
 static struct slice take_segment(struct slice *path)
 {
@@ -101,6 +103,20 @@ static bool begins_with(struct slice first, struct slice rest, struct slice name
     return slice_equal(take_segment(&rest), slice_from_offset(name, len + 1));
 }
 
+/* Returns: the first name that is not less than a segment; NAME_COUNT: none. Those that begin with the segment follow. */
+static size_t lower_bound(struct slice segment)
+{
+    size_t low = 0, high = NAME_COUNT;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (slice_compare(slice_from(names[middle]), segment) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 bool unsupported_api_find(struct slice path, struct slice *ret_name)
 {
     enum { PLACES = 4, OF_AN_ID = 2 }; /* INDEX/TYPE/ID/_explain; an id may look like any one segment */
@@ -110,7 +126,7 @@ bool unsupported_api_find(struct slice path, struct slice *ret_name)
         struct slice first = take_segment(&path);
         if (first.len == 0 || first.data[0] != '_')
             continue;
-        for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        for (size_t i = lower_bound(first); i < NAME_COUNT && slice_starts_with(slice_from(names[i]), first); i++) {
             *ret_name = slice_from(names[i]);
             bool may_be_an_id = place == OF_AN_ID && slice_find_byte(*ret_name, '/') == ret_name->len;
             if (!may_be_an_id && begins_with(first, path, *ret_name))

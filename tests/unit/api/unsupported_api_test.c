@@ -4,6 +4,8 @@
 
 #include "api/request/unsupported_api.h"
 
+#include <stdio.h>
+
 static void assert_absent(const char *path, const char *name)
 {
     struct slice found;
@@ -50,10 +52,36 @@ static void test_others(void **state)
     assert_other("/analyze");
 }
 
+/* Goal: each name is found, wherever it stands in the table. */
+static void test_each_name(void **state)
+{
+    (void)state;
+    static const char names[] =
+        "_async_search _autoscaling _cat/allocation _cat/fielddata _cat/ml _cat/nodeattrs _cat/pending_tasks "
+        "_cat/plugins _cat/recovery _cat/repositories _cat/segments _cat/snapshots _cat/tasks "
+        "_cat/thread_pool _cat/transforms _ccr _clone _cluster/allocation _cluster/pending_tasks "
+        "_cluster/reroute _cluster/voting_config_exclusions _dangling _enrich _eql _explain _flush/synced "
+        "_freeze _graph _ilm _index_template/_simulate _index_template/_simulate_index _ingest _license "
+        "_logstash _migration _ml _monitoring _msearch/template _mtermvectors _nodes/hot_threads "
+        "_nodes/reload_secure_settings _nodes/usage _percolate _rank_eval _recovery _reload_search_analyzers "
+        "_remote _render/template _resolve _rollover _rollup _script_context _script_language "
+        "_search/template _search_shards _searchable_snapshots _security _segments _shard_stores _shrink _slm "
+        "_snapshot _split _sql _ssl _suggest _termvectors _transform _unfreeze _upgrade _watcher _xpack";
+    struct slice rest = slice_from(names);
+    while (rest.len > 0) {
+        size_t len = slice_find_byte(rest, ' ');
+        char path[64];
+        snprintf(path, sizeof path, "/%.*s", (int)len, rest.data);
+        assert_absent(path, path + 1);
+        rest = slice_from_offset(rest, len < rest.len ? len + 1 : len);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names),
+        cmocka_unit_test(test_each_name),
         cmocka_unit_test(test_others),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
