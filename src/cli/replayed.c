@@ -122,8 +122,12 @@ int replayed_compare(const char *data, const struct durable *durable, const stru
     return status;
 }
 
-/* Applies the log's entries after the checkpoint to the store in `directory`. Returns: the exit status. */
-static int check_applied(const char *directory, struct cmdlog *log, int (*check)(const struct durable *made))
+/*
+ * Applies the log's entries after the checkpoint, and before the position `end` unless that is 0, to the store in `directory`.
+ * Returns: the exit status.
+ */
+static int check_applied(const char *directory, struct cmdlog *log, cmdlog_position end,
+                         int (*check)(const struct durable *made))
 {
     const struct store_options opening = {.directory = slice_from(directory)};
     const struct core_limits limits = core_limits_default();
@@ -131,7 +135,8 @@ static int check_applied(const char *directory, struct cmdlog *log, int (*check)
     char *reason = NULL;
     int status, r = store_open_rocks(&opening, &made.store, &reason);
     if (r == 0)
-        r = recover_core(made.store, log, &limits, NULL, &made.core, &made.recovered, &reason);
+        r = end == 0 ? recover_core(made.store, log, &limits, NULL, &made.core, &made.recovered, &reason)
+                     : recover_core_before(made.store, log, &limits, end, &made.core, &made.recovered, &reason);
     if (r != 0) {
         status = replay_failed("replayed", r, reason);
     } else if (made.recovered.differs != 0) {
@@ -139,6 +144,11 @@ static int check_applied(const char *directory, struct cmdlog *log, int (*check)
                made.recovered.differs);
         status = explain_difference(&made, false);
     } else {
+        if (end != 0)
+            printf("replayed: the server has ended in entry %" PRIu64
+                   " of the log, so that one and those after it were not applied. A start applies it again, or reports "
+                   "what to do\n",
+                   end);
         printf("replayed: %" PRIu64
                " entries of the log after the checkpoint; what follows is the state that they produce\n",
                made.recovered.position - made.recovered.checkpoint);
@@ -154,16 +164,10 @@ int replayed_check_rest(const char *data, const struct durable *durable, int (*c
     tl_cleanup(buf_deinit) struct buf directory = BUF_INIT(BUF_UNLIMITED);
     char boot[DURABLE_BOOT_BYTES_MAX];
     uint64_t ended_in = at_work_read_ended_in(slice_from(data), durable_boot(boot));
-    if (ended_in > durable->recovered.checkpoint) {
-        printf("replayed: nothing was applied: the server has ended in entry %" PRIu64
-               " of the log; what follows is the state of the checkpoint. A start applies the entry again, or reports "
-               "what to do\n",
-               ended_in);
-        return check(durable);
-    }
+    cmdlog_position end = ended_in > durable->recovered.checkpoint ? ended_in : 0;
     if (is_left(data, &directory) || relog_copy_store(data, directory.data) != 0)
         return 1;
-    int status = check_applied(directory.data, durable->log, check);
+    int status = check_applied(directory.data, durable->log, end, check);
     relog_remove(directory.data);
     return status;
 }

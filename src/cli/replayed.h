@@ -26,7 +26,7 @@ int replayed_compare(const char *data, const struct durable *durable, const stru
  * Applies the entries of the log after the checkpoint to a copy of the store, as a start does, compares the chain
  * with the recorded ones, and has the result checked by `check`, which returns an exit status. Creates DATA.replayed
  * and removes it; the copy shares the store's tables where the file system permits. If the server has
- * ended in one of the entries, which would end this process, too, nothing is applied, and `durable` is checked.
+ * ended in one of the entries, which may end this process, too, only those before it are applied.
  * Returns: 0: no difference, and `check` returned 0; 1: different, or the entries could not be applied.
  * Requires: the directory has a log of its own, with entries after the checkpoint that recover_check_log() accepts.
  */

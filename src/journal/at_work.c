@@ -216,8 +216,11 @@ uint64_t at_work_read_ended_in(struct slice directory, struct slice boot)
     ssize_t len = file < 0 ? -1 : read(file, &page, sizeof page);
     if (file >= 0)
         (void)close(file);
-    if (len != sizeof page || !is_of_boot(&page.entry, boot) || page.entry.found.ends == 0)
+    if (len != sizeof page || !is_of_boot(&page.entry, boot))
         return 0;
+    uint64_t now = atomic_load(&page.entry.now.position); /* the next at_work_open() counts it */
+    if (now != 0 || page.entry.found.ends == 0)
+        return now;
     return atomic_load(&page.entry.found.position);
 }
 

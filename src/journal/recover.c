@@ -214,7 +214,8 @@ struct held {
 };
 
 struct replay {
-    struct core *core; /* entries are decoded, not applied */
+    struct core *core;   /* NULL: entries are decoded, not applied */
+    cmdlog_position end; /* of the entries to replay, which precede it; 0: of the log */
     struct at_work *at_work;
     struct recovered *recovered;
     struct effects effects;
@@ -356,6 +357,10 @@ static int replay_entries(struct replay *replay, struct cmdlog *log)
     effects_init(&replay->effects);
     recovered->position = from;
     while (r == 0 && (r = cmdlog_next(cursor, &entry)) == 0) {
+        if (replay->end != 0 && entry.position >= replay->end) {
+            r = CMDLOG_END;
+            break;
+        }
         r = replay_next(replay, &entry);
         INSIST(entry.position > recovered->position);
         recovered->position = entry.position;
@@ -430,8 +435,10 @@ int recover_append_annotation(struct cmdlog *log, const struct command *command)
     return r < 0 ? tl_trace(r) : 0;
 }
 
-int recover_core(struct store *store, struct cmdlog *log, const struct core_limits *limits, struct at_work *at_work,
-                 struct core **ret_core, struct recovered *ret_recovered, char **ret_reason)
+/* recover_core(); `end`: as in struct replay. */
+static int recover_until(struct store *store, struct cmdlog *log, const struct core_limits *limits,
+                         struct at_work *at_work, cmdlog_position end, struct core **ret_core,
+                         struct recovered *ret_recovered, char **ret_reason)
 {
     struct recovered recovered = {0};
     struct core *core;
@@ -445,6 +452,7 @@ int recover_core(struct store *store, struct cmdlog *log, const struct core_limi
     r = check_lineage(log, &recovered, ret_reason);
     if (r == 0)
         r = replay_entries(&(struct replay){.core = core,
+                                            .end = end,
                                             .at_work = at_work,
                                             .recovered = &recovered,
                                             .held = {.bytes = BUF_INIT(BUF_UNLIMITED)},
@@ -459,4 +467,17 @@ int recover_core(struct store *store, struct cmdlog *log, const struct core_limi
     *ret_core = core;
     *ret_recovered = recovered;
     return 0;
+}
+
+int recover_core(struct store *store, struct cmdlog *log, const struct core_limits *limits, struct at_work *at_work,
+                 struct core **ret_core, struct recovered *ret_recovered, char **ret_reason)
+{
+    return recover_until(store, log, limits, at_work, 0, ret_core, ret_recovered, ret_reason);
+}
+
+int recover_core_before(struct store *store, struct cmdlog *log, const struct core_limits *limits, cmdlog_position end,
+                        struct core **ret_core, struct recovered *ret_recovered, char **ret_reason)
+{
+    REQUIRE(end != 0);
+    return recover_until(store, log, limits, NULL, end, ret_core, ret_recovered, ret_reason);
 }

@@ -24,7 +24,7 @@ struct recovered {
     /* Of the log at the checkpoint; zero if an older version made the record. */
     struct cmdlog_lineage lineage;
     uint64_t log_bytes;       /* size of a cluster's log up to the checkpoint; 0: unknown */
-    cmdlog_position position; /* of the newest entry applied: the log's last */
+    cmdlog_position position; /* of the newest entry applied: the log's last, or the last before an end */
     uint64_t work_us;         /* duration of the replay */
     uint64_t replayed_bytes;  /* size of the entries replayed */
     cmdlog_position skipped;  /* of the newest entry that a SKIP excludes; 0: none */
@@ -45,6 +45,10 @@ struct recovered {
  */
 int recover_core(struct store *store, struct cmdlog *log, const struct core_limits *limits, struct at_work *at_work,
                  struct core **ret_core, struct recovered *ret_recovered, char **ret_reason) TL_MUST_USE;
+
+/* As recover_core(), with those of the entries alone that precede the position `end`. */
+int recover_core_before(struct store *store, struct cmdlog *log, const struct core_limits *limits, cmdlog_position end,
+                        struct core **ret_core, struct recovered *ret_recovered, char **ret_reason) TL_MUST_USE;
 
 /* A store_check (store.h): whether recover_core() can convert a store. `context`: its struct core_limits. */
 int recover_check_older(struct store *store, void *context) TL_MUST_USE;

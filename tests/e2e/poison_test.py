@@ -102,10 +102,12 @@ class Poison(unittest.TestCase):
         """Returns: the entry that is refused."""
         self.make_poisonous(how)
         self.assertEqual(self.put_poison(), {"abort": signal.SIGABRT, "fault": signal.SIGSEGV, "kill": signal.SIGKILL}[how])
+        first = self.check_where_it_ends()
         status, log = self.start()
         self.assertGreater(status, 0, log)
         self.assertIn("and applies it again now", log)
         entry, log = self.refused()
+        self.assertEqual(first, entry)
         for told in ("command 1 of 1: write (index) [fs/before] and 2 more documents", "--skip-entry %d" % entry, "--retry-entry %d" % entry,
                      "No client was answered"):
             self.assertIn(told, log)
@@ -113,6 +115,13 @@ class Poison(unittest.TestCase):
         checked, told = check(self.server.data)
         self.assertEqual((checked, "the server has ended in entry %d" % entry in told), (0, True), told)
         return entry
+
+    def check_where_it_ends(self):
+        """A check, which would end in the entry as the server did, verifies the state before it. Returns: the entry."""
+        run = subprocess.run([PROGRAM, "check", "--data", self.server.data], capture_output=True, text=True, check=False, env=self.server.environment)
+        self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+        self.assertIn("index fs: 20 documents", run.stdout)
+        return int(re.search("the server has ended in entry ([0-9]+) of the log, so that one", run.stdout).group(1))
 
     def check(self):
         """A start that is killed, one more, and an end in order; what there is makes sense."""

@@ -104,6 +104,8 @@ static void test_end_in_entry_is_counted(void **state)
     begin_commands(f, 5);
     at_work_begin_entry(f->at_work, 7, 700, 70);
     begin_commands(f, 2);
+    assert_int_equal(read_ended_in(f, BOOT), 7); /* not counted yet, as before the next start */
+    assert_int_equal(read_ended_in(f, SLICE_LIT("another boot")), 0);
     end(f);
     assert_true(at_work_ended_in(f->at_work, &entry));
     assert_int_equal(entry.position, 7);
