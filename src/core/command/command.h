@@ -828,7 +828,7 @@ enum {
      */
     COMMAND_SINCE_DELETES_IN_UNIT = 21,
     /*
-     * Values that a mapping visits or an update reads, and the work that the next item surely takes, count where a
+     * Values that a mapping visits or an update reads, and an estimate of the next item's work, count where a
      * write is divided: write_executor__count_visits(), find_item_work() in write.c. Finding locks keeps sources that
      * it merges.
      * Further versions of a document in a unit of a transaction have posting lists: further_batch() in write_entries.c.

@@ -224,7 +224,8 @@ static const struct json_doc *parsed_source(struct write_executor *exec, const s
 }
 
 /*
- * Finds the work that the next item surely takes: by the bytes of its sources, and of a long source by its values. It
+ * Estimates the work of the next item: by the bytes of its sources, and of a long source by its values, each as if it
+ * had an entry. It may be too high, so a run that cannot be divided goes by the work done alone. It
  * follows from the item alone, whether or not a source was parsed ahead. A first item is started in any case. One that
  * is too much by its bytes is not parsed to be postponed.
  */
@@ -232,7 +233,8 @@ static void find_item_work(struct write_executor *exec, const struct write_item 
 {
     exec->item_work = 0;
     exec->item_json.root = NULL;
-    if (!write_executor__counts_values(exec) || !write_executor__divides_by_work(exec) || exec->work == 0)
+    if (!write_executor__counts_values(exec) || !write_executor__divides_by_work(exec) || exec->run->one_step ||
+        exec->work == 0)
         return;
     exec->item_work = write_executor__source_bytes(item) / WORK_BYTES;
     if (item->update != NULL || item->op == WRITE_DELETE || item->source.len < WRITE_COUNTED_BYTES)

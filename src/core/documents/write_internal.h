@@ -93,7 +93,7 @@ struct write_executor {
     uint64_t flushes;
     uint64_t parsed_bytes; /* since the last flush; WRITE_FLUSH_BYTES */
     bool divided;       /* an item was postponed, and those after it are, though they may take less; since version 22 */
-    uint64_t item_work; /* that the item which is about to start surely takes: write_executor__work_limit_reached() */
+    uint64_t item_work; /* an estimate, of the item which is about to start: write_executor__work_limit_reached() */
     /* Its source, parsed to know that, in the scratch arena; `root` NULL: not parsed so, or dropped by a flush */
     struct json_doc item_json;
     struct write_entries *entries;
@@ -286,7 +286,7 @@ static inline uint64_t write_executor__work_max(const struct write_executor *exe
 }
 /*
  * Returns: whether the items of a divisible run, and what the write has done before in this step,
- * took so much work that no further item is started, or that with the next one they surely exceed a step. The first
+ * took so much work that no further item is started, or that with the next one they probably exceed a step. The first
  * item of a run is started whatever came before it: else a write that is resubmitted for it would never end.
  */
 static inline bool write_executor__work_limit_reached(const struct write_executor *exec)

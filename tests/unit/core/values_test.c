@@ -2,7 +2,7 @@
 /*
  * Goal: the values of documents count as work also where they get no entries of their own: of documents that are put
  * again unchanged, that are refused, or with which an update merges nothing; and a bulk is divided before an item that
- * would surely exceed the step (src/core/README.md, "The work of a step").
+ * would probably exceed the step (src/core/README.md, "The work of a step").
  * Method: bulks of documents with thousands of numbers, in a core whose fixture fails if a step is not bounded. Each
  * bulk also as a command of version 21, which counts the bytes.
  */
@@ -205,7 +205,7 @@ static void test_updates_without_effect_count_their_values(void **state)
 }
 
 /*
- * A bulk is divided before an item that would surely exceed the step: each command has one document of 30,000 numbers,
+ * A bulk is divided before an item that would probably exceed the step: each command has one document of 30,000 numbers,
  * since two of them are more than a step. It follows from the bytes of the command, so it is the same whether the
  * submitter has parsed the sources, as on its own host, or not, as in a replay. A source that is no JSON fails alone.
  */
@@ -245,6 +245,39 @@ static void test_bulk_is_divided_before_an_item_that_exceeds_the_step(void **sta
         assert_int_equal(command->write.postponed_count, 1);
         fixture_close(&box);
     }
+    arena_deinit(&arena);
+}
+
+/*
+ * An atomic write of a transaction is not divided but refused, so what counts is what it does: here less than half of a
+ * step, while its second document would be more than one if each of its values had an entry.
+ */
+static void test_atomic_write_of_a_transaction_goes_by_its_work(void **state)
+{
+    enum { NUMBERS = 60000 };
+    struct core_fixture box;
+    struct arena arena = ARENA_INIT;
+    struct slice source = numbers(&arena, NUMBERS, false, "");
+    (void)state;
+
+    fixture_open(&box);
+    fixture_index_command(&box, COMMAND_INDEX_CREATE, "v",
+                          "{\"mappings\":{\"properties\":{\"n\":{\"type\":\"integer\",\"index\":false,"
+                          "\"doc_values\":false}}}}");
+    for (int large = 0; large < 2; large++) {
+        const char *id = large == 0 ? "t0" : "t1";
+        fixture_txn(&box, COMMAND_TXN_BEGIN, id);
+        struct command *command = writes(&box, COMMAND_CODEC_VERSION, WRITE_INDEX, 0, 2, SLICE_LIT("{\"n\":1}"));
+        command->write.items[large].source = arena_copy(&command->arena, source);
+        command->write.atomic = true;
+        command->owner.transaction = slice_from(id);
+        fixture_run(&box, command, 1);
+        assert_int_equal(command->problem.type, PROBLEM_NONE);
+        assert_int_equal(command->write.results[1].outcome, WRITE_CREATED);
+        assert_in_range(core_step_work(box.core), NUMBERS, CORE_STEP_WORK / 2);
+        fixture_txn(&box, COMMAND_TXN_ROLLBACK, id);
+    }
+    fixture_close(&box);
     arena_deinit(&arena);
 }
 
@@ -289,6 +322,7 @@ int main(void)
         cmocka_unit_test(test_copies_of_a_mapping_count_their_fields),
         cmocka_unit_test(test_updates_without_effect_count_their_values),
         cmocka_unit_test(test_bulk_is_divided_before_an_item_that_exceeds_the_step),
+        cmocka_unit_test(test_atomic_write_of_a_transaction_goes_by_its_work),
         cmocka_unit_test(test_merge_of_a_write_with_locks_is_done_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
