@@ -367,8 +367,8 @@ bool date__take_iso(struct slice text, struct date_fields *fields)
     if (text.len < END + 1 || text.data[text.len - 1] != 'Z' || !has_form(text.data, form))
         return false;
     struct slice fraction = slice_make(text.data + END, text.len - END - 1);
-    if (fraction.len > 0 &&
-        (!slice_take_byte(&fraction, '.') || !date__take_fraction(&fraction, FRACTION_MAX, &millis) || fraction.len > 0))
+    if (fraction.len > 0 && (!slice_take_byte(&fraction, '.') ||
+                             !date__take_fraction(&fraction, FRACTION_MAX, &millis) || fraction.len > 0))
         return false;
     fields->year = two_digits(text.data + YEAR) * 100 + two_digits(text.data + YEAR + 2);
     fields->month = two_digits(text.data + MONTH);

@@ -205,9 +205,10 @@ static void test_updates_without_effect_count_their_values(void **state)
 }
 
 /*
- * A bulk is divided before an item that would probably exceed the step: each command has one document of 30,000 numbers,
- * since two of them are more than a step. It follows from the bytes of the command, so it is the same whether the
- * submitter has parsed the sources, as on its own host, or not, as in a replay. A source that is no JSON fails alone.
+ * A bulk is divided before an item that would probably exceed the step: each command has one document of 30,000
+ * numbers, since two of them are more than a step. It follows from the bytes of the command, so it is the same
+ * whether the submitter has parsed the sources, as on its own host, or not, as in a replay. A source that is no
+ * JSON fails alone.
  */
 static void test_bulk_is_divided_before_an_item_that_exceeds_the_step(void **state)
 {

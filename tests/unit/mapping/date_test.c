@@ -584,8 +584,8 @@ static void assert_equal_fields(const struct date_fields *a, const struct date_f
 }
 
 /*
- * Goal: the usual form is read as the grammar reads it, and no other text is taken for it. Each text differs from a usual one in up to three bytes, or is a
- * beginning of one.
+ * Goal: the usual form is read as the grammar reads it, and no other text is taken for it. Each text differs from a
+ * usual one in up to three bytes, or is a beginning of one.
  */
 static void test_date_usual_form_equals_grammar(void **state)
 {
