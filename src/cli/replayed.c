@@ -123,7 +123,8 @@ int replayed_compare(const char *data, const struct durable *durable, const stru
 }
 
 /*
- * Applies the log's entries after the checkpoint, and before the position `end` unless that is 0, to the store in `directory`.
+ * Applies the log's entries after the checkpoint, and before the position `end` unless that is 0, to the store in
+ * `directory`.
  * Returns: the exit status.
  */
 static int check_applied(const char *directory, struct cmdlog *log, cmdlog_position end,

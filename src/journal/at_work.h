@@ -47,9 +47,9 @@ struct at_work_entry {
  */
 int at_work_open(struct slice directory, struct slice boot, struct at_work **ret_at_work) TL_MUST_USE;
 /*
- * Reads the page of a data directory, which no process has opened, without changing it. Returns: the position of the entry
- * that the last process was applying when it ended, or else of the one in which a process has ended before and which the
- * next start tries again; 0: none, or no page of this `boot`.
+ * Reads the page of a data directory, which no process has opened, without changing it. Returns: the position of the
+ * entry that the last process was applying when it ended, or else of the one in which a process has ended before and
+ * which the next start tries again; 0: none, or no page of this `boot`.
  */
 uint64_t at_work_read_ended_in(struct slice directory, struct slice boot);
 /* Closes it. NULL: no effect. */

@@ -343,7 +343,7 @@ static bool take_end(const struct date_grammar *grammar, struct reading *reading
     return take_zone(&rest, 'o', reading->fields) && rest.len == 0;
 }
 
-/* Returns: whether a text has the form of a template, in which '0' stands for any digit. */
+/* Returns: whether a text has the form of a template, in which '0' matches any digit. */
 static bool has_form(const char *text, const char *form)
 {
     for (; *form != 0; form++, text++) {

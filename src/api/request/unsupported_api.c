@@ -103,7 +103,7 @@ static bool begins_with(struct slice first, struct slice rest, struct slice name
     return slice_equal(take_segment(&rest), slice_from_offset(name, len + 1));
 }
 
-/* Returns: the first name that is not less than a segment; NAME_COUNT: none. Those that begin with the segment follow. */
+/* Returns: the first name that is not less than a segment; NAME_COUNT: none. Those that begin with it follow. */
 static size_t lower_bound(struct slice segment)
 {
     size_t low = 0, high = NAME_COUNT;

@@ -52,7 +52,7 @@ static void test_others(void **state)
     assert_other("/analyze");
 }
 
-/* Goal: each name is found, wherever it stands in the table. */
+/* Goal: each name is found, at the ends of the table and within it. */
 static void test_each_name(void **state)
 {
     (void)state;

@@ -250,8 +250,8 @@ static void test_bulk_is_divided_before_an_item_that_exceeds_the_step(void **sta
 }
 
 /*
- * An atomic write of a transaction is not divided but refused, so what counts is what it does: here less than half of a
- * step, while its second document would be more than one if each of its values had an entry.
+ * An atomic write of a transaction is not divided but refused, so the work that it does counts: here less than half of
+ * a step, while its second document would be more than one if each of its values had an entry.
  */
 static void test_atomic_write_of_a_transaction_goes_by_its_work(void **state)
 {
