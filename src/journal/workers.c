@@ -368,7 +368,8 @@ static void note_work(struct journal *journal, uint64_t expected, uint64_t done)
 {
     if (expected == 0)
         return;
-    uint64_t times = done > GROUP_WORK ? done / expected : 1;
+    /* Less than once means nothing: repeated values, for example, cost less than is expected of values. */
+    uint64_t times = done > GROUP_WORK && done > expected ? done / expected : 1;
     times = times < WORK_TIMES_MAX ? times : WORK_TIMES_MAX;
     if (times > journal->work_times)
         journal->work_times = times;

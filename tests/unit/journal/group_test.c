@@ -30,6 +30,7 @@ struct step {
     unsigned hold;  /* of core_lock by a worker */
     unsigned entry; /* of the log */
     bool on_caller;
+    uint64_t work; /* that it did */
 };
 
 /* What the workers do, and whether they are stopped. */
@@ -117,15 +118,16 @@ int __wrap_core_step(struct core *core, struct command *command, struct effects 
 {
     enum command_type type = command->type;
     pthread_mutex_lock(&seen.lock);
-    struct step step = {command->request, type, seen.holds, seen.entries, is_test};
-    if (seen.step_count < STEPS_MAX)
-        seen.steps[seen.step_count++] = step;
+    struct step step = {command->request, type, seen.holds, seen.entries, is_test, 0};
+    struct step *recorded = seen.step_count < STEPS_MAX ? &seen.steps[seen.step_count++] : &step;
+    *recorded = step;
     pthread_cond_broadcast(&seen.changed);
     pthread_mutex_unlock(&seen.lock);
     uint64_t bound = core_end_work(core, command);
     int r = __real_core_step(core, command, effects);
     INSIST(bound == CORE_WORK_UNKNOWN || core_step_work(core) <= WORK_UNIT + bound);
     pthread_mutex_lock(&seen.lock);
+    recorded->work = core_step_work(core);
     seen.ticks += type == COMMAND_TICK;
     pthread_cond_broadcast(&seen.changed);
     seen.stopped = seen.stopped || (type == COMMAND_SESSION_CLOSE && seen.stop_after_close);
@@ -507,6 +509,34 @@ static void test_group_ends_before_document_of_many_values(void **state)
     close_box(&box);
 }
 
+/* A write of two such documents, parsed. */
+static struct command *two_values_writes(const char *id, const char *other_id, int count)
+{
+    struct command *command = values_write(id, count, true);
+    const struct write_item item = *command->write.items;
+    command->write.items = arena_zalloc(&command->arena, 2 * sizeof item);
+    command->write.item_count = 2;
+    command->write.items[0] = command->write.items[1] = item;
+    command->write.items[1].id = slice_from(other_id);
+    return command;
+}
+
+/* A write that does more than a group should, but less than its size says, changes nothing for those that follow. */
+static void test_write_that_does_less_than_expected(void **state)
+{
+    enum { VALUES = 60000 };
+    struct group_box box;
+    (void)state;
+    open_box(&box);
+    uint64_t number = submit(&box, two_values_writes("1", "2", VALUES), false);
+    await(&seen.done, 1);
+    assert_true(step_of(number).work > GROUP_WORK);
+    submit(&box, write_command("3"), false);
+    await(&seen.done, 2);
+    assert_int_equal(box.journal->work_times, 1);
+    close_box(&box);
+}
+
 /* A LOCK does as much as it has locks: many locks are not in the group of the commands before. */
 static void test_locks_count_in_group(void **state)
 {
@@ -863,6 +893,7 @@ int main(void)
         cmocka_unit_test(test_group_ends_with_much_work),
         cmocka_unit_test(test_group_ends_before_what_did_more_than_expected),
         cmocka_unit_test(test_group_ends_before_document_of_many_values),
+        cmocka_unit_test(test_write_that_does_less_than_expected),
         cmocka_unit_test(test_locks_count_in_group),
         cmocka_unit_test(test_releases_and_updates_have_own_entry),
         cmocka_unit_test(test_ends_of_transactions_share_entry),
