@@ -88,19 +88,31 @@ static void write_process(struct request *request, struct json_writer *writer)
     json_end(writer, '}');
 }
 
+struct disk {
+    uint64_t total, free, available; /* bytes */
+};
+
+/* Reads all numbers at once: others write meanwhile, and no more is available than is free. */
+static struct disk read_disk(struct request *request)
+{
+    struct statvfs status = {0};
+    struct slice folder = request->api->options.data_directory;
+    if (folder.len == 0 || statvfs(arena_printf(request->arena, "%.*s", SLICE_ARG(folder)).data, &status) != 0)
+        return (struct disk){0, 0, store_free_bytes(request->api->store)};
+    return (struct disk){.total = (uint64_t)status.f_blocks * status.f_frsize,
+                         .free = (uint64_t)status.f_bfree * status.f_frsize,
+                         .available = (uint64_t)status.f_bavail * status.f_frsize};
+}
+
 void cluster_write_disk(struct request *request, struct json_writer *writer)
 {
-    struct statvfs disk = {0};
-    struct slice folder = request->api->options.data_directory;
-    uint64_t available = store_free_bytes(request->api->store);
-    if (folder.len > 0)
-        (void)statvfs(arena_printf(request->arena, "%.*s", SLICE_ARG(folder)).data, &disk);
+    const struct disk disk = read_disk(request);
     json_key(writer, "total_in_bytes");
-    json_u64(writer, (uint64_t)disk.f_blocks * disk.f_frsize);
+    json_u64(writer, disk.total);
     json_key(writer, "free_in_bytes");
-    json_u64(writer, (uint64_t)disk.f_bfree * disk.f_frsize);
+    json_u64(writer, disk.free);
     json_key(writer, "available_in_bytes");
-    json_u64(writer, available);
+    json_u64(writer, disk.available);
 }
 
 static void write_fs(struct request *request, struct json_writer *writer)
