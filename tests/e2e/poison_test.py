@@ -60,6 +60,7 @@ class Poison(unittest.TestCase):
         """Until the server has ended by itself. Returns: the signal; 0 or less: its exit status, negative."""
         status = self.server.process.wait()
         self.server.process.stdout.close()
+        self.server.process = None  # that it crashed is expected
         self.server.hang_up()
         return -status
 

@@ -111,7 +111,9 @@ class Server:
         return server
 
     def start(self):
-        """Starts it and waits until it answers."""
+        """Starts it and waits until it answers. It must not have crashed before: a test that only sees its connection break does not say so."""
+        if self.process is not None:
+            self.check_for_crash()
         if self.port_wanted == 0:
             self.reserved = ports.Port()
         port = self.port_wanted or self.reserved.number
