@@ -166,7 +166,8 @@ class Told(unittest.TestCase):
                 until(lambda: target.ask("GET", "/fs/_doc/7")[0] == 200 and target.ask("GET", "/fs/_doc/stray")[0] == 404
                       and all(target.must("GET", "/fs/_doc/%d" % id)["_source"] == {"n": id} for id in (8, 9)), "all is repaired")
                 until(lambda: self.copies()["default"]["verified_differences"] == 0, "it was compared again")
-            self.assertEqual(sorted(set(unequal)), ["tidelock replicate: fs/%s is not equal" % id for id in ("7", "8", "9", "stray")])
+            # A comparison may have waited in vain for fs/came, which is on its way, if the machine delayed that.
+            self.assertEqual(sorted({line for line in unequal if "fs/came" not in line}), ["tidelock replicate: fs/%s is not equal" % id for id in ("7", "8", "9", "stray")])
 
     def test_newer_document_is_reported_once(self):
         """Several comparisons find it; it is not counted as repaired. Another one is reported besides."""
