@@ -825,7 +825,26 @@ enum {
      * A document that one unit writes, deletes and writes again, in an index whose deletes do not count, has single
      * entries. Before, queries found it by the values of the deleted version.
      */
-    COMMAND_SINCE_DELETES_IN_UNIT = 21
+    COMMAND_SINCE_DELETES_IN_UNIT = 21,
+    /*
+     * The names in an expression, and in a request that changes aliases, take no more work than one request for locks
+     * may: names_exceed() in lock_resolve.c.
+     */
+    COMMAND_SINCE_NAMES_BOUNDED = 22,
+    /* A document is locked by so many types at once, and the others count: TYPES_LOCKED_MAX in lock_resolve.c. */
+    COMMAND_SINCE_TYPES_BOUNDED = 22,
+    /* What each new field of a document is compared with is limited in mappings: FIELDS_BOUNDED. */
+    COMMAND_SINCE_DYNAMIC_BOUNDED = 22,
+    /* The descriptions of the holders of locks are shorter if these are deep, and count: wait__explain(). */
+    COMMAND_SINCE_EXPLAINED_WEIGHED = 22,
+    /* A command that would move more documents in the lock table than one may is refused: RELOCATED_MAX. */
+    COMMAND_SINCE_MOVES_BOUNDED = 22,
+    /*
+     * The bytes of an index's records count, and its mapping is written only if it changes; the patterns of
+     * action.auto_create_index count, too, and so does the mapping that is made for the locks of an item with a new
+     * type. Settings and aliases of an index have a limit of bytes.
+     */
+    COMMAND_SINCE_CATALOG_WEIGHED = 22
 };
 
 struct command {
