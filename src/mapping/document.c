@@ -570,7 +570,7 @@ static int grow_mapping(struct document_walk *walk, struct mapping **ret_mapping
                           walk->arena,
                           walk->problem,
                           .strict_dates = walk->dates != DOCUMENT_DATES_ALL,
-                          .counts = walk->counting == FIELDS_COUNTED_FIRST};
+                          .counts = walk->counting != FIELDS_COUNTED_LAST};
     struct document_walk growing = *walk;
     growing.before = walk->mapping;
     growing.mapping = mapping;
