@@ -54,6 +54,8 @@ int settings_parse_stored(yyjson_val *json, struct arena *arena, struct settings
 struct settings settings_merge(const struct settings *base, const struct settings *changes, bool keep_existing,
                                struct arena *arena);
 
+/* Returns: the bytes of all keys and values. */
+size_t settings_bytes(const struct settings *settings);
 /* Return the setting, or NULL; and its only text, with data NULL if it has none. */
 const struct setting *settings_find(const struct settings *settings, struct slice key);
 struct slice settings_get(const struct settings *settings, struct slice key);

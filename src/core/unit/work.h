@@ -18,24 +18,26 @@
 
 /* Cost in units: */
 enum {
-    WORK_LOCK = 1,         /* a lock, waiting request or resource visited */
-    WORK_RELEASE = 3,      /* a lock, or a resource above it, released with its owner */
-    WORK_SCAN = 10,        /* a key passed by an iterator */
-    WORK_READ = 30,        /* a record read by its key */
-    WORK_LEVEL = 10,       /* a level of a path, searched for among the renamed directories */
-    WORK_WRITE = 20,       /* a record put or deleted */
-    WORK_ENTRY = 10,       /* an entry or posting list put or deleted (mapping/entry.h) */
-    WORK_ITEM = 20,        /* an item of a write, whatever its outcome */
-    WORK_RESULT = 2,       /* the result of an item, coded in the outcome of its request */
-    WORK_UNIT = 50,        /* a unit of the core: beginning and writing its batch */
-    WORK_OWNER = 100,      /* the end of a session, transaction or waiting request */
-    WORK_LOCK_ASKED = 14,  /* a lock requested without conflict, all checks included */
-    WORK_INDEX = 100,      /* an index whose names, settings or aliases are written */
-    WORK_INDEX_PART = 4,   /* a setting or alias of it */
-    WORK_ALIAS = 25,       /* a change of an alias of an index, without its body */
-    WORK_ALIAS_SORTED = 3, /* an alias of a changed index, sorted among those of all */
-    WORK_ALIAS_FOUND = 10, /* an alias searched for among those of all indices */
-    WORK_FIELD = 40,       /* a field of a mapping that is made or changed, which copies all fields */
+    WORK_LOCK = 1,          /* a lock, waiting request or resource visited */
+    WORK_RELEASE = 3,       /* a lock, or a resource above it, released with its owner */
+    WORK_SCAN = 10,         /* a key passed by an iterator */
+    WORK_READ = 30,         /* a record read by its key */
+    WORK_LEVEL = 10,        /* a level of a path, searched for among the renamed directories */
+    WORK_WRITE = 20,        /* a record put or deleted */
+    WORK_ENTRY = 10,        /* an entry or posting list put or deleted (mapping/entry.h) */
+    WORK_ITEM = 20,         /* an item of a write, whatever its outcome */
+    WORK_RESULT = 2,        /* the result of an item, coded in the outcome of its request */
+    WORK_UNIT = 50,         /* a unit of the core: beginning and writing its batch */
+    WORK_OWNER = 100,       /* the end of a session, transaction or waiting request */
+    WORK_LOCK_ASKED = 14,   /* a lock requested without conflict, all checks included */
+    WORK_INDEX = 100,       /* an index whose names, settings or aliases are written */
+    WORK_INDEX_PART = 4,    /* a setting or alias of it */
+    WORK_ALIAS = 25,        /* a change of an alias of an index, without its body */
+    WORK_ALIAS_SORTED = 3,  /* an alias of a changed index, sorted among those of all */
+    WORK_ALIAS_FOUND = 10,  /* an alias searched for among those of all indices */
+    WORK_FIELD = 40,        /* a field of a mapping that is made or changed, which copies all fields */
+    WORK_FIELD_COPIED = 10, /* a field of a mapping that is copied to get another type */
+    WORK_EXPLAINED = 10,    /* a holder of a lock that the reply of a failed request describes */
 };
 
 /* Cost in units of operations that consist of these, as far as it is known before their step: core_end_work() */
@@ -56,16 +58,19 @@ enum {
 
 /* Amount for one unit: */
 enum {
-    WORK_NAME_BYTES = 16,     /* bytes of names that a request locks: checked, hashed and copied */
-    WORK_BYTES = 16,          /* bytes of sources, parsed and written */
-    WORK_READ_BYTES = 64,     /* bytes of a record read */
-    WORK_PATH_BYTES = 64,     /* bytes of the path of a document, found, copied and hashed for its locks */
-    WORK_MAPPING_BYTES = 6,   /* bytes of templates and mappings, parsed or merged */
-    WORK_PATTERN_BYTES = 64,  /* bytes of patterns of templates, matched with a name */
-    WORK_ALIAS_USES = 3,      /* aliases of other indices, copied when some have changed */
-    WORK_SETTINGS_COPIED = 3, /* settings of an index, copied when those of a further template are added */
-    WORK_PATTERN_PAIRS = 16,  /* pairs of patterns of index templates, compared with each other */
-    WORK_SCRIPT_STEPS = 4,    /* script steps (script.h), 8 to 40 ns each */
+    WORK_NAME_BYTES = 16,      /* bytes of names that a request locks: checked, hashed and copied */
+    WORK_BYTES = 16,           /* bytes of sources, parsed and written */
+    WORK_READ_BYTES = 64,      /* bytes of a record read */
+    WORK_PATH_BYTES = 64,      /* bytes of the path of a document, found, copied and hashed for its locks */
+    WORK_MAPPING_BYTES = 6,    /* bytes of templates and mappings, parsed or merged */
+    WORK_PATTERN_BYTES = 64,   /* bytes of patterns of templates, matched with a name */
+    WORK_ALIAS_USES = 3,       /* aliases of other indices, copied when some have changed */
+    WORK_SETTINGS_COPIED = 3,  /* settings of an index, copied when those of a further template are added */
+    WORK_CATALOG_BYTES = 64,   /* bytes of a record of an index or its mapping */
+    WORK_CATALOG_COPIED = 4,   /* references to indices or objects, copied with the catalog and dropped again */
+    WORK_EXPLAINED_LEVELS = 2, /* levels of paths in such descriptions */
+    WORK_PATTERN_PAIRS = 16,   /* pairs of patterns of index templates, compared with each other */
+    WORK_SCRIPT_STEPS = 4,     /* script steps (script.h), 8 to 40 ns each */
 };
 
 /* Directories deeper than this are rare, and many of them in one request rarer. */
