@@ -254,6 +254,7 @@ void owners__begin_step(struct core *core, enum command_type type)
 {
     REQUIRE(!core->open && core->owners->locks.grants_suspended == 0);
     struct owners *owners = core->owners;
+    lock_history_begin_step(&owners->lock_history);
     owners->locks.precedes_undo = core->command_version < COMMAND_SINCE_UNDO;
     owners->locks.grants_by_specs = core->command_version < COMMAND_SINCE_GRANTED_PLACES;
     bool cleans = type == COMMAND_TICK || core->command_version < COMMAND_SINCE_TICK_CLEANUP ||
