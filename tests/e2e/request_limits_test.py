@@ -195,7 +195,7 @@ def row_bodies_of_the_catalog(server):
     large, usual = "x" * (5 << 20), "x" * (1 << 20)
     server.must("PUT", "/bodies", {})
     for method, path, body in [
-            ("PUT", "/large", lambda text: {"mappings": {"_meta": {"x": text}}}),
+            ("PUT", "/large-body", lambda text: {"mappings": {"_meta": {"x": text}}}),
             ("PUT", "/bodies/_mapping", lambda text: {"_meta": {"x": text}}),
             ("PUT", "/_template/t", lambda text: {"index_patterns": ["none"], "mappings": {"_meta": {"x": text}}}),
             ("PUT", "/_index_template/t", lambda text: {"index_patterns": ["none"], "_meta": {"x": text}}),

@@ -120,7 +120,7 @@ bool lock_resolve__self_conflict(struct core *core, const struct session *sessio
  */
 void lock_resolve__move_document(struct core *core, const struct resource_name *name, struct slice path);
 /* Documents in the lock table that one command moves: each is read. */
-enum { RELOCATED_MAX = 5000 };
+enum { RELOCATED_MAX = 2500 };
 /*
  * Returns: whether the documents at or below a path (data NULL: all of an index) that the lock table knows are at most
  *          so many; by commands before version 22, true.

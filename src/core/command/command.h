@@ -844,7 +844,9 @@ enum {
      * action.auto_create_index count, too, and so does the mapping that is made for the locks of an item with a new
      * type. Settings and aliases of an index have a limit of bytes.
      */
-    COMMAND_SINCE_CATALOG_WEIGHED = 22
+    COMMAND_SINCE_CATALOG_WEIGHED = 22,
+    /* A session's counter of documents takes the place of one that counts none. */
+    COMMAND_SINCE_COUNTERS_REUSED = 22
 };
 
 struct command {

@@ -340,12 +340,13 @@ enum { COUNTERS_PER_WORK = 64 /* looked at for one unit of work */ };
 static struct ephemeral_counter *counter_of(struct core *core, struct session *session, uint32_t index, uint16_t type)
 {
     size_t count = session->ephemeral_counter_count, i = 0, empty = count;
+    bool reuses = core->command_version >= COMMAND_SINCE_COUNTERS_REUSED; /* their order is saved */
     session__touch(core, session);
     for (; i < count; i++) {
         const struct ephemeral_counter *counter = &session->ephemeral_counters[i];
         if (counter->index == index && counter->type == type)
             break;
-        if (counter->count == 0 && empty == count)
+        if (reuses && counter->count == 0 && empty == count)
             empty = i;
     }
     core__work(core, i / COUNTERS_PER_WORK);
