@@ -90,8 +90,14 @@ static int merge_type(struct mapping *mapping, struct slice name, yyjson_val *bo
     if (record == NULL)
         return MAPPING_REFUSED;
     record->type.hidden = false;
-    struct merge merge = {
-        mapping, record, dialect, arena, problem, .type_is_new = is_new, .counts = counting != FIELDS_COUNTED_LAST};
+    struct merge merge = {mapping,
+                          record,
+                          dialect,
+                          arena,
+                          problem,
+                          .type_is_new = is_new,
+                          .counts = counting != FIELDS_COUNTED_LAST,
+                          .bounded = counting == FIELDS_BOUNDED};
     int r = mapping__merge_root(&merge, body);
     if (r != 0 && creating && !merge.too_many)
         wrap_problem(problem, record->type.name, arena);

@@ -44,12 +44,29 @@ static bool may_be_date(struct slice text, enum dialect dialect)
     return count_byte(text, ':') >= enough || count_byte(text, '-') >= enough || count_byte(text, '/') >= enough;
 }
 
-static bool is_date_of(const struct merge *merge, struct slice pattern, struct slice text)
+static struct slice date_pattern_at(const struct merge *merge, size_t i)
 {
-    const struct date_format *format;
+    yyjson_val *own = merge->record->date_formats_value;
+    return own != NULL ? json_slice(yyjson_arr_get(own, i)) : default_formats[i];
+}
+
+/* Returns: the format at a position of `count`; NULL: it is invalid. Each is compiled once in a merge. */
+static const struct date_format *date_format_at(struct merge *merge, size_t i, size_t count)
+{
+    REQUIRE(i < count);
+    if (merge->date_formats == NULL)
+        merge->date_formats = arena_zalloc(merge->arena, count * sizeof *merge->date_formats);
+    if (merge->date_formats[i] == NULL &&
+        date_format_parse(merge->arena, date_pattern_at(merge, i), merge->mapping->dates, &merge->date_formats[i]) != 0)
+        return NULL;
+    return merge->date_formats[i];
+}
+
+static bool is_date_of(const struct merge *merge, const struct date_format *format, struct slice text)
+{
     int64_t ignored;
-    return date_format_parse(merge->arena, pattern, merge->mapping->dates, &format) == 0 &&
-           date_parse(format, text, false, &ignored) == 0 && (!merge->strict_dates || date_is_strict(format, text));
+    return format != NULL && date_parse(format, text, false, &ignored) == 0 &&
+           (!merge->strict_dates || date_is_strict(format, text));
 }
 
 /* Returns: whether a text is a date; *ret_format is its format, SLICE_NONE for the default. */
@@ -59,13 +76,11 @@ static bool detect_date(struct merge *merge, struct slice text, struct slice *re
     if (!merge->record->type.date_detection || !may_be_date(text, merge->dialect))
         return false;
     size_t count = own != NULL ? yyjson_arr_size(own) : sizeof default_formats / sizeof *default_formats;
-    for (size_t i = 0; i < count; i++) {
-        struct slice pattern = own != NULL ? json_slice(yyjson_arr_get(own, i)) : default_formats[i];
-        if (is_date_of(merge, pattern, text)) {
-            *ret_format = own == NULL && i == 0 ? SLICE_NONE : pattern;
+    for (size_t i = 0; i < count; i++)
+        if (is_date_of(merge, date_format_at(merge, i, count), text)) {
+            *ret_format = own == NULL && i == 0 ? SLICE_NONE : date_pattern_at(merge, i);
             return true;
         }
-    }
     return false;
 }
 

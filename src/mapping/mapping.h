@@ -28,6 +28,8 @@ enum {
 /* Limits of one mapping; the first two are defaults of the index settings named. */
 #define MAPPING_TOTAL_FIELDS_MAX 1000 /* index.mapping.total_fields.limit */
 #define MAPPING_TOTAL_FIELDS_LIMIT_MAX 10000 /* the most that a client may set it to */
+#define MAPPING_DYNAMIC_FORMATS_MAX 32       /* dynamic_date_formats, with which each new text is compared */
+#define MAPPING_DYNAMIC_TEMPLATES_BYTES_MAX 65536 /* dynamic_templates, each new field */
 #define MAPPING_DEPTH_MAX 20          /* index.mapping.depth.limit */
 #define MAPPING_TYPES_MAX 1000
 #define MAPPING_BYTES_MAX (16u << 20) /* in encoded form (mapping_encode) */
@@ -67,7 +69,9 @@ TL_DEFINE_FREEP(struct mapping, mapping_unref)
 
 /* When a change is refused that gives a mapping more fields than index.mapping.total_fields.limit. */
 enum field_counting {
-    FIELDS_COUNTED_FIRST, /* at the first field that is too many */
+    /* At the first field that is too many; and what each new field is compared with is limited, as below. */
+    FIELDS_BOUNDED,
+    FIELDS_COUNTED_FIRST, /* at the first field that is too many; only to replay old logs, as the next */
     /* After all were added, which takes time with the square of their number; only to replay old logs. */
     FIELDS_COUNTED_LAST,
     /* As the first; and documents are refused beyond DOCUMENT_COPIES_MAX (document.h), which the others are not. */

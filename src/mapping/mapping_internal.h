@@ -76,6 +76,9 @@ struct merge {
     bool stored; /* the text is from the catalog and was checked when it was first accepted */
     bool strict_dates; /* a text is detected as a date only if date_is_strict() */
     bool counts;       /* ends at the first added field that is more than the mapping may have */
+    bool bounded;      /* FIELDS_BOUNDED */
+    /* dynamic_date_formats, or the default, compiled when one is first needed; NULL: none was */
+    const struct date_format **date_formats;
     bool too_many;     /* out: it ended so */
 };
 

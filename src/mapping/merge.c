@@ -656,6 +656,11 @@ static int merge_templates(struct merge *merge, yyjson_val *templates)
             return r;
     }
     merge->record->templates = keep_json(merge, templates);
+    if (merge->bounded && merge->record->templates.len > MAPPING_DYNAMIC_TEMPLATES_BYTES_MAX)
+        return mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT,
+                               "[dynamic_templates] has [%zu] bytes, and at most [%d] here, since each new field is "
+                               "compared with all of them",
+                               merge->record->templates.len, MAPPING_DYNAMIC_TEMPLATES_BYTES_MAX);
     merge->record->templates_value = parse_again(merge, merge->record->templates);
     return 0;
 }
@@ -664,6 +669,11 @@ static int merge_date_formats(struct merge *merge, yyjson_val *formats)
 {
     size_t i, max;
     yyjson_val *item;
+    if (merge->bounded && yyjson_arr_size(formats) > MAPPING_DYNAMIC_FORMATS_MAX)
+        return mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT,
+                               "[dynamic_date_formats] has [%zu] formats, and at most [%d] here, since each new text "
+                               "is compared with all of them",
+                               yyjson_arr_size(formats), MAPPING_DYNAMIC_FORMATS_MAX);
     json_arr_foreach (formats, i, max, item) {
         const struct date_format *format;
         if (date_format_parse(merge->arena, json_slice(item), merge->mapping->dates, &format) != 0)

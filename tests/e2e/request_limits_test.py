@@ -190,6 +190,39 @@ def row_wildcard(server):
     assert found["hits"]["total"]["value"] == 1, found["hits"]["total"]
 
 
+def row_bodies_of_the_catalog(server):
+    """A body that a step would parse, however little it says, is refused; one of a usual size is carried out."""
+    large, usual = "x" * (5 << 20), "x" * (1 << 20)
+    server.must("PUT", "/bodies", {})
+    for method, path, body in [
+            ("PUT", "/large-body", lambda text: {"mappings": {"_meta": {"x": text}}}),
+            ("PUT", "/bodies/_mapping", lambda text: {"_meta": {"x": text}}),
+            ("PUT", "/_template/t", lambda text: {"index_patterns": ["none"], "mappings": {"_meta": {"x": text}}}),
+            ("PUT", "/_index_template/t", lambda text: {"index_patterns": ["none"], "_meta": {"x": text}}),
+            ("PUT", "/_component_template/t", lambda text: {"template": {}, "_meta": {"x": text}}),
+            ("PUT", "/bodies/_alias/a", lambda text: {"filter": {"term": {"x": text}}}),
+            ("POST", "/_aliases", lambda text: {"actions": [{"add": {"index": "bodies", "alias": "b", "filter": {"term": {"x": text}}}}]})]:
+        status, reply = server.ask(method, path, body(large))
+        assert status == 413 and reply["error"]["type"] == "content_too_long_exception", (path, status, str(reply)[:300])
+        server.must(method, path, body(usual))
+    for path, body in [("/bodies/_settings", {"index.routing.allocation.include.x": large}),
+                       ("/_cluster/settings", {"transient": {"action.auto_create_index": large}}), ("/_scripts/s", script(large))]:
+        status, reply = server.ask("PUT", path, body)
+        assert status == 413, (path, status, str(reply)[:300])
+
+
+def row_wildcards_of_indices(server):
+    """An expression is compared with so many names at most; a body has any number of them."""
+    for i in range(50):
+        server.must("PUT", "/many%d" % i, {"aliases": {"manifold": {}}})
+    status, reply = server.ask("POST", "/_aliases", {"actions": [{"remove": {"indices": ["many*"] * 100000, "alias": "none"}}]})
+    assert status == 400 and "use fewer" in json.dumps(reply), (status, str(reply)[:300])
+    lines = json.dumps({"index": ["manifold"] * 20000}) + "\n{}\n"
+    reply = server.must("POST", "/_msearch", lines.encode())
+    assert "use fewer" in json.dumps(reply), str(reply)[:300]
+    assert server.must("GET", "/many*,-many1*,manifold/_count")["count"] == 0
+
+
 def row_filter_path(server):
     server.must("PUT", "/paths/_doc/1", {"a": {"b": {"c": {"d": {"e": [{"f%d" % i: {"g": {"h": i}}} for i in range(300)]}}}}})
     for path in ("**." * 1300 + "x", "**.*." * 700 + "x", "**.a.b." * 500 + "x"):

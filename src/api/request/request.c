@@ -508,8 +508,37 @@ static bool only_reads(const struct command *command)
            command_is(command->type, COMMAND_UNLOGGED);
 }
 
+/* Returns: the bytes that the step of a command parses to change the catalog. */
+static size_t catalog_bytes(const struct command *command)
+{
+    size_t bytes = 0;
+    switch (command->type) {
+    case COMMAND_INDEX_CREATE:
+    case COMMAND_MAPPING_PUT:
+    case COMMAND_SETTINGS_PUT: return command->index.body.len;
+    case COMMAND_TEMPLATE_PUT:
+    case COMMAND_INDEX_TEMPLATE_PUT:
+    case COMMAND_COMPONENT_PUT:
+    case COMMAND_SCRIPT_PUT:
+    case COMMAND_CLUSTER_SETTINGS_PUT:
+    case COMMAND_COPY_REPORT: return command->object.body.len;
+    case COMMAND_ALIASES_UPDATE: break;
+    default: return 0;
+    }
+    for (size_t i = 0; i < command->aliases.action_count; i++)
+        bytes += command->aliases.actions[i].body.len;
+    return bytes;
+}
+
 static int submit_command(struct request *request, struct command *command, struct command_submission how)
 {
+    if (catalog_bytes(command) > CATALOG_REQUEST_BYTES_MAX) {
+        command_free(command);
+        return request_refuse(request, PROBLEM_CONTENT_TOO_LARGE,
+                              "a request that changes indices, aliases, templates, scripts or settings has at most "
+                              "[%d] bytes, since all others wait while it is carried out",
+                              CATALOG_REQUEST_BYTES_MAX);
+    }
     if (request_budget_refused(request)) {
         command_free(command);
         return request_budget_refuse(request);

@@ -96,10 +96,12 @@ static void fail_item(struct acquisition *at, size_t item, struct wait *wait)
     } else if (at->explained_bytes > WRITE_EXPLAINED_BYTES_MAX) {
         wait__explain_briefly(&at->command->arena, PROBLEM_LOCK_WAIT_TIMEOUT, problem);
     } else {
-        wait__explain(wait, PROBLEM_LOCK_WAIT_TIMEOUT,
-                      acquisition__write(at)->item_count > 1 ? HOLDERS_REPORTED_PER_ITEM : HOLDERS_REPORTED_MAX,
-                      &at->command->arena, problem);
-        at->explained_bytes += problem->reason.len + problem->details.len;
+        bool alone = acquisition__write(at)->item_count == 1;
+        uint64_t work =
+            wait__explain(at->core, wait, PROBLEM_LOCK_WAIT_TIMEOUT,
+                          alone ? HOLDERS_REPORTED_MAX : HOLDERS_REPORTED_PER_ITEM, &at->command->arena, problem);
+        size_t bytes = problem->reason.len + problem->details.len, weight = (size_t)work * WORK_BYTES;
+        at->explained_bytes += weight > bytes ? weight : bytes;
     }
 }
 

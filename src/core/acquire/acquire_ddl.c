@@ -42,6 +42,20 @@ static bool is_index(const struct lock_spec *spec)
     return spec->on.space == RESOURCE_SPACE_TREE && !spec->auxiliary;
 }
 
+/*
+ * Whether the names that a command changes mean more locks than one request may have; then it is refused, before any
+ * change. Not by commands before version 23.
+ */
+static bool refuse_names(const struct core *core, struct command *command, const struct lock_spec_list *specs)
+{
+    if (core->command_version < COMMAND_SINCE_NAMES_BOUNDED || !lock_specs__exceed(specs))
+        return false;
+    problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT,
+                "the request changes so many indices and aliases that finding the locks on them takes longer than one "
+                "step may: divide it");
+    return true;
+}
+
 /* Whether the fencing token of a command, if any, covers every index that it changes. */
 static bool token_is_valid(const struct core *core, const struct lock_spec_list *specs, struct command *command,
                            const struct session *session)
@@ -59,6 +73,22 @@ static bool has_path_field(const struct core *core, struct slice index)
 {
     const struct catalog_index *found = catalog_index(core->catalog, index);
     return found != NULL && mapping_path_field(found->mapping) != NULL;
+}
+
+/*
+ * Moves the locks on documents of an index that has got or lost its path field. If these are too many, undoes the whole
+ * unit instead, and refuses the command. Returns: 0; fatal codes.
+ */
+static int relocate_documents(struct core *core, struct command *command, struct slice index)
+{
+    if (lock_resolve__may_relocate(core, index, SLICE_NONE))
+        return lock_resolve__relocate_documents(core, index);
+    core__rollback(core);
+    problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT,
+                "more than [%d] documents of [%.*s] are locked or requested, and would move to the directories that "
+                "they get or lose: release these locks first, or lock the index in their place",
+                RELOCATED_MAX, SLICE_ARG(index));
+    return 0;
 }
 
 /*
@@ -80,9 +110,9 @@ static int run_handler(struct core *core, struct command *command, struct lock_s
     for (size_t i = 0; i < specs->count; i++)
         had_path_field[i] = is_index(&specs->items[i]) && has_path_field(core, specs->items[i].on.index);
     int r = core__handle(core, command);
-    for (size_t i = 0; r == 0 && i < specs->count; i++)
+    for (size_t i = 0; r == 0 && i < specs->count && command->problem.type == PROBLEM_NONE; i++)
         if (is_index(&specs->items[i]) && had_path_field[i] != has_path_field(core, specs->items[i].on.index))
-            r = lock_resolve__relocate_documents(core, specs->items[i].on.index);
+            r = relocate_documents(core, command, specs->items[i].on.index);
     return r;
 }
 
@@ -119,7 +149,8 @@ int acquire__ddl(struct core *core, struct command *command)
     if (!owners_any_locks(core->owners) && command->owner.session.len == 0 && command->owner.fencing_token == 0)
         return core__handle(core, command);
     struct lock_spec_list specs = specs_of(core, command);
-    if (!command_owner__session(core, command, &session) || !token_is_valid(core, &specs, command, session) ||
+    if (refuse_names(core, command, &specs) || !command_owner__session(core, command, &session) ||
+        !token_is_valid(core, &specs, command, session) ||
         lock_resolve__self_conflict(core, session, &specs, &command->arena, &command->problem))
         return 0;
     if (!owners_any_locks(core->owners) || specs.count == 0)
@@ -144,7 +175,7 @@ static int resume_ddl(struct core *core, struct wait *wait)
     struct lock_spec_list specs = specs_of(core, command);
     struct session *session = wait->session;
     int r = 0;
-    if (token_is_valid(core, &specs, command, session) &&
+    if (!refuse_names(core, command, &specs) && token_is_valid(core, &specs, command, session) &&
         !lock_resolve__self_conflict(core, session, &specs, &command->arena, &command->problem)) {
         lock_resolve__drop_unheld(core, wait->owner, session, &specs);
         if (!is_still_granted(core, wait, &specs)) {

@@ -45,7 +45,7 @@ struct acquisition {
     struct path_set paths; /* of `targets` */
     struct lock_spec_list specs;
     uint64_t work;          /* of this write in this step: targets found and items run (WRITE_WORK_MAX) */
-    size_t explained_bytes; /* of the problems of failed items */
+    size_t explained_bytes; /* of the problems of failed items, or what took as much work */
     bool full;              /* items are blocked and may not wait, since limits.waiters_max requests do */
     bool one_step;          /* an atomic write in a client's transaction: write_command__in_one_step() */
     bool in_pieces;         /* an atomic write in a transaction of its own (acquire_pieces.c) */

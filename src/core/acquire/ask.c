@@ -25,14 +25,14 @@ enum ask_outcome ask__locks(struct core *core, struct wait *wait, const struct l
     UNREACHABLE();
 }
 
-void ask__explain(const struct core *core, struct wait *wait, enum ask_outcome outcome, enum problem_type type)
+void ask__explain(struct core *core, struct wait *wait, enum ask_outcome outcome, enum problem_type type)
 {
     struct command *command = wait->command;
     REQUIRE(outcome == ASK_BLOCKED || outcome == ASK_FULL);
     if (outcome == ASK_FULL)
         wait__explain_limit(core, &command->arena, &command->problem);
     else
-        wait__explain(wait, type, HOLDERS_REPORTED_MAX, &command->arena, &command->problem);
+        (void)wait__explain(core, wait, type, HOLDERS_REPORTED_MAX, &command->arena, &command->problem);
 }
 
 /* Rolls back the transaction of a victim. No client knows that of an atomic write in pieces: it has no outcome. */

@@ -41,7 +41,7 @@ enum ask_outcome ask__locks(struct core *core, struct wait *wait, const struct l
  * names the holders.
  * Requires: `outcome` is ASK_BLOCKED or ASK_FULL.
  */
-void ask__explain(const struct core *core, struct wait *wait, enum ask_outcome outcome, enum problem_type type);
+void ask__explain(struct core *core, struct wait *wait, enum ask_outcome outcome, enum problem_type type);
 /*
  * Fails the command of a victim of a deadlock, frees its wait and rolls its transaction back; the
  * caller completes the command.

@@ -141,15 +141,31 @@ static int find_specs(struct core *core, struct command *command, struct lock_sp
 
 /* --- Execution ---------------------------------------------------------------------------------------------------- */
 
+/*
+ * Limits of a search (README.md of the tree, "Renames, and when they fail"). In the view of a
+ * transaction: documents elsewhere, for each path; entries and directory entries, for both. Else:
+ * entries and directory entries for each path.
+ */
+enum { MISSES_MAX = 5000, READS_MAX = 6000, SEARCH_MAX = 1000, MISS_WORK = WORK_SCAN + WORK_READ + WORK_READ };
+
+/* Returns: how many documents that are elsewhere by now are read where all of a path are. */
+static size_t misses_max(const struct core *core)
+{
+    return core->command_version >= COMMAND_SINCE_MOVES_BOUNDED ? SEARCH_MAX : SIZE_MAX;
+}
+
 /* Checks if_seq_no of the document at `from`. Returns: 0; RENAME_REFUSED; fatal codes. */
-static int check_seq_no(struct command *command, const struct catalog_index *index, const struct view *view)
+static int check_seq_no(struct core *core, struct command *command, const struct catalog_index *index,
+                        const struct view *view)
 {
     const struct rename_command *rename = &command->rename;
     struct slice from = trim_delimiter(rename->from);
     int64_t seq_no;
+    size_t read;
     if (rename->if_seq_no == SEQ_NO_ANY)
         return 0;
-    int r = path_lookup_max_seq_no(view, index->number, index->mapping, from, &seq_no);
+    int r = path_lookup_max_seq_no(view, index->number, index->mapping, from, misses_max(core), &seq_no, &read);
+    core__work(core, MISS_WORK * (uint64_t)read);
     if (r < 0)
         return tl_trace(r);
     if (r != 0)
@@ -170,13 +186,6 @@ static int check_seq_no(struct command *command, const struct catalog_index *ind
                          "] and primary term [1]",
                          SLICE_ARG(path_shown(command, from)), SLICE_ARG(wanted), seq_no);
 }
-
-/*
- * Limits of a search (README.md of the tree, "Renames, and when they fail"). In the view of a
- * transaction: documents elsewhere, for each path; entries and directory entries, for both. Else:
- * entries and directory entries for each path.
- */
-enum { MISSES_MAX = 5000, READS_MAX = 6000, SEARCH_MAX = 1000, MISS_WORK = WORK_SCAN + WORK_READ + WORK_READ };
 
 enum { PROBE_LIMITED = 1 /* the limit was reached, or the finding is out of date */ };
 
@@ -295,7 +304,7 @@ static int check_existence(struct core *core, struct command *command, const str
     if (!rename->directory && from.len < rename->from.len)
         return refuse_rename(command, PROBLEM_ILLEGAL_ARGUMENT, "[%.*s] is not a directory: nothing is below it",
                              SLICE_ARG(path_shown(command, from)));
-    r = check_seq_no(command, index, &view);
+    r = check_seq_no(core, command, index, &view);
     if (r != 0)
         return r;
     r = probe_path(core, command, index, &view, to, &rename->found_to, &reads_left, &at, &below);
@@ -318,7 +327,9 @@ static int check_versions(struct core *core, struct command *command, const stru
 {
     struct slice from = trim_delimiter(command->rename.from), id;
     struct view view = core__view(core, overlay);
-    int r = path_lookup_max_version(&view, index->number, index->mapping, from, &command->arena, &id);
+    size_t read;
+    int r = path_lookup_max_version(&view, index->number, index->mapping, from, &command->arena, &id, &read);
+    core__work(core, (WORK_SCAN + WORK_READ) * (uint64_t)read);
     if (r < 0)
         return tl_trace(r);
     if (r != 0)
@@ -342,7 +353,7 @@ static int check_length(struct core *core, struct command *command, const struct
     struct slice from = trim_delimiter(command->rename.from), to = trim_delimiter(command->rename.to);
     struct view view = core__view(core, overlay);
     struct tree tree = {.view = &view, .index = index->number, .delimiter = delimiter, .pending = &core->tree_pending};
-    size_t below, origin, longest;
+    size_t below, origin, longest, read;
     int r = tree_reach(&tree, from, &below, &origin);
     if (r != 0)
         return tl_trace(r < 0 ? r : TL_ERR_CORRUPT); /* check_existence() has found it */
@@ -354,7 +365,8 @@ static int check_length(struct core *core, struct command *command, const struct
             SLICE_ARG(path_shown(command, from)));
     if (to.len <= from.len || to.len + below <= DOCUMENT_PATH_MAX)
         return 0;
-    r = path_lookup_longest_path(&view, index->number, index->mapping, from, &longest);
+    r = path_lookup_longest_path(&view, index->number, index->mapping, from, misses_max(core), &longest, &read);
+    core__work(core, MISS_WORK * (uint64_t)read);
     if (r < 0)
         return tl_trace(r);
     if (r != 0)
@@ -410,6 +422,22 @@ static tl_ts origins_needed_from(const struct core *core)
     return first;
 }
 
+/*
+ * Checks that the lock table knows few documents at or below `from`, which move with the rename. The commit of a
+ * transaction moves those of others alone. Returns: 0; RENAME_REFUSED.
+ */
+static int check_locked(const struct core *core, struct command *command, const struct catalog_index *index,
+                        const struct txn *txn)
+{
+    struct slice from = trim_delimiter(command->rename.from);
+    if (txn != NULL || lock_resolve__may_relocate(core, index->name, from))
+        return 0;
+    return refuse_rename(command, PROBLEM_ILLEGAL_ARGUMENT,
+                         "more than [%d] documents at [%.*s] or below it are locked or requested: release these locks "
+                         "first, or lock the directory in their place",
+                         RELOCATED_MAX, SLICE_ARG(path_shown(command, from)));
+}
+
 /* Renames; `txn` NULL: outside a transaction. Returns: 0, done or refused; fatal codes. */
 static int rename_directory(struct core *core, struct command *command, struct txn *txn)
 {
@@ -422,6 +450,8 @@ static int rename_directory(struct core *core, struct command *command, struct t
         r = check_length(core, command, index, txn == NULL ? NULL : txn->overlay);
     if (r == 0)
         r = check_versions(core, command, index, txn == NULL ? NULL : txn->overlay);
+    if (r == 0)
+        r = check_locked(core, command, index, txn);
     if (r != 0)
         return r < 0 ? tl_trace(r) : 0;
     struct overlay *overlay = txn == NULL ? NULL : txn__overlay(core, txn);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/check.h"
+#include "base/map.h"
 #include "core/acquire/lock_levels.h"
 #include "core/catalog/catalog.h"
 #include "core/catalog/catalog_internal.h"
@@ -26,6 +27,8 @@
 #include "mapping/mapping.h"
 
 #define LOCK_TARGETS_MAX 100000
+/* Comparisons of names for one unit of work. */
+#define LOOKS_PER_WORK 4
 #define LOCK_PATH_BYTES_MAX 65536
 #define LOCK_NAME_BYTES_MAX 512
 
@@ -249,6 +252,7 @@ static void add_other_types(struct core *core, const struct resource_name *name,
     for (; at != NULL; at = resource_with_id(resources, index, name->id, at)) {
         struct slice type = resource_type(at);
         core__work(core, WORK_LOCK);
+        specs->work += core->command_version >= COMMAND_SINCE_TYPES_BOUNDED ? WORK_LOCK : 0;
         if (slice_equal(type, name->type) || (!all && type.len > 0))
             continue;
         struct lock_spec spec = {{name->index, SLICE_NONE, arena_copy(&core->arena, type), name->id}, mode};
@@ -269,6 +273,45 @@ static uint64_t reading_work(const struct core *core, uint64_t before)
 {
     uint64_t work = core->work - before;
     return work < LOCK_WORK_MAX / 2 ? work : LOCK_WORK_MAX / 2;
+}
+
+/* Types by which one document may be locked at once: each write of it compares itself with all of them. */
+enum { TYPES_LOCKED_MAX = 100 };
+
+static int refuse_types(struct slice index, struct slice id, struct arena *arena, struct problem *ret_problem)
+{
+    problem_set(ret_problem, arena, PROBLEM_LIMIT_EXCEEDED,
+                "more than [%d] types of the document [%.*s] of [%.*s] would be locked or requested: name it without a "
+                "type, which covers all",
+                TYPES_LOCKED_MAX, SLICE_ARG(id), SLICE_ARG(index));
+    return 1;
+}
+
+/*
+ * Counts a document that is named by its type: the request may have so many names of it, and the lock table so many
+ * other types when they are added. They are not summed: after a wait the table has those of the request itself.
+ * `named`: documents, to the number of their names in the request. Returns: 0; 1, refused.
+ */
+static int count_type(struct core *core, struct slice index, const struct lock_target *target, struct map *named,
+                      struct arena *arena, struct problem *ret_problem)
+{
+    const struct resource_table *resources = &core->owners->locks.resources;
+    const struct resource *home = resource_index(resources, index);
+    const struct resource *at = home == NULL ? NULL : resource_with_id(resources, home, target->id, NULL);
+    struct buf key = BUF_INIT(BUF_UNLIMITED);
+    size_t others = 0;
+    buf_varint(&key, index.len);
+    buf_slice(&key, index);
+    buf_slice(&key, target->id);
+    uintptr_t count = (uintptr_t)map_get(named, buf_as_slice(&key)) + 1;
+    map_put(named, buf_as_slice(&key), (void *)count);
+    buf_deinit(&key);
+    for (; at != NULL && others <= TYPES_LOCKED_MAX; at = resource_with_id(resources, home, target->id, at))
+        others += resource_type(at).len > 0 && !slice_equal(resource_type(at), target->type);
+    core__work(core, WORK_LOCK * (uint64_t)others);
+    return count <= TYPES_LOCKED_MAX && others <= TYPES_LOCKED_MAX
+               ? 0
+               : refuse_types(index, target->id, arena, ret_problem);
 }
 
 /* Adds a document at its committed path, also if the asking transaction has moved it. */
@@ -464,13 +507,19 @@ static int find_target(struct core *core, const struct lock_target *target, enum
     return 0;
 }
 
+/* `named`: as of count_type(). */
 static int resolve_target(struct core *core, const struct lock_target *target, enum lock_resolve_purpose purpose,
-                          struct arena *arena, struct lock_spec_list *specs, struct problem *ret_problem)
+                          struct map *named, struct arena *arena, struct lock_spec_list *specs,
+                          struct problem *ret_problem)
 {
     const struct catalog_index *index;
     if (find_target(core, target, purpose, arena, &index, ret_problem) != 0)
         return 1;
     struct slice name = index != NULL ? arena_copy(&core->arena, index->name) : target->index;
+    bool by_type = target->id.data != NULL && has_many_types(index) && !is_typeless(index, target->type);
+    if (by_type && purpose == LOCK_RESOLVE_TO_LOCK && core->command_version >= COMMAND_SINCE_TYPES_BOUNDED &&
+        count_type(core, name, target, named, arena, ret_problem) != 0)
+        return 1;
     if (index != NULL && !slice_equal(index->name, target->index))
         add_name(core, specs, RESOURCE_SPACE_NAMES, target->index, LOCK_S);
     if (target->id.data == NULL)
@@ -543,14 +592,16 @@ int lock_resolve__locks(struct core *core, const struct lock_target *targets, si
 {
     REQUIRE(arena != NULL && ret_problem != NULL);
     struct lock_spec_list specs = {.work_max = work_max(core, purpose)};
+    struct map named = MAP_INIT;
     int r = check_count(count, arena, ret_problem);
     for (size_t i = 0; r == 0 && i < count; i++) {
-        r = resolve_target(core, &targets[i], purpose, arena, &specs, ret_problem);
+        r = resolve_target(core, &targets[i], purpose, &named, arena, &specs, ret_problem);
         if (r == 0 && lock_specs__exceed(&specs)) {
             lock_specs__refuse(core, i + 1, arena, ret_problem);
             r = 1;
         }
     }
+    map_deinit(&named);
     if (r == 0 && purpose == LOCK_RESOLVE_TO_LOCK && lock_specs__exceed_levels(core, &specs)) {
         lock_specs__refuse(core, count, arena, ret_problem);
         r = 1;
@@ -559,48 +610,70 @@ int lock_resolve__locks(struct core *core, const struct lock_target *targets, si
     return r < 0 ? tl_trace(r) : r;
 }
 
-/* Whether an owner has a lock in any index of an alias. */
-static bool alias_in_use(struct core *core, const struct lock_owner *owner, struct slice alias)
+/* What an owner holds of names and indices, oldest first, in the core's arena. */
+struct held_names {
+    struct resource_name *names;
+    const struct resource **indices;
+    size_t name_count, name_capacity;
+    size_t index_count, index_capacity;
+};
+
+/*
+ * Whether an owner has a lock in any index of an alias: looks at those of the alias, or at those in which the owner has
+ * any, whichever are fewer. An alias may have thousands of indices, and the owner locks by many of them.
+ */
+static bool alias_in_use(struct core *core, const struct lock_owner *owner, const struct held_names *held,
+                         struct slice alias)
 {
     const struct alias_use *uses;
     size_t count = catalog__alias_uses(core->catalog, alias, &uses);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count && count <= held->index_count; i++) {
         core__work(core, WORK_LOCK);
         if (lock_table_has_holds_in_index(&core->owners->locks, owner, uses[i].index))
+            return true;
+    }
+    for (size_t i = 0; i < held->index_count && count > held->index_count; i++) {
+        const struct resource *resource = held->indices[i];
+        const struct catalog_index *index =
+            catalog_index(core->catalog, slice_make(resource->name, resource->name_len));
+        core__work(core, WORK_LOCK);
+        if (index != NULL && catalog_index_alias(index, alias) != NULL)
             return true;
     }
     return false;
 }
 
-/* Returns: the names on which an owner has locks, oldest first, in the core's arena. */
-static struct resource_name *names_held(struct core *core, const struct lock_owner *owner, size_t *ret_count)
+static struct held_names names_held(struct core *core, const struct lock_owner *owner)
 {
-    struct resource_name *names = NULL;
-    size_t capacity = 0;
-    *ret_count = 0;
+    struct held_names held = {0};
+    struct arena *arena = &core->arena;
     if (owner->auxiliary_count == 0)
-        return NULL;
+        return held;
     list_for_each(link, &owner->holds)
     {
         const struct lock_hold *hold = list_entry(link, struct lock_hold, of_owner);
         core__work(core, WORK_LOCK);
-        if (hold->resource->kind != RESOURCE_NAME || hold->mode == LOCK_NONE)
-            continue;
-        names = arena_grow(&core->arena, names, *ret_count, &capacity, sizeof *names);
-        struct resource_name *name = &names[(*ret_count)++];
-        *name = resource_name(hold->resource, &core->arena);
-        name->index = arena_copy(&core->arena, name->index);
+        if (hold->resource->kind == RESOURCE_INDEX) {
+            held.indices =
+                arena_grow(arena, held.indices, held.index_count, &held.index_capacity, sizeof *held.indices);
+            held.indices[held.index_count++] = hold->resource;
+        } else if (hold->resource->kind == RESOURCE_NAME && hold->mode != LOCK_NONE) {
+            held.names = arena_grow(arena, held.names, held.name_count, &held.name_capacity, sizeof *held.names);
+            struct resource_name *name = &held.names[held.name_count++];
+            *name = resource_name(hold->resource, arena);
+            name->index = arena_copy(arena, name->index);
+        }
     }
-    return names;
+    return held;
 }
 
+/* The locks on aliases are released, and none in an index, so the resources of these stay. */
 void lock_resolve__release_unused_aliases(struct core *core, struct lock_owner *owner)
 {
-    size_t count;
-    const struct resource_name *names = names_held(core, owner, &count);
-    for (size_t i = 0; i < count; i++)
-        if (!alias_in_use(core, owner, names[i].index))
-            lock_release(&core->owners->locks, owner, &names[i]);
+    const struct held_names held = names_held(core, owner);
+    for (size_t i = 0; i < held.name_count; i++)
+        if (!alias_in_use(core, owner, &held, held.names[i].index))
+            lock_release(&core->owners->locks, owner, &held.names[i]);
 }
 
 /* --- Reads of transactions ---------------------------------------------------------------------------------------- */
@@ -608,6 +681,12 @@ void lock_resolve__release_unused_aliases(struct core *core, struct lock_owner *
 static void add_index(struct core *core, struct slice name, enum lock_mode mode, struct lock_spec_list *specs)
 {
     lock_specs__add(core, specs, &(struct lock_spec){{.index = arena_copy(&core->arena, name)}, mode});
+}
+
+/* Whether the names of one read are too many for a request already, which is refused then, however many are left. */
+static bool names_exceed(const struct core *core, const struct lock_spec_list *specs)
+{
+    return core->command_version >= COMMAND_SINCE_NAMES_BOUNDED && lock_specs__exceed(specs);
 }
 
 /*
@@ -625,7 +704,7 @@ static void add_concrete(struct core *core, struct slice name, enum lock_mode mo
     add_name(core, specs, RESOURCE_SPACE_NAMES, name, LOCK_S);
     if (count == 0)
         add_index(core, name, mode, specs);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count && !names_exceed(core, specs); i++)
         add_index(core, uses[i].index, mode, specs);
 }
 
@@ -634,7 +713,7 @@ static void add_expression_names(struct core *core, struct slice left, enum lock
                                  struct lock_spec_list *specs)
 {
     bool pattern = left.len == 0;
-    while (left.len > 0) {
+    while (left.len > 0 && !names_exceed(core, specs)) {
         size_t len = slice_find_byte(left, ',');
         struct slice name = slice_make(left.data, len);
         if (slice_is(name, "_all") || slice_find_byte(name, '*') < name.len)
@@ -664,18 +743,29 @@ static int add_read_document(struct core *core, const struct lock_target *target
     return add_named_document(core, index, target->type, target->id, target->mode, specs);
 }
 
+/* Counts the parsing of an alias's filter. */
+static void count_filter(struct core *core, struct slice filter, struct lock_spec_list *specs)
+{
+    if (core->command_version < COMMAND_SINCE_NAMES_BOUNDED)
+        return;
+    core__work(core, WORK_LOCK + filter.len / WORK_BYTES);
+    specs->work += WORK_LOCK + filter.len / WORK_BYTES;
+}
+
 /* Adds the documents and scripts to which the filters of the matching aliases refer. */
 static int add_filter_references(struct core *core, const struct catalog_target *found, struct lock_spec_list *specs)
 {
     struct json_references references = {0};
     int r = 0;
-    for (size_t i = 0; i < found->alias_count; i++) {
+    for (size_t i = 0; i < found->alias_count && !names_exceed(core, specs); i++) {
         struct json_doc filter;
-        if (found->aliases[i]->filter.data != NULL &&
-            json_parse_stored(&core->arena, found->aliases[i]->filter, &filter) == 0)
+        if (found->aliases[i]->filter.data == NULL)
+            continue;
+        count_filter(core, found->aliases[i]->filter, specs);
+        if (json_parse_stored(&core->arena, found->aliases[i]->filter, &filter) == 0)
             json_references(filter.root, &core->arena, &references);
     }
-    for (size_t i = 0; i < references.count && r == 0; i++) {
+    for (size_t i = 0; i < references.count && r == 0 && !names_exceed(core, specs); i++) {
         const struct json_reference *reference = &references.items[i];
         if (reference->script)
             add_name(core, specs, RESOURCE_SPACE_SCRIPTS, reference->id, LOCK_S);
@@ -688,19 +778,37 @@ static int add_filter_references(struct core *core, const struct catalog_target 
     return r;
 }
 
+/*
+ * Finds the indices of an expression. The comparisons count towards the limit of the request. Returns: false: there
+ * is no index, or the limit is exceeded.
+ */
+static bool find_targets(struct core *core, const struct lock_target *target, enum dialect dialect,
+                         struct lock_spec_list *specs, struct catalog_target **ret_found, size_t *ret_count)
+{
+    bool bounded = core->command_version >= COMMAND_SINCE_NAMES_BOUNDED;
+    struct problem problem; /* the read itself reports it; the outcome cannot change while the names are locked */
+    if (names_exceed(core, specs))
+        return false;
+    uint64_t most = bounded ? LOOKS_PER_WORK * (specs->work_max - specs->work) + 1 : UINT64_MAX, left = most;
+    bool found = catalog_resolve_within(core->catalog, target->index, target->expression, dialect, &core->arena, &left,
+                                        ret_found, ret_count, &problem) == 0;
+    if (!bounded)
+        return found;
+    core__work(core, (most - left) / LOOKS_PER_WORK);
+    specs->work += (most - left) / LOOKS_PER_WORK + (left == 0);
+    return found;
+}
+
 static int add_expression(struct core *core, const struct lock_target *target, enum dialect dialect,
                           struct lock_spec_list *specs)
 {
     struct catalog_target *found;
-    struct problem problem;
     size_t count = 0;
     int r = 0;
     add_expression_names(core, target->index, target->mode, specs);
-    /* The read itself reports errors; the outcome cannot change while the names are locked. */
-    if (catalog_resolve(core->catalog, target->index, target->expression, dialect, &core->arena, &found, &count,
-                        &problem) != 0)
+    if (!find_targets(core, target, dialect, specs, &found, &count))
         return 0;
-    for (size_t i = 0; i < count && r == 0; i++) {
+    for (size_t i = 0; i < count && r == 0 && !names_exceed(core, specs); i++) {
         add_index(core, found[i].index->name, target->mode, specs);
         r = add_filter_references(core, &found[i], specs);
     }
@@ -870,6 +978,12 @@ static int relocate_all(struct core *core, const struct resource_name *names, si
     return r < 0 ? tl_trace(r) : 0;
 }
 
+bool lock_resolve__may_relocate(const struct core *core, struct slice index, struct slice path)
+{
+    return core->command_version < COMMAND_SINCE_MOVES_BOUNDED ||
+           lock_table_count_below(&core->owners->locks, index, path, RELOCATED_MAX) <= RELOCATED_MAX;
+}
+
 int lock_resolve__relocate_documents(struct core *core, struct slice index)
 {
     size_t count;
@@ -885,7 +999,7 @@ int lock_resolve__relocate_renamed(struct core *core, struct slice index, struct
     if (lock_table_is_idle(&core->owners->locks))
         return 0;
     const struct resource_name *names =
-        lock_table_documents_below(&core->owners->locks, index, &from, 1, &core->arena, &count);
+        lock_table_documents_below(&core->owners->locks, index, &from, 1, NULL, &core->arena, &count);
     return relocate_all(core, names, count);
 }
 
@@ -916,13 +1030,13 @@ static void add_index_change(struct core *core, struct slice index, bool whole, 
 static void add_alias_removals(struct core *core, struct slice name, struct lock_spec_list *specs)
 {
     const struct catalog_index *index = catalog_index(core->catalog, name);
-    for (size_t i = 0; index != NULL && i < index->alias_count; i++)
+    for (size_t i = 0; index != NULL && i < index->alias_count && !names_exceed(core, specs); i++)
         add_alias_change(core, arena_copy(&core->arena, index->aliases[i].name), specs);
 }
 
 static void resolve_aliases(struct core *core, const struct aliases_command *aliases, struct lock_spec_list *specs)
 {
-    for (size_t i = 0; i < aliases->action_count; i++) {
+    for (size_t i = 0; i < aliases->action_count && !names_exceed(core, specs); i++) {
         const struct alias_action *action = &aliases->actions[i];
         bool removal = action->op == ALIAS_REMOVE_INDEX;
         add_index_change(core, action->index, removal, specs);
@@ -939,6 +1053,8 @@ void lock_resolve__ddl(struct core *core, const struct command *command, struct 
 {
     REQUIRE(core->open && command_is(command->type, COMMAND_DDL));
     struct slice name = command->index.name;
+    /* Twice as much as of a request for locks: those on names are dropped unless another owner holds them. */
+    specs->work_max = 2 * work_max(core, LOCK_RESOLVE_TO_LOCK);
     if (command->type == COMMAND_SCRIPT_PUT || command->type == COMMAND_SCRIPT_DELETE) {
         if (command->object.name.len > 0)
             add_name(core, specs, RESOURCE_SPACE_SCRIPTS, command->object.name, LOCK_X);

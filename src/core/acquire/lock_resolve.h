@@ -119,6 +119,13 @@ bool lock_resolve__self_conflict(struct core *core, const struct session *sessio
  * Requires: an open unit; the name has an id.
  */
 void lock_resolve__move_document(struct core *core, const struct resource_name *name, struct slice path);
+/* Documents in the lock table that one command moves: each is read. */
+enum { RELOCATED_MAX = 2500 };
+/*
+ * Returns: whether the documents at or below a path (data NULL: all of an index) that the lock table knows are at most
+ *          so many; by commands before version 23, true.
+ */
+bool lock_resolve__may_relocate(const struct core *core, struct slice index, struct slice path);
 /*
  * Moves every known document of an index to its current directory, after the index has got or lost
  * its path field. Returns: 0; fatal codes.

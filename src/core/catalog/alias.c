@@ -336,6 +336,23 @@ int alias__check_count(const struct core *core, size_t more, struct arena *arena
     return ALIAS_REFUSED;
 }
 
+int alias__check_bytes(const struct core *core, struct slice index, const struct alias_set *aliases,
+                       struct arena *arena, struct problem *ret_problem)
+{
+    size_t bytes = 0;
+
+    for (size_t i = 0; i < aliases->count; i++)
+        bytes +=
+            aliases->items[i].filter.len + aliases->items[i].index_routing.len + aliases->items[i].search_routing.len;
+    if (core->command_version < COMMAND_SINCE_CATALOG_WEIGHED || bytes <= CATALOG_ALIAS_BYTES_MAX)
+        return 0;
+    problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
+                "the filters and routings of the aliases of index [%.*s] would have [%zu] bytes together, and may have "
+                "[%d], since they are written with each change of it",
+                SLICE_ARG(index), bytes, CATALOG_ALIAS_BYTES_MAX);
+    return ALIAS_REFUSED;
+}
+
 int alias__check(struct core *core, const struct catalog_index *index, struct map *checked, struct arena *arena,
                  struct problem *ret_problem)
 {
@@ -513,6 +530,9 @@ static int write_change(struct core *core, const struct changes *changes, const 
                     CATALOG_ALIASES_MAX);
         return ALIAS_REFUSED;
     }
+    if (change->changed &&
+        alias__check_bytes(core, change->index, &change->set, &command->arena, &command->problem) != 0)
+        return ALIAS_REFUSED;
     spec.aliases = change->set.items;
     spec.alias_count = change->set.count;
     if (change->changed)

@@ -28,6 +28,12 @@ int alias__parse_all(const struct catalog *catalog, yyjson_val *json, enum diale
                      struct alias_set *set, struct problem *ret_problem) TL_MUST_USE;
 
 /*
+ * Checks that the filters and routings of an index's aliases have at most CATALOG_ALIAS_BYTES_MAX. Not in commands
+ * before version 23. Returns: 0; ALIAS_REFUSED.
+ */
+int alias__check_bytes(const struct core *core, struct slice index, const struct alias_set *aliases,
+                       struct arena *arena, struct problem *ret_problem) TL_MUST_USE;
+/*
  * Checks that all indices together have at most CATALOG_ALIAS_USES_MAX aliases with `more`. Not in commands before
  * COMMAND_SINCE_CATALOG_BOUNDS. Returns: 0; ALIAS_REFUSED.
  */

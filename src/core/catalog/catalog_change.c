@@ -6,6 +6,7 @@
 #include "core/catalog/catalog_internal.h"
 #include "core/catalog/counter.h"
 #include "core/catalog/settings.h"
+#include "core/command/command.h"
 #include "core/unit/unit.h"
 #include "core/unit/work.h"
 #include "mapping/mapping.h"
@@ -27,6 +28,30 @@ enum { CHECKS_CATALOG = 1 };
 enum { CHECKS_CATALOG = 0 };
 #endif
 
+/* Whether an index that is written has its mapping written again, though that is the same. */
+static bool rewrites_mapping(const struct core *core)
+{
+    return core->command_version < COMMAND_SINCE_CATALOG_WEIGHED;
+}
+
+/* Counts the bytes of records of the catalog, which were made, copied and put. */
+static void count_records(struct core *core, size_t bytes)
+{
+    if (core->command_version >= COMMAND_SINCE_CATALOG_WEIGHED)
+        core__work_mapping(core, bytes / WORK_CATALOG_BYTES);
+    else
+        core__work(core, bytes / WORK_CATALOG_BYTES);
+}
+
+/*
+ * Counts what the unit has copied: the first change of the catalog copies the array of indices, and each of an object
+ * that of its kind. It depends on the snapshots that others have, so it divides nothing but groups of commands.
+ */
+static void count_copies(struct core *core, size_t references)
+{
+    core__work(core, references / WORK_CATALOG_COPIED);
+}
+
 /* Sets may_have_routings of the indices in which the unit wrote a routing. */
 static void finish_changes(struct core *core)
 {
@@ -37,10 +62,12 @@ static void finish_changes(struct core *core)
             continue;
         struct catalog_index_spec spec = catalog__spec(index);
         spec.may_have_routings = true;
-        catalog__put_index(&core->catalog, &spec, core->batch);
+        count_records(core, catalog__put_index(&core->catalog, &spec, rewrites_mapping(core), core->batch));
         core->catalog_changed = true;
     }
     core->routed_count = 0;
+    if (core->catalog_changed)
+        count_copies(core, catalog_index_count(core->catalog));
     core__work_catalog(core, catalog__alias_work(core->catalog)); /* when the catalog is shared next */
     /* Of a large catalog not after each change, so that many changes cost no more than they do. */
     if (CHECKS_CATALOG && core->catalog_changed && core->ts % (1 + catalog_index_count(core->catalog) / 64) == 0)
@@ -89,7 +116,7 @@ void catalog_change__put_index(struct core *core, const struct catalog_index_spe
     REQUIRE(what > FEED_DELETED && what < FEED_RENAMED); /* a change of an index, not of a document */
     core__work_catalog(core, catalog_change__work(spec->settings->count, spec->alias_count));
     feed__record_change(core, &(struct feed_change){.kind = what, .index = spec->number, .name = spec->name}, false);
-    catalog__put_index(&core->catalog, spec, core->batch);
+    count_records(core, catalog__put_index(&core->catalog, spec, rewrites_mapping(core), core->batch));
     core->names_epoch++;
     core->catalog_changed = true;
 }
@@ -99,9 +126,10 @@ void catalog_change__put_mapping(struct core *core, uint32_t number, const struc
     REQUIRE(core->open && catalog_index_by_number(core->catalog, number) != NULL);
     feed__record_change(core, &(struct feed_change){.kind = FEED_MAPPING, .index = number}, false);
     uint64_t work = mapping_path_count(mapping) * WORK_FIELD;
+    uint64_t before = core->mapping_work;
     core__work_mapping(core, work);
-    core__note_indivisible(core, work);
-    catalog__put_mapping(&core->catalog, number, mapping, core->batch);
+    count_records(core, catalog__put_mapping(&core->catalog, number, mapping, core->batch));
+    core__note_indivisible(core, core->mapping_work - before);
     core->catalog_changed = true;
 }
 
@@ -139,7 +167,8 @@ void catalog_change__drop_index(struct core *core, uint32_t number)
 void catalog_change__put_object(struct core *core, enum catalog_kind kind, const struct catalog_object *object)
 {
     REQUIRE(core->open && kind < CATALOG_KIND_COUNT);
-    catalog__put_object(&core->catalog, kind, object, core->batch);
+    core__work(core, catalog__put_object(&core->catalog, kind, object, core->batch) / WORK_BYTES);
+    count_copies(core, catalog_object_count(core->catalog, kind));
     catalog__parse_objects(core->catalog);
     core->catalog_changed = true;
 }
@@ -148,5 +177,6 @@ void catalog_change__drop_object(struct core *core, enum catalog_kind kind, stru
 {
     REQUIRE(core->open && kind < CATALOG_KIND_COUNT);
     catalog__drop_object(&core->catalog, kind, name, core->batch);
+    count_copies(core, catalog_object_count(core->catalog, kind));
     core->catalog_changed = true;
 }

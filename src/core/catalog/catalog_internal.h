@@ -140,13 +140,17 @@ void catalog__remove_index(struct catalog **catalog, uint32_t number);
 void catalog__set_object(struct catalog **catalog, enum catalog_kind kind, struct slice name,
                          const struct catalog_object *object);
 
-/* As above, and write the difference to `batch`. */
-void catalog__put_index(struct catalog **catalog, const struct catalog_index_spec *spec, struct store_batch *batch);
-void catalog__put_mapping(struct catalog **catalog, uint32_t number, const struct mapping *mapping,
+/*
+ * As above, and write the difference to `batch`. `rewrites`: the mapping also if it is the one that the index has.
+ * Return: the bytes of the records put.
+ */
+size_t catalog__put_index(struct catalog **catalog, const struct catalog_index_spec *spec, bool rewrites,
                           struct store_batch *batch);
+size_t catalog__put_mapping(struct catalog **catalog, uint32_t number, const struct mapping *mapping,
+                            struct store_batch *batch);
 void catalog__drop_index(struct catalog **catalog, uint32_t number, struct store_batch *batch);
-void catalog__put_object(struct catalog **catalog, enum catalog_kind kind, const struct catalog_object *object,
-                         struct store_batch *batch);
+size_t catalog__put_object(struct catalog **catalog, enum catalog_kind kind, const struct catalog_object *object,
+                           struct store_batch *batch);
 void catalog__drop_object(struct catalog **catalog, enum catalog_kind kind, struct slice name,
                           struct store_batch *batch);
 

@@ -80,12 +80,17 @@ static int find_by_alias(const struct catalog *catalog, struct slice name, bool 
     size_t count = catalog__alias_uses(catalog, name, &uses);
 
     if (count == 0) {
+        if (ret_problem == NULL)
+            return CATALOG_REFUSED;
         catalog_problem_missing(arena, name, false, dialect, ret_problem);
         if (slice_is(name, "_all") && dialect != DIALECT_5 && !writing)
             ret_problem->reason = SLICE_LIT("no such index [_all] and no indices exist");
         return CATALOG_REFUSED;
     }
     *ret_index = writing ? write_index(catalog, uses, count) : catalog_index(catalog, uses[0].index);
+    bool refused = *ret_index == NULL || (!writing && count > 1);
+    if (refused && ret_problem == NULL)
+        return CATALOG_REFUSED;
     if (writing && *ret_index == NULL && dialect != DIALECT_5) {
         problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
                     "no write index is defined for alias [%.*s]. The write index may be explicitly disabled using "
@@ -94,7 +99,7 @@ static int find_by_alias(const struct catalog *catalog, struct slice name, bool 
                     SLICE_ARG(name));
         return CATALOG_REFUSED;
     }
-    if (*ret_index == NULL || (!writing && count > 1)) {
+    if (refused) {
         problem_many(uses, count, name, dialect, arena, ret_problem);
         return CATALOG_REFUSED;
     }
@@ -105,7 +110,7 @@ int catalog_find_any(const struct catalog *catalog, struct slice name, bool writ
                      struct arena *arena, const struct catalog_index **ret_index,
                      const struct catalog_alias **ret_alias, struct problem *ret_problem)
 {
-    REQUIRE(ret_index != NULL && ret_alias != NULL && ret_problem != NULL);
+    REQUIRE(ret_index != NULL && ret_alias != NULL && (arena != NULL || ret_problem == NULL));
     const struct catalog_index *index = catalog_index(catalog, name);
     const struct catalog_alias *alias = NULL;
 
@@ -161,7 +166,11 @@ struct name_resolver {
     struct reach *reaches; /* by position in the catalog */
     bool has_wildcards;
     bool is_list; /* of several names */
+    uint64_t looks_left;
 };
+
+/* Comparisons that finding one index by an alias is worth: it is searched for by its name. */
+enum { LOOKS_PER_USE = 8 };
 
 static bool has_wildcard(struct slice text)
 {
@@ -216,6 +225,27 @@ static int refuse_all(struct name_resolver *work, struct slice name)
     problem_details(work->problem, work->arena, "\"resource.type\":\"index_expression\",\"resource.id\":\"%.*s\"",
                     SLICE_ARG(name));
     return CATALOG_REFUSED;
+}
+
+/* Counts comparisons. Returns: 0; CATALOG_REFUSED: these are too many. */
+static int count_looks(struct name_resolver *work, uint64_t looks)
+{
+    if (looks < work->looks_left) {
+        work->looks_left -= looks;
+        return 0;
+    }
+    work->looks_left = 0;
+    problem_set(work->problem, work->arena, PROBLEM_ILLEGAL_ARGUMENT,
+                "the request has so many names and wildcards of indices that comparing them with all indices and "
+                "aliases takes too long: use fewer");
+    return CATALOG_REFUSED;
+}
+
+/* Returns: with how many names a wildcard is compared. */
+static uint64_t pattern_looks(const struct name_resolver *work)
+{
+    const struct catalog *catalog = work->catalog;
+    return catalog->count + (work->options->refuse_aliases ? 0 : catalog->alias_count);
 }
 
 /*
@@ -299,6 +329,8 @@ static int use_alias(struct name_resolver *work, struct slice name)
 
     if (count == 0)
         return skip_missing(work, name);
+    if (count_looks(work, LOOKS_PER_USE * (uint64_t)count) != 0)
+        return CATALOG_REFUSED;
     if (work->options->refuse_aliases && work->dialect != DIALECT_5) {
         if (work->options->ignore_unavailable)
             return 0;
@@ -348,6 +380,10 @@ static int refuse_reserved(struct name_resolver *work, struct slice part)
 static int resolve_part(struct name_resolver *work, struct slice part)
 {
     REQUIRE(part.len > 0); /* empty names are skipped */
+    bool excludes = part.data[0] == '-' && work->has_wildcards;
+    bool expands = has_wildcard(part) || slice_is(part, "_all") || excludes;
+    if (count_looks(work, expands ? pattern_looks(work) : LOOKS_PER_USE) != 0)
+        return CATALOG_REFUSED;
     if (work->options->names_only && (slice_is(part, "_all") || has_wildcard(part)))
         return skip_missing(work, part);
     if (slice_is(part, "_all") || slice_is(part, "*")) {
@@ -357,7 +393,7 @@ static int resolve_part(struct name_resolver *work, struct slice part)
         return work->is_list || work->dialect == DIALECT_5 ? refuse_missing(work, SLICE_LIT("*"))
                                                            : refuse_all(work, part);
     }
-    if (part.len > 1 && part.data[0] == '-' && work->has_wildcards) {
+    if (part.len > 1 && excludes) {
         exclude_pattern(work, slice_from_offset(part, 1));
         return 0;
     }
@@ -412,13 +448,19 @@ static int collect_targets(struct name_resolver *work, struct slice expression, 
     return 0;
 }
 
-int catalog_resolve(const struct catalog *catalog, struct slice expression, const struct catalog_options *options,
-                    enum dialect dialect, struct arena *arena, struct catalog_target **ret_targets, size_t *ret_count,
-                    struct problem *ret_problem)
+int catalog_resolve_within(const struct catalog *catalog, struct slice expression,
+                           const struct catalog_options *options, enum dialect dialect, struct arena *arena,
+                           uint64_t *io_looks, struct catalog_target **ret_targets, size_t *ret_count,
+                           struct problem *ret_problem)
 {
-    REQUIRE(options != NULL && ret_targets != NULL && ret_count != NULL);
-    struct name_resolver work = {catalog,     options, dialect, arena,
-                                 ret_problem, NULL,    false,   slice_find_byte(expression, ',') < expression.len};
+    REQUIRE(options != NULL && ret_targets != NULL && ret_count != NULL && io_looks != NULL);
+    struct name_resolver work = {.catalog = catalog,
+                                 .options = options,
+                                 .dialect = dialect,
+                                 .arena = arena,
+                                 .problem = ret_problem,
+                                 .is_list = slice_find_byte(expression, ',') < expression.len,
+                                 .looks_left = *io_looks};
     const struct catalog_index *index = catalog_index(catalog, expression);
     int r;
 
@@ -430,5 +472,15 @@ int catalog_resolve(const struct catalog *catalog, struct slice expression, cons
     }
     work.reaches = arena_zalloc(arena, (catalog->count + 1) * sizeof(*work.reaches));
     r = resolve_parts(&work, expression);
+    *io_looks = work.looks_left;
     return r != 0 ? r : collect_targets(&work, expression, ret_targets, ret_count);
+}
+
+int catalog_resolve(const struct catalog *catalog, struct slice expression, const struct catalog_options *options,
+                    enum dialect dialect, struct arena *arena, struct catalog_target **ret_targets, size_t *ret_count,
+                    struct problem *ret_problem)
+{
+    uint64_t looks = CATALOG_LOOKS_MAX;
+    return catalog_resolve_within(catalog, expression, options, dialect, arena, &looks, ret_targets, ret_count,
+                                  ret_problem);
 }

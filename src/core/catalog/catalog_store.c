@@ -178,20 +178,31 @@ static int decode_object(struct slice key, struct slice bytes, struct catalog_ob
 
 /* --- Writing ------------------------------------------------------------------------------------------------------ */
 
-void catalog__put_mapping(struct catalog **catalog, uint32_t number, const struct mapping *mapping,
-                          struct store_batch *batch)
+/* Returns: the bytes of the record. */
+static size_t put_mapping_record(uint32_t number, const struct mapping *mapping, struct store_batch *batch)
 {
-    REQUIRE(mapping != NULL && batch != NULL);
     struct buf value = BUF_INIT(BUF_UNLIMITED);
     char key[INDEX_KEY_BYTES];
 
     mapping_encode(mapping, &value);
     store_batch_put(batch, SPACE_CATALOG, index_key(key, 'm', number), buf_as_slice(&value));
+    size_t bytes = value.len;
     buf_deinit(&value);
-    catalog__set_mapping(catalog, number, mapping);
+    return bytes;
 }
 
-void catalog__put_index(struct catalog **catalog, const struct catalog_index_spec *spec, struct store_batch *batch)
+size_t catalog__put_mapping(struct catalog **catalog, uint32_t number, const struct mapping *mapping,
+                            struct store_batch *batch)
+{
+    REQUIRE(mapping != NULL && batch != NULL);
+    size_t bytes = put_mapping_record(number, mapping, batch);
+
+    catalog__set_mapping(catalog, number, mapping);
+    return bytes;
+}
+
+size_t catalog__put_index(struct catalog **catalog, const struct catalog_index_spec *spec, bool rewrites,
+                          struct store_batch *batch)
 {
     REQUIRE(spec->number != 0 && spec->name.len > 0);
     const struct catalog_index *existing = catalog_index(*catalog, spec->name);
@@ -200,13 +211,13 @@ void catalog__put_index(struct catalog **catalog, const struct catalog_index_spe
 
     REQUIRE(existing == NULL || existing->number == spec->number); /* names are unique */
     REQUIRE(spec->alias_count <= CATALOG_ALIASES_MAX);             /* else it could not be loaded */
+    bool puts_mapping = rewrites || existing == NULL || existing->mapping != spec->mapping;
     catalog__set_index(catalog, spec);
     encode_index(&value, catalog_index_by_number(*catalog, spec->number));
     store_batch_put(batch, SPACE_CATALOG, index_key(key, 'i', spec->number), buf_as_slice(&value));
-    buf_clear(&value);
-    mapping_encode(spec->mapping, &value);
-    store_batch_put(batch, SPACE_CATALOG, index_key(key, 'm', spec->number), buf_as_slice(&value));
+    size_t bytes = value.len;
     buf_deinit(&value);
+    return puts_mapping ? bytes + put_mapping_record(spec->number, spec->mapping, batch) : bytes;
 }
 
 void catalog__drop_index(struct catalog **catalog, uint32_t number, struct store_batch *batch)
@@ -227,16 +238,18 @@ static struct slice object_key(struct buf *buf, enum catalog_kind kind, struct s
     return buf_as_slice(buf);
 }
 
-void catalog__put_object(struct catalog **catalog, enum catalog_kind kind, const struct catalog_object *object,
-                         struct store_batch *batch)
+size_t catalog__put_object(struct catalog **catalog, enum catalog_kind kind, const struct catalog_object *object,
+                           struct store_batch *batch)
 {
     struct buf key = BUF_INIT(OBJECT_KEY_BYTES_MAX), value = BUF_INIT(BUF_UNLIMITED);
 
     encode_object(&value, object);
     store_batch_put(batch, SPACE_CATALOG, object_key(&key, kind, object->name), buf_as_slice(&value));
+    size_t bytes = value.len;
     buf_deinit(&key);
     buf_deinit(&value);
     catalog__set_object(catalog, kind, object->name, object);
+    return bytes;
 }
 
 void catalog__drop_object(struct catalog **catalog, enum catalog_kind kind, struct slice name,

@@ -648,6 +648,7 @@ static int read_body(struct core *core, struct command *command, yyjson_val **re
     size_t i, max;
     yyjson_val *key, *value;
 
+    core__work_indivisible(core, 2 * command->object.body.len / WORK_BYTES);
     if (json_parse(&core->arena, command->object.body, DIALECT_7, JSON_DUPLICATES, &doc, &command->problem) != 0)
         return INDEX_REFUSED;
     json_writer_init(&writer, &text);

@@ -268,6 +268,22 @@ static int refuse_settings(struct slice index, struct arena *arena, struct probl
     return INDEX_REFUSED;
 }
 
+/* Returns: whether settings have more bytes than those of an index may; not in commands before version 23. */
+static bool settings_too_large(const struct core *core, const struct settings *settings)
+{
+    return core->command_version >= COMMAND_SINCE_CATALOG_WEIGHED &&
+           settings_bytes(settings) > CATALOG_SETTING_BYTES_MAX;
+}
+
+static int refuse_settings_bytes(struct slice index, struct arena *arena, struct problem *ret_problem)
+{
+    problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
+                "the settings of index [%.*s] would have more than [%d] bytes, with those of its templates, and are "
+                "written with each change of it",
+                SLICE_ARG(index), CATALOG_SETTING_BYTES_MAX);
+    return INDEX_REFUSED;
+}
+
 int index__draft_add(struct core *core, struct index_draft *draft, yyjson_val *json, bool from_template,
                      struct arena *arena, struct problem *ret_problem)
 {
@@ -284,6 +300,8 @@ int index__draft_add(struct core *core, struct index_draft *draft, yyjson_val *j
     core__work_mapping(core, weighed ? WORK_SETTING * added.count + moved / WORK_SETTINGS_MOVED : 0);
     if (draft->settings.count > SETTINGS_KEYS_MAX && core->command_version >= COMMAND_SINCE_TEMPLATES_MERGED)
         return refuse_settings(draft->name, arena, ret_problem);
+    if (added.count > 0 && settings_too_large(core, &draft->settings))
+        return refuse_settings_bytes(draft->name, arena, ret_problem);
     if (yyjson_is_obj(mappings) && add_mappings(core, draft, mappings, from_template, arena, ret_problem) != 0)
         return INDEX_REFUSED;
     return alias__parse_all(core->catalog, json_get_lit(json, "aliases"), draft->dialect, arena, &draft->aliases,
@@ -431,7 +449,9 @@ static yyjson_val *settings_json(const struct settings *settings, struct arena *
 
 static enum field_counting counting_of(const struct core *core)
 {
-    return core->command_version >= COMMAND_SINCE_COUNTED_PROPERTIES ? FIELDS_COUNTED_FIRST : FIELDS_COUNTED_LAST;
+    return core->command_version >= COMMAND_SINCE_DYNAMIC_BOUNDED      ? FIELDS_BOUNDED
+           : core->command_version >= COMMAND_SINCE_COUNTED_PROPERTIES ? FIELDS_COUNTED_FIRST
+                                                                       : FIELDS_COUNTED_LAST;
 }
 
 static int make_mapping(struct core *core, struct index_draft *draft, struct arena *arena, struct mapping **ret_mapping,
@@ -488,7 +508,8 @@ static int create_index(struct core *core, struct index_draft *draft, struct are
     }
     if (check_shards(core, shards_of_settings(&draft->settings), arena, ret_problem) != 0)
         return INDEX_REFUSED;
-    if (draft->aliases.count > 0 && alias__check_count(core, draft->aliases.count, arena, ret_problem) != 0)
+    if (draft->aliases.count > 0 && (alias__check_count(core, draft->aliases.count, arena, ret_problem) != 0 ||
+                                     alias__check_bytes(core, draft->name, &draft->aliases, arena, ret_problem) != 0))
         return INDEX_REFUSED;
     if (make_mapping(core, draft, arena, &mapping, ret_problem) != 0 ||
         alias__check_new(core, draft->name, &draft->aliases, arena, ret_problem) != 0)
@@ -854,6 +875,7 @@ int core__do_mapping_put(struct core *core, struct command *command)
     const struct index_command *put = &command->index;
     struct json_doc body;
 
+    core__work_indivisible(core, put->body.len / WORK_MAPPING_BYTES);
     if (index == NULL || index__check_block(index, false, &command->arena, &command->problem) != 0 ||
         parse_body(put->body, command->dialect, &command->arena, &body, &command->problem) != 0)
         return 0;
@@ -962,6 +984,7 @@ int core__do_settings_put(struct core *core, struct command *command)
     tl_cleanup(mapping_unrefp) struct mapping *mapping = NULL;
     struct settings changes, merged;
 
+    core__work_indivisible(core, command->index.body.len / WORK_BYTES);
     if (index == NULL || parse_changes(command, arena, &changes, &command->problem) != 0 ||
         (!changes_the_block(&changes) && index__check_block(index, false, arena, &command->problem) != 0) ||
         index_settings__check(&changes, true, setting__rules(core->command_version), arena, &command->problem) != 0 ||
@@ -971,6 +994,10 @@ int core__do_settings_put(struct core *core, struct command *command)
     if (merged.count > SETTINGS_KEYS_MAX && merged.count > index->settings->count &&
         core->command_version >= COMMAND_SINCE_TEMPLATES_MERGED) {
         (void)refuse_settings(index->name, arena, &command->problem);
+        return 0;
+    }
+    if (settings_too_large(core, &merged) && settings_bytes(&merged) > settings_bytes(index->settings)) {
+        (void)refuse_settings_bytes(index->name, arena, &command->problem);
         return 0;
     }
     set_default(&merged, arena, SLICE_LIT("index.number_of_replicas"), "1");

@@ -15,6 +15,7 @@
 #include "core/command/command.h"
 #include "core/unit/handler.h"
 #include "core/unit/unit.h"
+#include "core/unit/work.h"
 #include "json/each.h"
 #include "json/json.h"
 #include "json/write.h"
@@ -96,6 +97,8 @@ static int compile_script(struct core *core, struct command *command, const stru
 {
     tl_cleanup(script_unrefp) struct script *compiled = NULL;
 
+    if (command->object.compiles)
+        core__work_indivisible(core, script->body.len);
     if (!command->object.compiles ||
         script_cache_compile(core->scripts, lang, command->object.context, script->body, SLICE_NONE, &compiled,
                              &command->arena, &command->problem) == 0)
@@ -325,6 +328,12 @@ static int merge_section(struct core *core, struct command *command, yyjson_val 
                     SETTINGS_KEYS_MAX, name);
         return REFUSED;
     }
+    if (core->command_version >= COMMAND_SINCE_CATALOG_WEIGHED && settings_bytes(&after) > CATALOG_SETTING_BYTES_MAX &&
+        settings_bytes(&after) > settings_bytes(&before)) {
+        problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT,
+                    "the %s settings of the cluster would have more than [%d] bytes", name, CATALOG_SETTING_BYTES_MAX);
+        return REFUSED;
+    }
     settings_render(&after, true, &piece);
     json_key(writer, name);
     json_raw(writer, buf_as_slice(&piece));
@@ -341,6 +350,7 @@ int core__do_cluster_settings_put(struct core *core, struct command *command)
     struct json_doc requested, before = {0};
     struct json_writer writer;
 
+    core__work_indivisible(core, command->object.body.len / WORK_BYTES);
     if (json_parse(&core->arena, command->object.body, command->dialect, JSON_DUPLICATES, &requested,
                    &command->problem) != 0)
         return 0;

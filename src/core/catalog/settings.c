@@ -286,6 +286,18 @@ size_t settings_apply(struct settings *io_settings, struct settings_memory *memo
     return moved;
 }
 
+size_t settings_bytes(const struct settings *settings)
+{
+    size_t bytes = 0;
+
+    for (size_t i = 0; i < settings->count; i++) {
+        bytes += settings->items[i].key.len;
+        for (size_t j = 0; j < settings->items[i].value_count; j++)
+            bytes += settings->items[i].values[j].len + 1;
+    }
+    return bytes;
+}
+
 const struct setting *settings_find(const struct settings *settings, struct slice key)
 {
     struct setting key_only = {.key = key};

@@ -68,6 +68,8 @@ struct settings_memory {
 size_t settings_apply(struct settings *io_settings, struct settings_memory *memory, const struct settings *changes,
                       struct arena *arena);
 
+/* Returns: the bytes of all keys and values. */
+size_t settings_bytes(const struct settings *settings);
 /* Return the setting, or NULL; and its only text, with data NULL if it has none. */
 const struct setting *settings_find(const struct settings *settings, struct slice key);
 struct slice settings_get(const struct settings *settings, struct slice key);

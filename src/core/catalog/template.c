@@ -160,6 +160,7 @@ int core__do_template_put(struct core *core, struct command *command)
     struct template_parts parts = {0};
     struct json_doc body;
 
+    core__work_indivisible(core, command->object.body.len / WORK_BYTES);
     if (check_name(core, command) != 0 ||
         json_parse(&core->arena, command->object.body, command->dialect, JSON_DUPLICATES, &body, &command->problem) !=
             0 ||

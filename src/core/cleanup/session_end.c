@@ -372,15 +372,32 @@ static int find_exclusions(struct core *core, struct session *session, struct ex
     return 0;
 }
 
-/* Whether a document with this id is excluded under any type. */
-static bool id_is_excluded(const struct exclusion_scan *scan, const struct catalog_index *index, struct slice id)
+/* A document's index and id, whatever its type. */
+static struct slice id_key(struct arena *arena, uint32_t index, struct slice id)
 {
-    char bytes[DOC_KEY_BYTES_MAX];
-    bool excluded = false;
-    for (size_t i = 0; i < mapping_type_count(index->mapping) && scan->document_count > 0; i++)
-        excluded |= has_key(scan->documents, scan->document_count,
-                            doc_key(bytes, index->number, mapping_type_at(index->mapping, i)->number, id));
-    return excluded;
+    struct buf buf = BUF_INIT(BUF_UNLIMITED);
+    buf_u32be(&buf, index);
+    buf_slice(&buf, id);
+    struct slice key = arena_copy(arena, buf_as_slice(&buf));
+    buf_deinit(&buf);
+    return key;
+}
+
+/* Returns: the ids of the excluded documents, sorted: an index may have a thousand types. */
+static struct slice *excluded_ids(const struct exclusion_scan *scan)
+{
+    struct arena *arena = &scan->core->arena;
+    struct slice *ids = arena_alloc(arena, (scan->document_count + 1) * sizeof *ids);
+    for (size_t i = 0; i < scan->document_count; i++) {
+        uint32_t number = 0;
+        uint16_t type;
+        struct slice id = SLICE_NONE;
+        (void)doc_key_parse(scan->documents[i], &number, &type, &id);
+        ids[i] = id_key(arena, number, id);
+    }
+    if (scan->document_count > 1)
+        qsort(ids, scan->document_count, sizeof *ids, slice_order);
+    return ids;
 }
 
 static void clear_lock_path(struct core *core, const struct resource *index_resource, const struct catalog_index *index,
@@ -396,6 +413,7 @@ static void clear_lock_path(struct core *core, const struct resource *index_reso
 static void clear_lock_paths(const struct exclusion_scan *scan)
 {
     struct core *core = scan->core;
+    const struct slice *ids = excluded_ids(scan);
     for (size_t i = 0; i < scan->key_count; i++) {
         uint32_t number;
         uint16_t type_number;
@@ -411,7 +429,7 @@ static void clear_lock_paths(const struct exclusion_scan *scan)
             continue;
         if (!has_key(scan->documents, scan->document_count, key))
             clear_lock_path(core, index_resource, index, type->name, id);
-        if (!id_is_excluded(scan, index, id))
+        if (scan->document_count == 0 || !has_key(ids, scan->document_count, id_key(&core->arena, number, id)))
             clear_lock_path(core, index_resource, index, SLICE_LIT(""), id);
     }
 }

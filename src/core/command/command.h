@@ -842,7 +842,27 @@ enum {
     /* MACHINE_LOST leaves atomic writes in pieces their places. */
     COMMAND_SINCE_PLACES_OF_PIECES_STAY = 22,
     /* A part of a divided request of which all items fail leaves an outcome, too: request_outcome.h. */
-    COMMAND_SINCE_DIVIDED_OUTCOMES = 22
+    COMMAND_SINCE_DIVIDED_OUTCOMES = 22,
+    /*
+     * The names in an expression, and in a request that changes aliases, take no more work than one request for locks
+     * may: names_exceed() in lock_resolve.c.
+     */
+    COMMAND_SINCE_NAMES_BOUNDED = 23,
+    /* A document is locked by so many types at once, and the others count: TYPES_LOCKED_MAX in lock_resolve.c. */
+    COMMAND_SINCE_TYPES_BOUNDED = 23,
+    /* What each new field of a document is compared with is limited in mappings: FIELDS_BOUNDED. */
+    COMMAND_SINCE_DYNAMIC_BOUNDED = 23,
+    /* The descriptions of the holders of locks are shorter if these are deep, and count: wait__explain(). */
+    COMMAND_SINCE_EXPLAINED_WEIGHED = 23,
+    /* A command that would move more documents in the lock table than one may is refused: RELOCATED_MAX. */
+    COMMAND_SINCE_MOVES_BOUNDED = 23,
+    /*
+     * The bytes of an index's records count, and its mapping is written only if it changes; the patterns of
+     * action.auto_create_index count, too. Settings and aliases of an index have a limit of bytes.
+     */
+    COMMAND_SINCE_CATALOG_WEIGHED = 23,
+    /* A session's counter of documents takes the place of one that counts none. */
+    COMMAND_SINCE_COUNTERS_REUSED = 23
 };
 
 struct command {

@@ -429,6 +429,7 @@ int path_lookup_verify(const struct view *view, uint32_t index, const struct map
 struct survey {
     struct path_search search;
     size_t read, read_max; /* documents, and with `counts_ranges` the ranges */
+    size_t missed, misses_max; /* documents that an entry names and that are elsewhere */
     bool counts_ranges;
     int64_t seq_no;      /* highest of the documents at the path; -1: none */
     size_t longest_path; /* of the documents at or below it */
@@ -442,8 +443,10 @@ static int survey_entry(struct survey *survey, uint16_t field, const struct entr
     struct doc doc;
     int r = read_document(search, field, hit, &doc);
 
-    if (r <= 0)
-        return r < 0 ? tl_trace(r) : 0;
+    if (r < 0)
+        return tl_trace(r);
+    if (r == 0)
+        return survey->missed++ >= survey->misses_max ? PATH_LOOKUP_INCOMPLETE : 0;
     r = survey->read++ >= survey->read_max ? PATH_LOOKUP_INCOMPLETE : path_of(search, &doc, &arena, &path);
     if (r == 0 && slice_equal(path, search->path) && doc.seq_no > survey->seq_no)
         survey->seq_no = doc.seq_no;
@@ -485,26 +488,32 @@ static int run_survey(struct survey *survey, uint32_t index, const struct mappin
 }
 
 int path_lookup_max_seq_no(const struct view *view, uint32_t index, const struct mapping *mapping, struct slice path,
-                           int64_t *ret_seq_no)
+                           size_t misses_max, int64_t *ret_seq_no, size_t *ret_read)
 {
     REQUIRE(mapping_is_tree(mapping));
-    struct survey survey = {
-        .search = {.view = view, .path = path}, .read_max = PATH_LOOKUP_SEQ_NO_DOCUMENTS_MAX, .seq_no = -1};
+    struct survey survey = {.search = {.view = view, .path = path},
+                            .read_max = PATH_LOOKUP_SEQ_NO_DOCUMENTS_MAX,
+                            .misses_max = misses_max,
+                            .seq_no = -1};
     int r = run_survey(&survey, index, mapping, false);
 
+    *ret_read = survey.read + survey.missed;
     if (r >= 0)
         *ret_seq_no = survey.seq_no;
     return r;
 }
 
 int path_lookup_longest_path(const struct view *view, uint32_t index, const struct mapping *mapping, struct slice path,
-                             size_t *ret_longest)
+                             size_t misses_max, size_t *ret_longest, size_t *ret_read)
 {
     REQUIRE(mapping_is_tree(mapping));
-    struct survey survey = {
-        .search = {.view = view, .path = path}, .read_max = PATH_LOOKUP_LONGEST_MAX, .counts_ranges = true};
+    struct survey survey = {.search = {.view = view, .path = path},
+                            .read_max = PATH_LOOKUP_LONGEST_MAX,
+                            .misses_max = misses_max,
+                            .counts_ranges = true};
     int r = run_survey(&survey, index, mapping, true);
 
+    *ret_read = survey.read + survey.missed;
     if (r >= 0)
         *ret_longest = survey.longest_path;
     return r;
@@ -534,7 +543,7 @@ static int has_max_version(const struct path_search *search, struct slice docume
 }
 
 int path_lookup_max_version(const struct view *view, uint32_t index, const struct mapping *mapping, struct slice path,
-                            struct arena *arena, struct slice *ret_id)
+                            struct arena *arena, struct slice *ret_id, size_t *ret_read)
 {
     tl_cleanup(buf_deinit) struct buf lower = BUF_INIT(BUF_UNLIMITED);
     tl_cleanup(buf_deinit) struct buf upper = BUF_INIT(BUF_UNLIMITED);
@@ -561,5 +570,6 @@ int path_lookup_max_version(const struct view *view, uint32_t index, const struc
     if (r == 0)
         r = view_iter_status(iter);
     view_iter_free(iter);
+    *ret_read = documents_read;
     return r < 0 ? tl_trace(r) : r;
 }

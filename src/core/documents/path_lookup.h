@@ -122,13 +122,14 @@ int path_lookup_verify(const struct view *view, uint32_t index, const struct map
 #define PATH_LOOKUP_SEQ_NO_DOCUMENTS_MAX 1000
 
 /*
- * Finds the highest sequence number of the documents at a path; -1: no document exists there.
+ * Finds the highest sequence number of the documents at a path; -1: no document exists there. *ret_read: documents
+ * that were read, those included that are elsewhere by now; of these `misses_max` at most.
  *
  * Requires: as path_lookup_exists().
- * Returns: 0; PATH_LOOKUP_INCOMPLETE: more documents than the limit; fatal codes.
+ * Returns: 0; PATH_LOOKUP_INCOMPLETE: more documents than a limit; fatal codes.
  */
 int path_lookup_max_seq_no(const struct view *view, uint32_t index, const struct mapping *mapping, struct slice path,
-                           int64_t *ret_seq_no) TL_MUST_USE;
+                           size_t misses_max, int64_t *ret_seq_no, size_t *ret_read) TL_MUST_USE;
 
 /*
  * Documents with a high version (TREE_VERSION_HIGH) that path_lookup_max_version() reads at most.
@@ -137,25 +138,26 @@ int path_lookup_max_seq_no(const struct view *view, uint32_t index, const struct
 
 /*
  * Finds a document at or below a path whose version is INT64_MAX, so that a rename cannot raise it.
- * *ret_id is its id, in `arena`; data NULL: no such document.
+ * *ret_id is its id, in `arena`; data NULL: no such document. *ret_read: documents that were read.
  *
  * Requires: as path_lookup_exists().
  * Returns: 0; PATH_LOOKUP_INCOMPLETE: more documents with a high version than the limit; fatal
  *   codes.
  */
 int path_lookup_max_version(const struct view *view, uint32_t index, const struct mapping *mapping, struct slice path,
-                            struct arena *arena, struct slice *ret_id) TL_MUST_USE;
+                            struct arena *arena, struct slice *ret_id, size_t *ret_read) TL_MUST_USE;
 
 /* Documents and relocated origins that path_lookup_longest_path() reads at most. */
 #define PATH_LOOKUP_LONGEST_MAX 1000
 
 /*
- * Finds the length in bytes of the longest path at or below a path.
+ * Finds the length in bytes of the longest path at or below a path. `misses_max` and *ret_read: as of
+ * path_lookup_max_seq_no().
  *
  * Requires: as path_lookup_exists().
  * Returns: 0; PATH_LOOKUP_INCOMPLETE: more documents than the limit; fatal codes.
  */
 int path_lookup_longest_path(const struct view *view, uint32_t index, const struct mapping *mapping, struct slice path,
-                             size_t *ret_longest) TL_MUST_USE;
+                             size_t misses_max, size_t *ret_longest, size_t *ret_read) TL_MUST_USE;
 
 #endif

@@ -36,6 +36,17 @@ bool write__creates_index(const struct write_item *item)
     return item->op != WRITE_DELETE || item->dialect == DIALECT_5 || item->version_type != VERSION_INTERNAL;
 }
 
+/* Counts the comparison of a missing index with the patterns of those that may be created. */
+static void count_patterns(struct core *core)
+{
+    struct arena_mark mark = arena_mark(&core->scratch);
+    struct slice patterns = cluster_setting(core->catalog, "action.auto_create_index", &core->scratch);
+
+    if (core->command_version >= COMMAND_SINCE_CATALOG_WEIGHED)
+        core__work_mapping(core, patterns.len / WORK_PATTERN_BYTES);
+    arena_rewind(&core->scratch, mark);
+}
+
 /*
  * Creates the missing index, if that is allowed. Returns: 0, also if the caller has to report the
  * missing index; WRITE_ITEM_FAILED.
@@ -44,6 +55,7 @@ static int create_index(struct write_executor *exec, const struct write_item *it
 {
     struct core *core = exec->core;
     struct arena *arena = exec->run->arena;
+    count_patterns(core);
     if (cluster_settings__may_create(core->catalog, item->index, arena, problem) == 0)
         return index__auto_create(core, item->index, item->type, item->dialect, arena, problem) == 0
                    ? 0

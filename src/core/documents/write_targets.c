@@ -322,7 +322,6 @@ static int find_target(struct target_finder *finder, const struct write_item *it
     REQUIRE(target->old_path.data == NULL && target->new_path.data == NULL); /* not of an item before */
     const struct write_target *before = previous_target(finder, finder->begin + (size_t)(item - finder->run.items));
     struct core *core = finder->exec.core;
-    struct problem problem;
     struct write_result result = {0};
     struct write_item_state at = {.item = item, .result = &result};
     const struct catalog_alias *alias;
@@ -340,8 +339,8 @@ static int find_target(struct target_finder *finder, const struct write_item *it
         return WRITE_ITEM_FAILED; /* it fails when it runs; the lock table has no such names */
     if (catalog_index(core->catalog, item->index) == NULL && !catalog_has_alias(core->catalog, item->index))
         return find_first_path(finder, &at, target); /* the item creates it */
-    if (catalog_find_any(core->catalog, item->index, true, item->dialect, &core->arena, &at.index, &alias, &problem) !=
-            0 ||
+    /* Without the reason: the item has it when it runs, after those before it. */
+    if (catalog_find_any(core->catalog, item->index, true, item->dialect, NULL, &at.index, &alias, NULL) != 0 ||
         (at.index->closed && !finder->run.cleanup))
         return WRITE_ITEM_FAILED;
     target->index = stable_name(core, at.index->name, item->index);

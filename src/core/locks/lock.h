@@ -311,6 +311,9 @@ struct lock_conflict {
  * Returns: the number of conflicts filled in, at most `max`.
  */
 size_t lock_request_conflicts(struct lock_request *request, struct lock_conflict *ret_conflicts, size_t max);
+/* As above. *ret_looks: the locks and ancestors that were examined, which follows from the state. */
+size_t lock_request_conflicts_counted(struct lock_request *request, struct lock_conflict *ret_conflicts, size_t max,
+                                      uint64_t *ret_looks);
 
 /*
  * Removes the next event: a request granted after a wait, a deadlock victim. Returns: NULL at the
@@ -463,16 +466,24 @@ void lock_chunk_saved(struct lock_table *table, struct lock_chunk *chunk, uint64
 /* Returns: the resources that are themselves locked or requested, in tree order, in `arena`. */
 const struct resource **lock_table_resources(const struct lock_table *table, struct arena *arena, size_t *ret_count);
 /*
- * Returns: the names of an index's documents that are locked or requested, in tree order, in
+ * Returns: the names of an index's documents that are locked or requested, without their paths, in tree order, in
  * `arena`. They are names because a move of one document can free the resource of another. Each
  * resource of the whole table is examined, at some 30 ns.
  */
 const struct resource_name *lock_table_documents(const struct lock_table *table, struct slice index,
                                                  struct arena *arena, size_t *ret_count);
-/* Returns: as lock_table_documents(), of documents at or below one of `paths`. Only resources there are examined. */
+/*
+ * Returns: as lock_table_documents(), of documents at or below one of `paths`. Only resources there are examined. Those
+ * that only `except` (may be NULL) holds, and none requests, are left out: they end with its locks.
+ */
 const struct resource_name *lock_table_documents_below(const struct lock_table *table, struct slice index,
                                                        const struct slice *paths, size_t path_count,
-                                                       struct arena *arena, size_t *ret_count);
+                                                       const struct lock_owner *except, struct arena *arena,
+                                                       size_t *ret_count);
+/*
+ * Returns: how many documents at or below a path (data NULL: in the index) are locked or requested; `most` + 1: more.
+ */
+size_t lock_table_count_below(const struct lock_table *table, struct slice index, struct slice path, size_t most);
 /* Returns: whether a resource itself, and not only a descendant, is locked or requested. */
 bool lock_resource_is_in_use(const struct resource *resource);
 /* Returns: whether an owner other than `owner` has a lock on a resource, intention locks apart. */

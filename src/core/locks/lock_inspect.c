@@ -248,7 +248,8 @@ static void report_waiters(struct report *list, const struct lock_request *reque
     }
 }
 
-size_t lock_request_conflicts(struct lock_request *request, struct lock_conflict *ret_conflicts, size_t max)
+size_t lock_request_conflicts_counted(struct lock_request *request, struct lock_conflict *ret_conflicts, size_t max,
+                                      uint64_t *ret_looks)
 {
     REQUIRE(MAGIC_VALID(request, LOCK_REQUEST_MAGIC) && request->state != LOCK_STATE_GRANTED);
     struct report list = {request->table, ret_conflicts, 0, max, max * LOOKS_PER_CONFLICT, max * LOOKS_PER_CONFLICT};
@@ -257,7 +258,14 @@ size_t lock_request_conflicts(struct lock_request *request, struct lock_conflict
         report_holders(&list, request, &request->waiters[i]);
     for (size_t i = 0; i < request->waiter_count; i++)
         report_waiters(&list, request, &request->waiters[i]);
+    *ret_looks = 2 * request->waiter_count + 2 * max * LOOKS_PER_CONFLICT - list.looks_left - list.holders_left;
     return list.count;
+}
+
+size_t lock_request_conflicts(struct lock_request *request, struct lock_conflict *ret_conflicts, size_t max)
+{
+    uint64_t looks;
+    return lock_request_conflicts_counted(request, ret_conflicts, max, &looks);
 }
 
 /* --- Listings --------------------------------------------------------------------------------- */
@@ -297,10 +305,21 @@ struct found {
     size_t count;
     size_t capacity;
     struct arena *arena;
+    const struct lock_owner *except; /* not those that only this owner holds, and none requests; NULL: none */
 };
+
+/* Returns: whether a resource is held by one owner, and requested by none. */
+static bool is_held_by_one(const struct resource *resource, const struct lock_owner *owner)
+{
+    const struct list *first = resource->holds.next;
+    return owner != NULL && resource->queue == NULL && first != &resource->holds && first->next == &resource->holds &&
+           list_entry(first, struct lock_hold, of_resource)->owner == owner;
+}
 
 static void add_found(struct found *found, const struct resource *resource)
 {
+    if (is_held_by_one(resource, found->except))
+        return;
     found->items = arena_grow(found->arena, found->items, found->count, &found->capacity, sizeof *found->items);
     found->items[found->count++] = resource;
 }
@@ -336,22 +355,20 @@ const struct resource **lock_table_resources(const struct lock_table *table, str
     return found.items;
 }
 
-/* Copies a text; data NULL stays NULL. */
-static struct slice copy_text(struct arena *arena, struct slice text)
-{
-    return text.data == NULL ? SLICE_NONE : arena_copy(arena, text);
-}
-
 static const struct resource_name *name_all(const struct found *found, size_t *ret_count)
 {
     struct arena *arena = found->arena;
     struct resource_name *names = arena_alloc(arena, (found->count + 1) * sizeof *names);
+    struct slice index = SLICE_NONE;
     for (size_t i = 0; i < found->count; i++) {
-        struct resource_name name = resource_name(found->items[i], arena);
-        names[i] = name;
-        names[i].index = copy_text(arena, name.index);
-        names[i].type = copy_text(arena, name.type);
-        names[i].id = copy_text(arena, name.id);
+        const struct resource *document = found->items[i];
+        REQUIRE(document->kind == RESOURCE_DOCUMENT);
+        if (index.data == NULL) /* all are in one index */
+            index = arena_copy(arena, slice_make(document->index->name, document->index->name_len));
+        names[i] = (struct resource_name){.index = index,
+                                          .type = arena_copy(arena, resource_type(document)),
+                                          .id = arena_copy(arena, slice_make(document->name + document->type_len,
+                                                                             document->name_len - document->type_len))};
     }
     *ret_count = found->count;
     return names;
@@ -402,32 +419,46 @@ static bool is_below(const struct lock_table *table, const struct directories *o
     return false;
 }
 
+/* Returns: the resource after another one in a walk over all that are below a directory; NULL: it is the last. */
+static const struct resource *next_below(const struct resource *directory, const struct resource *at)
+{
+    if (at->child != NULL)
+        return at->child;
+    while (at != directory && at->next == NULL)
+        at = at->parent;
+    return at == directory ? NULL : at->next;
+}
+
 /* Finds the documents below a directory that are locked or requested, whatever else is in the table. */
 static void find_documents(struct found *found, const struct lock_table *table, const struct resource *directory)
 {
-    const struct resource *at = directory;
-    for (;;) {
+    for (const struct resource *at = directory; at != NULL; at = next_below(directory, at)) {
         resource_count_lookup(&table->resources);
         if (at->kind == RESOURCE_DOCUMENT && lock_resource_is_in_use(at))
             add_found(found, at);
-        if (at->child != NULL) {
-            at = at->child;
-            continue;
-        }
-        while (at != directory && at->next == NULL)
-            at = at->parent;
-        if (at == directory)
-            return;
-        at = at->next;
     }
+}
+
+size_t lock_table_count_below(const struct lock_table *table, struct slice index, struct slice path, size_t most)
+{
+    REQUIRE(MAGIC_VALID(table, LOCK_TABLE_MAGIC));
+    const struct resource *home = resource_index(&table->resources, index);
+    const struct resource *directory = home == NULL || path.data == NULL ? home : directory_at(table, home, path);
+    size_t count = 0;
+    for (const struct resource *at = directory; at != NULL && count <= most; at = next_below(directory, at)) {
+        resource_count_lookup(&table->resources);
+        count += at->kind == RESOURCE_DOCUMENT && lock_resource_is_in_use(at);
+    }
+    return count;
 }
 
 const struct resource_name *lock_table_documents_below(const struct lock_table *table, struct slice index,
                                                        const struct slice *paths, size_t path_count,
-                                                       struct arena *arena, size_t *ret_count)
+                                                       const struct lock_owner *except, struct arena *arena,
+                                                       size_t *ret_count)
 {
     REQUIRE(MAGIC_VALID(table, LOCK_TABLE_MAGIC));
-    struct found found = {.arena = arena};
+    struct found found = {.arena = arena, .except = except};
     struct directories directories = {arena_alloc(arena, (path_count + 1) * sizeof *directories.items), 0};
     const struct resource *home = resource_index(&table->resources, index);
     for (size_t i = 0; home != NULL && i < path_count; i++) {

@@ -36,6 +36,7 @@ void resource_table_deinit(struct resource_table *table)
     REQUIRE(table->count == 0 && table->root->refs == 1);
     mem_free(table->root);
     mem_free(table->buckets);
+    mem_free(table->ids);
     *table = (struct resource_table){0};
 }
 
@@ -50,10 +51,11 @@ struct key {
     struct slice name;
 };
 
-/* The type is left out, so that documents of all types with one id are in one bucket. */
 static uint32_t hash_key(const struct key *key)
 {
     uint64_t hash = siphash_keyed(key->name) ^ (key->home->number * 0x9e3779b97f4a7c15u);
+    if (key->type.len > 0)
+        hash = (hash ^ siphash_keyed(key->type)) * 0xff51afd7ed558ccdu;
     hash = (hash ^ (uint64_t)key->kind) * 0xff51afd7ed558ccdu;
     return (uint32_t)(hash ^ (hash >> 32));
 }
@@ -106,6 +108,80 @@ static void resize_resources(struct resource_table *table, size_t bucket_count)
     mem_free(old);
 }
 
+/* --- Documents by id ---------------------------------------------------------------------------------------------- */
+
+/* Returns: the bucket of documents with a type, for an index and an id. Requires: there are buckets. */
+static struct resource **id_bucket(const struct resource_table *table, const struct resource *index, struct slice id)
+{
+    REQUIRE(table->id_bucket_count > 0);
+    uint32_t hash = hash_key(&(struct key){index, RESOURCE_DOCUMENT, SLICE_NONE, id});
+    return &table->ids[hash & (table->id_bucket_count - 1)];
+}
+
+static struct slice id_of(const struct resource *document)
+{
+    REQUIRE(document->kind == RESOURCE_DOCUMENT);
+    return slice_make(document->name + document->type_len, document->name_len - document->type_len);
+}
+
+static void link_bucket_of_id(struct resource_table *table, struct resource *document)
+{
+    struct resource **bucket = id_bucket(table, document->index, id_of(document));
+    document->id_before = NULL;
+    document->id_next = *bucket;
+    if (*bucket != NULL)
+        (*bucket)->id_before = document;
+    *bucket = document;
+}
+
+static void resize_ids(struct resource_table *table, size_t bucket_count)
+{
+    struct resource **old = table->ids;
+    size_t old_count = table->id_bucket_count;
+    table->id_bucket_count = bucket_count;
+    table->ids = mem_zalloc(bucket_count * sizeof *table->ids);
+    for (size_t i = 0; i < old_count; i++)
+        for (struct resource *document = old[i], *next; document != NULL; document = next) {
+            next = document->id_next;
+            link_bucket_of_id(table, document);
+        }
+    mem_free(old);
+}
+
+/* Adds a document to those of its id, unless it has no type: that one is found by its key. */
+static void link_id(struct resource_table *table, struct resource *resource)
+{
+    if (resource->type_len == 0)
+        return;
+    if (++table->id_count > table->id_bucket_count)
+        resize_ids(table, table->id_bucket_count == 0 ? RESOURCE_BUCKETS_MIN : 2 * table->id_bucket_count);
+    link_bucket_of_id(table, resource);
+    ENSURE(table->id_count <= table->id_bucket_count);
+}
+
+static void shrink_ids(struct resource_table *table)
+{
+    size_t needed = resource_buckets_needed(table->id_bucket_count, table->id_count);
+    if (needed < table->id_bucket_count)
+        resize_ids(table, needed);
+}
+
+static void unlink_id(struct resource_table *table, struct resource *resource)
+{
+    if (resource->type_len == 0)
+        return;
+    INSIST(table->id_count > 0);
+    if (resource->id_next != NULL)
+        resource->id_next->id_before = resource->id_before;
+    if (resource->id_before != NULL)
+        resource->id_before->id_next = resource->id_next;
+    else
+        *id_bucket(table, resource->index, id_of(resource)) = resource->id_next;
+    table->id_count--;
+}
+
+/* --- Making ------------------------------------------------------------------------------------------------------- */
+
 /* Makes a resource the child of `parent`, whose reference it takes. */
 static void link_child(struct resource *resource, struct resource *parent)
 {
@@ -139,6 +215,7 @@ static struct resource *make_resource(struct resource_table *table, const struct
         resize_resources(table, 2 * table->bucket_count);
     INSIST(table->count <= table->bucket_count);
     link_bucket(table, resource);
+    link_id(table, resource);
     return resource;
 }
 
@@ -327,6 +404,7 @@ void resource_table_shrink(struct resource_table *table)
     size_t needed = resource_buckets_needed(table->bucket_count, table->count);
     if (needed < table->bucket_count)
         resize_resources(table, needed);
+    shrink_ids(table);
 }
 
 void resource_unref(struct resource_table *table, struct resource *resource)
@@ -339,6 +417,7 @@ void resource_unref(struct resource_table *table, struct resource *resource)
         struct resource *parent = resource->parent;
         INSIST(table->count > 0);
         unlink_bucket(table, resource);
+        unlink_id(table, resource);
         unlink_child(resource);
         table->count--;
         table->bytes -= sizeof *resource + resource->name_len;
@@ -384,10 +463,15 @@ struct resource *resource_with_id(const struct resource_table *table, const stru
                                   const struct resource *after)
 {
     REQUIRE(index->kind == RESOURCE_INDEX);
-    uint32_t hash = hash_key(&(struct key){index, RESOURCE_DOCUMENT, SLICE_NONE, id});
-    struct resource *at = after != NULL ? after->chain : table->buckets[hash & (table->bucket_count - 1)];
-    for (; at != NULL; at = at->chain, resource_count_lookup(table))
-        if (at->hash == hash && is_key(at, &(struct key){index, RESOURCE_DOCUMENT, resource_type(at), id}, hash))
+    struct resource *at = after == NULL ? resource_document(table, index, SLICE_NONE, id) : NULL;
+    if (at != NULL)
+        return at;
+    if (after != NULL && after->type_len > 0)
+        at = after->id_next;
+    else if (table->id_count > 0)
+        at = *id_bucket(table, index, id);
+    for (; at != NULL; at = at->id_next, resource_count_lookup(table))
+        if (at->index == index && slice_equal(id_of(at), id))
             return at;
     return NULL;
 }

@@ -59,6 +59,8 @@ struct resource {
     struct resource *child;   /* the resources whose parent it is, in no order that may matter: the first of a list */
     struct resource *next;    /* in that list */
     struct resource *before;  /* in that list; NULL: the first */
+    struct resource *id_next; /* of a document with a type: next in the bucket of its index and id */
+    struct resource *id_before; /* in that bucket; NULL: the first */
     struct list holds;        /* struct lock_hold by `of_resource`, oldest first */
     struct treap held_by;     /* the same by `by_bits`, in the same order */
     struct lock_queue *queue; /* NULL: no request waits here */
@@ -93,6 +95,9 @@ struct resource_table {
     struct resource **buckets;
     size_t bucket_count; /* power of two */
     size_t count;        /* resources, without the root */
+    struct resource **ids;  /* documents with a type, by index and id; NULL: no document has one */
+    size_t id_bucket_count; /* power of two; 0: no document has one */
+    size_t id_count;
     size_t bytes;        /* memory of all resources, with the root */
     uint32_t last_number;
     uint64_t epoch; /* resource_new_epoch() */

@@ -28,6 +28,8 @@ enum {
     DEFERRED_REPORTED_MAX = 1000,
     OWNERS_PER_PAGE = 1000, /* takes a millisecond or two */
     LOCKS_PER_PAGE = 5000,
+    LOCKS_BYTES_MAX = 1 << 20,   /* of one page of locks, whose paths may be long; exceeded by its last one only */
+    WAITING_BYTES_MAX = 1 << 18, /* of the locks that the waiting requests of one session want */
 };
 
 /* Writes a comma before every member of a list but the first. */
@@ -114,14 +116,15 @@ static size_t page_finish(struct page *page, size_t max)
 
 /* --- Sessions ----------------------------------------------------------------------------------------------------- */
 
-static void write_requested_locks(const struct wait *wait, struct buf *buf)
+/* Writes them until the buffer has `most` bytes. */
+static void write_requested_locks(const struct wait *wait, size_t most, struct buf *buf)
 {
     struct list_writer list = {buf, false};
     const struct resource *resource;
     enum lock_mode mode;
     size_t position = 0;
     buf_byte(buf, '[');
-    while (lock_request_spec(wait->request, &position, &resource, &mode)) {
+    while (buf->len < most && lock_request_spec(wait->request, &position, &resource, &mode)) {
         next_of(&list);
         buf_byte(buf, '{');
         describe_resource_json(resource, buf);
@@ -167,11 +170,14 @@ static void write_detail(const struct status_command *status, const struct sessi
 {
     const struct status_query *queries;
     struct list_writer waits = {buf, false}, txns = {buf, false};
+    size_t most = buf->len + WAITING_BYTES_MAX;
     buf_lit(buf, ",\"waiting\":[");
     list_for_each(link, &session->waits)
     {
+        if (buf->len >= most)
+            break; /* "waiting_count" has them all */
         next_of(&waits);
-        write_requested_locks(list_entry(link, struct wait, of_session), buf);
+        write_requested_locks(list_entry(link, struct wait, of_session), most, buf);
     }
     buf_lit(buf, "],\"transactions\":[");
     list_for_each(link, &session->transactions)
@@ -294,6 +300,10 @@ static void write_held_locks(struct core *core, struct command *command, const s
     }
     size_t count = page_finish(&page, LOCKS_PER_PAGE);
     for (size_t i = 0; i < count; i++) {
+        if (buf.len >= LOCKS_BYTES_MAX) {
+            command->status.cursor = page.found[i - 1].number;
+            break;
+        }
         next_of(&list);
         buf_byte(&buf, '{');
         describe_lock_json(page.found[i].object, &buf);

@@ -254,6 +254,7 @@ void owners__begin_step(struct core *core, enum command_type type)
 {
     REQUIRE(!core->open && core->owners->locks.grants_suspended == 0);
     struct owners *owners = core->owners;
+    lock_history_begin_step(&owners->lock_history);
     owners->locks.precedes_undo = core->command_version < COMMAND_SINCE_UNDO;
     owners->locks.grants_by_specs = core->command_version < COMMAND_SINCE_GRANTED_PLACES;
     bool cleans = type == COMMAND_TICK || core->command_version < COMMAND_SINCE_TICK_CLEANUP ||
@@ -281,13 +282,17 @@ static void begin_unit(struct core *core)
     lock_table_set_ts(&owners->locks, core->ts);
     owners->ephemeral_deltas = NULL;
     owners->ephemeral_delta_count = owners->ephemeral_delta_capacity = 0;
+    owners->dropped_indices = NULL;
+    owners->dropped_count = owners->dropped_capacity = 0;
 }
 
 /* The last fencing token issued in the unit is a timestamp that it used. */
 static void finish_unit(struct core *core)
 {
-    if (core->owners != NULL)
-        core->used_ts = lock_table_last_ts(&core->owners->locks);
+    if (core->owners == NULL)
+        return;
+    session__orphan_dropped(core);
+    core->used_ts = lock_table_last_ts(&core->owners->locks);
 }
 
 const struct document_owners owners__of_documents = {

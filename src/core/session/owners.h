@@ -37,7 +37,6 @@ struct ephemeral_delta {
     uint32_t index;
     uint16_t type;
     int delta;
-    bool index_deleted; /* the index was deleted; `delta` is 0 */
 };
 
 struct owners {
@@ -68,6 +67,10 @@ struct owners {
     struct ephemeral_delta *ephemeral_deltas;
     size_t ephemeral_delta_count;
     size_t ephemeral_delta_capacity;
+    /* Numbers of the indices that the open unit deletes, also in the core's arena. */
+    uint32_t *dropped_indices;
+    size_t dropped_count;
+    size_t dropped_capacity;
     struct list cleanup_attempts; /* struct cleanup_attempt, in order of their keys */
     struct hosts hosts;
     struct save_pieces pieces;         /* of overlays, holds, sessions and waits, in the store */

@@ -199,7 +199,17 @@ int session__check_ephemeral(struct core *core, struct slice session, struct are
     return session__find(core, session, arena, ret_problem) == NULL ? 1 : 0;
 }
 
-static bool check_open(struct core *core, struct command *command, struct slice actions)
+/* Whether the actions may be within their limit, as their sources show; else they are not encoded to be refused. */
+static bool actions_are_small(const struct session_command *request)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < request->on_expire_count && bytes <= SESSION_ACTIONS_BYTES_MAX; i++)
+        bytes += write_item_source_bytes(&request->on_expire[i]);
+    return bytes <= SESSION_ACTIONS_BYTES_MAX && request->on_expire_count <= SESSION_ACTIONS_MAX;
+}
+
+/* `bytes`: of its actions. */
+static bool check_open(struct core *core, struct command *command, size_t bytes)
 {
     const struct session_command *request = &command->session;
     struct problem *problem = &command->problem;
@@ -218,7 +228,7 @@ static bool check_open(struct core *core, struct command *command, struct slice 
     else if (request->name.len > SESSION_NAME_BYTES_MAX)
         problem_set(problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "[name] is at most [%d] bytes long",
                     SESSION_NAME_BYTES_MAX);
-    else if (request->on_expire_count > SESSION_ACTIONS_MAX || actions.len > SESSION_ACTIONS_BYTES_MAX)
+    else if (request->on_expire_count > SESSION_ACTIONS_MAX || bytes > SESSION_ACTIONS_BYTES_MAX)
         problem_set(problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "[on_expire] is at most [%d] actions and [%zu] bytes",
                     SESSION_ACTIONS_MAX, SESSION_ACTIONS_BYTES_MAX);
     return problem->type == PROBLEM_NONE;
@@ -229,8 +239,10 @@ int core__do_session_open(struct core *core, struct command *command)
     REQUIRE(command->type == COMMAND_SESSION_OPEN);
     struct session_command *request = &command->session;
     struct buf actions = BUF_INIT(BUF_UNLIMITED);
-    action_encode_all(&actions, request->on_expire, request->on_expire_count);
-    if (check_open(core, command, buf_as_slice(&actions))) {
+    bool small = actions_are_small(request);
+    if (small)
+        action_encode_all(&actions, request->on_expire, request->on_expire_count);
+    if (check_open(core, command, small ? actions.len : SIZE_MAX)) {
         struct session *session = session__make(core, request->id, request->name, request->ttl_us, core->ts);
         session->on_expire = mem_dup_slice(buf_as_slice(&actions));
         core->owners->action_bytes += actions.len;
@@ -318,20 +330,32 @@ int session__check_ephemeral_count(struct core *core, struct slice id, size_t mo
     return 1;
 }
 
+enum { COUNTERS_PER_WORK = 64 /* looked at for one unit of work */ };
+
 /*
  * Finds or adds a counter. While its count is 0 its index number may be given to another index,
- * after a rollback of the unit that created the first one; so `orphaned` is then computed anew.
+ * after a rollback of the unit that created the first one; so `orphaned` is then computed anew. A new one takes the
+ * place of one whose count is 0: a session may have had documents in any number of indices.
  */
 static struct ephemeral_counter *counter_of(struct core *core, struct session *session, uint32_t index, uint16_t type)
 {
-    size_t i = 0;
+    size_t count = session->ephemeral_counter_count, i = 0, empty = count;
+    bool reuses = core->command_version >= COMMAND_SINCE_COUNTERS_REUSED; /* their order is saved */
     session__touch(core, session);
-    while (i < session->ephemeral_counter_count &&
-           (session->ephemeral_counters[i].index != index || session->ephemeral_counters[i].type != type))
-        i++;
-    if (i == session->ephemeral_counter_count) {
+    for (; i < count; i++) {
+        const struct ephemeral_counter *counter = &session->ephemeral_counters[i];
+        if (counter->index == index && counter->type == type)
+            break;
+        if (reuses && counter->count == 0 && empty == count)
+            empty = i;
+    }
+    core__work(core, i / COUNTERS_PER_WORK);
+    if (i == count && empty < count) {
+        session->ephemeral_counters[empty] = (struct ephemeral_counter){index, type, 0, false};
+        i = empty;
+    } else if (i == count) {
         session->ephemeral_counters =
-            mem_realloc(session->ephemeral_counters, (i + 1) * sizeof *session->ephemeral_counters);
+            mem_realloc(session->ephemeral_counters, (count + 1) * sizeof *session->ephemeral_counters);
         session->ephemeral_counters[session->ephemeral_counter_count++] =
             (struct ephemeral_counter){index, type, 0, false};
     }
@@ -378,49 +402,60 @@ void session__count_ephemeral_document(struct core *core, struct slice session, 
         arena_grow(&core->arena, core->owners->ephemeral_deltas, core->owners->ephemeral_delta_count,
                    &core->owners->ephemeral_delta_capacity, sizeof *core->owners->ephemeral_deltas);
     core->owners->ephemeral_deltas[core->owners->ephemeral_delta_count++] =
-        (struct ephemeral_delta){arena_copy(&core->arena, session), index, type, change, false};
+        (struct ephemeral_delta){arena_copy(&core->arena, session), index, type, change};
 }
 
 void session__rollback_ephemeral_counts(struct core *core)
 {
     REQUIRE(core->open);
-    while (core->owners != NULL && core->owners->ephemeral_delta_count > 0) {
-        const struct ephemeral_delta *delta = &core->owners->ephemeral_deltas[--core->owners->ephemeral_delta_count];
-        struct session *session = owners_session(core->owners, delta->session);
-        if (!delta->index_deleted)
-            session__count_ephemeral(core, delta->session, delta->index, delta->type, -delta->delta);
-        else if (session != NULL)
-            set_orphaned(session, counter_of(core, session, delta->index, delta->type), false);
+    struct owners *owners = core->owners;
+    while (owners != NULL && owners->ephemeral_delta_count > 0) {
+        const struct ephemeral_delta *delta = &owners->ephemeral_deltas[--owners->ephemeral_delta_count];
+        session__count_ephemeral(core, delta->session, delta->index, delta->type, -delta->delta);
     }
-}
-
-static void record_orphaned(struct core *core, const struct session *session, const struct ephemeral_counter *counter)
-{
-    REQUIRE(core->open && counter->orphaned);
-    core->owners->ephemeral_deltas =
-        arena_grow(&core->arena, core->owners->ephemeral_deltas, core->owners->ephemeral_delta_count,
-                   &core->owners->ephemeral_delta_capacity, sizeof *core->owners->ephemeral_deltas);
-    core->owners->ephemeral_deltas[core->owners->ephemeral_delta_count++] =
-        (struct ephemeral_delta){arena_copy(&core->arena, session->id), counter->index, counter->type, 0, true};
+    if (owners != NULL)
+        owners->dropped_count = 0;
 }
 
 void session__drop_index(struct core *core, uint32_t index)
 {
     REQUIRE(core->open);
+    struct owners *owners = core->owners;
+    if (owners == NULL)
+        return;
+    owners->dropped_indices = arena_grow(&core->arena, owners->dropped_indices, owners->dropped_count,
+                                         &owners->dropped_capacity, sizeof *owners->dropped_indices);
+    owners->dropped_indices[owners->dropped_count++] = index;
+}
+
+static int compare_indices(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+void session__orphan_dropped(struct core *core)
+{
+    REQUIRE(core->open && core->owners != NULL);
+    struct owners *owners = core->owners;
     size_t position = 0;
     struct slice id;
     void *value;
-    while (core->owners != NULL && map_next(&core->owners->sessions, &position, &id, &value)) {
+    if (owners->dropped_count == 0)
+        return;
+    if (owners->dropped_count > 1)
+        qsort(owners->dropped_indices, owners->dropped_count, sizeof *owners->dropped_indices, compare_indices);
+    while (map_next(&owners->sessions, &position, &id, &value)) {
         struct session *session = value;
         core__work(core, WORK_LOCK + WORK_LOCK * session->ephemeral_counter_count);
         for (size_t i = 0; i < session->ephemeral_counter_count; i++) {
             struct ephemeral_counter *counter = &session->ephemeral_counters[i];
-            if (counter->index != index || counter->orphaned)
-                continue;
-            set_orphaned(session, counter, true);
-            record_orphaned(core, session, counter);
+            if (!counter->orphaned && bsearch(&counter->index, owners->dropped_indices, owners->dropped_count,
+                                              sizeof *owners->dropped_indices, compare_indices) != NULL)
+                set_orphaned(session, counter, true);
         }
     }
+    owners->dropped_count = 0;
 }
 
 void session__find_orphans(struct core *core)

@@ -151,10 +151,12 @@ void session__count_ephemeral_document(struct core *core, struct slice session, 
 /* Reverts the changes of ephemeral counts made in the open unit. */
 void session__rollback_ephemeral_counts(struct core *core);
 /*
- * Subtracts the ephemeral documents of an index that the open unit deletes. Their ephemeral keys no
- * longer mean anything; session__purge_ephemeral_keys() removes them.
+ * Notes an index that the open unit deletes; session__orphan_dropped() at the end of the unit subtracts the ephemeral
+ * documents of all such indices, in one pass over the sessions: a request deletes thousands of indices. Their
+ * ephemeral keys no longer mean anything; session__purge_ephemeral_keys() removes them.
  */
 void session__drop_index(struct core *core, uint32_t index);
+void session__orphan_dropped(struct core *core);
 /*
  * Handles the start of a host: sessions attached through it lose their attachment. Their leases
  * restart, as do those that have not begun since a conversion; terminations continue after one.

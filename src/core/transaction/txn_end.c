@@ -220,7 +220,7 @@ static struct locked_documents find_locked(struct core *core, const struct txn *
         documents.names[documents.count++] = resource_name(hold->resource, &core->arena);
     }
     size_t renamed_count;
-    const struct resource_name *renamed = txn_renames__locked_documents(core, txn->overlay, &renamed_count);
+    const struct resource_name *renamed = txn_renames__locked_documents(core, txn, &renamed_count);
     for (size_t i = 0; i < renamed_count; i++) {
         documents.names =
             arena_grow(&core->arena, documents.names, documents.count, &capacity, sizeof *documents.names);

@@ -89,8 +89,9 @@ static void collect_rename(void *context, struct slice key, struct slice value)
     add_path(all->arena, &all->indices[i], change.to);
 }
 
-struct resource_name *txn_renames__locked_documents(struct core *core, const struct overlay *overlay, size_t *ret_count)
+struct resource_name *txn_renames__locked_documents(struct core *core, const struct txn *txn, size_t *ret_count)
 {
+    const struct overlay *overlay = txn->overlay;
     REQUIRE(core->open && overlay != NULL);
     struct all_renamed all = {.arena = &core->arena};
     struct resource_name *names = NULL;
@@ -105,7 +106,7 @@ struct resource_name *txn_renames__locked_documents(struct core *core, const str
         if (index == NULL)
             continue;
         const struct resource_name *documents = lock_table_documents_below(
-            &core->owners->locks, index->name, renamed->paths, renamed->count, &core->arena, &count);
+            &core->owners->locks, index->name, renamed->paths, renamed->count, &txn->owner.locks, &core->arena, &count);
         for (size_t k = 0; k < count; k++) {
             core__work(core, WORK_READ);
             names = arena_grow(&core->arena, names, *ret_count, &capacity, sizeof *names);

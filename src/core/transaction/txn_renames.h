@@ -21,7 +21,6 @@ int txn_renames__check_token(struct core *core, struct command *command, const s
  * Returns: the documents with a lock or a waiting request at or below the old and new paths of a
  * transaction's renames, which its commit may move. NULL: none. Owns: the core's arena.
  */
-struct resource_name *txn_renames__locked_documents(struct core *core, const struct overlay *overlay,
-                                                    size_t *ret_count);
+struct resource_name *txn_renames__locked_documents(struct core *core, const struct txn *txn, size_t *ret_count);
 
 #endif

@@ -182,10 +182,12 @@ void describe_owner_json(const struct lock_owner *lock_owner, struct buf *buf)
  */
 static void put_key_text(struct buf *key, const char *bytes, size_t len)
 {
-    for (size_t i = 0; i < len; i++) {
-        buf_byte(key, bytes[i]);
-        if (bytes[i] == '\0')
-            buf_byte(key, (char)0xff);
+    for (struct slice left = slice_make(bytes, len); left.len > 0;) {
+        size_t plain = slice_find_byte(left, '\0');
+        buf_slice(key, slice_make(left.data, plain));
+        if (plain < left.len)
+            buf_lit(key, "\0\xff");
+        left = slice_from_offset(left, plain + 1);
     }
     buf_lit(key, "\0\1");
 }

@@ -42,7 +42,13 @@ static bool is_recorded(struct lock_history *history, tl_ts from, tl_ts now)
         return false;
     history->newest_end_count = history->newest_end_ts == now ? history->newest_end_count + 1 : 1;
     history->newest_end_ts = now;
-    return history->newest_end_count <= LOCK_HISTORY_PER_TS_MAX;
+    return history->newest_end_count <= LOCK_HISTORY_PER_TS_MAX && history->step_bytes < LOCK_HISTORY_STEP_BYTES;
+}
+
+void lock_history_begin_step(struct lock_history *history)
+{
+    REQUIRE(history->first <= history->next);
+    history->step_bytes = 0;
 }
 
 /* Appends an interval with the times of `as`; evicts the oldest to stay within both limits. */
@@ -73,6 +79,7 @@ static void record_interval(struct lock_history *history, const struct resource 
         evict_oldest(history);
     history->ring[history->next++ % LOCK_HISTORY_INTERVALS_MAX] = interval;
     history->bytes += bytes_of(interval);
+    history->step_bytes += bytes_of(interval);
     while (history->bytes > LOCK_HISTORY_BYTES_MAX)
         evict_oldest(history);
     ENSURE((history->first == history->next) == (history->bytes == 0));

@@ -10,7 +10,8 @@
  * 1. The history is not part of the state: no checkpoint has it, nothing depends on it, and it is
  *    empty when the core is opened. `complete_from` says from which timestamp it is complete.
  * 2. Short locks cost nothing: an interval shorter than LOCK_HISTORY_MIN_US is not recorded. Nor
- *    are more than LOCK_HISTORY_PER_TS_MAX intervals that end at one timestamp.
+ *    are more than LOCK_HISTORY_PER_TS_MAX intervals that end at one timestamp, or, if their paths are long, than
+ *    LOCK_HISTORY_STEP_BYTES in one step.
  * 3. A document is shown at the path it had when the interval ended. Fencing tokens are not
  *    recorded.
  */
@@ -29,6 +30,7 @@ enum {
     LOCK_HISTORY_PER_TS_MAX = 1000,     /* intervals recorded with one end timestamp */
     LOCK_HISTORY_INTERVALS_MAX = 20000, /* intervals in the ring */
     LOCK_HISTORY_BYTES_MAX = 8 << 20,   /* and their bytes */
+    LOCK_HISTORY_STEP_BYTES = 1 << 20,  /* bytes recorded in one step; exceeded by its last interval only */
 };
 
 struct lock_history_interval {
@@ -45,10 +47,13 @@ struct lock_history {
     tl_ts complete_from;                 /* intervals that ended later are all in the ring */
     tl_ts newest_end_ts;                 /* of all intervals, recorded or not */
     size_t newest_end_count;             /* intervals that ended at it */
+    size_t step_bytes;                   /* recorded in this step */
 };
 
 void lock_history_deinit(struct lock_history *history);
 
+/* Begins a step: LOCK_HISTORY_STEP_BYTES. */
+void lock_history_begin_step(struct lock_history *history);
 /* Records the end of the mode that a lock has had; called by the hook lock_hooks.changed. */
 void lock_history_record_hold(struct lock_history *history, const struct lock_hold *hold, bool gone, tl_ts now);
 /* Records each lock that a wait, which ends now, has waited for. */

@@ -8,7 +8,9 @@
 #include "base/check.h"
 #include "base/magic.h"
 #include "base/sm.h"
+#include "core/command/command.h"
 #include "core/locks/lock.h"
+#include "core/locks/resource.h"
 #include "core/command/command_codec.h"
 #include "core/session/cost.h"
 #include "core/wait/lock_event.h"
@@ -791,7 +793,8 @@ int wait__on_timeout(struct core *core, struct wait *wait)
     REQUIRE(core->open && wait->command != NULL);
     struct command *command = wait->command;
     struct txn *txn = wait->txn;
-    wait__explain(wait, PROBLEM_LOCK_WAIT_TIMEOUT, HOLDERS_REPORTED_MAX, &command->arena, &command->problem);
+    (void)wait__explain(core, wait, PROBLEM_LOCK_WAIT_TIMEOUT, HOLDERS_REPORTED_MAX, &command->arena,
+                        &command->problem);
     wait__free(core, wait);
     core__complete(core, command);
     if (txn != NULL)
@@ -799,15 +802,33 @@ int wait__on_timeout(struct core *core, struct wait *wait)
     return 0;
 }
 
-void wait__explain(struct wait *wait, enum problem_type type, size_t holders_max, struct arena *arena,
-                   struct problem *ret_problem)
+/* Levels of all resources that one explanation names. Each is walked several times for its text. */
+enum { LEVELS_EXPLAINED_MAX = 16384 };
+
+/* Returns: how many of the conflicts are described, at least one; *ret_levels: of their resources. */
+static size_t explainable(const struct lock_conflict *conflicts, size_t count, size_t *ret_levels)
+{
+    size_t levels = 0, kept = 0;
+    for (; kept < count && (kept == 0 || levels < LEVELS_EXPLAINED_MAX); kept++)
+        for (const struct resource *at = conflicts[kept].resource; at != NULL; at = at->parent)
+            levels++;
+    *ret_levels = levels;
+    return kept;
+}
+
+uint64_t wait__explain(struct core *core, struct wait *wait, enum problem_type type, size_t holders_max,
+                       struct arena *arena, struct problem *ret_problem)
 {
     struct lock_conflict conflicts[HOLDERS_REPORTED_MAX];
     REQUIRE(holders_max <= HOLDERS_REPORTED_MAX);
     REQUIRE(MAGIC_VALID(wait, WAIT_MAGIC) && wait->request != NULL && type != PROBLEM_NONE);
-    size_t count = lock_request_conflicts(wait->request, conflicts, holders_max);
+    bool bounded = core->command_version >= COMMAND_SINCE_EXPLAINED_WEIGHED;
+    uint64_t looks;
+    size_t count = lock_request_conflicts_counted(wait->request, conflicts, holders_max, &looks), levels = 0;
     struct buf text = BUF_INIT(BUF_UNLIMITED);
     struct buf details = BUF_INIT(BUF_UNLIMITED);
+    if (bounded)
+        count = explainable(conflicts, count, &levels);
     if (count > 0) {
         describe_resource(conflicts[0].resource, &text);
         buf_printf(&text, " is %s ", conflicts[0].waiting ? "awaited by" : "held by");
@@ -818,8 +839,15 @@ void wait__explain(struct wait *wait, enum problem_type type, size_t holders_max
     describe_conflicts_json(conflicts, count, &details);
     problem_set(ret_problem, arena, type, "%.*s", SLICE_ARG(buf_as_slice(&text)));
     problem_details(ret_problem, arena, "%.*s", SLICE_ARG(buf_as_slice(&details)));
+    uint64_t work =
+        WORK_EXPLAINED * (uint64_t)count + levels / WORK_EXPLAINED_LEVELS + (text.len + details.len) / WORK_BYTES;
     buf_deinit(&text);
     buf_deinit(&details);
+    if (!bounded)
+        return 0;
+    core__work(core, work);
+    core->write_work += work + looks * WORK_LOCK; /* the lock table counts its looks in the step itself */
+    return work + looks * WORK_LOCK;
 }
 
 void wait__explain_briefly(struct arena *arena, enum problem_type type, struct problem *ret_problem)

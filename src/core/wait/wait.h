@@ -256,12 +256,14 @@ size_t wait__cost(const struct wait *wait);
  */
 struct problem *wait__cause(struct wait *wait);
 /*
- * Describes the owners that block a wait's request, at most `holders_max`, in *ret_problem.
+ * Describes the owners that block a wait's request, at most `holders_max`, in *ret_problem. Since version 23 of
+ * commands fewer, but at least one, if they hold deep paths: LEVELS_EXPLAINED_MAX.
  * Requires: holders_max <= HOLDERS_REPORTED_MAX. Owns: `arena` takes the texts.
+ * Returns: the work, which is counted, also as of a write (session/cost.h); by commands before version 23, 0.
  */
 enum { HOLDERS_REPORTED_MAX = 100 };
-void wait__explain(struct wait *wait, enum problem_type type, size_t holders_max, struct arena *arena,
-                   struct problem *ret_problem);
+uint64_t wait__explain(struct core *core, struct wait *wait, enum problem_type type, size_t holders_max,
+                       struct arena *arena, struct problem *ret_problem);
 /* Fills the problem without naming holders, once a reply has reported enough of them. */
 void wait__explain_briefly(struct arena *arena, enum problem_type type, struct problem *ret_problem);
 /*

@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
+#include "base/types.h"
 #include "core/locks/lock_internal.h"
 
 /* Many owners, each with at most one waiting request. */
@@ -664,12 +665,16 @@ static void test_lock_documents_below_ignore_others(void **state)
         take(&set, 0, LOCK_X, name_of(i < BELOW ? "/a/b" : "/c/b", numbered(i)));
     uint64_t before = lock_table_work(&set.table);
     const struct resource_name *names =
-        lock_table_documents_below(&set.table, SLICE_LIT("fs"), paths, sizeof paths / sizeof *paths, &arena, &count);
+        lock_table_documents_below(&set.table, SLICE_LIT("fs"), paths, COUNT_OF(paths), NULL, &arena, &count);
     assert_in_range(lock_table_work(&set.table) - before, BELOW, LOOKS * BELOW);
     assert_int_equal(count, BELOW);
-    assert_true(slice_is(names[0].id, "0") && slice_is(names[0].path, "/a/b"));
-    names = lock_table_documents_below(&set.table, SLICE_LIT("fs"), paths, 0, &arena, &count);
+    assert_true(slice_is(names[0].id, "0") && slice_is(names[0].index, "fs") && names[0].path.data == NULL);
+    names = lock_table_documents_below(&set.table, SLICE_LIT("fs"), paths, 0, NULL, &arena, &count);
     assert_int_equal(count, 0);
+    names = lock_table_documents_below(&set.table, SLICE_LIT("fs"), paths, 1, &set.owners[0], &arena, &count);
+    assert_int_equal(count, 0);
+    assert_int_equal(lock_table_count_below(&set.table, SLICE_LIT("fs"), paths[1], BESIDE), BELOW);
+    assert_int_equal(lock_table_count_below(&set.table, SLICE_LIT("fs"), SLICE_NONE, BELOW), BELOW + 1);
     arena_deinit(&arena);
     teardown(&set);
 }

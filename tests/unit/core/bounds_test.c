@@ -1,0 +1,792 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Goal: what one command does is bounded where its size does not show it: by names that mean many things, by what
+ * an index or a mapping has, by what others hold (src/core/README.md, "The work of a step").
+ * Method: commands that mean much, in a core whose fixture fails if a step is not bounded; texts made, formats
+ * compiled and steps of look-ups are counted. Commands of version 22 keep the effect that they had.
+ */
+#include "../../lib/core_fixture.h"
+#include "../../lib/unit.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/acquire/lock_resolve.h"
+#include "core/catalog/catalog.h"
+#include "core/command/catalog_options.h"
+#include "core/command/command.h"
+#include "core/command/command_codec.h"
+#include "core/locks/lock.h"
+#include "core/session/owners.h"
+#include "core/session/session.h"
+#include "core/unit/unit.h"
+#include "core/unit/work.h"
+#include "core/wait/lock_history.h"
+#include "mapping/date.h"
+#include "mapping/mapping.h"
+
+enum { BEFORE = COMMAND_SINCE_NAMES_BOUNDED - 1 };
+
+/* Bytes of texts that were made in arenas. */
+static size_t text_bytes;
+
+struct slice __real_arena_vprintf(struct arena *arena, const char *format, va_list arguments);
+struct slice __wrap_arena_vprintf(struct arena *arena, const char *format, va_list arguments);
+
+struct slice __wrap_arena_vprintf(struct arena *arena, const char *format, va_list arguments)
+{
+    struct slice text = __real_arena_vprintf(arena, format, arguments);
+    text_bytes += text.len;
+    return text;
+}
+
+/* Formats of dates that were compiled. */
+static size_t formats_compiled;
+
+int __real_date_format_parse(struct arena *arena, struct slice pattern, enum date_rules rules,
+                             const struct date_format **ret_format);
+int __wrap_date_format_parse(struct arena *arena, struct slice pattern, enum date_rules rules,
+                             const struct date_format **ret_format);
+
+int __wrap_date_format_parse(struct arena *arena, struct slice pattern, enum date_rules rules,
+                             const struct date_format **ret_format)
+{
+    formats_compiled++;
+    return __real_date_format_parse(arena, pattern, rules, ret_format);
+}
+
+static void open_session(struct core_fixture *box, const char *id)
+{
+    struct command *command = command_new(COMMAND_SESSION_OPEN, DIALECT_7);
+    command->session.id = slice_from(id);
+    command->session.ttl_us = 3600 * TL_SECOND;
+    assert_int_equal(fixture_run(box, command, 1)->problem.type, PROBLEM_NONE);
+}
+
+/* A LOCK of session `id` for `count` targets. */
+static struct command *lock_command(const char *id, size_t count)
+{
+    struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
+    command->owner.session = slice_from(id);
+    command->lock.targets = arena_zalloc(&command->arena, count * sizeof(struct lock_target));
+    command->lock.target_count = count;
+    for (size_t i = 0; i < count; i++)
+        command->lock.targets[i].mode = LOCK_X;
+    return command;
+}
+
+static enum problem_type lock_document(struct core_fixture *box, const char *session, const char *index, const char *id)
+{
+    struct command *command = lock_command(session, 1);
+    command->lock.targets[0].index = slice_from(index);
+    command->lock.targets[0].id = slice_from(id);
+    return fixture_run(box, command, 1)->problem.type;
+}
+
+/* Indices i000, i001 and so on, with these aliases. */
+static void make_indices(struct core_fixture *box, size_t count, const char *aliases)
+{
+    char name[24], body[200];
+    snprintf(body, sizeof body, "{\"aliases\":%s}", aliases);
+    for (size_t i = 0; i < count; i++) {
+        snprintf(name, sizeof name, "i%03zu", i);
+        assert_int_equal(fixture_index_command(box, COMMAND_INDEX_CREATE, name, body)->problem.type, PROBLEM_NONE);
+    }
+}
+
+/* --- Names -------------------------------------------------------------------------------------------------------- */
+
+/* A text that names all indices of an alias is made for an item when it runs, and for few items of one command. */
+static void test_bulk_by_alias_makes_few_texts(void **state)
+{
+    enum { INDICES = 300, ITEMS = 400 };
+    struct core_fixture box;
+    (void)state;
+
+    fixture_open(&box);
+    make_indices(&box, INDICES, "{\"al\":{}}");
+    struct command *command = fixture_write_command(&box, ITEMS);
+    for (size_t i = 0; i < ITEMS; i++) {
+        command->write.items[i] = fixture_item(WRITE_INDEX, "al", "t", "1", "{}");
+        command->write.items[i].dialect = DIALECT_5;
+    }
+    text_bytes = 0;
+    fixture_run(&box, command, 1);
+    size_t text = command->write.results[0].problem.reason.len;
+    assert_true(text > INDICES * 4);
+    assert_in_range(text_bytes, text, (ITEMS + 1) * (text + 200)); /* once for an item */
+    fixture_close(&box);
+}
+
+static struct command *read_of(const char *expression, unsigned version)
+{
+    static const struct catalog_options options = CATALOG_OPTIONS_DEFAULT;
+    struct command *command = command_new(COMMAND_TXN_LOCK, DIALECT_7);
+    command->version = version;
+    command->owner.transaction = SLICE_LIT("t");
+    command->txn_lock.targets = arena_zalloc(&command->arena, sizeof(struct lock_target));
+    command->txn_lock.target_count = 1;
+    command->txn_lock.targets[0] =
+        (struct lock_target){.mode = LOCK_S, .index = slice_from(expression), .expression = &options};
+    return command;
+}
+
+static enum problem_type outcome_of_read(struct core_fixture *box, const char *expression, unsigned version)
+{
+    struct command *command = fixture_run(box, read_of(expression, version), 1);
+    core_overlay_unref(command->txn_lock.overlay);
+    command->txn_lock.overlay = NULL;
+    return command->problem.type;
+}
+
+/* The names of one expression take no more than a request for locks may, however often it names them. */
+static void test_expression_of_read_is_bounded(void **state)
+{
+    enum { INDICES = 200, TIMES = 400 };
+    struct core_fixture box;
+    struct buf names = BUF_INIT(BUF_UNLIMITED), wildcards = BUF_INIT(BUF_UNLIMITED);
+    (void)state;
+
+    fixture_open(&box);
+    make_indices(&box, INDICES, "{\"al\":{}}");
+    for (size_t i = 0; i < TIMES; i++) {
+        buf_printf(&names, "%sal", i > 0 ? "," : "");
+        for (size_t j = 0; j < 40; j++)
+            buf_printf(&wildcards, "%si*", i + j > 0 ? "," : "");
+    }
+    buf_byte(&names, '\0');
+    buf_byte(&wildcards, '\0');
+    fixture_txn(&box, COMMAND_TXN_BEGIN, "t");
+    assert_int_equal(outcome_of_read(&box, "al,i*,i1*", COMMAND_CODEC_VERSION), PROBLEM_NONE);
+    assert_int_equal(outcome_of_read(&box, names.data, COMMAND_CODEC_VERSION), PROBLEM_ILLEGAL_ARGUMENT);
+    assert_true(core_step_work(box.core) < CORE_STEP_WORK);
+    assert_int_equal(outcome_of_read(&box, wildcards.data, COMMAND_CODEC_VERSION), PROBLEM_ILLEGAL_ARGUMENT);
+    assert_true(core_step_work(box.core) < CORE_STEP_WORK);
+    assert_int_equal(outcome_of_read(&box, wildcards.data, BEFORE), PROBLEM_NONE); /* all of it */
+    fixture_txn(&box, COMMAND_TXN_ROLLBACK, "t");
+    buf_deinit(&names);
+    buf_deinit(&wildcards);
+    fixture_close(&box);
+}
+
+/* Readers, too, compare the names of one expression with so many names at most. */
+static void test_expression_has_a_limit(void **state)
+{
+    enum { INDICES = 300 };
+    struct core_fixture box;
+    struct buf expression = BUF_INIT(BUF_UNLIMITED);
+    struct catalog_options options = CATALOG_OPTIONS_DEFAULT;
+    struct catalog_target *targets;
+    struct arena arena = ARENA_INIT;
+    struct problem problem = {0};
+    size_t count;
+    (void)state;
+
+    fixture_open(&box);
+    make_indices(&box, INDICES, "{}");
+    struct catalog *catalog = core_catalog(box.core);
+    for (uint64_t looks = 0; looks <= CATALOG_LOOKS_MAX; looks += INDICES)
+        buf_printf(&expression, "%si*", looks > 0 ? "," : "");
+    assert_int_equal(
+        catalog_resolve(catalog, SLICE_LIT("i*,-i1*,i1"), &options, DIALECT_7, &arena, &targets, &count, &problem),
+        CATALOG_REFUSED); /* there is no i1 */
+    assert_int_equal(problem.type, PROBLEM_INDEX_NOT_FOUND);
+    assert_int_equal(
+        catalog_resolve(catalog, buf_as_slice(&expression), &options, DIALECT_7, &arena, &targets, &count, &problem),
+        CATALOG_REFUSED);
+    assert_int_equal(problem.type, PROBLEM_ILLEGAL_ARGUMENT);
+    catalog_unref(catalog);
+    arena_deinit(&arena);
+    buf_deinit(&expression);
+    fixture_close(&box);
+}
+
+static struct command *removals(size_t count, size_t distinct, unsigned version)
+{
+    struct command *command = command_new(COMMAND_ALIASES_UPDATE, DIALECT_7);
+    command->version = version;
+    command->aliases.actions = arena_zalloc(&command->arena, count * sizeof(struct alias_action));
+    command->aliases.action_count = count;
+    for (size_t i = 0; i < count; i++)
+        command->aliases.actions[i] = (struct alias_action){
+            .op = ALIAS_REMOVE_INDEX, .index = arena_printf(&command->arena, "i%03zu", i % distinct)};
+    return command;
+}
+
+/* The locks of a request that removes one index many times are not found for each time. */
+static void test_locks_of_aliases_are_bounded(void **state)
+{
+    enum { ALIASES = 200, TIMES = 1000 };
+    struct core_fixture box;
+    struct buf aliases = BUF_INIT(BUF_UNLIMITED);
+    (void)state;
+
+    fixture_open(&box);
+    buf_lit(&aliases, "{\"aliases\":{");
+    for (size_t i = 0; i < ALIASES; i++)
+        buf_printf(&aliases, "%s\"l%zu\":{}", i > 0 ? "," : "", i);
+    buf_append(&aliases, "}}", sizeof "}}");
+    fixture_index_command(&box, COMMAND_INDEX_CREATE, "i000", aliases.data);
+    fixture_index_command(&box, COMMAND_INDEX_CREATE, "other", NULL);
+    open_session(&box, "s");
+    assert_int_equal(lock_document(&box, "s", "other", "1"), PROBLEM_NONE);
+    assert_int_equal(fixture_run(&box, removals(TIMES, 1, COMMAND_CODEC_VERSION), 1)->problem.type,
+                     PROBLEM_ILLEGAL_ARGUMENT);
+    assert_int_equal(fixture_run(&box, removals(TIMES, 1, BEFORE), 1)->problem.type, PROBLEM_INDEX_NOT_FOUND);
+    assert_int_equal(fixture_run(&box, removals(1, 1, COMMAND_CODEC_VERSION), 1)->problem.type, PROBLEM_NONE);
+    buf_deinit(&aliases);
+    fixture_close(&box);
+}
+
+/* --- Types of one document ---------------------------------------------------------------------------------------- */
+
+static void make_typed_index(struct core_fixture *box)
+{
+    box->dialect = DIALECT_5;
+    assert_int_equal(fixture_index_command(box, COMMAND_INDEX_CREATE, "fs", "{\"mappings\":{\"t\":{}}}")->problem.type,
+                     PROBLEM_NONE);
+    box->dialect = DIALECT_7;
+}
+
+/* A LOCK of document "x" by the types from t`first` on. */
+static struct command *lock_types(size_t first, size_t count, unsigned version)
+{
+    struct command *command = lock_command("s", count);
+    command->version = version;
+    for (size_t i = 0; i < count; i++) {
+        struct lock_target *target = &command->lock.targets[i];
+        target->index = SLICE_LIT("fs");
+        target->type = arena_printf(&command->arena, "t%zu", first + i);
+        target->id = SLICE_LIT("x");
+    }
+    return command;
+}
+
+/* A document is locked by so many types at once. Before, by any number; finding one takes no longer then. */
+static void test_types_of_one_document_are_bounded(void **state)
+{
+    enum { MOST = 100, MANY = 3000, LOOKS = 20 };
+    struct core_fixture box;
+    (void)state;
+
+    fixture_open(&box);
+    box.unbounded = true; /* for the older command alone */
+    make_typed_index(&box);
+    open_session(&box, "s");
+    assert_int_equal(fixture_run(&box, lock_types(0, MOST + 1, COMMAND_CODEC_VERSION), 1)->problem.type,
+                     PROBLEM_LIMIT_EXCEEDED);
+    assert_int_equal(fixture_run(&box, lock_types(0, MOST, COMMAND_CODEC_VERSION), 1)->problem.type, PROBLEM_NONE);
+    assert_int_equal(fixture_run(&box, lock_types(MOST, 2, COMMAND_CODEC_VERSION), 1)->problem.type, PROBLEM_NONE);
+    assert_int_equal(fixture_run(&box, lock_types(MOST + 2, 1, COMMAND_CODEC_VERSION), 1)->problem.type,
+                     PROBLEM_LIMIT_EXCEEDED);
+    fixture_run(&box, lock_types(MOST + 2, MANY, BEFORE), 1);
+    uint64_t before = lock_table_work(&box.core->owners->locks);
+    struct command *command = command_new(COMMAND_UNLOCK, DIALECT_7);
+    command->owner.session = SLICE_LIT("s");
+    assert_int_equal(fixture_run(&box, command, 1)->lock.released, MOST + 2 + MANY);
+    assert_in_range(lock_table_work(&box.core->owners->locks) - before, MANY, LOOKS * MANY);
+    fixture_close(&box);
+}
+
+/* --- Mappings ----------------------------------------------------------------------------------------------------- */
+
+/* {"mappings":{"dynamic_date_formats":[ "yyyy" times count ]}} */
+static void formats_body(struct buf *body, size_t count)
+{
+    buf_lit(body, "{\"mappings\":{\"dynamic_date_formats\":[");
+    for (size_t i = 0; i < count; i++)
+        buf_printf(body, "%s\"yyyy'x%zu'\"", i > 0 ? "," : "", i);
+    buf_append(body, "]}}", sizeof "]}}");
+}
+
+static enum problem_type create(struct core_fixture *box, const char *name, const char *body, unsigned version)
+{
+    struct command *command = command_new(COMMAND_INDEX_CREATE, DIALECT_7);
+    command->version = version;
+    command->index.name = slice_from(name);
+    command->index.body = slice_from(body);
+    return fixture_run(box, command, 1)->problem.type;
+}
+
+/* The formats with which a new text is compared are few, and compiled once for a document. */
+static void test_formats_of_dates_are_bounded(void **state)
+{
+    enum { FIELDS = 50, OLD = 200 };
+    struct core_fixture box;
+    struct buf most = BUF_INIT(BUF_UNLIMITED), more = BUF_INIT(BUF_UNLIMITED), old = BUF_INIT(BUF_UNLIMITED),
+               source = BUF_INIT(BUF_UNLIMITED);
+    (void)state;
+
+    fixture_open(&box);
+    formats_body(&most, MAPPING_DYNAMIC_FORMATS_MAX);
+    formats_body(&more, MAPPING_DYNAMIC_FORMATS_MAX + 1);
+    formats_body(&old, OLD);
+    assert_int_equal(create(&box, "most", most.data, COMMAND_CODEC_VERSION), PROBLEM_NONE);
+    assert_int_equal(create(&box, "more", more.data, COMMAND_CODEC_VERSION), PROBLEM_MAPPER_PARSING);
+    assert_int_equal(create(&box, "old", old.data, BEFORE), PROBLEM_NONE);
+    for (size_t i = 0; i < FIELDS; i++)
+        buf_printf(&source, "%s\"f%zu\":\"1-1\"", i > 0 ? "," : "{", i);
+    buf_append(&source, "}", sizeof "}");
+    formats_compiled = 0;
+    assert_int_equal(fixture_index(&box, "old", "1", source.data)->outcome, WRITE_CREATED);
+    assert_in_range(formats_compiled, OLD, 3 * OLD);
+    buf_deinit(&most);
+    buf_deinit(&more);
+    buf_deinit(&old);
+    buf_deinit(&source);
+    fixture_close(&box);
+}
+
+/* The templates with which a new field is compared have a limit of bytes. */
+static void test_dynamic_templates_are_bounded(void **state)
+{
+    struct core_fixture box;
+    struct buf body = BUF_INIT(BUF_UNLIMITED);
+    (void)state;
+
+    fixture_open(&box);
+    buf_lit(&body, "{\"mappings\":{\"dynamic_templates\":[");
+    for (size_t i = 0; body.len <= MAPPING_DYNAMIC_TEMPLATES_BYTES_MAX; i++)
+        buf_printf(&body, "%s{\"t%zu\":{\"match\":\"f%zu\",\"mapping\":{\"type\":\"long\"}}}", i > 0 ? "," : "", i, i);
+    buf_append(&body, "]}}", sizeof "]}}");
+    assert_int_equal(create(&box, "i", body.data, COMMAND_CODEC_VERSION), PROBLEM_MAPPER_PARSING);
+    assert_int_equal(create(&box, "i", body.data, BEFORE), PROBLEM_NONE);
+    buf_deinit(&body);
+    fixture_close(&box);
+}
+
+/* A bulk is divided by the mappings that are made to find the locks of its items, whose type is new. */
+static void test_locks_of_new_types_count(void **state)
+{
+    enum { FIELDS = 300, ITEMS = 100 };
+    struct core_fixture box;
+    struct buf body = BUF_INIT(BUF_UNLIMITED);
+    (void)state;
+
+    fixture_open(&box);
+    buf_lit(&body, "{\"mappings\":{\"t\":{\"properties\":{");
+    for (size_t i = 0; i < FIELDS; i++)
+        buf_printf(&body, "%s\"f%zu\":{\"type\":\"long\"}", i > 0 ? "," : "", i);
+    buf_append(&body, "}}}}", sizeof "}}}}");
+    box.dialect = DIALECT_5;
+    assert_int_equal(fixture_index_command(&box, COMMAND_INDEX_CREATE, "fs", body.data)->problem.type, PROBLEM_NONE);
+    open_session(&box, "s");
+    assert_int_equal(lock_document(&box, "s", "fs", "other"), PROBLEM_NONE);
+    for (int old = 1; old >= 0; old--) {
+        struct command *command = fixture_write_command(&box, ITEMS);
+        command->version = old ? BEFORE : COMMAND_CODEC_VERSION;
+        for (size_t i = 0; i < ITEMS; i++) {
+            command->write.items[i] = fixture_item(WRITE_INDEX, "fs", old ? "u" : "v", "", "{}");
+            command->write.items[i].id = arena_printf(&command->arena, "%zu", i);
+            command->write.items[i].dialect = DIALECT_5;
+        }
+        fixture_run(&box, command, 1);
+        assert_int_equal(command->write.results[0].outcome, WRITE_CREATED);
+        assert_in_range(command->write.postponed_count, old ? 0 : ITEMS / 2, old ? 0 : ITEMS - 1);
+    }
+    buf_deinit(&body);
+    fixture_close(&box);
+}
+
+/* --- What an index has -------------------------------------------------------------------------------------------- */
+
+/* Adds an alias to index i. */
+static struct command *add_filtered(struct core_fixture *box, const char *alias, const char *body, unsigned version)
+{
+    struct command *command = command_new(COMMAND_ALIASES_UPDATE, DIALECT_7);
+    command->version = version;
+    command->aliases.actions = arena_zalloc(&command->arena, sizeof(struct alias_action));
+    command->aliases.action_count = 1;
+    command->aliases.actions[0] = (struct alias_action){
+        .op = ALIAS_ADD, .index = SLICE_LIT("i"), .alias = slice_from(alias), .body = slice_from(body)};
+    return fixture_run(box, command, 1);
+}
+
+/* The settings of an index, and the filters of its aliases, have limits of bytes: each change of it writes them. */
+static void test_records_of_indices_are_bounded(void **state)
+{
+    struct core_fixture box;
+    struct buf settings = BUF_INIT(BUF_UNLIMITED), filter = BUF_INIT(BUF_UNLIMITED);
+    (void)state;
+
+    fixture_open(&box);
+    fixture_index_command(&box, COMMAND_INDEX_CREATE, "i", NULL);
+    buf_lit(&settings, "{\"index.routing.allocation.include.x\":\"");
+    buf_lit(&filter, "{\"filter\":{\"term\":{\"x\":\"");
+    for (size_t i = 0; i < CATALOG_SETTING_BYTES_MAX; i++)
+        buf_byte(&settings, 'x');
+    for (size_t i = 0; i < (size_t)CATALOG_ALIAS_BYTES_MAX * 5 / 8; i++) /* one request may have as many */
+        buf_byte(&filter, 'x');
+    buf_append(&settings, "\"}", sizeof "\"}");
+    buf_append(&filter, "\"}}}", sizeof "\"}}}");
+    assert_int_equal(add_filtered(&box, "a", filter.data, COMMAND_CODEC_VERSION)->problem.type, PROBLEM_NONE);
+    for (int old = 0; old < 2; old++) {
+        unsigned version = old ? BEFORE : COMMAND_CODEC_VERSION;
+        struct command *command = command_new(COMMAND_SETTINGS_PUT, DIALECT_7);
+        command->version = version;
+        command->index.name = SLICE_LIT("i");
+        command->index.body = slice_from(settings.data);
+        fixture_run(&box, command, 1);
+        assert_int_equal(command->problem.type, old ? PROBLEM_NONE : PROBLEM_ILLEGAL_ARGUMENT);
+        command = add_filtered(&box, "b", filter.data, version);
+        assert_int_equal(command->problem.type, old ? PROBLEM_NONE : PROBLEM_ILLEGAL_ARGUMENT);
+        assert_true(old || strstr(command->problem.reason.data, "the filters and routings of the aliases") != NULL);
+    }
+    buf_deinit(&settings);
+    buf_deinit(&filter);
+    fixture_close(&box);
+}
+
+/* A change copies the table of its kind of objects, or the array of indices, and counts that. */
+static void test_copies_of_catalog_count(void **state)
+{
+    enum { SCRIPTS = 400, INDICES = 200 };
+    struct core_fixture box;
+    char name[16];
+    uint64_t first = 0;
+    (void)state;
+
+    fixture_open(&box);
+    for (size_t i = 0; i < SCRIPTS; i++) {
+        snprintf(name, sizeof name, "s%zu", i);
+        fixture_object_command(&box, COMMAND_SCRIPT_PUT, name, "{\"script\":{\"lang\":\"painless\",\"source\":\"1\"}}");
+        assert_int_equal(box.last->problem.type, PROBLEM_NONE);
+        first = i == 0 ? core_step_work(box.core) : first;
+    }
+    assert_true(core_step_work(box.core) >= first + (SCRIPTS - 1) / WORK_CATALOG_COPIED);
+    fixture_index_command(&box, COMMAND_INDEX_CREATE, "first", NULL);
+    first = core_step_work(box.core);
+    make_indices(&box, INDICES, "{}");
+    assert_true(core_step_work(box.core) >= first + (INDICES - 1) / WORK_CATALOG_COPIED);
+    fixture_close(&box);
+}
+
+/* --- Sessions ----------------------------------------------------------------------------------------------------- */
+
+static size_t ephemeral_count(struct core_fixture *box, const char *session)
+{
+    return owners_session(box->core->owners, slice_from(session))->ephemeral_count;
+}
+
+/* A request that removes many indices visits the sessions once. */
+static void test_removed_indices_visit_sessions_once(void **state)
+{
+    enum { SESSIONS = 50, INDICES = 60, KEPT = 10 };
+    struct core_fixture box;
+    char session[16], index[16];
+    (void)state;
+
+    fixture_open(&box);
+    make_indices(&box, INDICES, "{}");
+    for (size_t i = 0; i < SESSIONS; i++) {
+        snprintf(session, sizeof session, "s%zu", i);
+        snprintf(index, sizeof index, "i%03zu", i);
+        open_session(&box, session);
+        struct write_item item = fixture_item(WRITE_INDEX, index, "", session, "{}");
+        item.lease = slice_from(session);
+        assert_int_equal(fixture_write_one(&box, item)->outcome, WRITE_CREATED);
+    }
+    size_t removed = INDICES - KEPT;
+    struct command *command = fixture_run(&box, removals(removed, removed, COMMAND_CODEC_VERSION), 1);
+    assert_int_equal(command->problem.type, PROBLEM_NONE);
+    uint64_t others = removed * (WORK_ALIAS + WORK_INDEX + 6 * WORK_WRITE);
+    assert_in_range(core_step_work(box.core), removed, others + 4 * SESSIONS + 1000);
+    for (size_t i = 0; i < SESSIONS; i++) {
+        snprintf(session, sizeof session, "s%zu", i);
+        assert_int_equal(ephemeral_count(&box, session), i < removed ? 0 : 1);
+    }
+    fixture_close(&box);
+}
+
+/* A request that fails after it has removed an index leaves the counts of sessions as they were. */
+static void test_removed_index_is_rolled_back(void **state)
+{
+    struct core_fixture box;
+    (void)state;
+
+    fixture_open(&box);
+    make_indices(&box, 2, "{}");
+    open_session(&box, "s");
+    struct write_item item = fixture_item(WRITE_INDEX, "i000", "", "1", "{}");
+    item.lease = SLICE_LIT("s");
+    assert_int_equal(fixture_write_one(&box, item)->outcome, WRITE_CREATED);
+    struct command *command = removals(3, 2, COMMAND_CODEC_VERSION); /* the first one once more */
+    assert_int_equal(fixture_run(&box, command, 1)->problem.type, PROBLEM_INDEX_NOT_FOUND);
+    assert_int_equal(ephemeral_count(&box, "s"), 1);
+    assert_int_equal(fixture_run(&box, removals(1, 1, COMMAND_CODEC_VERSION), 1)->problem.type, PROBLEM_NONE);
+    assert_int_equal(ephemeral_count(&box, "s"), 0);
+    fixture_close(&box);
+}
+
+/* A session that had documents in many indices one after the other has counters of those where it has some. */
+static void test_counters_of_ended_documents_are_reused(void **state)
+{
+    enum { INDICES = 20 };
+    struct core_fixture box;
+    char index[16];
+    (void)state;
+
+    fixture_open(&box);
+    make_indices(&box, INDICES, "{}");
+    open_session(&box, "s");
+    for (size_t i = 0; i < INDICES; i++) {
+        snprintf(index, sizeof index, "i%03zu", i);
+        struct write_item item = fixture_item(WRITE_INDEX, index, "", "1", "{}");
+        item.lease = SLICE_LIT("s");
+        assert_int_equal(fixture_write_one(&box, item)->outcome, WRITE_CREATED);
+        assert_int_equal(ephemeral_count(&box, "s"), 1);
+        assert_int_equal(fixture_delete(&box, index, "1")->outcome, WRITE_DELETED);
+        assert_int_equal(ephemeral_count(&box, "s"), 0);
+    }
+    assert_int_equal(owners_session(box.core->owners, SLICE_LIT("s"))->ephemeral_counter_count, 1);
+    fixture_close(&box);
+}
+
+/* --- Locked documents that move ----------------------------------------------------------------------------------- */
+
+/* LOCKs of session "s" for so many documents of "fs". */
+static void lock_documents(struct core_fixture *box, size_t count)
+{
+    struct command *command = lock_command("s", count);
+    for (size_t i = 0; i < count; i++) {
+        command->lock.targets[i].index = SLICE_LIT("fs");
+        command->lock.targets[i].id = arena_printf(&command->arena, "%zu", i);
+    }
+    assert_int_equal(fixture_run(box, command, 1)->problem.type, PROBLEM_NONE);
+}
+
+static struct command *put_path_field(struct core_fixture *box, unsigned version)
+{
+    struct command *command = command_new(COMMAND_MAPPING_PUT, DIALECT_7);
+    command->version = version;
+    command->owner.session = SLICE_LIT("s");
+    command->index.name = SLICE_LIT("fs");
+    command->index.body = SLICE_LIT("{\"properties\":{\"path\":{\"type\":\"path\"}}}");
+    return fixture_run(box, command, 1);
+}
+
+/* A mapping that gives locked documents a place is refused if these are many. */
+static void test_mapping_moves_few_documents(void **state)
+{
+    struct core_fixture box;
+    (void)state;
+
+    fixture_open(&box);
+    for (int more = 1; more >= 0; more--) {
+        fixture_index_command(&box, COMMAND_INDEX_CREATE, "fs", NULL);
+        open_session(&box, "s");
+        lock_documents(&box, RELOCATED_MAX + more);
+        struct command *command = put_path_field(&box, COMMAND_CODEC_VERSION);
+        assert_int_equal(command->problem.type, more ? PROBLEM_ILLEGAL_ARGUMENT : PROBLEM_NONE);
+        struct catalog *catalog = core_catalog(box.core);
+        const struct mapping_field *path = mapping_path_field(catalog_index(catalog, SLICE_LIT("fs"))->mapping);
+        assert_int_equal(path == NULL, more);
+        catalog_unref(catalog);
+        if (more)
+            assert_int_equal(put_path_field(&box, BEFORE)->problem.type, PROBLEM_NONE);
+        command = command_new(COMMAND_SESSION_CLOSE, DIALECT_7);
+        command->session.id = SLICE_LIT("s");
+        assert_int_equal(fixture_run(&box, command, 1)->problem.type, PROBLEM_NONE);
+        fixture_index_command(&box, COMMAND_INDEX_DELETE, "fs", NULL);
+    }
+    fixture_close(&box);
+}
+
+static struct command *rename_of(struct core_fixture *box, const char *from, const char *to, unsigned version)
+{
+    struct command *command = command_new(COMMAND_RENAME, DIALECT_7);
+    command->version = version;
+    command->owner.session = SLICE_LIT("s");
+    command->rename.index = SLICE_LIT("fs");
+    command->rename.from = slice_from(from);
+    command->rename.to = slice_from(to);
+    command->rename.if_seq_no = SEQ_NO_ANY;
+    return fixture_run(box, command, 1);
+}
+
+/* A directory in which its session has locked many documents is not renamed, until they are released. */
+static void test_rename_moves_few_documents(void **state)
+{
+    enum { MANY = RELOCATED_MAX + 1 };
+    struct core_fixture box;
+    (void)state;
+
+    fixture_open(&box);
+    fixture_index_command(&box, COMMAND_INDEX_CREATE, "fs",
+                          "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
+    for (size_t done = 0; done < MANY;) {
+        size_t count = MANY - done < 1000 ? MANY - done : 1000;
+        struct command *command = fixture_write_command(&box, count);
+        for (size_t i = 0; i < count; i++) {
+            struct write_item item = fixture_item(WRITE_INDEX, "fs", "", "", NULL);
+            item.id = arena_printf(&command->arena, "%zu", done + i);
+            item.source = arena_printf(&command->arena, "{\"path\":\"/a/%zu\"}", done + i);
+            item.dialect = DIALECT_7;
+            command->write.items[i] = item;
+        }
+        fixture_run(&box, command, 1);
+        assert_int_equal(command->write.postponed_count, 0);
+        done += count;
+    }
+    open_session(&box, "s");
+    lock_documents(&box, MANY);
+    assert_int_equal(rename_of(&box, "/a", "/b", COMMAND_CODEC_VERSION)->problem.type, PROBLEM_ILLEGAL_ARGUMENT);
+    assert_int_equal(rename_of(&box, "/a/1", "/c", COMMAND_CODEC_VERSION)->problem.type, PROBLEM_NONE);
+    assert_int_equal(rename_of(&box, "/a", "/b", COMMAND_CODEC_VERSION)->problem.type, PROBLEM_NONE);
+    assert_int_equal(rename_of(&box, "/c", "/b/1", COMMAND_CODEC_VERSION)->problem.type, PROBLEM_NONE);
+    assert_int_equal(rename_of(&box, "/b", "/d", BEFORE)->problem.type, PROBLEM_NONE);
+    fixture_close(&box);
+}
+
+/* --- Descriptions of holders -------------------------------------------------------------------------------------- */
+
+/* A path of so many levels. */
+static struct slice deep_path(struct arena *arena, size_t levels, size_t number)
+{
+    struct buf path = BUF_INIT(BUF_UNLIMITED);
+    buf_printf(&path, "/top/%zu", number);
+    for (size_t i = 0; i < levels; i++)
+        buf_lit(&path, "/d");
+    struct slice copy = arena_copy(arena, buf_as_slice(&path));
+    buf_deinit(&path);
+    return copy;
+}
+
+static size_t count_texts(struct slice text, const char *word)
+{
+    size_t count = 0;
+    for (const char *at; (at = memmem(text.data, text.len, word, strlen(word))) != NULL; count++)
+        text = slice_from_offset(text, (size_t)(at - text.data) + 1);
+    return count;
+}
+
+/* A refused request describes fewer holders if these hold deep paths; requests that time out together count them. */
+static void test_descriptions_of_deep_holders_are_bounded(void **state)
+{
+    enum { SESSIONS = 20, LEVELS = 2000, WAITING = 600 };
+    struct core_fixture box;
+    char session[16];
+    (void)state;
+
+    fixture_open(&box);
+    fixture_index_command(&box, COMMAND_INDEX_CREATE, "fs",
+                          "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
+    for (size_t i = 0; i < SESSIONS; i++) {
+        snprintf(session, sizeof session, "s%zu", i);
+        open_session(&box, session);
+        struct command *command = lock_command(session, 1);
+        command->lock.targets[0].index = SLICE_LIT("fs");
+        command->lock.targets[0].path = deep_path(&command->arena, LEVELS, i);
+        assert_int_equal(fixture_run(&box, command, 1)->problem.type, PROBLEM_NONE);
+    }
+    open_session(&box, "s");
+    for (int old = 0; old < 2; old++) {
+        struct command *command = lock_command("s", 1);
+        command->version = old ? BEFORE : COMMAND_CODEC_VERSION;
+        command->lock.targets[0].index = SLICE_LIT("fs");
+        command->lock.targets[0].path = SLICE_LIT("/top");
+        fixture_run(&box, command, 1);
+        assert_int_equal(command->problem.type, PROBLEM_LOCK_CONFLICT);
+        size_t described = count_texts(command->problem.details, "\"mode\"");
+        assert_in_range(described, old ? SESSIONS : 2, old ? SESSIONS : SESSIONS / 2);
+    }
+    struct list waiting = LIST_INIT(waiting);
+    for (size_t i = 0; i < WAITING; i++) {
+        struct command *command = lock_command("s", 1);
+        command->request = i + 1;
+        command->owner.timeout_us = TL_SECOND;
+        command->lock.targets[0].index = SLICE_LIT("fs");
+        command->lock.targets[0].path = SLICE_LIT("/top");
+        command->ts = ++box.now;
+        command->clock = box.clock;
+        assert_int_equal(core_step(box.core, command, &box.effects), 0);
+    }
+    assert_true(list_empty(&box.effects.completed));
+    box.clock += 2 * TL_SECOND;
+    size_t steps = 0;
+    for (; core_next_wait_end(box.core) <= box.clock; steps++) {
+        struct command *command = command_new(COMMAND_TICK, DIALECT_7);
+        box.now = core_last_ts(box.core) + 1;
+        command->ts = box.now;
+        command->clock = box.clock;
+        assert_int_equal(core_step(box.core, command, &box.effects), 0);
+        assert_true(core_step_work(box.core) < CORE_STEP_WORK);
+        while (!list_empty(&box.effects.completed)) {
+            struct command *done = list_entry(box.effects.completed.next, struct command, link);
+            list_remove(&done->link);
+            command_free(done);
+        }
+    }
+    assert_true(steps > 3);
+    box.now = core_last_ts(box.core);
+    fixture_close(&box);
+}
+
+/* --- Listings ----------------------------------------------------------------------------------------------------- */
+
+/* A page of a session's locks has few of them if their paths are long, and so has the history of one step. */
+static void test_pages_of_long_paths_are_short(void **state)
+{
+    enum { LOCKS = 100, NAME = 30000, PAGE_BYTES = 2 << 20 };
+    struct core_fixture box;
+    size_t pages = 0, listed = 0;
+    (void)state;
+
+    fixture_open(&box);
+    fixture_index_command(&box, COMMAND_INDEX_CREATE, "fs",
+                          "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
+    open_session(&box, "s");
+    struct command *command = lock_command("s", LOCKS);
+    for (size_t i = 0; i < LOCKS; i++) {
+        char *path = arena_alloc(&command->arena, NAME);
+        memset(path, 'x', NAME);
+        memcpy(path, "/top/", 5);
+        path[5] = (char)('a' + i / 26);
+        path[6] = (char)('a' + i % 26);
+        command->lock.targets[i].index = SLICE_LIT("fs");
+        command->lock.targets[i].path = slice_make(path, NAME);
+    }
+    assert_int_equal(fixture_run(&box, command, 1)->problem.type, PROBLEM_NONE);
+    for (uint64_t cursor = 0; pages == 0 || cursor != 0; pages++) {
+        command = command_new(COMMAND_STATUS, DIALECT_7);
+        command->status.what = STATUS_SESSIONS;
+        command->status.id = SLICE_LIT("s");
+        command->status.cursor = cursor;
+        fixture_run(&box, command, 1);
+        assert_true(command->status.page.len < PAGE_BYTES);
+        listed += count_texts(command->status.page, "\"fencing_token\"");
+        cursor = command->status.cursor;
+    }
+    assert_int_equal(listed, LOCKS);
+    assert_in_range(pages, 2, LOCKS);
+    command = command_new(COMMAND_UNLOCK, DIALECT_7);
+    command->owner.session = SLICE_LIT("s");
+    assert_int_equal(fixture_run(&box, command, 2 * LOCK_HISTORY_MIN_US)->lock.released, LOCKS);
+    size_t recorded = box.core->owners->lock_history.bytes;
+    assert_in_range(recorded, LOCK_HISTORY_STEP_BYTES, LOCK_HISTORY_STEP_BYTES + 4 * NAME);
+    fixture_close(&box);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bulk_by_alias_makes_few_texts),
+        cmocka_unit_test(test_expression_of_read_is_bounded),
+        cmocka_unit_test(test_expression_has_a_limit),
+        cmocka_unit_test(test_locks_of_aliases_are_bounded),
+        cmocka_unit_test(test_types_of_one_document_are_bounded),
+        cmocka_unit_test(test_formats_of_dates_are_bounded),
+        cmocka_unit_test(test_dynamic_templates_are_bounded),
+        cmocka_unit_test(test_locks_of_new_types_count),
+        cmocka_unit_test(test_records_of_indices_are_bounded),
+        cmocka_unit_test(test_copies_of_catalog_count),
+        cmocka_unit_test(test_removed_indices_visit_sessions_once),
+        cmocka_unit_test(test_removed_index_is_rolled_back),
+        cmocka_unit_test(test_counters_of_ended_documents_are_reused),
+        cmocka_unit_test(test_mapping_moves_few_documents),
+        cmocka_unit_test(test_rename_moves_few_documents),
+        cmocka_unit_test(test_descriptions_of_deep_holders_are_bounded),
+        cmocka_unit_test(test_pages_of_long_paths_are_short),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
