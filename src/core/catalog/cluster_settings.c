@@ -4,6 +4,7 @@
 #include "base/check.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/buf.h"
 #include "core/catalog/catalog.h"
@@ -35,25 +36,63 @@ static const struct known *find_known(struct slice key)
 
 /* --- Validation --------------------------------------------------------------------------------------------------- */
 
-static int refuse_real(const struct setting *setting, struct arena *arena, struct problem *ret_problem)
+/* What a value must be that is outside of the bounds of a number. */
+static int refuse_bound(const struct setting *setting, const char *bound, struct arena *arena,
+                        struct problem *ret_problem)
 {
-    problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "Failed to parse value [%.*s] for setting [%.*s]",
-                SLICE_ARG(setting->values[0]), SLICE_ARG(setting->key));
+    problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
+                "Failed to parse value [%.*s] for setting [%.*s] must be %s", SLICE_ARG(setting->values[0]),
+                SLICE_ARG(setting->key), bound);
     return SETTINGS_REFUSED;
 }
 
-static int check_real(const struct setting *setting, struct arena *arena, struct problem *ret_problem)
+static int refuse_real(const struct setting *setting, enum setting_rules rules, struct arena *arena,
+                       struct problem *ret_problem)
 {
+    (void)setting__refuse_no_number(setting, arena, ret_problem);
+    if (rules < SETTING_RULES_VALUES)
+        ret_problem->caused_by = NULL;
+    else if (slice_trim(setting->values[0]).len == 0)
+        problem_set(ret_problem->caused_by, arena, PROBLEM_NUMBER_FORMAT, "empty String");
+    return SETTINGS_REFUSED;
+}
+
+/* Parses a number as Java does: "1.5", "1e3", "1f", "NaN" or "-Infinity", with blanks around it. */
+static bool parse_real(struct slice text, double *ret_number)
+{
+    text = slice_trim(text);
+    bool sign = text.len > 0 && (text.data[0] == '-' || text.data[0] == '+');
+    struct slice word = slice_from_offset(text, sign ? 1 : 0);
+    if (slice_is(word, "NaN") || slice_is(word, "Infinity")) {
+        *ret_number = slice_is(word, "NaN") ? 0 : text.data[0] == '-' ? -1 : 1; /* only the sign matters */
+        return true;
+    }
+    char last = text.len > 1 ? text.data[text.len - 1] : '\0';
+    if (last == 'f' || last == 'F' || last == 'd' || last == 'D')
+        text.len--;
+    return slice_to_double(text, ret_number);
+}
+
+static int check_real(const struct setting *setting, enum setting_rules rules, struct arena *arena,
+                      struct problem *ret_problem)
+{
+    double number;
+    if (rules >= SETTING_RULES_VALUES) {
+        if (!parse_real(setting->values[0], &number))
+            return refuse_real(setting, rules, arena, ret_problem);
+        return number < 0 ? refuse_bound(setting, ">= 0.0", arena, ret_problem) : 0;
+    }
     const char *text = arena_printf(arena, "%.*s", SLICE_ARG(setting->values[0])).data;
     char *end;
     (void)strtod(text, &end);
-    return end == text || *end != 0 ? refuse_real(setting, arena, ret_problem) : 0;
+    return end == text || *end != 0 ? refuse_real(setting, rules, arena, ret_problem) : 0;
 }
 
-/* Checks "512mb", "1g" or "40%". */
-static int check_bytes(const struct setting *setting, struct arena *arena, struct problem *ret_problem)
+/* Checks "512mb" or "1g", and "40%" if `shares` are accepted. */
+static int check_bytes(const struct setting *setting, bool shares, struct arena *arena, struct problem *ret_problem)
 {
     static const char *const units[] = {"b", "k", "kb", "m", "mb", "g", "gb", "t", "tb", "p", "pb", "%"};
+    const size_t unit_count = sizeof units / sizeof *units - !shares;
     struct slice text = setting->values[0];
     size_t digits = 0;
     while (digits < text.len && ((text.data[digits] >= '0' && text.data[digits] <= '9') || text.data[digits] == '.'))
@@ -61,7 +100,7 @@ static int check_bytes(const struct setting *setting, struct arena *arena, struc
     struct slice unit = slice_from_offset(text, digits);
     if (slice_is(text, "0") || slice_is(text, "-1"))
         return 0;
-    for (size_t i = 0; digits > 0 && i < sizeof units / sizeof *units; i++)
+    for (size_t i = 0; digits > 0 && i < unit_count; i++)
         if (slice_is_ignoring_case(unit, units[i]))
             return 0;
     struct problem *cause = arena_zalloc(arena, sizeof *cause);
@@ -73,13 +112,26 @@ static int check_bytes(const struct setting *setting, struct arena *arena, struc
     return SETTINGS_REFUSED;
 }
 
+/* Takes the first of a list of patterns; since SETTING_RULES_VALUES, without the blanks around it. */
+static struct slice next_pattern(struct slice *list, enum setting_rules rules)
+{
+    size_t comma = slice_find_byte(*list, ',');
+    struct slice pattern = slice_make(list->data, comma);
+    *list = comma < list->len ? slice_from_offset(*list, comma + 1) : SLICE_NONE;
+    while (rules >= SETTING_RULES_VALUES && pattern.len > 0 && (unsigned char)pattern.data[0] <= ' ')
+        pattern = slice_from_offset(pattern, 1);
+    while (rules >= SETTING_RULES_VALUES && pattern.len > 0 && (unsigned char)pattern.data[pattern.len - 1] <= ' ')
+        pattern.len--;
+    return pattern;
+}
+
 /* Checks a list of name patterns. */
-static int check_patterns(const struct setting *setting, struct arena *arena, struct problem *ret_problem)
+static int check_patterns(const struct setting *setting, enum setting_rules rules, struct arena *arena,
+                          struct problem *ret_problem)
 {
     for (size_t i = 0; i < setting->value_count; i++)
         for (struct slice rest = setting->values[i]; rest.data != NULL;) {
-            size_t comma = slice_find_byte(rest, ',');
-            struct slice pattern = slice_make(rest.data, comma);
+            struct slice pattern = next_pattern(&rest, rules);
             bool sign = pattern.len > 0 && (pattern.data[0] == '+' || pattern.data[0] == '-');
             if (pattern.len == 0)
                 problem_set(
@@ -95,7 +147,6 @@ static int check_patterns(const struct setting *setting, struct arena *arena, st
                     SLICE_ARG(setting->values[i]), pattern.data[0]);
             if (pattern.len == 0 || (sign && pattern.len == 1))
                 return SETTINGS_REFUSED;
-            rest = comma < rest.len ? slice_from_offset(rest, comma + 1) : SLICE_NONE;
         }
     return 0;
 }
@@ -182,27 +233,88 @@ static int check_rate(const struct setting *setting, enum dialect dialect, struc
     return SETTINGS_REFUSED;
 }
 
+/*
+ * Elasticsearch's bounds of values, for commands since COMMAND_SINCE_SETTING_VALUES: of numbers without a row those of
+ * the table of settings and of a 32-bit integer, of times 0.
+ */
+static const struct value_bounds {
+    const char *key;
+    int64_t least, most; /* of times in milliseconds, without a maximum */
+    const char *text;    /* the minimum of a time in Elasticsearch's source */
+} value_bounds[] = {
+    {"cluster.info.update.interval", 10000, INT64_MAX, "10s"},
+    {"cluster.persistent_tasks.allocation.recheck_interval", 10000, INT64_MAX, "10s"},
+    {"cluster.routing.allocation.cluster_concurrent_rebalance", -1, INT32_MAX, NULL},
+    {"cluster.snapshot.info.max_concurrent_fetches", 1, INT32_MAX, NULL},
+    {"discovery.zen.commit_timeout", -1, INT64_MAX, "-1"},
+    {"indices.mapping.max_in_flight_updates", 1, 1000, NULL},
+    {"indices.recovery.internal_action_long_timeout", 0, INT64_MAX, "0s"},
+    {"indices.recovery.max_concurrent_file_chunks", 1, 5, NULL},
+    {"indices.recovery.max_concurrent_operations", 1, 4, NULL},
+    {"indices.recovery.recovery_activity_timeout", 0, INT64_MAX, "0s"},
+    {"indices.replication.initial_retry_backoff_bound", 10, INT64_MAX, "10ms"},
+    {"indices.replication.retry_timeout", -1, INT64_MAX, "-1"},
+    {"monitor.fs.health.slow_path_logging_threshold", 1, INT64_MAX, "1ms"},
+    {"search.default_search_timeout", -1, INT64_MAX, "-1"},
+    {"snapshot.max_concurrent_operations", 1, INT32_MAX, NULL},
+};
+
+static struct value_bounds bounds_of(const struct known *known)
+{
+    for (size_t i = 0; i < sizeof value_bounds / sizeof *value_bounds; i++)
+        if (strcmp(known->key, value_bounds[i].key) == 0)
+            return value_bounds[i];
+    if (known->kind == SETTING_TIME)
+        return (struct value_bounds){known->key, 0, INT64_MAX, "0ms"};
+    return (struct value_bounds){known->key, known->least, INT32_MAX, NULL};
+}
+
+static int check_number(const struct known *known, const struct setting *setting, enum setting_rules rules,
+                        struct arena *arena, struct problem *ret_problem)
+{
+    struct value_bounds bounds = {known->key, known->least, INT64_MAX, NULL};
+    int64_t number;
+    if (rules < SETTING_RULES_VALUES || known->effect == EFFECT_FIXED)
+        return setting__check_number(setting, bounds.least, bounds.most, arena, ret_problem);
+    bounds = bounds_of(known);
+    if (slice_to_i64(setting->values[0], &number) && (number > INT32_MAX || number < INT32_MIN))
+        return setting__refuse_no_number(setting, arena, ret_problem);
+    return setting__check_number(setting, bounds.least, bounds.most, arena, ret_problem);
+}
+
+static int check_time(const struct known *known, const struct setting *setting, enum dialect dialect,
+                      enum setting_rules rules, struct arena *arena, struct problem *ret_problem)
+{
+    const struct value_bounds bounds = bounds_of(known);
+    int64_t us;
+    if (time_value_parse(setting->values[0], setting->key, dialect, arena, &us, ret_problem) != 0)
+        return SETTINGS_REFUSED;
+    if (rules < SETTING_RULES_VALUES || (us < 0 ? bounds.least < 0 : us / (int64_t)TL_MS >= bounds.least))
+        return 0;
+    problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
+                "failed to parse value [%.*s] for setting [%.*s], must be >= [%s]", SLICE_ARG(setting->values[0]),
+                SLICE_ARG(setting->key), bounds.text);
+    return SETTINGS_REFUSED;
+}
+
 static int check_kind(const struct known *known, const struct setting *given, enum dialect dialect,
                       enum setting_rules rules, struct arena *arena, struct problem *ret_problem)
 {
     REQUIRE(given->list || given->value_count > 0); /* a removal has no value to check */
-    int64_t us;
+    bool shares = rules < SETTING_RULES_VALUES || known->effect == EFFECT_OWN;
     if (slice_is(given->key, "action.auto_create_index"))
-        return check_patterns(given, arena, ret_problem);
+        return check_patterns(given, rules, arena, ret_problem);
     const struct setting text = setting__as_text(given, rules, arena), *setting = &text;
     if (slice_is(setting->key, "logger._root"))
         return check_level(setting, arena, ret_problem);
     if (setting->list)
         return 0;
     switch (known->kind) {
-    case SETTING_NUMBER: return setting__check_number(setting, known->least, INT64_MAX, arena, ret_problem);
+    case SETTING_NUMBER: return check_number(known, setting, rules, arena, ret_problem);
     case SETTING_BOOLEAN: return setting__check_boolean(setting, arena, ret_problem);
-    case SETTING_REAL: return check_real(setting, arena, ret_problem);
-    case SETTING_BYTES: return check_bytes(setting, arena, ret_problem);
-    case SETTING_TIME:
-        return time_value_parse(setting->values[0], setting->key, dialect, arena, &us, ret_problem) == 0
-                   ? 0
-                   : SETTINGS_REFUSED;
+    case SETTING_REAL: return check_real(setting, rules, arena, ret_problem);
+    case SETTING_BYTES: return check_bytes(setting, shares, arena, ret_problem);
+    case SETTING_TIME: return check_time(known, setting, dialect, rules, arena, ret_problem);
     default:
         return slice_is(setting->key, "script.max_compilations_rate")
                    ? check_rate(setting, dialect, arena, ret_problem)
@@ -306,8 +418,8 @@ bool cluster_setting_is(const struct catalog *catalog, const char *key, const ch
 
 /* --- Index creation by writes ------------------------------------------------------------------------------------- */
 
-int cluster_settings__may_create(const struct catalog *catalog, struct slice name, struct arena *arena,
-                                 struct problem *ret_problem)
+int cluster_settings__may_create(const struct catalog *catalog, struct slice name, enum setting_rules rules,
+                                 struct arena *arena, struct problem *ret_problem)
 {
     struct slice list = cluster_setting(catalog, "action.auto_create_index", arena);
     *ret_problem = (struct problem){0};
@@ -316,10 +428,8 @@ int cluster_settings__may_create(const struct catalog *catalog, struct slice nam
     if (slice_is(list, "false"))
         return SETTINGS_REFUSED;
     for (struct slice rest = list; rest.data != NULL;) {
-        size_t comma = slice_find_byte(rest, ',');
-        struct slice pattern = slice_make(rest.data, comma);
+        struct slice pattern = next_pattern(&rest, rules);
         bool sign = pattern.len > 0 && (pattern.data[0] == '+' || pattern.data[0] == '-');
-        rest = comma < rest.len ? slice_from_offset(rest, comma + 1) : SLICE_NONE;
         if (!json_wildcard(sign ? slice_from_offset(pattern, 1) : pattern, name))
             continue;
         if (pattern.data[0] != '-')

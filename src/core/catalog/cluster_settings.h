@@ -46,7 +46,7 @@ bool cluster_setting_is(const struct catalog *catalog, const char *key, const ch
  * Returns: 0; SETTINGS_REFUSED: *ret_problem is an index_not_found_exception, or PROBLEM_NONE if
  *   the setting is "false": the caller then reports a missing index as usual.
  */
-int cluster_settings__may_create(const struct catalog *catalog, struct slice name, struct arena *arena,
-                                 struct problem *ret_problem) TL_MUST_USE;
+int cluster_settings__may_create(const struct catalog *catalog, struct slice name, enum setting_rules rules,
+                                 struct arena *arena, struct problem *ret_problem) TL_MUST_USE;
 
 #endif

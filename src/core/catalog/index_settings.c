@@ -252,16 +252,24 @@ static bool is_whole_number(struct slice text)
 }
 
 /* Checks "0-1", "2-all" or "false". */
-static int check_expand(const struct setting *setting, struct arena *arena, struct problem *ret_problem)
+static int check_expand(const struct setting *setting, enum setting_rules rules, struct arena *arena,
+                        struct problem *ret_problem)
 {
     struct slice text = setting->values[0];
     size_t dash = slice_find_byte(text, '-');
-    struct slice most = slice_from_offset(text, dash + 1);
+    struct slice least = slice_make(text.data, dash), most = slice_from_offset(text, dash + 1);
+    int64_t low = 0, high = INT64_MAX;
     if (slice_is(text, "false"))
         return 0;
-    if (dash < text.len && is_whole_number(slice_make(text.data, dash)) &&
-        (slice_is(most, "all") || is_whole_number(most)))
-        return 0;
+    if (dash < text.len && is_whole_number(least) && (slice_is(most, "all") || is_whole_number(most))) {
+        if (rules < SETTING_RULES_VALUES || slice_is(most, "all") || !slice_to_i64(least, &low) ||
+            !slice_to_i64(most, &high) || low <= high)
+            return 0;
+        problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
+                    "[%.*s] minReplicas must be =< maxReplicas but wasn't %lld > %lld", SLICE_ARG(setting->key),
+                    (long long)low, (long long)high);
+        return INDEX_SETTINGS_REFUSED;
+    }
     problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "failed to parse [%.*s] from value: [%.*s] at index %d",
                 SLICE_ARG(setting->key), SLICE_ARG(text), dash < text.len ? (int)dash : -1);
     return INDEX_SETTINGS_REFUSED;
@@ -353,11 +361,12 @@ static int check_slow_source(const struct setting *setting, struct arena *arena,
 }
 
 /* Checks the texts that have restricted values. */
-static int check_text(const struct setting *setting, struct arena *arena, struct problem *ret_problem)
+static int check_text(const struct setting *setting, enum setting_rules rules, struct arena *arena,
+                      struct problem *ret_problem)
 {
     struct slice text = setting->values[0];
     if (slice_is(setting->key, "index.auto_expand_replicas"))
-        return check_expand(setting, arena, ret_problem);
+        return check_expand(setting, rules, arena, ret_problem);
     if (slice_is(setting->key, "index.default_pipeline") || slice_is(setting->key, "index.final_pipeline"))
         return check_pipeline(setting, arena, ret_problem);
     if (slice_is(setting->key, "index.compound_format"))
@@ -424,7 +433,7 @@ static int check_kind(const struct known *known, const struct setting *given, en
     case SETTING_TIME: return check_time(setting, known->least, arena, ret_problem);
     case SETTING_BYTES: return check_bytes(setting, known->least, arena, ret_problem);
     case SETTING_REAL: return check_real(setting, known->least, known->most, arena, ret_problem);
-    default: return check_text(setting, arena, ret_problem);
+    default: return check_text(setting, rules, arena, ret_problem);
     }
 }
 

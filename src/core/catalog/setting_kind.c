@@ -18,7 +18,8 @@ bool setting__matches(const char *pattern, struct slice key)
 
 enum setting_rules setting__rules(unsigned version)
 {
-    return version >= COMMAND_SINCE_CATALOG_BOUNDS   ? SETTING_RULES_BOUNDED
+    return version >= COMMAND_SINCE_SETTING_VALUES   ? SETTING_RULES_VALUES
+           : version >= COMMAND_SINCE_CATALOG_BOUNDS ? SETTING_RULES_BOUNDED
            : version >= COMMAND_SINCE_FIXED_SETTINGS ? SETTING_RULES_FIXED
                                                      : SETTING_RULES_FIRST;
 }
@@ -78,20 +79,25 @@ static int refuse_number(const struct setting *setting, const char *bound, int64
     return SETTINGS_REFUSED;
 }
 
+int setting__refuse_no_number(const struct setting *setting, struct arena *arena, struct problem *ret_problem)
+{
+    REQUIRE(arena != NULL && ret_problem != NULL);
+    struct problem *cause = arena_zalloc(arena, sizeof *cause);
+    problem_set(cause, arena, PROBLEM_NUMBER_FORMAT, "For input string: \"%.*s\"", SLICE_ARG(setting->values[0]));
+    problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "Failed to parse value [%.*s] for setting [%.*s]",
+                SLICE_ARG(setting->values[0]), SLICE_ARG(setting->key));
+    ret_problem->caused_by = cause;
+    return SETTINGS_REFUSED;
+}
+
 int setting__check_number(const struct setting *setting, int64_t least, int64_t most, struct arena *arena,
                           struct problem *ret_problem)
 {
     REQUIRE(least <= most && arena != NULL && ret_problem != NULL);
     int64_t value;
 
-    if (!slice_to_i64(setting->values[0], &value)) {
-        struct problem *cause = arena_zalloc(arena, sizeof *cause);
-        problem_set(cause, arena, PROBLEM_NUMBER_FORMAT, "For input string: \"%.*s\"", SLICE_ARG(setting->values[0]));
-        problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "Failed to parse value [%.*s] for setting [%.*s]",
-                    SLICE_ARG(setting->values[0]), SLICE_ARG(setting->key));
-        ret_problem->caused_by = cause;
-        return SETTINGS_REFUSED;
-    }
+    if (!slice_to_i64(setting->values[0], &value))
+        return setting__refuse_no_number(setting, arena, ret_problem);
     if (value < least)
         return refuse_number(setting, ">=", least, arena, ret_problem);
     if (value > most)

@@ -30,6 +30,8 @@ enum setting_rules {
     SETTING_RULES_FIRST,   /* also of stored templates, which a command of any version may have put */
     SETTING_RULES_FIXED,   /* COMMAND_SINCE_FIXED_SETTINGS */
     SETTING_RULES_BOUNDED, /* COMMAND_SINCE_CATALOG_BOUNDS */
+    SETTING_RULES_VALUES,  /* COMMAND_SINCE_SETTING_VALUES */
+    SETTING_RULES_NEWEST = SETTING_RULES_VALUES
 };
 
 /* Returns: the rules for commands of a version. */
@@ -59,8 +61,9 @@ bool setting__matches(const char *pattern, struct slice key);
 
 /*
  * Check the one text of a setting. Returns: 0; SETTINGS_REFUSED with the problem in Elasticsearch's
- * words.
+ * words. The first refuses it, as no number.
  */
+int setting__refuse_no_number(const struct setting *setting, struct arena *arena, struct problem *ret_problem);
 int setting__check_number(const struct setting *setting, int64_t least, int64_t most, struct arena *arena,
                           struct problem *ret_problem) TL_MUST_USE;
 int setting__check_boolean(const struct setting *setting, struct arena *arena, struct problem *ret_problem) TL_MUST_USE;

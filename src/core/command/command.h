@@ -858,11 +858,17 @@ enum {
     COMMAND_SINCE_MOVES_BOUNDED = 23,
     /*
      * The bytes of an index's records count, and its mapping is written only if it changes; the patterns of
-     * action.auto_create_index count, too. Settings and aliases of an index have a limit of bytes.
+     * action.auto_create_index count, too, but not the fields of an index without paths where the locks of an item with
+     * a new type are looked for. Settings and aliases of an index have a limit of bytes.
      */
     COMMAND_SINCE_CATALOG_WEIGHED = 23,
     /* A session's counter of documents takes the place of one that counts none. */
-    COMMAND_SINCE_COUNTERS_REUSED = 23
+    COMMAND_SINCE_COUNTERS_REUSED = 23,
+    /*
+     * Values of settings that Elasticsearch refuses are refused where they were accepted before, and patterns of
+     * action.auto_create_index may have blanks around them: SETTING_RULES_VALUES.
+     */
+    COMMAND_SINCE_SETTING_VALUES = 23
 };
 
 struct command {

@@ -11,6 +11,7 @@
 #include "core/catalog/cluster_settings.h"
 #include "core/catalog/counter.h"
 #include "core/catalog/index.h"
+#include "core/catalog/setting_kind.h"
 #include "core/command/command.h"
 #include "core/documents/doc.h"
 #include "core/documents/doc_multiget.h"
@@ -55,8 +56,9 @@ static int create_index(struct write_executor *exec, const struct write_item *it
 {
     struct core *core = exec->core;
     struct arena *arena = exec->run->arena;
+    const enum setting_rules rules = setting__rules(core->command_version);
     count_patterns(core);
-    if (cluster_settings__may_create(core->catalog, item->index, arena, problem) == 0)
+    if (cluster_settings__may_create(core->catalog, item->index, rules, arena, problem) == 0)
         return index__auto_create(core, item->index, item->type, item->dialect, arena, problem) == 0
                    ? 0
                    : WRITE_ITEM_FAILED;

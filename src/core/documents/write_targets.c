@@ -289,6 +289,9 @@ static int find_first_path(struct target_finder *finder, struct write_item_state
     struct problem problem;
     struct slice after;
 
+    if (at->index != NULL && mapping_path_field(at->index->mapping) == NULL &&
+        core->command_version >= COMMAND_SINCE_CATALOG_WEIGHED)
+        return 0; /* a new type has no field; the mapping is not copied to find that, nor does that count */
     if (at->index == NULL &&
         index__auto_mapping(core, at->item->index, at->item->type, dialect, &core->scratch, &base, &problem) != 0)
         return 0;

@@ -1234,6 +1234,58 @@ static void test_cluster_settings_refuse_lists(void **state)
     fixture_close(&box);
 }
 
+/* Values that 7.10 refuses (tests/golden has its words); commands before version 23 accepted them. */
+static void test_cluster_settings_refuse_values_later(void **state)
+{
+    static const char *const refused[] = {
+        "{\"transient\":{\"indices.recovery.max_bytes_per_sec\":\"40%\"}}",
+        "{\"transient\":{\"cluster.routing.allocation.balance.shard\":\"-1\"}}",
+        "{\"transient\":{\"cluster.routing.allocation.balance.index\":\"0x10\"}}",
+        "{\"transient\":{\"cluster.info.update.interval\":\"9s\"}}",
+        "{\"transient\":{\"indices.recovery.retry_delay_network\":\"-1\"}}",
+        "{\"transient\":{\"indices.recovery.max_concurrent_file_chunks\":0}}",
+        "{\"persistent\":{\"indices.mapping.max_in_flight_updates\":1001}}",
+        "{\"persistent\":{\"cluster.max_shards_per_node\":2147483648}}",
+        "{\"persistent\":{\"action.auto_create_index\":\"a*, ,b*\"}}",
+    };
+    struct core_fixture box;
+    (void)state;
+
+    fixture_open(&box);
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        put_in(&box, COMMAND_CODEC_VERSION, COMMAND_CLUSTER_SETTINGS_PUT, "", slice_from(refused[i]));
+        assert_int_equal(box.last->problem.type, PROBLEM_ILLEGAL_ARGUMENT);
+        put_in(&box, COMMAND_SINCE_SETTING_VALUES - 1, COMMAND_CLUSTER_SETTINGS_PUT, "", slice_from(refused[i]));
+        assert_int_equal(box.last->problem.type, PROBLEM_NONE);
+    }
+    put_in(&box, COMMAND_CODEC_VERSION, COMMAND_CLUSTER_SETTINGS_PUT, "",
+           SLICE_LIT("{\"transient\":{\"indices.breaker.total.limit\":\"40%\"}}"));
+    assert_slice_equal(box.last->problem.reason,
+                       "[indices.breaker.total.limit] has no effect here: [--memory] bounds what requests hold");
+    fixture_close(&box);
+}
+
+/* Blanks around a pattern do not count; in commands before version 23 they did. */
+static void test_auto_create_patterns_are_trimmed(void **state)
+{
+    struct core_fixture box;
+    (void)state;
+
+    fixture_open(&box);
+    fixture_object_command(&box, COMMAND_CLUSTER_SETTINGS_PUT, "",
+                           "{\"transient\":{\"action.auto_create_index\":\"a*, -b*\\t, * \"}}");
+    assert_int_equal(box.last->problem.type, PROBLEM_NONE);
+    struct command *older = fixture_write_command(&box, 1);
+    older->write.items[0] = fixture_item(WRITE_INDEX, "c", "", "1", "{}");
+    older->write.items[0].dialect = box.dialect;
+    older->version = COMMAND_SINCE_SETTING_VALUES - 1;
+    assert_int_equal(fixture_run(&box, older, 1)->write.results[0].problem.type, PROBLEM_INDEX_NOT_FOUND);
+    assert_int_equal(fixture_index(&box, "b", "1", "{}")->problem.type, PROBLEM_INDEX_NOT_FOUND);
+    assert_int_equal(fixture_index(&box, "a", "1", "{}")->outcome, WRITE_CREATED);
+    assert_int_equal(fixture_index(&box, "c", "1", "{}")->outcome, WRITE_CREATED);
+    fixture_close(&box);
+}
+
 /* The settings of the cluster are parsed when they change, not by each index that is created. */
 static void test_cluster_settings_are_parsed_once(void **state)
 {
@@ -1362,6 +1414,8 @@ int main(void)
         cmocka_unit_test(test_cluster_settings_merge),
         cmocka_unit_test(test_cluster_settings_refuse_those_without_effect),
         cmocka_unit_test(test_cluster_settings_refuse_lists),
+        cmocka_unit_test(test_cluster_settings_refuse_values_later),
+        cmocka_unit_test(test_auto_create_patterns_are_trimmed),
         cmocka_unit_test(test_cluster_settings_are_parsed_once),
         cmocka_unit_test(test_load_refuses_invalid_names_and_numbers),
         cmocka_unit_test(test_open_refuses_last_index_number),

@@ -121,7 +121,7 @@ static void refused_as(const char *json, bool update, enum problem_type type, co
     struct settings_fixture box = {.arena = ARENA_INIT};
 
     assert_int_equal(parse(&box, json), 0);
-    assert_int_equal(index_settings__check(&box.settings, update, SETTING_RULES_BOUNDED, &box.arena, &box.problem),
+    assert_int_equal(index_settings__check(&box.settings, update, SETTING_RULES_NEWEST, &box.arena, &box.problem),
                      INDEX_SETTINGS_REFUSED);
     assert_int_equal(box.problem.type, type);
     assert_slice_equal(box.problem.reason, reason);
@@ -207,7 +207,7 @@ static void test_settings_refuse_unknown_and_invalid(void **state)
 static void test_fixed_values_are_compared_exactly(void **state)
 {
     (void)state;
-    for (enum setting_rules rules = SETTING_RULES_FIRST; rules <= SETTING_RULES_BOUNDED; rules++) {
+    for (enum setting_rules rules = SETTING_RULES_FIRST; rules <= SETTING_RULES_NEWEST; rules++) {
         struct settings_fixture box = {.arena = ARENA_INIT};
         assert_int_equal(parse(&box, "{\"similarity.default.type\":\"bm25\"}"), 0);
         assert_int_equal(index_settings__check(&box.settings, false, rules, &box.arena, &box.problem),
@@ -265,6 +265,22 @@ static void test_settings_fixed_later(void **state)
         "as soon as it is there");
 }
 
+/* Values that 7.10 refuses when an index is created; commands before version 23 accepted them. */
+static void test_settings_refuse_values_later(void **state)
+{
+    static const char *const later[] = {"{\"auto_expand_replicas\":\"5-2\"}"};
+    (void)state;
+    for (size_t i = 0; i < sizeof later / sizeof *later; i++) {
+        struct settings_fixture box = {.arena = ARENA_INIT};
+        assert_int_equal(parse(&box, later[i]), 0);
+        assert_int_equal(index_settings__check(&box.settings, false, SETTING_RULES_BOUNDED, &box.arena, &box.problem),
+                         0);
+        arena_deinit(&box.arena);
+    }
+    refused("{\"auto_expand_replicas\":\"5-2\"}",
+            "[index.auto_expand_replicas] minReplicas must be =< maxReplicas but wasn't 5 > 2");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -276,6 +292,7 @@ int main(void)
         cmocka_unit_test(test_settings_propose_similar_names),
         cmocka_unit_test(test_settings_fixed_later),
         cmocka_unit_test(test_settings_are_bounded),
+        cmocka_unit_test(test_settings_refuse_values_later),
         cmocka_unit_test(test_fixed_values_are_compared_exactly),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
