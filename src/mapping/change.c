@@ -48,6 +48,20 @@ static int check_type_name(struct slice name, enum dialect dialect, struct arena
     return 0;
 }
 
+/* Checks whether a mapping may have a type of this name, which it lacks. Returns: 0; MAPPING_REFUSED. */
+static int check_new_type(const struct mapping *mapping, struct slice name, enum dialect dialect, struct arena *arena,
+                          struct problem *problem)
+{
+    if (name.len == 0)
+        name = SLICE_LIT("_doc");
+    if (check_type_name(name, slice_is(name, "_doc") ? DIALECT_7 : dialect, arena, problem) != 0)
+        return MAPPING_REFUSED;
+    if (mapping->type_count < MAPPING_TYPES_MAX)
+        return 0;
+    return refuse_name(arena, problem, PROBLEM_ILLEGAL_ARGUMENT, "Limit of types [%d] has been exceeded",
+                       MAPPING_TYPES_MAX);
+}
+
 /*
  * Returns: the type of this name in an unsealed mapping, added if new; NULL with *problem if the
  *          name is refused.
@@ -59,16 +73,9 @@ static struct type_record *find_or_add_type(struct mapping *mapping, struct slic
     *ret_new = type == NULL;
     if (type != NULL)
         return mapping->types[type->number];
-    if (name.len == 0)
-        name = SLICE_LIT("_doc");
-    if (check_type_name(name, slice_is(name, "_doc") ? DIALECT_7 : dialect, arena, problem) != 0)
+    if (check_new_type(mapping, name, dialect, arena, problem) != 0)
         return NULL;
-    if (mapping->type_count == MAPPING_TYPES_MAX) {
-        refuse_name(arena, problem, PROBLEM_ILLEGAL_ARGUMENT, "Limit of types [%d] has been exceeded",
-                    MAPPING_TYPES_MAX);
-        return NULL;
-    }
-    return mapping__add_type(mapping, name);
+    return mapping__add_type(mapping, name.len == 0 ? SLICE_LIT("_doc") : name);
 }
 
 /* Wraps a problem as the creation of an index does: "Failed to parse mapping [t]: …". */
@@ -229,6 +236,8 @@ int mapping_ensure_type(const struct mapping *base, struct slice type, bool hidd
         *ret_mapping = mapping_ref(base);
         return 0;
     }
+    if (there == NULL && check_new_type(base, type, dialect, arena, ret_problem) != 0)
+        return MAPPING_REFUSED; /* before all fields are copied: each item of a bulk may have such a type */
     tl_cleanup(mapping_unrefp) struct mapping *mapping = mapping__copy(base);
     bool is_new;
     struct type_record *record = find_or_add_type(mapping, type, dialect, &is_new, arena, ret_problem);
