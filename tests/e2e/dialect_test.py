@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Each part of a request has the dialect that it has as a request of its own: items of _bulk, of on_expire and of _msearch, in any order."""
+"""Each part of a request has the dialect that it has as a request of its own: items of _bulk, of on_expire, of _msearch and of _mget, in any order."""
 import itertools
 import json
 import os
@@ -119,6 +119,27 @@ class Dialect(unittest.TestCase):
                 self.assertEqual(self.search(one, other), self.search(one) + self.search(other))
         by_path = self.server.must("POST", "/old5/_search")
         self.assertEqual(self.search({"index": "old7"}, {"index": "old5"})[1]["hits"], by_path["hits"])
+
+    # --- _mget --------------------------------------------------------------------------------------------------------------
+
+    DOCS = [{"_index": "old7", "_id": "1"}, {"_index": "old7", "_id": "1", "version": 9}, {"_index": "nowhere", "_id": "1"},
+            {"_index": "old5", "_id": "1"}, {"_index": "old5", "_id": "1", "_version": 9}, {"_index": "closed5", "_id": "1"},
+            {"_index": "old5", "_type": "file", "_id": "1"}, {"_index": "old5", "_type": "file", "_id": "1", "_routing": "r"},
+            {"_index": "old5", "_type": "file", "_id": "1", "_version": 9, "_source": 5}, {"_index": "nowhere", "_type": "file", "_id": "1"}]
+
+    def test_mget(self):
+        def mget(*docs):
+            return re.sub(r"/[\w-]{22}\]", "]", json.dumps(self.server.must("POST", "/_mget", {"docs": docs})["docs"]))
+        for one, other in itertools.permutations(self.DOCS, 2):
+            with self.subTest(first=one, then=other):
+                self.assertEqual(mget(one, other), mget(one)[:-1] + ", " + mget(other)[1:])
+
+    def test_mget_by_path(self):
+        for doc in self.DOCS:
+            rest = dict(doc)
+            path = "/".join([rest.pop("_index")] + ([rest.pop("_type")] if "_type" in doc else []))
+            with self.subTest(doc=doc):
+                self.assertEqual(self.server.must("POST", "/_mget", {"docs": [doc]}), self.server.must("POST", "/%s/_mget" % path, {"docs": [rest]}))
 
 
 if __name__ == "__main__":

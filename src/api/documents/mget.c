@@ -75,12 +75,41 @@ static int refuse_at(struct request *request, const struct json_doc *doc, size_t
     return r;
 }
 
+/*
+ * An item has the dialect that it has as a request of its own: by its type, else by its index. Those of the path
+ * settle it where it names none. `last`: the item before; NULL: none.
+ */
+static int settle_dialect(struct request *request, yyjson_val *item, const struct doc_get_params *last,
+                          struct doc_get_params *query)
+{
+    yyjson_val *given = json_get_lit(item, "_type"), *name = json_get_lit(item, "_index");
+    bool has_type = given != NULL && !yyjson_is_null(given) && !yyjson_is_ctn(given);
+    struct slice type = has_type ? item_text(request, given) : query->type, index = query->index;
+    bool typed = type.len > 0 && !slice_is(type, "_doc");
+    if (request->form.compatible_8 || (!typed && (!yyjson_is_str(name) || request->route->form == FORM_TYPED)))
+        return 0;
+    query->settled_by = yyjson_is_str(name) ? json_slice(name) : index;
+    if (!typed && last != NULL && slice_equal(last->settled_by, query->settled_by) && last->type.len == 0) {
+        query->dialect = last->dialect;
+        return 0;
+    }
+    if (request_budget_stops(request, catalog_index_count(request_catalog(request))))
+        return request_budget_refuse(request);
+    index = query->settled_by;
+    if (request_resolve_names(request, request->arena, &index) != 0) {
+        request->problem = (struct problem){.type = PROBLEM_NONE}; /* reading the item's index refuses it, too */
+        return request_budget_refused(request) ? request_budget_refuse(request) : 0;
+    }
+    query->dialect = typed ? dialect_of_typed_call(request, index, type) : dialect_of_indices(request, index);
+    return 0;
+}
+
 /* 5.6 ignores a value that is no filter. */
 static int read_source(struct request *request, yyjson_val *value, struct doc_get_params *query)
 {
     if (!yyjson_is_num(value) && !yyjson_is_raw(value))
         return source_filter_json(request, value, &query->source);
-    if (request->dialect == DIALECT_5)
+    if (query->dialect == DIALECT_5)
         return 0;
     return request_refuse(request, PROBLEM_PARSE, "illegal type for _source: [%s]", json_token(value));
 }
@@ -102,12 +131,12 @@ static int read_index(struct request *request, yyjson_val *value, struct doc_get
 
 static int read_scalar(struct request *request, struct slice name, yyjson_val *value, struct doc_get_params *query)
 {
-    bool old = request->dialect == DIALECT_5;
+    bool old = query->dialect == DIALECT_5;
     if (slice_is(name, "_index")) {
         return read_index(request, value, query);
     } else if (slice_is(name, "_type")) {
         query->type = item_text(request, value);
-        query->empty_type = request->dialect == DIALECT_7 && yyjson_is_str(value) && query->type.len == 0;
+        query->empty_type = query->dialect == DIALECT_7 && yyjson_is_str(value) && query->type.len == 0;
     } else if (slice_is(name, "_id")) {
         query->id = item_text(request, value);
     } else if (slice_is(name, "routing") ||
@@ -152,6 +181,8 @@ static int read_docs(struct request *request, const struct json_doc *doc, yyjson
         int r;
         if (!yyjson_is_obj(item))
             return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "docs array element should include an object");
+        if ((r = settle_dialect(request, item, mget->count > 0 ? &mget->items[mget->count - 1] : NULL, &query)) != 0)
+            return r;
         json_obj_foreach (item, k, members, key, value) {
             if ((r = read_member(request, doc, key, value, &query)) != 0)
                 return r;
@@ -164,6 +195,9 @@ static int read_docs(struct request *request, const struct json_doc *doc, yyjson
 
 static int read_ids(struct request *request, yyjson_val *ids, struct mget *mget)
 {
+    const struct doc_get_params *defaults = &mget->defaults;
+    bool typed = defaults->type.len > 0 && !slice_is(defaults->type, "_doc");
+    enum dialect dialect = typed ? dialect_of_typed_call(request, defaults->index, defaults->type) : defaults->dialect;
     size_t i, count;
     yyjson_val *item;
     json_arr_foreach (ids, i, count, item) {
@@ -171,6 +205,7 @@ static int read_ids(struct request *request, yyjson_val *ids, struct mget *mget)
         if (yyjson_is_ctn(item) || yyjson_is_null(item))
             return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "ids array element should only contain ids");
         query.id = item_text(request, item);
+        query.dialect = dialect;
         int r = add_query(request, mget, &query);
         if (r != 0)
             return r;
@@ -291,10 +326,7 @@ static void write_refused(struct request *request, const struct doc_get_params *
     json_end(&writer, '}');
 }
 
-/*
- * Writes an item's object. An item that names a type is shown as a typed request for it is: it has
- * a dialect of its own, and the request's stays as it is.
- */
+/* Writes an item's object. */
 static int write_item(struct request *request, struct doc_get_params *query)
 {
     struct doc_get_result found;
@@ -303,8 +335,6 @@ static int write_item(struct request *request, struct doc_get_params *query)
         write_refused(request, query, query->refused);
         return 0;
     }
-    if (query->type.len > 0 && !slice_is(query->type, "_doc"))
-        query->dialect = dialect_of_typed_call(request, query->index, query->type);
     int r = REQUEST_REFUSED;
     if (query->id.len == 0 && query->dialect == DIALECT_7)
         problem_set(&problem, request->arena, PROBLEM_ILLEGAL_ARGUMENT, "Ids can't be empty");
