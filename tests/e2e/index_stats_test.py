@@ -171,7 +171,13 @@ class IndexStats(unittest.TestCase):
         self.assertEqual((set(node["process"]["cpu"]), set(node["process"]["mem"])), ({"percent", "total_in_millis"}, {"total_virtual_in_bytes"}))
         self.assertGreater(node["process"]["mem"]["total_virtual_in_bytes"], 1 << 20)
         sizes = ["total_in_bytes", "free_in_bytes", "available_in_bytes"]
-        self.assertLessEqual({"timestamp", "total", "data", "io_stats"}, set(node["fs"]))
+        self.assertEqual(set(node["fs"]) - {"data_in_bytes"}, {"timestamp", "total", "least_usage_estimate", "most_usage_estimate", "data", "io_stats"})
+        self.assertEqual(list(node["fs"]["data"][0]), ["path", "mount", "type"] + sizes)
+        self.assertRegex(node["fs"]["data"][0]["mount"], r"^/.* \(.+\)$")
+        for estimate in ("least_usage_estimate", "most_usage_estimate"):
+            found = node["fs"][estimate]
+            self.assertEqual(list(found), ["path", "total_in_bytes", "available_in_bytes", "used_disk_percent"])
+            self.assertTrue(0 < found["used_disk_percent"] < 100, found)
         for disk in (node["fs"]["total"], node["fs"]["data"][0]):
             total, free, available = [disk[size] for size in sizes]
             self.assertGreaterEqual((total >= free, free >= available, available > 0), (True, True, True))
@@ -193,6 +199,34 @@ class IndexStats(unittest.TestCase):
             self.assertEqual(reply["nodes"][member], theirs[member])
         self.assertEqual({role: number for role, number in reply["nodes"]["count"].items() if role != "remote_cluster_client"},
                          {role: number for role, number in theirs["count"].items() if role != "remote_cluster_client"})
+
+    READABLE = {"time_in_millis": "getTime", "fixed_bit_set_memory_in_bytes": "fixed_bit_set"}  # names with no rule, as 7.10 has them
+
+    def check_readable(self, value):
+        """Each number of bytes or of a time follows a text of it. Returns: how many there are."""
+        found = 0
+        for position, (name, inner) in enumerate(value.items()):
+            if isinstance(inner, dict):
+                found += self.check_readable(inner)
+            elif name.endswith(("_in_bytes", "_in_millis")) and name != "data_in_bytes":  # of `fs`, where `data` is a list
+                readable = self.READABLE.get(name, name.rsplit("_in_", 1)[0])
+                self.assertRegex(value[readable], r"^\d+(\.\d)?(b|kb|mb|gb|tb|s|ms|m|h|d)$", name)
+                if not readable.startswith(("limit_", "estimated_")):  # there, too, those of breakers follow, and are always there
+                    self.assertEqual(list(value)[position - 1], readable)
+                found += 1
+        return found
+
+    def test_readable_members(self):
+        self.server.must("PUT", "/i/_doc/1", {"n": 1})
+        for path, least in (("/_stats", 100), ("/i/_stats?level=shards", 100), ("/_nodes/stats", 40), ("/_cluster/stats", 10)):
+            human = self.server.must("GET", path + ("&" if "?" in path else "?") + "human")
+            self.assertGreater(self.check_readable(human), least, path)
+        self.assertNotIn('"size":', json.dumps(self.server.must("GET", "/_stats")))
+        reply = self.server.must("POST", "/i/_update_by_query?human&pretty", {})
+        self.assertEqual((reply["throttled"], reply["throttled_until"]), ("0s", "0s"))
+        self.assertEqual(self.server.must("GET", "/_stats?human&filter_path=_all.total.merges.total_size")["_all"]["total"]["merges"], {"total_size": "0b"})
+        self.server.must("PUT", "/i/_doc/1", {"size_in_bytes": 1})
+        self.assertEqual(self.server.must("GET", "/i/_doc/1?human")["_source"], {"size_in_bytes": 1})
 
     def contexts(self, index="i"):
         found = self.figures("search", index)

@@ -4,6 +4,9 @@
  * are refused by name: invented numbers of a Java machine would be believed.
  */
 #include <dirent.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -115,9 +118,86 @@ void cluster_write_disk(struct request *request, struct json_writer *writer)
     json_u64(writer, disk.available);
 }
 
+/* A mounted file system. */
+struct mount {
+    struct slice folder, source, type;
+};
+
+/* Takes a word of a line of mountinfo, in which blanks of names are written as "\040". */
+static struct slice next_word(struct arena *arena, struct slice *line)
+{
+    size_t len = slice_find_byte(*line, ' '), count = 0;
+    char *word = arena_alloc(arena, len + 1);
+    for (size_t i = 0; i < len; i++) {
+        const char *at = line->data + i;
+        bool escaped = *at == '\\' && i + 3 < len && at[1] >= '0' && at[1] <= '3';
+        int octal = escaped ? (at[1] - '0') << 6 | (at[2] - '0') << 3 | (at[3] - '0') : 0;
+        word[count++] = (char)(escaped ? octal : *at);
+        i += escaped ? 3 : 0;
+    }
+    *line = slice_from_offset(*line, len + 1);
+    return slice_make(word, count);
+}
+
+/* Reads "36 35 98:0 /root /mnt rw,noatime master:1 - ext4 /dev/root rw". */
+static struct mount read_mount(struct arena *arena, struct slice line)
+{
+    struct mount mount = {SLICE_NONE, SLICE_NONE, SLICE_NONE};
+    for (int i = 0; i < 5; i++)
+        mount.folder = next_word(arena, &line);
+    while (line.len > 0 && !slice_is(next_word(arena, &line), "-"))
+        ;
+    mount.type = next_word(arena, &line);
+    mount.source = next_word(arena, &line);
+    return mount;
+}
+
+static bool is_below(struct slice path, struct slice folder)
+{
+    return slice_starts_with(path, folder) &&
+           (folder.len == 1 || path.len == folder.len || path.data[folder.len] == '/');
+}
+
+/* Returns: the file system that a folder is in, in `arena`. */
+static struct mount mount_of(struct arena *arena, struct slice folder)
+{
+    struct mount found = {SLICE_LIT("/"), SLICE_LIT("unknown"), SLICE_LIT("unknown")};
+    char path[PATH_MAX], line[2 * PATH_MAX];
+    FILE *file = fopen("/proc/self/mountinfo", "re");
+    if (file == NULL || realpath(arena_printf(arena, "%.*s", SLICE_ARG(folder)).data, path) == NULL)
+        path[0] = '\0';
+    while (file != NULL && path[0] != '\0' && fgets(line, sizeof line, file) != NULL) {
+        struct mount mount = read_mount(arena, slice_make(line, strcspn(line, "\n")));
+        if (mount.folder.len >= found.folder.len && is_below(slice_from(path), mount.folder))
+            found = mount;
+    }
+    if (file != NULL)
+        fclose(file);
+    return found;
+}
+
+/* Usage of the disk of the one folder that there is: the least and the most of all. */
+static void write_estimate(struct request *request, const char *name, struct json_writer *writer)
+{
+    const struct disk disk = read_disk(request);
+    double free_share = disk.total == 0 ? 1 : (double)disk.available / (double)disk.total;
+    json_key(writer, name);
+    json_begin(writer, '{');
+    json_key(writer, "path");
+    json_string(writer, request->api->options.data_directory);
+    json_key(writer, "total_in_bytes");
+    json_u64(writer, disk.total);
+    json_key(writer, "available_in_bytes");
+    json_u64(writer, disk.available);
+    json_key(writer, "used_disk_percent");
+    json_double(writer, 100.0 - 100.0 * free_share);
+    json_end(writer, '}');
+}
+
 static void write_fs(struct request *request, struct json_writer *writer)
 {
     struct store_stats stats;
+    const struct mount mount = mount_of(request->arena, request->api->options.data_directory);
     store_stats(request->api->store, &stats);
     json_key(writer, "fs");
     json_begin(writer, '{');
@@ -127,11 +207,17 @@ static void write_fs(struct request *request, struct json_writer *writer)
     json_begin(writer, '{');
     cluster_write_disk(request, writer);
     json_end(writer, '}');
+    write_estimate(request, "least_usage_estimate", writer);
+    write_estimate(request, "most_usage_estimate", writer);
     json_key(writer, "data");
     json_begin(writer, '[');
     json_begin(writer, '{');
     json_key(writer, "path");
     json_string(writer, request->api->options.data_directory);
+    json_key(writer, "mount");
+    json_string(writer, arena_printf(request->arena, "%.*s (%.*s)", SLICE_ARG(mount.folder), SLICE_ARG(mount.source)));
+    json_key(writer, "type");
+    json_string(writer, mount.type);
     cluster_write_disk(request, writer);
     json_end(writer, '}');
     json_end(writer, ']');

@@ -109,7 +109,7 @@ static int check_preserved(struct request *request, const struct index_set *set,
 {
     struct settings settings = {NULL, 0};
     if (settings_parse(json, SLICE_LIT("index."), request->arena, &settings, &request->problem) != 0 ||
-        index_settings__check(&settings, true, SETTING_RULES_BOUNDED, request->arena, &request->problem) != 0)
+        index_settings__check(&settings, true, SETTING_RULES_NEWEST, request->arena, &request->problem) != 0)
         return REQUEST_REFUSED;
     struct slice key = index_settings__static(&settings);
     for (size_t i = 0; key.data != NULL && i < set->count; i++) {

@@ -5,6 +5,7 @@
 #include "api/request/reply.h"
 
 #include "api/request/problem_reply.h"
+#include "api/request/readable.h"
 #include "api/request/request_budget.h"
 #include "api/request/yaml.h"
 #include "base/check.h"
@@ -118,6 +119,16 @@ static void apply_filter_path(struct request *request)
     replace_response(request, &text);
 }
 
+static void apply_readable(struct request *request)
+{
+    yyjson_val *root = parse_response(request);
+    if (root == NULL)
+        return;
+    struct buf text = new_text(request);
+    readable_write(request, &text, root);
+    replace_response(request, &text);
+}
+
 static void apply_layout(struct request *request)
 {
     yyjson_val *root = parse_response(request);
@@ -148,6 +159,8 @@ static void apply_form(struct request *request)
 {
     if (request->form.bare || request->exchange->response.len == 0)
         return;
+    if (readable_applies(request))
+        apply_readable(request);
     if (request->form.filter_path.len > 0)
         apply_filter_path(request);
     if (request->form.pretty || request->form.yaml)
@@ -157,7 +170,7 @@ static void apply_form(struct request *request)
 bool reply_takes_long(const struct request *request)
 {
     const struct reply_form *form = &request->form;
-    bool changed = form->filter_path.len > 0 || form->pretty || form->yaml;
+    bool changed = form->filter_path.len > 0 || form->pretty || form->yaml || readable_applies(request);
     return changed && !form->bare && request->exchange->response.len > REQUEST_INLINE_BYTES;
 }
 
