@@ -777,11 +777,12 @@ static int add_aliases(struct target *target, const struct portion *portion, yyj
 
 /*
  * Whether an alias may be why the target's last answer refuses a new index. Elasticsearch answers
- * 500 if its alias has a write index already.
+ * 500 if its alias has a write index already. 413: mapping, settings and the filters of all aliases are too large
+ * for one request.
  */
 static bool may_refuse_alias(const struct target *target, long status)
 {
-    return status == 400 || (status == 500 && client_has_error(&target->client, "illegal_state_exception"));
+    return status == 400 || status == 413 || (status == 500 && client_has_error(&target->client, "illegal_state_exception"));
 }
 
 static int make_index(struct target *target, const struct portion *portion)

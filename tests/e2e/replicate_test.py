@@ -684,6 +684,17 @@ class Following(Copy):
         self.assertIn("the target's index fs-file is the copy of the source's index fs: leave one of the two out", self.once("--index", "fs-file", expect=1))
         self.assertEqual(documents(self.target.must, "fs-file"), {("fs-file", "1"): ({"type": "file"}, None)})
 
+    def test_index_that_is_too_large_for_one_request(self):
+        """Its aliases are added after it is made: a request that changes the catalog has at most 4 MiB here."""
+        text = "0123456789abcdef" * (80 << 10)
+        self.source.must("PUT", "/fs", {"mappings": {"_meta": {"text": text}}})
+        for name in ("a", "b"):
+            self.source.must("POST", "/_aliases", {"actions": [{"add": {"index": "fs", "alias": name, "filter": {"term": {"t": name + text}}}}]})
+        self.fill(3)
+        self.once()
+        self.assert_equal()
+        self.assertEqual(self.target.must("GET", "/fs/_alias"), self.source.must("GET", "/fs/_alias"))
+
     def test_alias_in_target_is_refused(self):
         """An alias of the name that the copy needs: nothing is written to its index, which may be a copy with tombstones."""
         self.fill(3)
