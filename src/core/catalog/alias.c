@@ -336,19 +336,27 @@ int alias__check_count(const struct core *core, size_t more, struct arena *arena
     return ALIAS_REFUSED;
 }
 
-int alias__check_bytes(const struct core *core, struct slice index, const struct alias_set *aliases,
-                       struct arena *arena, struct problem *ret_problem)
+static size_t alias_bytes(const struct catalog_alias *aliases, size_t count)
 {
     size_t bytes = 0;
 
-    for (size_t i = 0; i < aliases->count; i++)
-        bytes +=
-            aliases->items[i].filter.len + aliases->items[i].index_routing.len + aliases->items[i].search_routing.len;
-    if (core->command_version < COMMAND_SINCE_CATALOG_WEIGHED || bytes <= CATALOG_ALIAS_BYTES_MAX)
+    for (size_t i = 0; i < count; i++)
+        bytes += aliases[i].filter.len + aliases[i].index_routing.len + aliases[i].search_routing.len;
+    return bytes;
+}
+
+int alias__check_bytes(const struct core *core, struct slice index, const struct alias_set *aliases,
+                       struct arena *arena, struct problem *ret_problem)
+{
+    const struct catalog_index *before = catalog_index(core->catalog, index);
+    size_t bytes = alias_bytes(aliases->items, aliases->count);
+
+    if (core->command_version < COMMAND_SINCE_CATALOG_WEIGHED || bytes <= CATALOG_ALIAS_BYTES_MAX ||
+        (before != NULL && bytes <= alias_bytes(before->aliases, before->alias_count)))
         return 0;
     problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
                 "the filters and routings of the aliases of index [%.*s] would have [%zu] bytes together, and may have "
-                "[%d], since they are written with each change of it",
+                "[%d], since they are written with each change of it: remove some, or shorten their filters",
                 SLICE_ARG(index), bytes, CATALOG_ALIAS_BYTES_MAX);
     return ALIAS_REFUSED;
 }

@@ -28,8 +28,8 @@ int alias__parse_all(const struct catalog *catalog, yyjson_val *json, enum diale
                      struct alias_set *set, struct problem *ret_problem) TL_MUST_USE;
 
 /*
- * Checks that the filters and routings of an index's aliases have at most CATALOG_ALIAS_BYTES_MAX. Not in commands
- * before version 23. Returns: 0; ALIAS_REFUSED.
+ * Checks that the filters and routings of an index's aliases have at most CATALOG_ALIAS_BYTES_MAX, or no more than
+ * those that it has. Not in commands before version 23. Returns: 0; ALIAS_REFUSED.
  */
 int alias__check_bytes(const struct core *core, struct slice index, const struct alias_set *aliases,
                        struct arena *arena, struct problem *ret_problem) TL_MUST_USE;

@@ -23,6 +23,7 @@
 #include "json/each.h"
 #include "json/filter.h"
 #include "json/write.h"
+#include "mapping/mapping.h"
 
 enum { PATTERNS_MAX = 1000 };
 
@@ -69,6 +70,41 @@ struct template_parts {
     struct alias_set aliases;
 };
 
+/* Checks a type of a template, or its mappings without a type, for what a mapping refuses when an index is made. */
+static int check_dynamic(struct command *command, yyjson_val *type)
+{
+    struct buf buf = BUF_INIT(BUF_UNLIMITED);
+    yyjson_val *templates = json_get_lit(type, "dynamic_templates");
+    yyjson_val *formats = json_get_lit(type, "dynamic_date_formats");
+
+    if (templates != NULL)
+        json_write(&buf, templates, command->dialect);
+    bool few = buf.len <= MAPPING_DYNAMIC_TEMPLATES_BYTES_MAX && yyjson_arr_size(formats) <= MAPPING_DYNAMIC_FORMATS_MAX;
+    buf_deinit(&buf);
+    if (few)
+        return 0;
+    problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT,
+                "template [%.*s] has more than [%d] bytes of [dynamic_templates] or [%d] [dynamic_date_formats], with "
+                "which each new field of a document is compared",
+                SLICE_ARG(command->object.name), MAPPING_DYNAMIC_TEMPLATES_BYTES_MAX, MAPPING_DYNAMIC_FORMATS_MAX);
+    return INDEX_REFUSED;
+}
+
+static int check_mappings(struct core *core, struct command *command, yyjson_val *mappings)
+{
+    size_t i, max;
+    yyjson_val *key, *type;
+
+    if (core->command_version < COMMAND_SINCE_DYNAMIC_BOUNDED || !yyjson_is_obj(mappings))
+        return 0;
+    if (check_dynamic(command, mappings) != 0)
+        return INDEX_REFUSED;
+    json_obj_foreach (mappings, i, max, key, type)
+        if (check_dynamic(command, type) != 0)
+            return INDEX_REFUSED;
+    return 0;
+}
+
 static int check_parts(struct core *core, struct command *command, yyjson_val *body, struct template_parts *parts)
 {
     yyjson_val *patterns = patterns_of(body);
@@ -82,6 +118,8 @@ static int check_parts(struct core *core, struct command *command, yyjson_val *b
     json_arr_foreach (patterns, i, max, pattern)
         if (!yyjson_is_str(pattern))
             return refuse_template(command, "index patterns are missing");
+    if (check_mappings(core, command, json_get_lit(body, "mappings")) != 0)
+        return INDEX_REFUSED;
     if (settings_parse(json_get_lit(body, "settings"), SLICE_LIT("index."), &core->arena, &parts->settings,
                        &command->problem) != 0 ||
         index_settings__check(&parts->settings, false, setting__rules(core->command_version), &command->arena,
