@@ -148,10 +148,24 @@ static int find_specs(struct core *core, struct command *command, struct lock_sp
  */
 enum { MISSES_MAX = 5000, READS_MAX = 6000, SEARCH_MAX = 1000, MISS_WORK = WORK_SCAN + WORK_READ + WORK_READ };
 
-/* Returns: how many documents that are elsewhere by now are read where all of a path are. */
-static size_t misses_max(const struct core *core)
+/*
+ * Stale entries that are read where all documents of a path are. An index has fewer before a sweep removes them
+ * (core_limits.stale_documents_min); more gather only if restarts, with which counting begins anew, come between.
+ */
+enum { STALE_MAX = 10000 };
+
+static size_t stale_max(const struct core *core)
 {
-    return core->command_version >= COMMAND_SINCE_MOVES_BOUNDED ? SEARCH_MAX : SIZE_MAX;
+    return core->command_version >= COMMAND_SINCE_MOVES_BOUNDED ? STALE_MAX : SIZE_MAX;
+}
+
+static int refuse_stale(struct command *command, struct slice from)
+{
+    return refuse_rename(command, PROBLEM_ILLEGAL_ARGUMENT,
+                         "more than [%d] earlier versions of documents at [%.*s] are still indexed, too many to look: "
+                         "they are removed after [%d] further writes of its index; meanwhile rename without "
+                         "[if_seq_no], to a name that is no longer",
+                         STALE_MAX, SLICE_ARG(path_shown(command, from)), STALE_MAX);
 }
 
 /* Checks if_seq_no of the document at `from`. Returns: 0; RENAME_REFUSED; fatal codes. */
@@ -164,10 +178,12 @@ static int check_seq_no(struct core *core, struct command *command, const struct
     size_t read;
     if (rename->if_seq_no == SEQ_NO_ANY)
         return 0;
-    int r = path_lookup_max_seq_no(view, index->number, index->mapping, from, misses_max(core), &seq_no, &read);
+    int r = path_lookup_max_seq_no(view, index->number, index->mapping, from, stale_max(core), &seq_no, &read);
     core__work(core, MISS_WORK * (uint64_t)read);
     if (r < 0)
         return tl_trace(r);
+    if (r == PATH_LOOKUP_STALE)
+        return refuse_stale(command, from);
     if (r != 0)
         return refuse_rename(command, PROBLEM_ILLEGAL_ARGUMENT,
                              "more than [%d] documents lie at [%.*s]: [if_seq_no] says nothing of so many",
@@ -365,10 +381,12 @@ static int check_length(struct core *core, struct command *command, const struct
             SLICE_ARG(path_shown(command, from)));
     if (to.len <= from.len || to.len + below <= DOCUMENT_PATH_MAX)
         return 0;
-    r = path_lookup_longest_path(&view, index->number, index->mapping, from, misses_max(core), &longest, &read);
+    r = path_lookup_longest_path(&view, index->number, index->mapping, from, stale_max(core), &longest, &read);
     core__work(core, MISS_WORK * (uint64_t)read);
     if (r < 0)
         return tl_trace(r);
+    if (r == PATH_LOOKUP_STALE)
+        return refuse_stale(command, from);
     if (r != 0)
         return refuse_rename(
             command, PROBLEM_ILLEGAL_ARGUMENT,

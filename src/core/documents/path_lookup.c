@@ -428,8 +428,8 @@ int path_lookup_verify(const struct view *view, uint32_t index, const struct map
 /* A search that reads all documents of the ranges, up to a limit. */
 struct survey {
     struct path_search search;
-    size_t read, read_max; /* documents, and with `counts_ranges` the ranges */
-    size_t missed, misses_max; /* documents that an entry names and that are elsewhere */
+    size_t read, read_max;     /* documents, and with `counts_ranges` the ranges */
+    size_t missed, misses_max; /* entries of which the document is elsewhere, or has another version */
     bool counts_ranges;
     int64_t seq_no;      /* highest of the documents at the path; -1: none */
     size_t longest_path; /* of the documents at or below it */
@@ -446,7 +446,7 @@ static int survey_entry(struct survey *survey, uint16_t field, const struct entr
     if (r < 0)
         return tl_trace(r);
     if (r == 0)
-        return survey->missed++ >= survey->misses_max ? PATH_LOOKUP_INCOMPLETE : 0;
+        return survey->missed++ >= survey->misses_max ? PATH_LOOKUP_STALE : 0;
     r = survey->read++ >= survey->read_max ? PATH_LOOKUP_INCOMPLETE : path_of(search, &doc, &arena, &path);
     if (r == 0 && slice_equal(path, search->path) && doc.seq_no > survey->seq_no)
         survey->seq_no = doc.seq_no;
@@ -474,7 +474,7 @@ static bool survey_range(void *context, const struct entry_range *range)
     return false;
 }
 
-/* Returns: 0; PATH_LOOKUP_INCOMPLETE: the limit was reached; fatal codes. */
+/* Returns: as path_lookup_max_seq_no(). */
 static int run_survey(struct survey *survey, uint32_t index, const struct mapping *mapping, bool below)
 {
     tl_cleanup(arena_deinit) struct arena arena = ARENA_INIT;

@@ -51,7 +51,7 @@ typedef bool path_lookup_visit(void *context, const struct entry_range *range);
  * Requires: path_lookup_can_find().
  * Returns: 0; PATH_LOOKUP_INCOMPLETE: stopped by the visitor; fatal codes.
  */
-enum { PATH_LOOKUP_INCOMPLETE = 10 }; /* none of TREE_NOT_FOUND, TREE_TOO_OLD */
+enum { PATH_LOOKUP_INCOMPLETE = 10, PATH_LOOKUP_STALE = 11 }; /* none of TREE_NOT_FOUND, TREE_TOO_OLD */
 int path_lookup_value(const struct path_lookup *lookup, struct slice value, bool below, struct arena *arena,
                       path_lookup_visit *visit, void *context) TL_MUST_USE;
 int path_lookup_prefix(const struct path_lookup *lookup, struct slice prefix, struct arena *arena,
@@ -123,10 +123,12 @@ int path_lookup_verify(const struct view *view, uint32_t index, const struct map
 
 /*
  * Finds the highest sequence number of the documents at a path; -1: no document exists there. *ret_read: documents
- * that were read, those included that are elsewhere by now; of these `misses_max` at most.
+ * that were read, also for stale entries (src/core/README.md, "Stale posting lists"), of which `misses_max` at most
+ * are read.
  *
  * Requires: as path_lookup_exists().
- * Returns: 0; PATH_LOOKUP_INCOMPLETE: more documents than a limit; fatal codes.
+ * Returns: 0; PATH_LOOKUP_INCOMPLETE: more documents than the limit; PATH_LOOKUP_STALE: more stale entries; fatal
+ *   codes.
  */
 int path_lookup_max_seq_no(const struct view *view, uint32_t index, const struct mapping *mapping, struct slice path,
                            size_t misses_max, int64_t *ret_seq_no, size_t *ret_read) TL_MUST_USE;
@@ -155,7 +157,7 @@ int path_lookup_max_version(const struct view *view, uint32_t index, const struc
  * path_lookup_max_seq_no().
  *
  * Requires: as path_lookup_exists().
- * Returns: 0; PATH_LOOKUP_INCOMPLETE: more documents than the limit; fatal codes.
+ * Returns: as path_lookup_max_seq_no().
  */
 int path_lookup_longest_path(const struct view *view, uint32_t index, const struct mapping *mapping, struct slice path,
                              size_t misses_max, size_t *ret_longest, size_t *ret_read) TL_MUST_USE;

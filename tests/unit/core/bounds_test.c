@@ -337,6 +337,17 @@ static void test_formats_of_dates_are_bounded(void **state)
     fixture_close(&box);
 }
 
+/* Puts a template for names of which there is no index, with the mappings of a body. */
+static enum problem_type put_template(struct core_fixture *box, const char *body, unsigned version)
+{
+    struct command *command = command_new(COMMAND_TEMPLATE_PUT, DIALECT_7);
+    command->version = version;
+    command->object.name = SLICE_LIT("t");
+    command->object.body =
+        arena_printf(&command->arena, "{\"index_patterns\":[\"none\"],%s", body + 1 /* what follows its brace */);
+    return fixture_run(box, command, 1)->problem.type;
+}
+
 /* The templates with which a new field is compared have a limit of bytes. */
 static void test_dynamic_templates_are_bounded(void **state)
 {
@@ -351,6 +362,8 @@ static void test_dynamic_templates_are_bounded(void **state)
     buf_append(&body, "]}}", sizeof "]}}");
     assert_int_equal(create(&box, "i", body.data, COMMAND_CODEC_VERSION), PROBLEM_MAPPER_PARSING);
     assert_int_equal(create(&box, "i", body.data, BEFORE), PROBLEM_NONE);
+    assert_int_equal(put_template(&box, body.data, COMMAND_CODEC_VERSION), PROBLEM_ILLEGAL_ARGUMENT);
+    assert_int_equal(put_template(&box, body.data, BEFORE), PROBLEM_NONE);
     buf_deinit(&body);
     fixture_close(&box);
 }
@@ -435,6 +448,8 @@ static void test_records_of_indices_are_bounded(void **state)
         assert_int_equal(command->problem.type, old ? PROBLEM_NONE : PROBLEM_ILLEGAL_ARGUMENT);
         assert_true(old || strstr(command->problem.reason.data, "the filters and routings of the aliases") != NULL);
     }
+    /* It has more than it may: what adds nothing is accepted. */
+    assert_int_equal(add_filtered(&box, "c", "{}", COMMAND_CODEC_VERSION)->problem.type, PROBLEM_NONE);
     buf_deinit(&settings);
     buf_deinit(&filter);
     fixture_close(&box);
@@ -641,6 +656,41 @@ static void test_rename_moves_few_documents(void **state)
     fixture_close(&box);
 }
 
+/* Documents at one path, whose earlier versions are in posting lists, are renamed if they have the sequence number. */
+static void test_rename_reads_stale_entries(void **state)
+{
+    enum { BULKS = 30, ITEMS = 64 }; /* so many have posting lists */
+    struct core_fixture box;
+    (void)state;
+
+    fixture_open(&box);
+    fixture_index_command(&box, COMMAND_INDEX_CREATE, "fs",
+                          "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
+    struct command *command;
+    for (size_t n = 0; n < BULKS; n++) {
+        command = fixture_write_command(&box, ITEMS);
+        for (size_t i = 0; i < ITEMS; i++) {
+            struct write_item item = fixture_item(WRITE_INDEX, "fs", "", "", NULL);
+            item.id = arena_printf(&command->arena, "%zu", i);
+            item.source = arena_printf(&command->arena, "{\"path\":\"/a\",\"n\":%zu}", n);
+            item.dialect = DIALECT_7;
+            command->write.items[i] = item;
+        }
+        fixture_run(&box, command, 1);
+    }
+    int64_t seq_no = command->write.results[ITEMS - 1].seq_no;
+    open_session(&box, "s");
+    command = command_new(COMMAND_RENAME, DIALECT_7);
+    command->owner.session = SLICE_LIT("s");
+    command->rename =
+        (struct rename_command){.index = SLICE_LIT("fs"), .from = SLICE_LIT("/a"), .to = SLICE_LIT("/b")};
+    command->rename.if_seq_no = seq_no;
+    command->rename.single_step = true;
+    command->rename.if_primary_term = 1;
+    assert_int_equal(fixture_run(&box, command, 1)->problem.type, PROBLEM_NONE);
+    fixture_close(&box);
+}
+
 /* --- Descriptions of holders -------------------------------------------------------------------------------------- */
 
 /* A path of so many levels. */
@@ -788,6 +838,7 @@ int main(void)
         cmocka_unit_test(test_counters_of_ended_documents_are_reused),
         cmocka_unit_test(test_mapping_moves_few_documents),
         cmocka_unit_test(test_rename_moves_few_documents),
+        cmocka_unit_test(test_rename_reads_stale_entries),
         cmocka_unit_test(test_descriptions_of_deep_holders_are_bounded),
         cmocka_unit_test(test_pages_of_long_paths_are_short),
     };
