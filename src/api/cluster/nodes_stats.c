@@ -166,9 +166,12 @@ static struct mount mount_of(struct arena *arena, struct slice folder)
     FILE *file = fopen("/proc/self/mountinfo", "re");
     if (file == NULL || realpath(arena_printf(arena, "%.*s", SLICE_ARG(folder)).data, path) == NULL)
         path[0] = '\0';
+    bool whole = true; /* the line begins here; of a longer one, such as of many layers, the rest is ignored */
     while (file != NULL && path[0] != '\0' && fgets(line, sizeof line, file) != NULL) {
         struct mount mount = read_mount(arena, slice_make(line, strcspn(line, "\n")));
-        if (mount.folder.len >= found.folder.len && is_below(slice_from(path), mount.folder))
+        bool begins = whole;
+        whole = strchr(line, '\n') != NULL;
+        if (begins && mount.folder.len >= found.folder.len && is_below(slice_from(path), mount.folder))
             found = mount;
     }
     if (file != NULL)
