@@ -2,9 +2,9 @@
 /*
  * A transaction's writes, ordered by space and key, with savepoints; see view.h.
  *
- * One ordered map per space. A map's value is a tag byte, which distinguishes a deletion from an
- * empty value, the ordinal of the key in `items`, and the value. After the first savepoint each
- * change pushes the replaced value to an undo list; a savepoint is a length of that list.
+ * One ordered map per space, whose memory snapshots share (overlay_map.h). A map's entry has the
+ * ordinal of its key in `items`. After the first savepoint each change pushes the replaced entry to
+ * an undo list; a savepoint is a length of that list.
  *
  * `items` has all keys in the order in which they were first written, and a chunk is a range of it.
  * A rollback removes keys in the reverse of that order, so ordinals never change.
@@ -18,33 +18,29 @@
 
 #include <stdatomic.h>
 
-enum { TAGGED_KEPT_MAX = 64 * 1024 }; /* a larger scratch buffer is freed after a change */
-
 /* A chunk of this weight gets no further key; one of twice the weight is cut. */
 enum { CHUNK_WEIGHT = OVERLAY_CHUNK_BYTES, ITEM_WEIGHT = 8 };
 
-enum { TAG_BYTES = 1, ORDINAL_BYTES = 4, HEAD_BYTES = TAG_BYTES + ORDINAL_BYTES };
-
-enum { TAG_DELETED = 'd', TAG_PUT = 'p' };
-
-/* An undo record: the key and its previous tagged value; data NULL: there was none. */
+/* An undo record. */
 struct undo {
     enum store_space space;
-    struct slice key; /* points into the map entry, which only undoing this change can remove */
-    struct slice before;
+    struct overlay_entry *before; /* with a reference; NULL: the key was new, the newest one of its time */
 };
 
 #define OVERLAY_MAGIC MAGIC('O', 'v', 'e', 'r')
 
 struct item {
-    const struct omap_entry *entry;
+    const struct overlay_entry *entry; /* the current one in the map, which has the reference */
     enum store_space space;
 };
 
 struct overlay {
     uint32_t magic; /* OVERLAY_MAGIC */
-    struct omap spaces[SPACE_COUNT];
-    size_t bytes[SPACE_COUNT]; /* of keys and values without their heads */
+    struct overlay_map spaces[SPACE_COUNT];
+    size_t bytes[SPACE_COUNT]; /* of keys and values */
+    /* Number of those that share memory, the overlay and its snapshots; shared by them; NULL: there was no snapshot. */
+    atomic_uint *holders;
+    bool is_snapshot; /* has only the fields above */
     struct item *items;
     size_t item_count;
     size_t item_capacity;
@@ -60,30 +56,20 @@ struct overlay {
     struct undo *undo;
     size_t undo_count;
     size_t undo_capacity;
-    struct buf tagged;     /* scratch */
-    atomic_uint more_refs; /* references besides the owner's */
 };
 
 struct overlay *overlay_new(void)
 {
     struct overlay *overlay = mem_zalloc(sizeof *overlay);
     overlay->magic = OVERLAY_MAGIC;
-    for (int space = 0; space < SPACE_COUNT; space++)
-        omap_init(&overlay->spaces[space]);
-    overlay->tagged = BUF_INIT(BUF_UNLIMITED);
     return overlay;
-}
-
-static void undo_free(struct undo *undo)
-{
-    mem_free((char *)undo->before.data);
 }
 
 void overlay_release_savepoints(struct overlay *overlay)
 {
     REQUIRE(MAGIC_VALID(overlay, OVERLAY_MAGIC));
     while (overlay->undo_count > 0)
-        undo_free(&overlay->undo[--overlay->undo_count]);
+        overlay_entry_unref(overlay->undo[--overlay->undo_count].before);
     overlay->has_savepoint = false;
 }
 
@@ -102,84 +88,75 @@ void overlay_clear(struct overlay *overlay)
 {
     REQUIRE(MAGIC_VALID(overlay, OVERLAY_MAGIC));
     for (int space = 0; space < SPACE_COUNT; space++)
-        omap_clear(&overlay->spaces[space]);
+        overlay_map_clear(&overlay->spaces[space]);
     memset(overlay->bytes, 0, sizeof overlay->bytes);
     overlay->item_count = overlay->chunk_count = overlay->first_changed = overlay->next_to_save = 0;
     overlay_release_savepoints(overlay);
     update_tally(overlay);
 }
 
-struct overlay *overlay_ref(struct overlay *overlay)
+struct overlay *overlay_snapshot(struct overlay *overlay)
 {
-    REQUIRE(MAGIC_VALID(overlay, OVERLAY_MAGIC));
-    atomic_fetch_add_explicit(&overlay->more_refs, 1, memory_order_relaxed);
-    return overlay;
+    REQUIRE(MAGIC_VALID(overlay, OVERLAY_MAGIC) && !overlay->is_snapshot && !overlay->has_savepoint);
+    struct overlay *snapshot = overlay_new();
+    if (overlay->holders == NULL) {
+        overlay->holders = mem_alloc(sizeof *overlay->holders);
+        atomic_init(overlay->holders, 1);
+    }
+    atomic_fetch_add_explicit(overlay->holders, 1, memory_order_relaxed);
+    snapshot->is_snapshot = true;
+    snapshot->holders = overlay->holders;
+    memcpy(snapshot->bytes, overlay->bytes, sizeof snapshot->bytes);
+    for (int space = 0; space < SPACE_COUNT; space++)
+        overlay_map_share(&overlay->spaces[space], &snapshot->spaces[space]);
+    return snapshot;
 }
 
 bool overlay_is_shared(const struct overlay *overlay)
 {
     REQUIRE(MAGIC_VALID(overlay, OVERLAY_MAGIC));
-    return atomic_load_explicit(&overlay->more_refs, memory_order_acquire) > 0;
+    return overlay->holders != NULL && atomic_load_explicit(overlay->holders, memory_order_acquire) > 1;
 }
 
-static uint32_t ordinal_of(const struct omap_entry *entry)
-{
-    uint32_t ordinal;
-    memcpy(&ordinal, omap_value(entry).data + TAG_BYTES, sizeof ordinal);
-    return ordinal;
-}
-
-struct overlay *overlay_copy(const struct overlay *overlay)
+uint64_t overlay_nodes_copied(const struct overlay *overlay)
 {
     REQUIRE(MAGIC_VALID(overlay, OVERLAY_MAGIC));
-    REQUIRE(!overlay->has_savepoint); /* the copy could not be rolled back to it */
-    struct overlay *copy = overlay_new();
-    copy->items = mem_alloc((overlay->item_count + 1) * sizeof *copy->items);
-    copy->item_count = overlay->item_count;
-    copy->item_capacity = overlay->item_count + 1;
-    copy->chunks = mem_dup(overlay->chunks, overlay->chunk_count * sizeof *copy->chunks);
-    copy->chunk_count = copy->chunk_capacity = overlay->chunk_count;
-    copy->next_chunk = overlay->next_chunk;
-    copy->first_changed = overlay->first_changed;
-    copy->next_to_save = overlay->next_to_save;
+    uint64_t copied = 0;
     for (int space = 0; space < SPACE_COUNT; space++)
-        for (const struct omap_entry *entry = omap_first(&overlay->spaces[space]); entry != NULL;
-             entry = omap_next(entry))
-            copy->items[ordinal_of(entry)] = (struct item){
-                omap_put(&copy->spaces[space], omap_key(entry), omap_value(entry)), (enum store_space)space};
-    memcpy(copy->bytes, overlay->bytes, sizeof copy->bytes);
-    update_tally(copy);
-    return copy;
+        copied += overlay->spaces[space].copied;
+    return copied;
 }
 
 void overlay_free(struct overlay *overlay)
 {
     REQUIRE(overlay == NULL || overlay->magic == OVERLAY_MAGIC);
-    if (overlay == NULL || atomic_fetch_sub_explicit(&overlay->more_refs, 1, memory_order_acq_rel) > 0)
+    if (overlay == NULL)
         return;
     overlay_clear(overlay);
+    /* Last: until then an owner that would modify an entry in place finds it shared. */
+    if (overlay->holders != NULL && atomic_fetch_sub_explicit(overlay->holders, 1, memory_order_acq_rel) == 1)
+        mem_free(overlay->holders);
     mem_free(overlay->undo);
     mem_free(overlay->items);
     mem_free(overlay->chunks);
-    buf_deinit(&overlay->tagged);
     magic_clear(&overlay->magic);
     mem_free(overlay);
 }
 
-static void undo_push(struct overlay *overlay, enum store_space space, struct slice key, struct slice before)
+static void undo_push(struct overlay *overlay, enum store_space space, struct overlay_entry *before)
 {
     REQUIRE(overlay->has_savepoint);
     if (overlay->undo_count == overlay->undo_capacity) {
         overlay->undo_capacity = overlay->undo_capacity ? overlay->undo_capacity * 2 : 16;
         overlay->undo = mem_realloc(overlay->undo, overlay->undo_capacity * sizeof *overlay->undo);
     }
-    overlay->undo[overlay->undo_count++] = (struct undo){space, key, before};
+    overlay->undo[overlay->undo_count++] = (struct undo){space, before};
 }
 
 /* Returns: the bytes that an entry counts in `bytes`. */
-static size_t entry_bytes(const struct omap_entry *entry)
+static size_t entry_bytes(const struct overlay_entry *entry)
 {
-    return entry == NULL ? 0 : omap_key(entry).len + omap_value(entry).len - HEAD_BYTES;
+    return entry == NULL ? 0 : entry->key_len + entry->value_len;
 }
 
 /* --- Chunks ------------------------------------------------------------------------------------------------------- */
@@ -239,15 +216,16 @@ static void count_item_bytes(struct overlay *overlay, uint32_t ordinal, size_t b
 }
 
 /* Removes the newest key. */
-static void remove_last(struct overlay *overlay, enum store_space space, struct slice key)
+static void remove_last(struct overlay *overlay, enum store_space space)
 {
-    const struct omap_entry *entry = omap_get(&overlay->spaces[space], key);
+    REQUIRE(overlay->item_count > 0 && overlay->items[overlay->item_count - 1].space == space);
+    const struct overlay_entry *entry = overlay->items[overlay->item_count - 1].entry;
     struct overlay_chunk *last = &overlay->chunks[overlay->chunk_count - 1];
-    INSIST(ordinal_of(entry) == overlay->item_count - 1);
+    INSIST(entry->ordinal == overlay->item_count - 1);
     INSIST(overlay->bytes[space] >= entry_bytes(entry));
     overlay->bytes[space] -= entry_bytes(entry);
-    count_item_bytes(overlay, ordinal_of(entry), entry_bytes(entry) + ITEM_WEIGHT, 0);
-    omap_remove(&overlay->spaces[space], key);
+    count_item_bytes(overlay, entry->ordinal, entry_bytes(entry) + ITEM_WEIGHT, 0);
+    overlay_map_remove(&overlay->spaces[space], overlay_entry_key(entry));
     overlay->item_count--;
     overlay->chunk_count -= last->first == overlay->item_count;
 }
@@ -327,7 +305,7 @@ void overlay_each_of_chunk(const struct overlay *overlay, size_t index, overlay_
     REQUIRE(MAGIC_VALID(overlay, OVERLAY_MAGIC) && index < overlay->chunk_count);
     for (size_t i = overlay->chunks[index].first, end = items_end(overlay, index); i < end; i++) {
         const struct item *item = &overlay->items[i];
-        visit(context, item->space, omap_key(item->entry), overlay__value(item->entry));
+        visit(context, item->space, overlay_entry_key(item->entry), overlay_entry_value(item->entry));
     }
 }
 
@@ -355,47 +333,43 @@ size_t overlay_begin_chunk(struct overlay *overlay, uint32_t number)
 
 /* --- Changes ------------------------------------------------------------------------------------------------------ */
 
-/* Sets a key whose current entry is `before` (NULL: none). */
-static struct omap_entry *set_tagged(struct overlay *overlay, enum store_space space, struct slice key,
-                                     const struct omap_entry *before, struct slice tagged)
+/* Puts an entry, whose reference it takes, in place of `before` (NULL: the key is new). */
+static void set_entry(struct overlay *overlay, enum store_space space, const struct overlay_entry *before,
+                      struct overlay_entry *entry)
 {
     size_t bytes = entry_bytes(before), weight = before == NULL ? 0 : bytes + ITEM_WEIGHT;
     INSIST(overlay->bytes[space] >= bytes);
-    struct omap_entry *entry = omap_put(&overlay->spaces[space], key, tagged);
-    uint32_t ordinal = ordinal_of(entry);
+    overlay_map_put(&overlay->spaces[space], entry);
     overlay->bytes[space] += entry_bytes(entry) - bytes;
-    overlay->items[ordinal] = (struct item){entry, space};
-    count_item_bytes(overlay, ordinal, weight, entry_bytes(entry) + ITEM_WEIGHT);
+    overlay->items[entry->ordinal] = (struct item){entry, space};
+    count_item_bytes(overlay, entry->ordinal, weight, entry_bytes(entry) + ITEM_WEIGHT);
     update_tally(overlay);
-    return entry;
 }
 
-static void change_key(struct overlay *overlay, enum store_space space, struct slice key, char tag, struct slice value)
+static void change_key(struct overlay *overlay, enum store_space space, struct slice key, struct slice value,
+                       bool deleted)
 {
     REQUIRE(MAGIC_VALID(overlay, OVERLAY_MAGIC) && space >= 0 && space < SPACE_COUNT);
-    REQUIRE(!overlay_is_shared(overlay)); /* readers on other threads use it */
-    const struct omap_entry *before = omap_get(&overlay->spaces[space], key);
-    struct slice kept = overlay->has_savepoint && before != NULL ? mem_dup_slice(omap_value(before)) : SLICE_NONE;
-    uint32_t ordinal = before != NULL ? ordinal_of(before) : add_item(overlay);
-    buf_clear(&overlay->tagged);
-    buf_byte(&overlay->tagged, tag);
-    buf_append(&overlay->tagged, &ordinal, sizeof ordinal);
-    buf_slice(&overlay->tagged, value);
-    const struct omap_entry *entry = set_tagged(overlay, space, key, before, buf_as_slice(&overlay->tagged));
-    if (overlay->tagged.capacity > TAGGED_KEPT_MAX)
-        buf_deinit(&overlay->tagged);
-    if (overlay->has_savepoint)
-        undo_push(overlay, space, omap_key(entry), kept);
+    REQUIRE(!overlay->is_snapshot); /* readers on other threads use it */
+    struct overlay_entry *before = overlay_map_get(&overlay->spaces[space], key);
+    uint32_t ordinal = before != NULL ? before->ordinal : add_item(overlay);
+    struct overlay_entry *entry = overlay_entry_new(key, value, deleted, ordinal);
+    if (overlay->has_savepoint) {
+        if (before != NULL)
+            overlay_entry_ref(before);
+        undo_push(overlay, space, before);
+    }
+    set_entry(overlay, space, before, entry);
 }
 
 void overlay_put(struct overlay *overlay, enum store_space space, struct slice key, struct slice value)
 {
-    change_key(overlay, space, key, TAG_PUT, value);
+    change_key(overlay, space, key, value, false);
 }
 
 void overlay_delete(struct overlay *overlay, enum store_space space, struct slice key)
 {
-    change_key(overlay, space, key, TAG_DELETED, SLICE_NONE);
+    change_key(overlay, space, key, SLICE_NONE, true);
 }
 
 size_t overlay_bytes(const struct overlay *overlay)
@@ -437,26 +411,19 @@ size_t overlay_count(const struct overlay *overlay)
     return count;
 }
 
-const struct omap *overlay__space(const struct overlay *overlay, enum store_space space)
+const struct overlay_map *overlay__space(const struct overlay *overlay, enum store_space space)
 {
     REQUIRE(MAGIC_VALID(overlay, OVERLAY_MAGIC) && space >= 0 && space < SPACE_COUNT);
     return &overlay->spaces[space];
 }
 
-struct slice overlay__value(const struct omap_entry *entry)
-{
-    struct slice tagged = omap_value(entry);
-    INSIST(tagged.len >= HEAD_BYTES && (tagged.data[0] == TAG_DELETED || tagged.data[0] == TAG_PUT));
-    return tagged.data[0] == TAG_DELETED ? SLICE_NONE : slice_from_offset(tagged, HEAD_BYTES);
-}
-
 int overlay_get(const struct overlay *overlay, enum store_space space, struct slice key, struct slice *ret_value)
 {
     REQUIRE(MAGIC_VALID(overlay, OVERLAY_MAGIC) && space >= 0 && space < SPACE_COUNT);
-    const struct omap_entry *entry = omap_get(&overlay->spaces[space], key);
+    const struct overlay_entry *entry = overlay_map_get(&overlay->spaces[space], key);
     if (entry == NULL)
         return STORE_NOT_FOUND;
-    *ret_value = overlay__value(entry);
+    *ret_value = overlay_entry_value(entry);
     return 0;
 }
 
@@ -464,13 +431,10 @@ void overlay_each(const struct overlay *overlay, enum store_space space, overlay
 {
     REQUIRE(MAGIC_VALID(overlay, OVERLAY_MAGIC));
     REQUIRE(space >= 0 && space < SPACE_COUNT && visit != NULL);
-    const struct omap_entry *next;
-    for (const struct omap_entry *entry = omap_first(&overlay->spaces[space]); entry != NULL; entry = next) {
-        next = omap_next(entry);
-        if (next != NULL)
-            omap_prefetch(next); /* while this one is visited: entries and values are scattered */
-        visit(context, omap_key(entry), overlay__value(entry));
-    }
+    struct overlay_cursor cursor;
+    const struct overlay_entry *entry = overlay_cursor_first(&cursor, &overlay->spaces[space]);
+    for (; entry != NULL; entry = overlay_cursor_next(&cursor))
+        visit(context, overlay_entry_key(entry), overlay_entry_value(entry));
 }
 
 static void check_chunks(const struct overlay *overlay)
@@ -491,17 +455,17 @@ void overlay_check(const struct overlay *overlay)
 {
     REQUIRE(MAGIC_VALID(overlay, OVERLAY_MAGIC));
     for (int space = 0; space < SPACE_COUNT; space++) {
-        const struct omap_entry *before = NULL, *entry = omap_first(&overlay->spaces[space]);
-        size_t count = 0, bytes = 0;
-        for (; entry != NULL; before = entry, entry = omap_next(entry)) {
-            struct slice tagged = omap_value(entry);
-            INSIST(before == NULL || slice_compare(omap_key(before), omap_key(entry)) < 0);
-            INSIST(tagged.len >= HEAD_BYTES && (tagged.len == HEAD_BYTES || tagged.data[0] == TAG_PUT));
-            INSIST(ordinal_of(entry) < overlay->item_count && overlay->items[ordinal_of(entry)].entry == entry);
-            bytes += entry_bytes(entry);
-            count++;
+        const struct overlay_map *map = &overlay->spaces[space];
+        struct overlay_cursor cursor;
+        const struct overlay_entry *entry = overlay_cursor_first(&cursor, map);
+        size_t bytes = 0;
+        overlay_map_check(map);
+        for (; entry != NULL; bytes += entry_bytes(entry), entry = overlay_cursor_next(&cursor)) {
+            INSIST(!entry->deleted || entry->value_len == 0);
+            INSIST(overlay->is_snapshot ||
+                   (entry->ordinal < overlay->item_count && overlay->items[entry->ordinal].entry == entry));
         }
-        INSIST(count == overlay->spaces[space].count && bytes == overlay->bytes[space]);
+        INSIST(bytes == overlay->bytes[space]);
     }
     INSIST(overlay->has_savepoint || overlay->undo_count == 0);
     check_chunks(overlay);
@@ -511,13 +475,14 @@ void overlay_apply(const struct overlay *overlay, struct store_batch *batch)
 {
     REQUIRE(MAGIC_VALID(overlay, OVERLAY_MAGIC));
     for (int space = 0; space < SPACE_COUNT; space++) {
-        const struct omap_entry *entry = omap_first(&overlay->spaces[space]);
-        for (; entry != NULL; entry = omap_next(entry)) {
-            struct slice value = overlay__value(entry);
+        struct overlay_cursor cursor;
+        const struct overlay_entry *entry = overlay_cursor_first(&cursor, &overlay->spaces[space]);
+        for (; entry != NULL; entry = overlay_cursor_next(&cursor)) {
+            struct slice value = overlay_entry_value(entry);
             if (value.data == NULL)
-                store_batch_delete(batch, space, omap_key(entry));
+                store_batch_delete(batch, space, overlay_entry_key(entry));
             else
-                store_batch_put(batch, space, omap_key(entry), value);
+                store_batch_put(batch, space, overlay_entry_key(entry), value);
         }
     }
 }
@@ -533,12 +498,10 @@ void overlay_rollback_to(struct overlay *overlay, size_t savepoint)
 {
     REQUIRE(MAGIC_VALID(overlay, OVERLAY_MAGIC) && overlay->has_savepoint && savepoint <= overlay->undo_count);
     while (overlay->undo_count > savepoint) {
-        struct undo *undo = &overlay->undo[--overlay->undo_count];
-        if (undo->before.data != NULL)
-            set_tagged(overlay, undo->space, undo->key, omap_get(&overlay->spaces[undo->space], undo->key),
-                       undo->before);
+        const struct undo undo = overlay->undo[--overlay->undo_count];
+        if (undo.before != NULL)
+            set_entry(overlay, undo.space, overlay->items[undo.before->ordinal].entry, undo.before);
         else
-            remove_last(overlay, undo->space, undo->key);
-        undo_free(undo);
+            remove_last(overlay, undo.space);
     }
 }

@@ -3,14 +3,10 @@
 #ifndef TL_STORE_OVERLAY_INTERNAL_H
 #define TL_STORE_OVERLAY_INTERNAL_H
 
-#include "base/buf.h"
-#include "base/omap.h"
+#include "store/overlay_map.h"
 #include "store/view.h"
 
 /* Returns: the overlay's writes in one space. */
-const struct omap *overlay__space(const struct overlay *overlay, enum store_space space);
-
-/* Returns: the value of an entry of that map; data NULL: deleted. */
-struct slice overlay__value(const struct omap_entry *entry);
+const struct overlay_map *overlay__space(const struct overlay *overlay, enum store_space space);
 
 #endif

@@ -23,8 +23,9 @@ enum source { SOURCE_NONE, SOURCE_STORE, SOURCE_OVERLAY };
 struct view_iter {
     uint32_t magic; /* VIEW_ITER_MAGIC */
     struct store_iter *base;
-    const struct omap *map;         /* NULL: no overlay; only `base` is used */
-    const struct omap_entry *entry; /* NULL: the overlay has no further entry in this direction */
+    const struct overlay_map *map;     /* NULL: no overlay; only `base` is used */
+    struct overlay_cursor cursor;      /* in `map` */
+    const struct overlay_entry *entry; /* there; NULL: the overlay has no further entry in this direction */
     enum direction direction;
     enum source source; /* the cursor at the current position */
     bool hides;         /* both cursors are at the same key */
@@ -205,11 +206,12 @@ void view_iter_free(struct view_iter *iter)
 }
 
 /* Returns: the entry if it is within the bounds; else NULL, since no later entry is. */
-static const struct omap_entry *entry_within(const struct view_iter *iter, const struct omap_entry *entry)
+static const struct overlay_entry *entry_within(const struct view_iter *iter, const struct overlay_entry *entry)
 {
-    if (entry == NULL || slice_compare(omap_key(entry), buf_as_slice(&iter->lower)) < 0)
+    if (entry == NULL || slice_compare(overlay_entry_key(entry), buf_as_slice(&iter->lower)) < 0)
         return NULL;
-    return iter->upper.len > 0 && slice_compare(omap_key(entry), buf_as_slice(&iter->upper)) >= 0 ? NULL : entry;
+    return iter->upper.len > 0 && slice_compare(overlay_entry_key(entry), buf_as_slice(&iter->upper)) >= 0 ? NULL
+                                                                                                           : entry;
 }
 
 static void advance_base(struct view_iter *iter)
@@ -223,7 +225,8 @@ static void advance_base(struct view_iter *iter)
 static void advance_entry(struct view_iter *iter)
 {
     REQUIRE(iter->entry != NULL);
-    iter->entry = entry_within(iter, iter->direction == FORWARD ? omap_next(iter->entry) : omap_prev(iter->entry));
+    iter->entry = entry_within(iter, iter->direction == FORWARD ? overlay_cursor_next(&iter->cursor)
+                                                                : overlay_cursor_prev(&iter->cursor));
 }
 
 /*
@@ -235,7 +238,7 @@ static int entry_order(const struct view_iter *iter)
     REQUIRE(iter->entry != NULL);
     if (!store_iter_valid(iter->base))
         return -1;
-    return iter->direction * slice_compare(omap_key(iter->entry), store_iter_key(iter->base));
+    return iter->direction * slice_compare(overlay_entry_key(iter->entry), store_iter_key(iter->base));
 }
 
 /* Makes the nearer cursor the current position, skipping keys that the overlay deletes. */
@@ -249,7 +252,7 @@ static void settle_cursor(struct view_iter *iter)
             return;
         }
         iter->hides = order == 0;
-        if (overlay__value(iter->entry).data != NULL) {
+        if (!iter->entry->deleted) {
             iter->source = SOURCE_OVERLAY;
             return;
         }
@@ -264,19 +267,20 @@ static void seek_forward(struct view_iter *iter, struct slice key)
 {
     iter->direction = FORWARD;
     struct slice lower = buf_as_slice(&iter->lower);
-    iter->entry = entry_within(iter, omap_seek(iter->map, slice_compare(key, lower) >= 0 ? key : lower));
+    iter->entry =
+        entry_within(iter, overlay_cursor_seek(&iter->cursor, iter->map, slice_compare(key, lower) >= 0 ? key : lower));
 }
 
 /* Moves the overlay's cursor to the last entry at or before `key` and below the upper bound. */
 static void seek_backward(struct view_iter *iter, struct slice key)
 {
     iter->direction = BACKWARD;
-    const struct omap_entry *entry = omap_seek_for_prev(iter->map, key);
+    const struct overlay_entry *entry = overlay_cursor_seek_for_prev(&iter->cursor, iter->map, key);
     struct slice upper = buf_as_slice(&iter->upper);
-    if (entry != NULL && upper.len > 0 && slice_compare(omap_key(entry), upper) >= 0) {
-        entry = omap_seek_for_prev(iter->map, upper);
-        if (entry != NULL && slice_equal(omap_key(entry), upper))
-            entry = omap_prev(entry);
+    if (entry != NULL && upper.len > 0 && slice_compare(overlay_entry_key(entry), upper) >= 0) {
+        entry = overlay_cursor_seek_for_prev(&iter->cursor, iter->map, upper);
+        if (entry != NULL && slice_equal(overlay_entry_key(entry), upper))
+            entry = overlay_cursor_prev(&iter->cursor);
     }
     iter->entry = entry_within(iter, entry);
 }
@@ -297,7 +301,7 @@ void view_iter_seek_last(struct view_iter *iter)
     store_iter_seek_last(iter->base);
     if (iter->map == NULL)
         return;
-    seek_backward(iter, omap_key(omap_last(iter->map)));
+    seek_backward(iter, overlay_entry_key(overlay_cursor_last(&iter->cursor, iter->map)));
     settle_cursor(iter);
 }
 
@@ -337,7 +341,7 @@ static void reverse_direction(struct view_iter *iter)
     }
     if (store_iter_valid(iter->base) && slice_equal(store_iter_key(iter->base), key))
         advance_base(iter);
-    if (iter->entry != NULL && slice_equal(omap_key(iter->entry), key))
+    if (iter->entry != NULL && slice_equal(overlay_entry_key(iter->entry), key))
         advance_entry(iter);
 }
 
@@ -383,7 +387,7 @@ struct slice view_iter_key(const struct view_iter *iter)
 {
     REQUIRE(iter->map == NULL || iter->source != SOURCE_NONE); /* the store may have a further key */
     if (iter->source == SOURCE_OVERLAY)
-        return omap_key(iter->entry);
+        return overlay_entry_key(iter->entry);
     return store_iter_key(iter->base);
 }
 
@@ -391,7 +395,7 @@ struct slice view_iter_value(const struct view_iter *iter)
 {
     REQUIRE(iter->map == NULL || iter->source != SOURCE_NONE);
     if (iter->source == SOURCE_OVERLAY)
-        return overlay__value(iter->entry);
+        return overlay_entry_value(iter->entry);
     return store_iter_value(iter->base);
 }
 

@@ -76,23 +76,22 @@ int view_iter_status(const struct view_iter *iter) TL_MUST_USE;
 /*
  * Overlays: a transaction's writes, ordered by space and key, with savepoints, so that one failed
  * request can be undone without losing the transaction. Written by one thread, while no view of the
- * overlay is in use.
+ * overlay is in use; readers on other threads have snapshots.
  */
 struct overlay *overlay_new(void);
-/* Drops a reference, the last one frees. NULL: no effect. From any thread. */
+/* NULL: no effect. A snapshot: from any thread. */
 void overlay_free(struct overlay *overlay);
-/* Takes a reference, with which a reader keeps the overlay beyond the end of its transaction. */
-struct overlay *overlay_ref(struct overlay *overlay);
 /*
- * Returns: whether a reader holds a reference besides the owner's, so that the overlay must not be
- *          written to.
+ * Makes a snapshot for one reader, which may keep it beyond the end of the transaction. It shares its
+ * memory with the overlay, and costs O(1); each later change of the overlay copies O(log n) of the
+ * shared nodes (overlay_map.h). It is never changed, and has no chunks.
+ * Returns: the snapshot. Owns: the caller; overlay_free(). Requires: no savepoint, not a snapshot itself.
  */
+struct overlay *overlay_snapshot(struct overlay *overlay);
+/* Returns: whether the overlay may share memory with a snapshot, so that values must not be modified in place. */
 bool overlay_is_shared(const struct overlay *overlay);
-/*
- * Returns: a copy of its writes, without savepoints. Owns: the caller; overlay_free().
- * Requires: it has no savepoint.
- */
-struct overlay *overlay_copy(const struct overlay *overlay);
+/* Returns: how many nodes changes have copied because snapshots shared them; for tests. */
+uint64_t overlay_nodes_copied(const struct overlay *overlay);
 void overlay_put(struct overlay *overlay, enum store_space space, struct slice key, struct slice value);
 void overlay_delete(struct overlay *overlay, enum store_space space, struct slice key);
 /* Sizes, for the transaction's limits: bytes of keys and values, and the number of keys. */
@@ -138,7 +137,7 @@ void overlay_clear(struct overlay *overlay);
  * Chunks: each key of an overlay is in one chunk of some 16 KiB of keys and values, with those that
  * were first written shortly before and after it. So that a checkpoint need not write an overlay
  * whole, its owner saves each chunk that has changed since it was last saved. README.md, "Chunks".
- * Only the writer calls these functions, also for an overlay that is shared.
+ * Only the writer calls these functions.
  */
 enum { OVERLAY_CHUNK_BYTES = 16 * 1024 };
 

@@ -427,7 +427,7 @@ static int run_scripts(struct request *request, struct bulk_request *bulk)
     return r;
 }
 
-/* As run_scripts(); drops what the request has read in its transaction, which the write would have to copy else. */
+/* As run_scripts(); frees the snapshot of its transaction, of which the write would have to copy nodes else. */
 static int run_scripts_outside(struct request *request, struct bulk_request *bulk)
 {
     int r = run_scripts(request, bulk);

@@ -59,7 +59,7 @@ struct by_query {
     double rate;      /* requests_per_second */
     uint32_t slices;  /* 0: auto, 1: not sliced */
     bool pinned;
-    struct overlay *overlay; /* of its transaction, referenced */
+    struct overlay *overlay; /* a snapshot of its transaction's */
 
     struct by_query_status sum;
     struct by_query_status *parts; /* one for each slice */

@@ -44,7 +44,7 @@ static int update_dry_run(struct request *request, struct view view)
     struct dry_run run = {.item = &single->item, .view = view, .arena = &made};
     int r = dry_run_script(request, &run);
     request_look_away(request);
-    core_overlay_unref(tl_steal(request->overlay)); /* else the write has to copy it */
+    core_overlay_unref(tl_steal(request->overlay)); /* else the write has to copy nodes */
     if (r == 0)
         return update_submit(request, single, &run.ready, &made);
     arena_deinit(&made);

@@ -124,7 +124,7 @@ struct request {
     struct view view;
     struct catalog *zones;   /* that request_zones() handed out of; the same */
     struct catalog *catalog; /* referenced; dropped when the request is settled */
-    struct overlay *overlay; /* of its transaction, referenced; the same */
+    struct overlay *overlay; /* a snapshot of its transaction's; the same */
     tl_ts pinned_ts;         /* pinned in the journal until the request is settled or gets another view; 0: none */
 
     request_handler *next;        /* where a worker or the transaction's queue continues */

@@ -64,7 +64,7 @@ struct open_context {
     struct search_cursor *cursor; /* of a scroll */
     bool legacy_1x;               /* begun by search_type=scan: replies as 1.7 */
     struct slice transaction;     /* that opened it, and with which it ends; empty: none; in its arena */
-    struct overlay *overlay;      /* the transaction's writes at the opening, referenced; NULL: none */
+    struct overlay *overlay;      /* a snapshot of the transaction's writes at the opening; NULL: none */
     pthread_mutex_t busy;
     /* Guarded by the searches' lock: */
     struct list link;

@@ -521,7 +521,7 @@ static void set_read_results(struct core *core, struct wait *wait)
     struct txn_lock_command *lock = &wait->command->txn_lock;
     struct txn *txn = wait->txn;
     lock->read_ts = core->ts;
-    lock->overlay = txn->overlay == NULL ? NULL : overlay_ref(txn->overlay);
+    lock->overlay = txn->overlay == NULL ? NULL : overlay_snapshot(txn->overlay);
     txn__touch(core, txn);
 }
 

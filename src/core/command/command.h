@@ -387,15 +387,14 @@ struct txn_command {
 };
 
 /*
- * Locks for a read inside a transaction, and the snapshot to read. The submitter releases its
- * reference to `overlay` (out) by core_overlay_unref(); NULL when the transaction has written
- * nothing.
+ * Locks for a read inside a transaction, and the snapshot to read. The submitter frees `overlay`
+ * (out) by core_overlay_unref(); NULL when the transaction has written nothing.
  */
 struct txn_lock_command {
     struct lock_target *targets;
     size_t target_count;
     tl_ts read_ts;           /* out: timestamp of the view */
-    struct overlay *overlay; /* out */
+    struct overlay *overlay; /* out: overlay_snapshot() */
     /*
      * Out, if it is not refused: how many of the targets have their locks, the first ones, at least one of any. The
      * submitter submits another for those that are left.

@@ -19,7 +19,7 @@
 struct commit_state {
     struct core *core;
     uint64_t changes;
-    bool shared;       /* a reader uses the overlay: its bytes must not be modified */
+    bool shared;       /* a snapshot may share the overlay's bytes: they must not be modified */
     bool keeps_paths;  /* known paths stay known, except those of the documents */
     struct buf record; /* reused */
     int r;

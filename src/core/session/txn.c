@@ -106,22 +106,13 @@ void txn__free(struct core *core, struct txn *txn)
     mem_free(txn);
 }
 
-/*
- * A reader on another thread may still use the overlay: it keeps the old one, and the transaction
- * continues with a copy.
- */
 struct overlay *txn__overlay(struct core *core, struct txn *txn)
 {
     REQUIRE(core->open);
     REQUIRE(txn__state(txn) != TXN_ABANDONED);
     save_pieces__touch(core, txn);
-    if (txn->overlay == NULL) {
+    if (txn->overlay == NULL)
         txn->overlay = overlay_new();
-    } else if (overlay_is_shared(txn->overlay)) {
-        struct overlay *copy = overlay_copy(txn->overlay);
-        overlay_free(txn->overlay);
-        txn->overlay = copy;
-    }
     return txn->overlay;
 }
 

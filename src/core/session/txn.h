@@ -44,7 +44,7 @@ struct txn {
     tl_ts created;
     uint64_t timeout_us;             /* idle time after which it is rolled back */
     struct deadline idle;            /* not set while one of its commands waits, or when abandoned */
-    struct overlay *overlay;         /* its writes; NULL: none; shared with readers (overlay_ref()) */
+    struct overlay *overlay;         /* its writes; NULL: none; readers have snapshots */
     bool retry;                      /* it retries one that was rolled back: its reads take update locks */
     bool of_host;                    /* begun by a host for one request; ends with that host's life */
     uint16_t host;                   /* number of that host; 0 without of_host */
@@ -71,10 +71,7 @@ struct txn *txn__by_number(const struct core *core, struct slice number);
 tl_ts txn__oldest_update(const struct core *core);
 /* Returns: whether a transaction with this id is open. */
 bool txn__is_open(const struct core *core, struct slice id);
-/*
- * Returns: the overlay, for its next writes: a copy where readers share the old one. Earlier
- * pointers into it are invalid.
- */
+/* Returns: the overlay, for its next writes; a new one before the first. */
 struct overlay *txn__overlay(struct core *core, struct txn *txn);
 /* Restarts the idle time. */
 void txn__touch(struct core *core, struct txn *txn);

@@ -254,7 +254,7 @@ const struct core_host *core_hosts(const struct core *core, size_t *ret_count);
 /* Returns: the host with this number, or NULL. */
 const struct core_host *core_host(const struct core *core, uint16_t number);
 
-/* Releases the overlay of a TXN_LOCK result, on any thread. NULL is fine. */
+/* Frees the snapshot of a TXN_LOCK result, on any thread. NULL is fine. */
 void core_overlay_unref(struct overlay *overlay);
 
 #endif

@@ -159,6 +159,42 @@ static void test_overlay_of_reader_is_unchanged_by_later_write(void **state)
     fixture_close(&box);
 }
 
+/* A write after a read whose reader still has its snapshot copies a few nodes, however much was written before. */
+static void test_write_after_read_copies_few_nodes(void **state)
+{
+    enum { DOCUMENTS = 2000, READS = 3, COPIED_MAX = 60 };
+    struct overlay *seen[READS];
+    struct core_fixture box;
+    char id[16];
+    (void)state;
+
+    fixture_open(&box);
+    transaction(&box, COMMAND_TXN_BEGIN, "t");
+    for (int i = 0; i < DOCUMENTS; i++) {
+        snprintf(id, sizeof id, "%d", i * 7919 % DOCUMENTS);
+        write_in(&box, "t", fixture_item(WRITE_INDEX, "fs", "", id, "{\"n\":1}"));
+    }
+    const struct overlay *overlay = owners_txn(box.core->owners, SLICE_LIT("t"))->overlay;
+    for (int i = 0; i < READS; i++) {
+        struct command *read = command_new(COMMAND_TXN_LOCK, DIALECT_7);
+        uint64_t before = overlay_nodes_copied(overlay);
+        read->owner.transaction = SLICE_LIT("t");
+        seen[i] = fixture_run(&box, read, 1)->txn_lock.overlay;
+        assert_int_equal(overlay_count_in(seen[i], SPACE_DOCUMENTS), DOCUMENTS);
+        snprintf(id, sizeof id, "%d", i * 977);
+        write_in(&box, "t", fixture_item(WRITE_INDEX, "fs", "", id, "{\"n\":2}"));
+        assert_ptr_equal(owners_txn(box.core->owners, SLICE_LIT("t"))->overlay, overlay);
+        assert_true(overlay_nodes_copied(overlay) > before);
+        assert_true(overlay_nodes_copied(overlay) <= before + COPIED_MAX);
+    }
+    assert_int_equal(transaction(&box, COMMAND_TXN_COMMIT, "t")->txn.changes, DOCUMENTS);
+    for (int i = 0; i < READS; i++) {
+        overlay_check(seen[i]);
+        core_overlay_unref(seen[i]);
+    }
+    fixture_close(&box);
+}
+
 /* A read in a transaction locks no document of a type whose name no type can have; before version 11 it did. */
 static void test_read_locks_no_document_of_impossible_type(void **state)
 {
@@ -1408,6 +1444,7 @@ int main(void)
         cmocka_unit_test(test_session_end_removes_ephemeral_document_once_after_action),
         cmocka_unit_test(test_commit_ignores_session_of_overwritten_ephemeral_document),
         cmocka_unit_test(test_overlay_of_reader_is_unchanged_by_later_write),
+        cmocka_unit_test(test_write_after_read_copies_few_nodes),
         cmocka_unit_test(test_overlay_of_reader_is_unchanged_by_commit),
         cmocka_unit_test(test_read_locks_no_document_of_impossible_type),
         cmocka_unit_test(test_directory_lock_blocks_first_document_of_type),

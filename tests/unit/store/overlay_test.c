@@ -2,7 +2,8 @@
 /* A transaction's overlay: lookups, sizes, savepoints, and its batch. */
 #include "../../lib/unit.h"
 
-#include "base/omap.h"
+#include "base/alloc.h"
+#include "base/budget.h"
 #include "base/rand.h"
 #include "store/view.h"
 
@@ -183,7 +184,7 @@ static size_t save_chunks(struct overlay *overlay)
 
 /*
  * Goal: each write is in one chunk, a change marks its chunk only, and chunks stay small, also
- * across rollbacks, copies and values that grow.
+ * across rollbacks, snapshots and values that grow.
  */
 static void test_overlay_chunks(void **state)
 {
@@ -192,7 +193,7 @@ static void test_overlay_chunks(void **state)
     static char value[VALUE];
     struct rng rng;
     rng_init(&rng, 5);
-    struct overlay *overlay = overlay_new();
+    struct overlay *overlay = overlay_new(), *snapshot = NULL;
     assert_int_equal(save_chunks(overlay), 0);
     for (int i = 0; i < KEYS; i++) {
         char key[16];
@@ -216,10 +217,9 @@ static void test_overlay_chunks(void **state)
             overlay_rollback_to(overlay, mark);
         overlay_release_savepoints(overlay);
         if (rng_below(&rng, 10) == 0) {
-            struct overlay *copy = overlay_copy(overlay);
-            assert_int_equal(check_chunks(copy), check_chunks(overlay));
-            overlay_free(overlay);
-            overlay = copy;
+            overlay_free(snapshot);
+            snapshot = overlay_snapshot(overlay);
+            overlay_check(overlay);
         }
         if (rng_below(&rng, 3) == 0)
             save_chunks(overlay);
@@ -228,6 +228,137 @@ static void test_overlay_chunks(void **state)
     assert_int_equal(save_chunks(overlay), 0);
     overlay_put(overlay, SPACE_TREE, SLICE_LIT("k"), SLICE_NONE);
     assert_int_equal(save_chunks(overlay), 1);
+    overlay_free(overlay);
+    overlay_check(snapshot);
+    overlay_free(snapshot);
+}
+
+enum { MODEL_KEYS = 60, MODEL_SNAPSHOTS = 5 };
+
+/* What an overlay has for each key: 0: nothing, 1: a deletion, else a value of so many bytes less 2. */
+struct model {
+    unsigned char values[MODEL_KEYS];
+};
+
+static struct slice model_key(char text[16], unsigned number)
+{
+    return slice_make(text, (size_t)snprintf(text, 16, "%u", number * 7919 % 1000));
+}
+
+static void change_at_random(struct overlay *overlay, struct model *model, struct rng *rng)
+{
+    char text[16];
+    unsigned number = (unsigned)rng_below(rng, MODEL_KEYS);
+    enum store_space space = number % 2 == 0 ? SPACE_DOCUMENTS : SPACE_ENTRIES;
+    model->values[number] = (unsigned char)(1 + rng_below(rng, 14));
+    if (model->values[number] == 1)
+        overlay_delete(overlay, space, model_key(text, number));
+    else
+        overlay_put(overlay, space, model_key(text, number), slice_make("abcdefghijkl", model->values[number] - 2U));
+}
+
+static void compare_with_model(const struct overlay *overlay, const struct model *model)
+{
+    size_t count = 0, bytes = 0;
+    overlay_check(overlay);
+    for (unsigned i = 0; i < MODEL_KEYS; i++) {
+        char text[16];
+        struct slice key = model_key(text, i), value = SLICE_NONE;
+        int r = overlay_get(overlay, i % 2 == 0 ? SPACE_DOCUMENTS : SPACE_ENTRIES, key, &value);
+        assert_int_equal(r, model->values[i] == 0 ? STORE_NOT_FOUND : 0);
+        if (r != 0)
+            continue;
+        assert_int_equal(value.data == NULL, model->values[i] == 1);
+        assert_int_equal(value.len, model->values[i] == 1 ? 0 : model->values[i] - 2);
+        count++;
+        bytes += key.len + value.len;
+    }
+    assert_int_equal(overlay_count(overlay), count);
+    assert_int_equal(overlay_bytes(overlay), bytes);
+    assert_int_equal(overlay_memory_bytes(overlay), bytes + count * OVERLAY_ENTRY_BYTES);
+}
+
+/*
+ * Goal: each snapshot equals the overlay at its time, after any later writes and rollbacks, and
+ * whichever of them ends first; the overlay is as it would be without snapshots.
+ */
+static void test_overlay_snapshots_equal_model(void **state)
+{
+    (void)state;
+    for (unsigned seed = 1; seed <= 20; seed++) {
+        struct overlay *overlay = overlay_new(), *snapshots[MODEL_SNAPSHOTS] = {NULL};
+        struct model now = {{0}}, then[MODEL_SNAPSHOTS];
+        unsigned open = 0;
+        struct rng rng;
+        rng_init(&rng, seed);
+        for (int round = 0; round < 200; round++) {
+            struct model before = now;
+            size_t savepoint = overlay_savepoint(overlay);
+            for (uint64_t steps = rng_below(&rng, 10); steps > 0; steps--)
+                change_at_random(overlay, &now, &rng);
+            if (rng_below(&rng, 3) == 0) {
+                overlay_rollback_to(overlay, savepoint);
+                now = before;
+            }
+            overlay_release_savepoints(overlay);
+            unsigned slot = (unsigned)rng_below(&rng, MODEL_SNAPSHOTS);
+            open -= snapshots[slot] != NULL;
+            overlay_free(tl_steal(snapshots[slot]));
+            if (rng_below(&rng, 3) > 0) {
+                snapshots[slot] = overlay_snapshot(overlay);
+                then[slot] = now;
+                open++;
+            }
+            assert_int_equal(overlay_is_shared(overlay), open > 0);
+            compare_with_model(overlay, &now);
+            for (int i = 0; i < MODEL_SNAPSHOTS; i++)
+                if (snapshots[i] != NULL)
+                    compare_with_model(snapshots[i], &then[i]);
+            check_chunks(overlay);
+            if (rng_below(&rng, 10) == 0)
+                save_chunks(overlay);
+        }
+        overlay_free(overlay);
+        for (int i = 0; i < MODEL_SNAPSHOTS; i++) {
+            if (snapshots[i] != NULL)
+                compare_with_model(snapshots[i], &then[i]);
+            overlay_free(snapshots[i]);
+        }
+        assert_int_equal(budget_tallied(BUDGET_TRANSACTIONS), 0);
+    }
+}
+
+/*
+ * Goal: a snapshot copies nothing, and a write after it a few nodes, also of an overlay of 100,000
+ * keys. (It was copied whole.)
+ */
+static void test_overlay_write_after_snapshot_copies_few_nodes(void **state)
+{
+    (void)state;
+    enum { KEYS = 100000, LEVELS = 8, ROUNDS = 50 };
+    struct overlay *overlay = overlay_new();
+    char key[16];
+    for (int i = 0; i < KEYS; i++) {
+        snprintf(key, sizeof key, "k%d", i * 7919 % KEYS);
+        overlay_put(overlay, SPACE_DOCUMENTS, slice_from(key), SLICE_LIT("a value"));
+    }
+    assert_int_equal(overlay_nodes_copied(overlay), 0);
+    for (int round = 0; round < ROUNDS; round++) {
+        struct overlay *snapshot = overlay_snapshot(overlay);
+        uint64_t before = overlay_nodes_copied(overlay);
+        size_t used = mem_used();
+        snprintf(key, sizeof key, "k%d", round * 977);
+        size_t savepoint = overlay_savepoint(overlay);
+        overlay_put(overlay, SPACE_DOCUMENTS, slice_from(key), SLICE_LIT("another"));
+        overlay_put(overlay, SPACE_DOCUMENTS, SLICE_LIT("new"), SLICE_LIT("another"));
+        if (round % 2 == 0)
+            overlay_rollback_to(overlay, savepoint);
+        overlay_release_savepoints(overlay);
+        assert_true(overlay_nodes_copied(overlay) - before <= 2 * LEVELS);
+        assert_true(mem_used() <= used + MEM_UNCOUNTED_MAX);
+        assert_int_equal(overlay_count(snapshot), round < 2 ? KEYS : KEYS + 1);
+        overlay_free(snapshot);
+    }
     overlay_free(overlay);
 }
 
@@ -294,6 +425,8 @@ int main(void)
         cmocka_unit_test(test_overlay_savepoints_nest),
         cmocka_unit_test(test_overlay_rollback_restores_state_and_size),
         cmocka_unit_test(test_overlay_chunks),
+        cmocka_unit_test(test_overlay_snapshots_equal_model),
+        cmocka_unit_test(test_overlay_write_after_snapshot_copies_few_nodes),
         cmocka_unit_test(test_overlay_chunks_take_turns),
         cmocka_unit_test(test_overlay_apply_writes_everything),
     };
