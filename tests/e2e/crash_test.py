@@ -7,6 +7,9 @@ rises with each write. The server is killed at random times and started again on
 may not be applied: the state found must be the last acknowledged one or that one write later. Bulk requests are judged item by
 item. `tidelock check` must find the store sound each time, and must find a fault that is planted at the end.
 
+In half of the kills the server makes checkpoints and trims its log all the time, so that log, RocksDB and checkpoints are interrupted together; the other
+half has the default options, with which a start has more of the log to apply.
+
     crash_test.py [--kills 12] [--seed N]
 """
 import argparse
@@ -15,6 +18,7 @@ import http.client
 import json
 import os
 import random
+import re
 import sys
 import threading
 import time
@@ -24,6 +28,7 @@ from server import Server, check  # noqa: E402
 
 CLIENTS = 6
 DOCUMENTS = 8  # of each client
+MANY_CHECKPOINTS = ["--checkpoint", "1m", "--write-buffer", "256k", "--recovery-time", "10ms"]
 
 
 class Client(threading.Thread):
@@ -158,8 +163,11 @@ def main():
             if kill % 5 == 0:
                 status, text = check(server.data)
                 assert status == 0, "tidelock check after kill %d: %s" % (kill, text)
+            server.options = MANY_CHECKPOINTS if kill % 2 == 0 else []
             server.start()
             verify(server, state)
+        begins = {int(entry) for entry in re.findall(r"applying the log: entries (\d+) to", server.errors())}
+        assert max(begins) > 1, "no start began with a checkpoint that was made under load"
         server.must("POST", "/crash/_forcemerge")
         server.stop()
         status, text = check(server.data)
@@ -167,7 +175,8 @@ def main():
         if plant_fault(server.data):
             status, text = check(server.data)
             assert status == 1, "tidelock check did not find the planted fault: %s" % text
-    print("seed %d: %d kills, %d acknowledged writes, none lost, none twice" % (args.seed, args.kills, acknowledged))
+    print("seed %d: %d kills, of which %d followed different checkpoints, %d acknowledged writes, none lost, none twice" % (
+        args.seed, args.kills, len(begins - {1}), acknowledged))
 
 
 if __name__ == "__main__":
