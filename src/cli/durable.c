@@ -150,7 +150,9 @@ int durable_open(const struct store_options *options, const struct core_limits *
     r = settle_ends(ret, ret_reason);
     if (r < 0)
         return tl_trace(r);
-    return recover_core(ret->store, ret->log, limits, ret->at_work, &ret->core, &ret->recovered, ret_reason);
+    return recover_core_with(ret->store, ret->log, limits,
+                             &(struct recover_options){.at_work = ret->at_work, .observer = ret->observer}, &ret->core,
+                             &ret->recovered, ret_reason);
 }
 
 void durable_close(struct durable *durable)

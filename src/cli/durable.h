@@ -19,6 +19,7 @@ struct durable {
     struct at_work *at_work; /* NULL: opened read-only */
     struct archive *archive; /* NULL: no archive */
     bool machine_lost;       /* the machine crashed or restarted since the log was written, without an orderly stop */
+    const struct recover_observer *observer; /* in: of the replay; NULL: none */
     struct poison_choice choice; /* in: how to treat an entry that ends the process */
     bool is_member;              /* in: a cluster host's directory, opened read-only; its log is in etcd */
 };

@@ -20,6 +20,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "cli/client.h"
+#include "cli/start_progress.h"
 #include "core/step/core.h"
 #include "journal/at_work.h"
 #include "json/each.h"
@@ -222,7 +223,7 @@ static int create_genesis(const struct member_options *o, struct cmdlog *log, co
  */
 static int settle_alone(const struct member_options *o, char **ret_reason)
 {
-    struct durable durable = {0};
+    struct durable durable = {.observer = &start_progress_replay};
     struct core_limits limits = core_limits_default();
     struct journal_options options = *o->journal;
     struct journal *journal;
@@ -329,7 +330,7 @@ static bool gives_up(const struct client *client)
 
 /* Copies a file of a checkpoint. */
 static int copy_file(struct client *client, const char *checkpoint, const char *file, uint64_t bytes, const char *into,
-                     struct copy_failure *failure)
+                     struct start_copy *copy, struct copy_failure *failure)
 {
     tl_cleanup(mem_freep) char *path = path_in(into, file);
     make_folders(path, strlen(into) + 1);
@@ -348,6 +349,8 @@ static int copy_file(struct client *client, const char *checkpoint, const char *
             r = tl_trace(TL_ERR_IO);
         else if (file_write_all(fd, client->body.data, len) != 0)
             r = note_unwritten(path, failure);
+        else
+            start_copy_add(copy, len);
         at += len;
     }
     if (r == 0 && fsync(fd) != 0)
@@ -363,15 +366,22 @@ static bool is_copied(const char *file)
     return strncmp(file, "log/", strlen("log/")) != 0;
 }
 
-/* Refuses a checkpoint that the disk has no space for, before any of it is copied. */
-static int check_space(yyjson_val *files, const char *into, struct copy_failure *failure)
+/* Returns: the size of the files to copy. */
+static uint64_t bytes_to_copy(yyjson_val *files)
 {
-    uint64_t bytes = 0, free = free_bytes(into);
+    uint64_t bytes = 0;
     for (size_t i = 0; i < yyjson_arr_size(files); i++) {
         yyjson_val *one = yyjson_arr_get(files, i);
         const char *file = yyjson_get_str(yyjson_obj_get(one, "file"));
         bytes += file != NULL && is_copied(file) ? yyjson_get_uint(yyjson_obj_get(one, "bytes")) : 0;
     }
+    return bytes;
+}
+
+/* Refuses a checkpoint that the disk has no space for, before any of it is copied. */
+static int check_space(uint64_t bytes, const char *into, struct copy_failure *failure)
+{
+    uint64_t free = free_bytes(into);
     if (bytes <= free)
         return 0;
     failure->cause = ENOSPC;
@@ -381,7 +391,8 @@ static int check_space(yyjson_val *files, const char *into, struct copy_failure 
     return TL_ERR_NO_SPACE;
 }
 
-static int copy_files(struct client *client, yyjson_val *reply, const char *into, struct copy_failure *failure)
+static int copy_files(struct client *client, yyjson_val *reply, const char *into, struct start_copy *copy,
+                      struct copy_failure *failure)
 {
     char checkpoint[64] = "";
     yyjson_doc *kept = tl_steal(client->json); /* further replies take its place */
@@ -389,15 +400,20 @@ static int copy_files(struct client *client, yyjson_val *reply, const char *into
     if (name != NULL)
         snprintf(checkpoint, sizeof checkpoint, "%s", name);
     yyjson_val *files = yyjson_obj_get(reply, "files");
-    int r = checkpoint[0] == '\0' ? tl_trace(TL_ERR_CORRUPT) : check_space(files, into, failure);
+    uint64_t bytes = bytes_to_copy(files);
+    int r = checkpoint[0] == '\0' ? tl_trace(TL_ERR_CORRUPT) : check_space(bytes, into, failure);
+    if (r == 0)
+        start_copy_begin(copy, bytes);
     for (size_t i = 0; r == 0 && i < yyjson_arr_size(files); i++) {
         yyjson_val *one = yyjson_arr_get(files, i);
         const char *file = yyjson_get_str(yyjson_obj_get(one, "file"));
         if (file == NULL || file[0] == '/' || strstr(file, "..") != NULL)
             r = tl_trace(TL_ERR_CORRUPT);
         else if (is_copied(file))
-            r = copy_file(client, checkpoint, file, yyjson_get_uint(yyjson_obj_get(one, "bytes")), into, failure);
+            r = copy_file(client, checkpoint, file, yyjson_get_uint(yyjson_obj_get(one, "bytes")), into, copy, failure);
     }
+    if (r == 0)
+        start_copy_end(copy);
     client->context = NULL; /* the other host keeps the checkpoint until it is deleted */
     char path[128];
     snprintf(path, sizeof path, "/_cluster/_checkpoint/%s", checkpoint);
@@ -429,7 +445,7 @@ static struct peer_address address_in(struct slice about)
 
 /* Copies a checkpoint of a host. `logs`: why no checkpoint came is logged. Returns: whether the copy is complete. */
 static bool copy_from(const struct member_options *o, struct slice about, const char *secret, bool logs,
-                      struct copy_failure *failure)
+                      struct start_copy *copy, struct copy_failure *failure)
 {
     tl_cleanup(mem_freep) char *incoming = path_in(o->data, "incoming");
     struct peer_address peer = address_in(about);
@@ -449,7 +465,7 @@ static bool copy_from(const struct member_options *o, struct slice about, const 
     if (r == 0 && mkdir(incoming, 0700) != 0)
         r = note_unwritten(incoming, failure);
     if (r == 0)
-        r = copy_files(&client, client_json(&client), incoming, failure);
+        r = copy_files(&client, client_json(&client), incoming, copy, failure);
     if (r != 0 && failure->cause == 0 && logs && !is_stopping(o))
         log_warning("no checkpoint came from %s: %s", url.data,
                     status != 200 ? client_error(&client, status) : error_text(r));
@@ -462,7 +478,7 @@ static bool copy_from(const struct member_options *o, struct slice about, const 
 
 /* Returns: whether a copy is complete. */
 static bool copy_from_any(const struct member_options *o, struct cmdlog *log, const char *secret, bool logs,
-                          struct copy_failure *ret_failure)
+                          struct start_copy *copy, struct copy_failure *ret_failure)
 {
     struct cmdlog_hosts *hosts;
     bool done = false;
@@ -473,7 +489,7 @@ static bool copy_from_any(const struct member_options *o, struct cmdlog *log, co
         if (slice_equal(hosts->hosts[i].name, o->name))
             ret_failure->is_named = true;
         else
-            done = copy_from(o, hosts->hosts[i].about, secret, logs, ret_failure);
+            done = copy_from(o, hosts->hosts[i].about, secret, logs, copy, ret_failure);
     mem_free(hosts);
     return done;
 }
@@ -543,14 +559,15 @@ static int copy_member(const struct member_options *o, struct cmdlog *log, struc
                        const struct genesis *genesis, char **ret_reason)
 {
     struct copy_attempts attempts = {.logged_us = 0};
+    struct start_copy copy = {.bytes = 0};
     snprintf(identity->cluster, sizeof identity->cluster, "%s", genesis->cluster);
     if (identity->state == STATE_NONE)
         draw_id(identity->directory);
     identity->state = STATE_COPYING;
     int r = write_identity(o->data, identity, ret_reason);
     struct copy_failure failure;
-    while (r == 0 &&
-           !copy_from_any(o, log, genesis->secret, clock_boot_us() - attempts.logged_us >= LOG_EACH_US, &failure)) {
+    while (r == 0 && !copy_from_any(o, log, genesis->secret, clock_boot_us() - attempts.logged_us >= LOG_EACH_US, &copy,
+                                    &failure)) {
         if (is_stopping(o))
             return TL_ERR_STOPPED;
         warn_no_copy(o, &failure, &attempts);

@@ -10,17 +10,39 @@
 #include "base/buf.h"
 #include "base/check.h"
 #include "cli/escape.h"
+#include "cli/progress.h"
 #include "core/command/command.h"
 #include "cmdlog/cmdlog_etcd.h"
 #include "core/step/core.h"
 #include "journal/at_work.h"
 #include "journal/cluster_replay.h"
 
+#define SHOWN_EVERY_US (100 * TL_MS)
+
 static int replay_failed(const char *what, int code, char *reason)
 {
+    progress_clear();
     printf("%s: %s\n", escape_terminal(what), reason != NULL ? escape_terminal(reason) : error_text(code));
     mem_free(reason);
     return 1;
+}
+
+/* Shows the progress of a replay that takes longer than progress_set() waits. `context`: a struct progress. */
+static void show_replay(void *context, const struct recover_progress *replay)
+{
+    struct progress *progress = context;
+    uint64_t applied = replay->position - replay->checkpoint;
+    if (replay->phase == RECOVER_BEGINS)
+        progress_init(progress, "entries of the log", replay->last - replay->checkpoint, false);
+    else
+        progress_set(progress, applied);
+    if (replay->phase == RECOVER_ENDED && progress->shown_us != progress->began_us)
+        progress_end(progress);
+}
+
+static struct recover_observer shown_on(struct progress *progress)
+{
+    return (struct recover_observer){.report = show_replay, .context = progress, .period_us = SHOWN_EVERY_US};
 }
 
 /*
@@ -97,7 +119,9 @@ int replayed_compare(const char *data, const struct durable *durable, const stru
     tl_cleanup(buf_deinit) struct buf directory = BUF_INIT(BUF_UNLIMITED);
     struct relog_options relog = *options;
     struct relogged made;
-    struct durable replayed = {0};
+    struct progress progress;
+    const struct recover_observer observer = shown_on(&progress);
+    struct durable replayed = {.observer = &observer};
     struct core_limits limits = core_limits_default();
     char *reason = NULL;
     if (durable->recovered.checkpoint == 0) {
@@ -132,12 +156,14 @@ static int check_applied(const char *directory, struct cmdlog *log, cmdlog_posit
 {
     const struct store_options opening = {.directory = slice_from(directory)};
     const struct core_limits limits = core_limits_default();
+    struct progress progress;
+    const struct recover_observer observer = shown_on(&progress);
+    const struct recover_options replay = {.end = end, .observer = &observer};
     struct durable made = {0};
     char *reason = NULL;
     int status, r = store_open_rocks(&opening, &made.store, &reason);
     if (r == 0)
-        r = end == 0 ? recover_core(made.store, log, &limits, NULL, &made.core, &made.recovered, &reason)
-                     : recover_core_before(made.store, log, &limits, end, &made.core, &made.recovered, &reason);
+        r = recover_core_with(made.store, log, &limits, &replay, &made.core, &made.recovered, &reason);
     if (r != 0) {
         status = replay_failed("replayed", r, reason);
     } else if (made.recovered.differs != 0) {

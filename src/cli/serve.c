@@ -38,6 +38,7 @@
 #include "cli/host_tls.h"
 #include "cli/member.h"
 #include "cli/private_dir.h"
+#include "cli/start_progress.h"
 #include "cli/supervisor.h"
 #include "http/http.h"
 #include "http/tls.h"
@@ -841,6 +842,7 @@ static int open_alone(struct server *server, struct serve_options *o)
         return serve_failed(TL_ERR_BUSY, o->data,
                             mem_strdup("the directory is a host's of a cluster: give --cluster", 54));
     durable->choice = o->poison;
+    durable->observer = &start_progress_replay;
     int r = durable_open(&o->store, &limits, o->archive.directory != NULL ? &o->archive : NULL, durable, &reason);
     if (r != 0)
         return serve_failed(r, o->data, reason);

@@ -3,6 +3,7 @@
 #include "cli/supervisor.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,16 +26,32 @@ static socklen_t read_address(const char *name, struct sockaddr_un *ret_address)
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len);
 }
 
-void supervisor_notify(const char *state)
+/* `flags`: of sendto(), among others. Returns: 0; an errno. */
+static int send_state(const char *state, int flags)
 {
     const char *name = getenv("NOTIFY_SOCKET");
     struct sockaddr_un address;
     if (name == NULL)
-        return;
+        return 0;
     socklen_t len = read_address(name, &address);
     int fd = len == 0 ? -1 : socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (fd < 0 || sendto(fd, state, strlen(state), MSG_NOSIGNAL, (const struct sockaddr *)&address, len) < 0)
-        log_warning("cannot notify NOTIFY_SOCKET of %s: %s", state, len == 0 ? "it names no socket" : strerror(errno));
+    bool sent =
+        fd >= 0 && sendto(fd, state, strlen(state), MSG_NOSIGNAL | flags, (const struct sockaddr *)&address, len) >= 0;
+    int error = sent ? 0 : len == 0 ? EDESTADDRREQ : errno;
     if (fd >= 0)
         (void)close(fd);
+    return error;
+}
+
+void supervisor_notify(const char *state)
+{
+    int error = send_state(state, 0);
+    if (error != 0)
+        log_warning("cannot notify NOTIFY_SOCKET of %s: %s", state,
+                    error == EDESTADDRREQ ? "it names no socket" : strerror(error));
+}
+
+void supervisor_report(const char *state)
+{
+    (void)send_state(state, MSG_DONTWAIT);
 }

@@ -11,5 +11,10 @@
  * nothing; a socket that does not accept it is logged.
  */
 void supervisor_notify(const char *state);
+/*
+ * As supervisor_notify(), for a state that a later one follows: one that the socket does not accept
+ * now is dropped. A supervisor that does not read would block the caller.
+ */
+void supervisor_report(const char *state);
 
 #endif

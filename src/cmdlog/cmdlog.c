@@ -52,6 +52,11 @@ int cmdlog_next(struct cmdlog_cursor *cursor, struct cmdlog_entry *ret_entry)
     return cursor->functions->next(cursor, ret_entry);
 }
 
+uint64_t cmdlog_unread_bytes(struct cmdlog_cursor *cursor)
+{
+    return cursor->functions->unread_bytes == NULL ? 0 : cursor->functions->unread_bytes(cursor);
+}
+
 void cmdlog_unfollow(struct cmdlog_cursor *cursor)
 {
     if (cursor != NULL)

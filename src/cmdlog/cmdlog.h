@@ -127,6 +127,12 @@ int cmdlog_follow(struct cmdlog *log, cmdlog_position from, struct cmdlog_cursor
  * CMDLOG_TRIMMED; TL_ERR_CORRUPT, TL_ERR_IO.
  */
 int cmdlog_next(struct cmdlog_cursor *cursor, struct cmdlog_entry *ret_entry) TL_MUST_USE;
+/*
+ * Returns: the size of the log after the entry read last, with its headers; before the first cmdlog_next(), of
+ * all that it reads, which may include earlier entries. 0: unknown, since hosts share the log.
+ * Assumes: no append is in progress.
+ */
+uint64_t cmdlog_unread_bytes(struct cmdlog_cursor *cursor);
 /* Frees a cursor; NULL is allowed. */
 void cmdlog_unfollow(struct cmdlog_cursor *cursor);
 
@@ -191,7 +197,7 @@ struct cmdlog_cursor {
     const struct cmdlog_shared_functions *shared;
 };
 
-/* Each as the call of its name. `lineage` is NULL if hosts share the log. */
+/* Each as the call of its name. `lineage` and `unread_bytes` are NULL if hosts share the log. */
 struct cmdlog_functions {
     int (*append)(struct cmdlog *log, const struct slice *parts, size_t count, cmdlog_position *ret_position);
     int (*sync)(struct cmdlog *log, cmdlog_position position);
@@ -199,6 +205,7 @@ struct cmdlog_functions {
     int (*lineage)(struct cmdlog *log, cmdlog_position position, struct cmdlog_lineage *ret_lineage);
     int (*follow)(struct cmdlog *log, cmdlog_position from, struct cmdlog_cursor **ret_cursor);
     int (*next)(struct cmdlog_cursor *cursor, struct cmdlog_entry *ret_entry);
+    uint64_t (*unread_bytes)(struct cmdlog_cursor *cursor);
     void (*unfollow)(struct cmdlog_cursor *cursor);
     int (*trim)(struct cmdlog *log, cmdlog_position before);
     int (*preallocate)(struct cmdlog *log);

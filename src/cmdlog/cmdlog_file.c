@@ -757,6 +757,20 @@ static int file_next(struct cmdlog_cursor *base, struct cmdlog_entry *ret_entry)
     return 0;
 }
 
+static uint64_t file_unread_bytes(struct cmdlog_cursor *base)
+{
+    const struct file_cursor *cursor = (const struct file_cursor *)base;
+    const struct cmdlog_address *end = &cursor->log->end;
+    if (cursor->number == 0) /* a log without segments, opened read-only */
+        return 0;
+    pthread_mutex_lock(&cursor->log->lock);
+    INSIST(end->segment < cursor->log->segment_count);
+    uint64_t last = cursor->log->segments[end->segment].number;
+    pthread_mutex_unlock(&cursor->log->lock);
+    INSIST(cursor->number < last || (cursor->number == last && cursor->reader.offset <= end->offset));
+    return (last - cursor->number) * cursor->log->segment_bytes + end->offset - cursor->reader.offset;
+}
+
 static void file_unfollow(struct cmdlog_cursor *base)
 {
     struct file_cursor *cursor = (struct file_cursor *)base;
@@ -1131,6 +1145,7 @@ static const struct cmdlog_functions functions = {
     .lineage = file_lineage,
     .follow = file_follow,
     .next = file_next,
+    .unread_bytes = file_unread_bytes,
     .unfollow = file_unfollow,
     .trim = file_trim,
     .preallocate = file_prepare,

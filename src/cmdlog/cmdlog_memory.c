@@ -302,6 +302,18 @@ static int memory_next(struct cmdlog_cursor *base, struct cmdlog_entry *ret_entr
     return r;
 }
 
+static uint64_t memory_unread_bytes(struct cmdlog_cursor *base)
+{
+    const struct memory_cursor *cursor = (const struct memory_cursor *)base;
+    const struct cmdlog_medium *medium = cursor->medium;
+    uint64_t bytes = 0;
+    pthread_mutex_lock(&cursor->medium->lock);
+    for (cmdlog_position i = cursor->next; i > medium->trimmed && i <= appended_position(medium); i++)
+        bytes += medium->entries[i - medium->trimmed - 1].bytes.len;
+    pthread_mutex_unlock(&cursor->medium->lock);
+    return bytes;
+}
+
 static void memory_unfollow(struct cmdlog_cursor *base)
 {
     struct memory_cursor *cursor = (struct memory_cursor *)base;
@@ -429,6 +441,7 @@ static const struct cmdlog_functions functions = {
     .lineage = memory_lineage,
     .follow = memory_follow,
     .next = memory_next,
+    .unread_bytes = memory_unread_bytes,
     .unfollow = memory_unfollow,
     .trim = memory_trim,
     .preallocate = memory_shrink,

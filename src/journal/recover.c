@@ -221,6 +221,10 @@ struct replay {
     struct effects effects;
     struct held held;
     bool of_other_build; /* the newest MARK is of another build, or those after it have no chain */
+    const struct recover_observer *observer; /* NULL: none */
+    struct recover_progress progress;        /* unset without an observer */
+    uint64_t begun_us, reported_us;          /* boot clock: of the first report and of the newest */
+    uint64_t beyond_bytes;                   /* size of the log from `end` on; 0: `end` has not been reached */
     char **ret_reason;
 };
 
@@ -341,6 +345,63 @@ static int replay_next(struct replay *replay, const struct cmdlog_entry *entry)
     return r;
 }
 
+static void report_progress(struct replay *replay, enum recover_phase phase, uint64_t left, uint64_t now)
+{
+    struct recover_progress *progress = &replay->progress;
+    progress->phase = phase;
+    progress->position = replay->recovered->position;
+    progress->bytes = left < progress->bytes_total ? progress->bytes_total - left : 0;
+    progress->us = now - replay->begun_us;
+    ENSURE(progress->position <= progress->last && progress->bytes <= progress->bytes_total);
+    replay->observer->report(replay->observer->context, progress);
+    replay->reported_us = now;
+}
+
+/* Begins the reports before the first entry; the log has `left` bytes from it on. */
+static void begin_progress(struct replay *replay, struct cmdlog *log, uint64_t left, uint64_t now)
+{
+    struct cmdlog_head head;
+    cmdlog_head(log, &head);
+    replay->progress = (struct recover_progress){
+        .checkpoint = replay->recovered->checkpoint,
+        .last = replay->end != 0 && replay->end <= head.appended ? replay->end - 1 : head.appended,
+        .bytes_total = left};
+    replay->begun_us = now;
+}
+
+/* Reports the progress before `entry`, which the cursor has read last, is applied: at the first entry, and when due. */
+static void observe_entry(struct replay *replay, struct cmdlog *log, struct cmdlog_cursor *cursor,
+                          const struct cmdlog_entry *entry)
+{
+    if (replay->observer == NULL)
+        return;
+    uint64_t now = clock_boot_us();
+    bool first = replay->progress.last == 0;
+    if (!first && now - replay->reported_us < replay->observer->period_us)
+        return;
+    uint64_t left = cmdlog_unread_bytes(cursor) + entry->bytes.len;
+    if (first)
+        begin_progress(replay, log, left, now);
+    report_progress(replay, first ? RECOVER_BEGINS : RECOVER_REPLAYS, left, now);
+}
+
+/* Reports that all entries have been applied, if there was one. */
+static void observe_end(struct replay *replay)
+{
+    if (replay->observer != NULL && replay->progress.last != 0)
+        report_progress(replay, RECOVER_ENDED, replay->beyond_bytes, clock_boot_us());
+}
+
+/* Reads the next entry to replay. Returns: as cmdlog_next(). */
+static int next_entry(struct replay *replay, struct cmdlog_cursor *cursor, struct cmdlog_entry *entry)
+{
+    int r = cmdlog_next(cursor, entry);
+    if (r != 0 || replay->end == 0 || entry->position < replay->end)
+        return r;
+    replay->beyond_bytes = cmdlog_unread_bytes(cursor) + entry->bytes.len;
+    return CMDLOG_END;
+}
+
 /* Replays all entries after recovered->checkpoint, and sets the other fields of `recovered`. */
 static int replay_entries(struct replay *replay, struct cmdlog *log)
 {
@@ -356,11 +417,8 @@ static int replay_entries(struct replay *replay, struct cmdlog *log)
         return tl_trace(r);
     effects_init(&replay->effects);
     recovered->position = from;
-    while (r == 0 && (r = cmdlog_next(cursor, &entry)) == 0) {
-        if (replay->end != 0 && entry.position >= replay->end) {
-            r = CMDLOG_END;
-            break;
-        }
+    while (r == 0 && (r = next_entry(replay, cursor, &entry)) == 0) {
+        observe_entry(replay, log, cursor, &entry);
         r = replay_next(replay, &entry);
         INSIST(entry.position > recovered->position);
         recovered->position = entry.position;
@@ -372,6 +430,8 @@ static int replay_entries(struct replay *replay, struct cmdlog *log)
     else if (r >= 0)
         r = TL_ERR_CORRUPT;
     buf_deinit(&replay->held.bytes);
+    if (r == 0)
+        observe_end(replay);
     return r < 0 ? tl_trace(r) : 0;
 }
 
@@ -435,11 +495,12 @@ int recover_append_annotation(struct cmdlog *log, const struct command *command)
     return r < 0 ? tl_trace(r) : 0;
 }
 
-/* recover_core(); `end`: as in struct replay. */
-static int recover_until(struct store *store, struct cmdlog *log, const struct core_limits *limits,
-                         struct at_work *at_work, cmdlog_position end, struct core **ret_core,
-                         struct recovered *ret_recovered, char **ret_reason)
+int recover_core_with(struct store *store, struct cmdlog *log, const struct core_limits *limits,
+                      const struct recover_options *options, struct core **ret_core, struct recovered *ret_recovered,
+                      char **ret_reason)
 {
+    REQUIRE(options->observer == NULL || options->observer->report != NULL);
+    struct at_work *at_work = options->at_work;
     struct recovered recovered = {0};
     struct core *core;
     if (ret_reason != NULL)
@@ -452,10 +513,11 @@ static int recover_until(struct store *store, struct cmdlog *log, const struct c
     r = check_lineage(log, &recovered, ret_reason);
     if (r == 0)
         r = replay_entries(&(struct replay){.core = core,
-                                            .end = end,
+                                            .end = options->end,
                                             .at_work = at_work,
                                             .recovered = &recovered,
                                             .held = {.bytes = BUF_INIT(BUF_UNLIMITED)},
+                                            .observer = options->observer,
                                             .ret_reason = ret_reason},
                            log);
     if (r < 0) {
@@ -472,12 +534,6 @@ static int recover_until(struct store *store, struct cmdlog *log, const struct c
 int recover_core(struct store *store, struct cmdlog *log, const struct core_limits *limits, struct at_work *at_work,
                  struct core **ret_core, struct recovered *ret_recovered, char **ret_reason)
 {
-    return recover_until(store, log, limits, at_work, 0, ret_core, ret_recovered, ret_reason);
-}
-
-int recover_core_before(struct store *store, struct cmdlog *log, const struct core_limits *limits, cmdlog_position end,
-                        struct core **ret_core, struct recovered *ret_recovered, char **ret_reason)
-{
-    REQUIRE(end != 0);
-    return recover_until(store, log, limits, NULL, end, ret_core, ret_recovered, ret_reason);
+    return recover_core_with(store, log, limits, &(struct recover_options){.at_work = at_work}, ret_core, ret_recovered,
+                             ret_reason);
 }

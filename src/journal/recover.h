@@ -34,6 +34,31 @@ struct recovered {
     cmdlog_position other_build;
 };
 
+/* The progress of a replay, reported before an entry is applied. */
+struct recover_progress {
+    enum recover_phase {
+        RECOVER_BEGINS, /* reported once, if the log has entries after the checkpoint */
+        RECOVER_REPLAYS,
+        RECOVER_ENDED /* all entries have been applied; not reported after a failure */
+    } phase;
+    cmdlog_position checkpoint; /* its position: the first entry of the replay follows it */
+    cmdlog_position position;   /* of the newest entry read before this one */
+    cmdlog_position last;       /* of the last entry to replay */
+    /*
+     * Of the log from the first entry of the replay, up to `position` and up to the log's end, which
+     * recover_options.end may precede.
+     */
+    uint64_t bytes, bytes_total;
+    uint64_t us; /* duration of the replay so far */
+};
+
+/* Observes a replay. `report` is called by the thread that replays. */
+struct recover_observer {
+    void (*report)(void *context, const struct recover_progress *progress);
+    void *context;
+    uint64_t period_us; /* least time between two reports in phase RECOVER_REPLAYS; 0: one before each entry */
+};
+
 /*
  * Recovers the core from the store's checkpoint record, or from the store alone if it has no
  * checkpoint, and replays the log entries after it, except those that a SKIP excludes. Waiting
@@ -46,9 +71,15 @@ struct recovered {
 int recover_core(struct store *store, struct cmdlog *log, const struct core_limits *limits, struct at_work *at_work,
                  struct core **ret_core, struct recovered *ret_recovered, char **ret_reason) TL_MUST_USE;
 
-/* As recover_core(), with those of the entries alone that precede the position `end`. */
-int recover_core_before(struct store *store, struct cmdlog *log, const struct core_limits *limits, cmdlog_position end,
-                        struct core **ret_core, struct recovered *ret_recovered, char **ret_reason) TL_MUST_USE;
+struct recover_options {
+    struct at_work *at_work;                 /* as in recover_core(); NULL: nowhere */
+    cmdlog_position end;                     /* replays only the entries before this position; 0: all */
+    const struct recover_observer *observer; /* of the replay; NULL: none */
+};
+/* As recover_core(), with options. */
+int recover_core_with(struct store *store, struct cmdlog *log, const struct core_limits *limits,
+                      const struct recover_options *options, struct core **ret_core, struct recovered *ret_recovered,
+                      char **ret_reason) TL_MUST_USE;
 
 /* A store_check (store.h): whether recover_core() can convert a store. `context`: its struct core_limits. */
 int recover_check_older(struct store *store, void *context) TL_MUST_USE;

@@ -7,6 +7,7 @@ import base64
 import http.client
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -20,6 +21,7 @@ import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import ports  # noqa: E402
+from clock import Clock  # noqa: E402
 from fleet import Client  # noqa: E402
 from proxy import Proxy  # noqa: E402
 from server import HANGS, PROGRAM, Server  # noqa: E402
@@ -211,6 +213,42 @@ class Creation(Hosts):
             self.assert_ends_by_signal(second, asked.is_set)
             self.assertEqual(os.listdir(copies), [])
             continues.set()
+
+    def test_copy_of_checkpoint_is_reported(self):
+        """In the log and to the supervisor, at its begin, after five seconds, and at its end. A report extends the supervisor's time limit if more has been
+        copied than before. The first attempt fails at the fifth file; both take more than five seconds, as does the first file of the second attempt."""
+        first, clock, attempts, states = self.not_started("a"), Clock(), [], []
+        self.addCleanup(clock.close)
+
+        def watch(data):
+            if data.startswith(b"POST /_cluster/_checkpoint "):
+                attempts.append(0)
+            if b"?file=" in data:
+                attempts[-1] += 1
+                if (len(attempts), attempts[-1]) in ((1, 4), (2, 1)):
+                    clock.jump(6)
+                if len(attempts) == 1 and attempts[-1] >= 5:  # the request may be repeated
+                    raise OSError("the connection breaks")
+        with Proxy(first.port_wanted, watch) as proxy, tempfile.TemporaryDirectory(prefix="tidelock-notify-") as folder, \
+                socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as supervisor:
+            supervisor.bind(os.path.join(folder, "socket"))
+            first.options += ["--advertise", "127.0.0.1:%d" % proxy.port]
+            first.start()
+            self.must(first, "PUT", "/w/_doc/1", {"v": 1})
+            second = self.not_started("b", environment={**clock.environment(), "NOTIFY_SOCKET": os.path.join(folder, "socket")})
+            second.start()
+            while "READY=1" not in states:
+                states.append(supervisor.recv(1000).decode())
+        lines = re.findall(r" info: ((?:copying the checkpoint|the checkpoint has been copied).*)\n", second.errors())
+        self.assertRegex(lines[0], r"^copying the checkpoint of another host: \d+\.\d MB$")
+        for line in lines[1:-1]:
+            self.assertRegex(line, r"^copying the checkpoint of another host: \d+\.\d of \d+\.\d MB, \d+ %, about \d+ s left$")
+        self.assertGreaterEqual(float(re.fullmatch(r"the checkpoint has been copied: \d+\.\d MB, in (\d+\.\d) s", lines[-1])[1]), 6)
+        extend = "EXTEND_TIMEOUT_USEC=600000000\n"
+        self.assertEqual([state.replace(extend, "") for state in states], ["STATUS=" + line for line in [*lines[:-1], ""]] + ["READY=1"])
+        extends = [state.startswith(extend) for state in states[:-1]]
+        self.assertTrue(extends[0] and extends[1] and extends[-1], states)
+        self.assertIn(False, extends, states)
 
     def test_request_for_checkpoint_ends_by_a_signal(self):
         """The other host gets the request when the one that asked is gone, and keeps no checkpoint for it."""

@@ -10,18 +10,15 @@ that were open are rolled back. The sizes of checkpoints differ from start to st
     power_cut_test.py [--cuts 12] [--seed N]
 """
 import argparse
-import http.client
-import json
 import os
 import random
 import sys
-import threading
 import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import cut_disk  # noqa: E402
-from crash_test import CLIENTS, DOCUMENTS, Client, verify  # noqa: E402
+from acknowledged import WRITERS, Client, Writer, create_documents, end_clients, verify_documents  # noqa: E402
 from server import Server, check  # noqa: E402
 from skips import SKIPPED  # noqa: E402
 
@@ -30,34 +27,7 @@ SMALL = ["--checkpoint=1m", "--write-buffer=512k", "--recovery-time=10ms"]  # a 
 PADDING = "x" * 2000
 
 
-class Owner(threading.Thread):
-    """A client that does step() until it is stopped or the connection breaks."""
-
-    def __init__(self, server, number):
-        super().__init__()
-        self.server, self.number = server, number
-        self.ending = threading.Event()
-        self.failure = None
-
-    def ask(self, method, path, body=None):
-        response = self.server.request(method, path, body, connection=self.connection)
-        assert response.status in (200, 201), (method, path, response.status, response.body)
-        return json.loads(response.body)
-
-    def run(self):
-        self.connection = self.server.connect()
-        try:
-            while not self.ending.is_set():
-                self.step()
-        except (OSError, http.client.HTTPException):
-            pass  # the kill
-        except AssertionError as error:
-            self.failure = error
-        finally:
-            self.connection.close()
-
-
-class Locker(Owner):
+class Locker(Client):
     """Locks and releases a document. `state`: whether it is held, and whether that may have changed; None: not known."""
 
     def __init__(self, server, number, session, state):
@@ -73,7 +43,7 @@ class Locker(Owner):
         self.state[name] = not held
 
 
-class Pair(Owner):
+class Pair(Client):
     """Commits two documents with the same number, which rises. `state`: the number that was acknowledged."""
 
     def __init__(self, server, number, state):
@@ -109,26 +79,20 @@ def run(args, disk):
     rng = random.Random(args.seed)
     acknowledged = 0
     with Server(data=disk.data) as server:
-        server.must("PUT", "/crash", {"mappings": {"properties": {"n": {"type": "long"}, "who": {"type": "keyword"}}}})
+        state = create_documents(server)
         server.must("PUT", "/pairs", {"mappings": {"properties": {"n": {"type": "long"}, "padding": {"type": "keyword"}}}})
         session = server.must("POST", "/_session", {"ttl": "24h"})["session"]
-        state = {"c%d-%d" % (c, d): (0, -1, None) for c in range(CLIENTS) for d in range(DOCUMENTS)}
         held = {"lock%d" % n: False for n in range(LOCKERS)}
         pairs = {"pair%d" % n: 0 for n in range(PAIRS)}
         for cut in range(args.cuts):
-            clients = [Client(server, c, state, rng.random()) for c in range(CLIENTS)]
+            clients = [Writer(server, n, state, rng.random()) for n in range(WRITERS)]
             clients += [Locker(server, n, session, held) for n in range(LOCKERS)]
             clients += [Pair(server, n, pairs) for n in range(PAIRS)]
             for client in clients:
                 client.start()
             time.sleep(rng.uniform(0.02, 0.5))
             server.kill()
-            for client in clients:
-                client.ending.set()
-                client.join()
-                acknowledged += getattr(client, "acknowledged", 0)
-                if client.failure:
-                    raise client.failure
+            acknowledged += end_clients(clients)
             disk.cut()
             with open(os.path.join(server.data, "boot"), "w", encoding="ascii") as boot:
                 boot.write("another boot of the machine\n")
@@ -137,7 +101,7 @@ def run(args, disk):
                 assert status == 0, "tidelock check after cut %d: %s" % (cut, text)
             server.options = SMALL if rng.random() < 0.7 else []
             server.start()
-            verify(server, state)
+            verify_documents(server, state)
             verify_owners(server, held, pairs)
         server.stop()
         status, text = check(server.data)

@@ -10,9 +10,11 @@ import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
@@ -92,6 +94,58 @@ class Begin(unittest.TestCase):
             server.stop()
             run = subprocess.run([PROGRAM, "check", "--data", server.data], capture_output=True, text=True, timeout=HANGS)
             self.assertEqual((run.returncode, run.stderr), (0, ""))
+
+    def test_replay_of_log_is_reported(self):
+        """In the server's log and to the supervisor: at its begin, every five seconds, and at its end; `tidelock check` prints it, too. The clock runs so fast
+        that five seconds pass with each entry. A supervisor that reads nothing before the server is ready gets fewer reports, and does not delay it."""
+        puts, fast, extend = 150, 100000, "EXTEND_TIMEOUT_USEC=600000000\nSTATUS="
+        with tempfile.TemporaryDirectory(prefix="tidelock-notify-") as folder, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as supervisor:
+            supervisor.bind(os.path.join(folder, "socket"))
+            states = []
+
+            def supervise():
+                while "READY=1" not in states:
+                    states.append(supervisor.recv(1000).decode())
+
+            def start_again():
+                """Returns: the lines that it logs about the replay."""
+                server.kill()
+                told = len(server.errors())
+                server.start()
+                return re.findall(r" info: ((?:applying the log|the log has been applied): .*)\n", server.errors()[told:])
+
+            with ClockedServer("--recovery-time", "1h") as server:
+                for n in range(puts):
+                    server.must("PUT", "/fs/_doc/%d" % n, {"n": n})
+                server.environment["NOTIFY_SOCKET"] = os.path.join(folder, "socket")
+                server.clock.boot[1:] = [fast, server.clock.machine_boot()]
+                server.clock.set()
+                reader = threading.Thread(target=supervise, daemon=True)
+                reader.start()
+                lines = start_again()
+                reader.join()
+                read = states[:]
+                states.clear()
+                unread_lines = start_again()
+                supervise()
+                server.kill()
+                check = subprocess.run([PROGRAM, "check", "--data", server.data], capture_output=True, text=True, timeout=HANGS, env=server.environment)
+        begin = re.fullmatch(r"applying the log: entries (\d+) to (\d+), \d+\.\d MB", lines[0])
+        first, last = int(begin[1]), int(begin[2])
+        self.assertGreaterEqual(last - first, puts - 1)
+        reports = [re.fullmatch(r"applying the log: entry (\d+) of %d, (\d+) %%(, about \d+ s left)?" % last, line) for line in lines[1:-1]]
+        self.assertGreater(len(reports), 0)
+        for column in 1, 2:
+            numbers = [int(report[column]) for report in reports]
+            self.assertEqual(numbers, sorted(numbers))
+        self.assertTrue(first <= int(reports[0][1]) and int(reports[-1][1]) < last)
+        self.assertRegex(lines[-1], r"^the log has been applied: %d entries, \d+\.\d MB, in \d+\.\d s$" % (last - first + 1))
+        self.assertEqual(read[0], extend + lines[0])
+        self.assertLessEqual(set(read), {*[extend + line for line in lines[:-1]], extend, "READY=1"})
+        self.assertGreater(len(unread_lines), 2)
+        self.assertEqual((states[0], states[-1]), (extend + unread_lines[0], "READY=1"))
+        self.assertEqual(check.returncode, 0, check.stdout + check.stderr)
+        self.assertRegex(check.stderr, r"^(\[[#.]{30}\] +\d+% \d+ of \d+ entries of the log, \d+/s(, \d+ s left )?\n)+$")
 
     def test_foreign_folder_is_refused(self):
         data = tempfile.mkdtemp(prefix="tidelock-test-")

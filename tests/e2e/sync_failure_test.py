@@ -6,17 +6,14 @@ Method: fsync() and fdatasync() of the server fail with EIO (syncs.py) at a rand
 transactions. After the start the acknowledged writes are there; a write without a reply is there as a whole, or not at all. A start whose syncs fail is
 refused, and changes nothing.
 """
-import http.client
-import json
 import os
 import random
 import subprocess
 import sys
-import threading
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from crash_test import CLIENTS, DOCUMENTS, Client, verify  # noqa: E402
+from acknowledged import WRITERS, Client, Writer, create_documents, end_clients, raise_failure, verify_documents  # noqa: E402
 from server import PROGRAM, Server, check_sound  # noqa: E402
 import skips  # noqa: E402
 from syncs import Syncs  # noqa: E402
@@ -48,48 +45,25 @@ class SyncedServer(Server):
         return process.returncode
 
 
-class Transactions(threading.Thread):
-    """Puts a number, which rises, into all its documents in one transaction, again and again."""
+class Transactions(Client):
+    """Puts a number, which rises, into all its documents in one transaction, again and again. `number`: the last one that is acknowledged."""
 
-    def __init__(self, server, number):
-        super().__init__()
-        self.server, self.number = server, number
-        self.acknowledged = 0
-        self.failure = None
-
-    def run(self):
-        connection = self.server.connect()
-
-        def must(method, path, body=None):
-            response = self.server.request(method, path, body, connection=connection)
-            reply = json.loads(response.body)
-            assert response.status < 300, (method, path, response.status, reply)
-            return reply
-
-        try:
-            while True:
-                transaction = must("POST", "/_transaction")["transaction"]
-                for i in range(TOGETHER):
-                    must("PUT", "/together/_doc/%d?transaction=%s" % (i, transaction), {"n": self.number + 1})
-                must("POST", "/_transaction/%s/_commit" % transaction)
-                self.number += 1
-                self.acknowledged += 1
-        except (OSError, http.client.HTTPException):
-            pass  # the end of the server
-        except AssertionError as error:
-            self.failure = error
-        finally:
-            connection.close()
+    def step(self):
+        transaction = self.ask("POST", "/_transaction")["transaction"]
+        for i in range(TOGETHER):
+            self.ask("PUT", "/together/_doc/%d?transaction=%s" % (i, transaction), {"n": self.number + 1})
+        self.ask("POST", "/_transaction/%s/_commit" % transaction)
+        self.number += 1
+        self.acknowledged += 1
 
 
 class Load:
     """Clients that write until their connections break."""
 
     def __init__(self, server, state, number, rng):
-        """`state`: of crash_test.Client; `number`: of the last transaction."""
+        """`state`: of the writers; `number`: of the last transaction."""
         self.transactions = Transactions(server, number)
-        self.clients = [Client(server, client, state, rng.random()) for client in range(CLIENTS)]
-        self.all = [*self.clients, self.transactions]
+        self.all = [*[Writer(server, n, state, rng.random()) for n in range(WRITERS)], self.transactions]
         for one in self.all:
             one.start()
 
@@ -97,35 +71,25 @@ class Load:
         """Waits until so many writes are acknowledged, with a transaction among them."""
         until(lambda: self.transactions.acknowledged > 0 and sum(one.acknowledged for one in self.all) >= wanted
               or not all(one.is_alive() for one in self.all), "%d writes are acknowledged" % wanted)
-        self.raise_failure()
+        raise_failure(self.all)
 
     def end(self):
         """Waits until the connections are broken. Returns: the number of the last acknowledged transaction."""
-        for one in self.clients:
-            one.ending.set()
-        for one in self.all:
-            one.join()
-        self.raise_failure()
+        end_clients(self.all)
         return self.transactions.number
-
-    def raise_failure(self):
-        for one in self.all:
-            if one.failure:
-                raise one.failure
 
 
 def prepare(server):
-    """Returns: the state of all documents of the clients."""
-    server.must("PUT", "/crash", {"mappings": {"properties": {"n": {"type": "long"}, "who": {"type": "keyword"}}}})
+    """Returns: the state of all documents of the writers."""
     for i in range(TOGETHER):
         server.must("PUT", "/together/_doc/%d" % i, {"n": 0})
-    return {"c%d-%d" % (client, document): (0, -1, None) for client in range(CLIENTS) for document in range(DOCUMENTS)}
+    return create_documents(server)
 
 
 def verify_all(server, state, number):
     """`number`: of the last acknowledged transaction. Returns: that of the last one that is there."""
     server.end_owners()  # an open transaction continues after a restart, and has locks
-    verify(server, state)
+    verify_documents(server, state)
     found = {server.must("GET", "/together/_doc/%d" % i)["_source"]["n"] for i in range(TOGETHER)}
     assert len(found) == 1, "a transaction is there in part: %s" % found
     last = found.pop()

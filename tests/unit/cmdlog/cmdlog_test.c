@@ -233,6 +233,45 @@ static void test_seal_survives_power_failure(void **state)
     disk_sim_free(sim);
 }
 
+/* Reads the entries from `from` on. Each decreases the unread bytes by its own; at the end they are 0. */
+static void expect_unread_bytes(struct cmdlog *log, unsigned from, unsigned to, size_t overhead_max)
+{
+    struct cmdlog_cursor *cursor;
+    struct cmdlog_entry entry;
+    assert_int_equal(cmdlog_follow(log, from, &cursor), 0);
+    uint64_t left = cmdlog_unread_bytes(cursor);
+    for (unsigned i = from; i <= to; i++) {
+        assert_int_equal(cmdlog_next(cursor, &entry), 0);
+        uint64_t now = cmdlog_unread_bytes(cursor);
+        assert_true(now + entry.bytes.len <= left);
+        if (i > from) /* its first reading may skip earlier entries */
+            assert_true(left <= now + entry.bytes.len + overhead_max);
+        left = now;
+    }
+    assert_int_equal(cmdlog_next(cursor, &entry), CMDLOG_END);
+    assert_int_equal(cmdlog_unread_bytes(cursor), 0);
+    cmdlog_unfollow(cursor);
+}
+
+static void test_unread_bytes_decrease_to_zero(void **state)
+{
+    /* An entry of 5,000 bytes is in five segments at most, each with a header and a record; a rest may be unused. */
+    enum { LAST = 60, OVERHEAD_MAX = 5 * (SEGMENT_HEADER_BYTES + RECORD_HEADER_BYTES + RECORD_SPACE_MIN) };
+    struct disk_sim *sim = disk_sim_new(1);
+    struct cmdlog_medium *medium = cmdlog_medium_new();
+    struct cmdlog *logs[] = {open_file(sim), cmdlog_memory_open(medium)};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        append_all(logs[i], 1, LAST, mixed);
+        expect_unread_bytes(logs[i], 1, LAST, i == 0 ? OVERHEAD_MAX : 0);
+        expect_unread_bytes(logs[i], 35, LAST, i == 0 ? OVERHEAD_MAX : 0);
+        expect_unread_bytes(logs[i], LAST + 1, LAST, 0);
+        cmdlog_close(logs[i]);
+    }
+    cmdlog_medium_free(medium);
+    disk_sim_free(sim);
+}
+
 static size_t ten(unsigned number)
 {
     (void)number;
@@ -1114,6 +1153,7 @@ int main(void)
         cmocka_unit_test(test_crc32c_matches_rfc_3720),
         cmocka_unit_test(test_append_is_read_back_after_reopen),
         cmocka_unit_test(test_cursor_continues_after_end),
+        cmocka_unit_test(test_unread_bytes_decrease_to_zero),
         cmocka_unit_test(test_trim_keeps_entries_since_checkpoint),
         cmocka_unit_test(test_checkpoints_conform),
         cmocka_unit_test(test_seal_survives_power_failure),

@@ -712,6 +712,114 @@ static void recover_marks(struct server *server, struct cmdlog *log, struct reco
     core_close(core);
 }
 
+static void run_writes(struct server *server, int count)
+{
+    for (int i = 0; i < count; i++)
+        must_run(server, write_command("1", ""));
+}
+
+struct reports {
+    int begun, replayed, ended;
+    struct recover_progress newest;
+};
+
+static void count_report(void *context, const struct recover_progress *progress)
+{
+    struct reports *reports = context;
+    bool first = reports->begun == 0;
+    assert_int_equal(progress->phase == RECOVER_BEGINS, first);
+    assert_int_equal(reports->ended, 0);
+    if (first) {
+        assert_int_equal(progress->position, progress->checkpoint);
+        assert_int_equal(progress->bytes, 0);
+    } else {
+        assert_true(progress->position > reports->newest.position);
+        assert_true(progress->bytes > reports->newest.bytes && progress->us >= reports->newest.us);
+        assert_int_equal(progress->bytes_total, reports->newest.bytes_total);
+    }
+    reports->begun += progress->phase == RECOVER_BEGINS;
+    reports->replayed += progress->phase == RECOVER_REPLAYS;
+    reports->ended += progress->phase == RECOVER_ENDED;
+    reports->newest = *progress;
+}
+
+/* Replays the log, up to `end` (0: all), over a store, observed with this period. Closes the store. */
+static struct reports observe_replay(struct server *server, struct store *store, cmdlog_position end,
+                                     uint64_t period_us, struct recovered *ret_recovered)
+{
+    struct reports reports = {0};
+    const struct recover_observer observer = {count_report, &reports, period_us};
+    const struct recover_options options = {.end = end, .observer = &observer};
+    struct core_limits limits = core_limits_default();
+    struct core *core;
+    struct cmdlog *log = open_log(server->medium);
+    int r = recover_core_with(store, log, &limits, &options, &core, ret_recovered, NULL);
+    if (r == 0)
+        recover_close_core(core);
+    else
+        assert_int_equal(r, TL_ERR_VERSION);
+    cmdlog_close(log);
+    store_close(store);
+    return reports;
+}
+
+/* Expects the reports of a replay that has succeeded: with a period of 0 one before each entry, else begin and end. */
+static void expect_reports(const struct reports *reports, bool of_each, const struct recovered *recovered)
+{
+    assert_int_equal(reports->begun, 1);
+    assert_int_equal(reports->replayed, of_each ? recovered->position - recovered->checkpoint - 1 : 0);
+    assert_int_equal(reports->ended, 1);
+    assert_int_equal(reports->newest.checkpoint, recovered->checkpoint);
+    assert_int_equal(reports->newest.position, recovered->position);
+    assert_int_equal(reports->newest.last, recovered->position);
+    assert_int_equal(reports->newest.bytes, recovered->replayed_bytes);
+}
+
+/*
+ * A replay reports its begin before the first entry, its progress before each other one (with a period of 0), and its
+ * end after the last; with a long period its begin and its end. So it does after a checkpoint, and up to a given end.
+ * Without entries to replay it reports nothing, and after a failure no end.
+ */
+static void test_replay_reports_its_progress(void **state)
+{
+    enum { WRITES = 20 };
+    struct server server = server_new();
+    struct recovered recovered;
+    (void)state;
+    struct reports reports = observe_replay(&server, store_open_mem(), 0, 0, &recovered);
+    assert_int_equal(reports.begun + reports.replayed + reports.ended, 0);
+    begin(&server, (size_t)1 << 30, false);
+    run_writes(&server, WRITES);
+    end(&server); /* it makes a checkpoint */
+    begin(&server, (size_t)1 << 30, false);
+    run_writes(&server, WRITES);
+    struct store *checkpoint = store_mem_copy(server.store);
+    end(&server);
+    for (int i = 0; i < 2; i++) {
+        reports = observe_replay(&server, store_open_mem(), 0, i == 0 ? 0 : UINT64_MAX, &recovered);
+        assert_true(recovered.checkpoint == 0 && recovered.position >= (cmdlog_position)2 * WRITES);
+        expect_reports(&reports, i == 0, &recovered);
+        assert_int_equal(reports.newest.bytes_total, recovered.replayed_bytes);
+    }
+    reports = observe_replay(&server, store_open_mem(), WRITES, 0, &recovered);
+    assert_int_equal(recovered.position, WRITES - 1);
+    expect_reports(&reports, true, &recovered);
+    assert_true(reports.newest.bytes_total > recovered.replayed_bytes);
+    reports = observe_replay(&server, store_open_mem(), 1, 0, &recovered);
+    assert_int_equal(reports.begun + reports.replayed + reports.ended, 0);
+    reports = observe_replay(&server, checkpoint, 0, 0, &recovered);
+    assert_true(recovered.checkpoint >= WRITES && recovered.position - recovered.checkpoint >= WRITES);
+    expect_reports(&reports, true, &recovered);
+    struct cmdlog *log = open_log(server.medium);
+    cmdlog_position position;
+    assert_int_equal(cmdlog_append(log, &SLICE_LIT("newer version"), 1, &position), 0);
+    cmdlog_close(log);
+    reports = observe_replay(&server, store_open_mem(), 0, 0, &recovered);
+    assert_int_equal(reports.newest.last, position);
+    assert_int_equal(reports.ended, 0);
+    server_free(&server);
+}
+
 /*
  * MARK records the chain. If a replay computes another one, the first difference is reported, and
  * the rest is applied.
@@ -1021,6 +1129,7 @@ int main(void)
         cmocka_unit_test(test_checkpoint_is_reported_when_log_is_reached_again),
         cmocka_unit_test(test_commands_run_while_transaction_is_saved),
         cmocka_unit_test(test_only_saver_continues_to_write_ahead),
+        cmocka_unit_test(test_replay_reports_its_progress),
         cmocka_unit_test(test_flipped_bit_of_record_is_refused),
         cmocka_unit_test(test_record_without_lineage_is_accepted),
     };
