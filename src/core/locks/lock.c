@@ -214,7 +214,8 @@ static void hold_set_bits(struct lock_table *table, struct lock_hold *hold, uint
 {
     uint8_t before = hold->bits;
     lock__chunk_touch(table, hold->chunk); /* also if only counts below or the mode changed */
-    for (size_t bit = 0; bit < LOCK_BIT_COUNT; bit++) {
+    for (unsigned left = before | bits; left != 0; left &= left - 1) {
+        unsigned bit = (unsigned)__builtin_ctz(left);
         INSIST((before >> bit & 1) == 0 || hold->resource->held[bit] > 0);
         hold->resource->held[bit] += bits >> bit & 1;
         hold->resource->held[bit] -= before >> bit & 1;

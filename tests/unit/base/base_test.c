@@ -4,6 +4,7 @@
  */
 #include "../../lib/unit.h"
 
+#include "base/alloc.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/list.h"
@@ -185,6 +186,22 @@ static void test_slice_compares_words(void **state)
     assert_slice_equal(texts[4], "b");
 }
 
+/* Method: blocks of each size are used and freed before, so that their memory is not zero by chance. */
+static void test_zeroed_memory_is_zero(void **state)
+{
+    enum { MOST = 3000 };
+    (void)state;
+    for (size_t size = 0; size <= MOST; size++) {
+        char *used = mem_alloc(size);
+        memset(used, 0x55, size);
+        mem_free(used);
+        char *zeroed = mem_zalloc(size);
+        for (size_t i = 0; i < size; i++)
+            assert_int_equal(zeroed[i], 0);
+        mem_free(zeroed);
+    }
+}
+
 static void test_slice_checks_utf8(void **state)
 {
     (void)state;
@@ -326,12 +343,19 @@ static void test_buf_escapes_text_in_a_line(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_arena_allocates_any_size), cmocka_unit_test(test_buf_overflows_at_maximum),
-        cmocka_unit_test(test_buf_edits_written_bytes),  cmocka_unit_test(test_buf_writes_json_and_numbers),
-        cmocka_unit_test(test_slice_parses_numbers),     cmocka_unit_test(test_slice_compares_words),
-        cmocka_unit_test(test_slice_checks_utf8),        cmocka_unit_test(test_map_equals_model),
-        cmocka_unit_test(test_list_keeps_order),         cmocka_unit_test(test_buf_escapes_text_in_a_line),
-        cmocka_unit_test(test_arena_rewinds_to_mark),    cmocka_unit_test(test_arena_reserves_contiguous_memory),
+        cmocka_unit_test(test_arena_allocates_any_size),
+        cmocka_unit_test(test_buf_overflows_at_maximum),
+        cmocka_unit_test(test_buf_edits_written_bytes),
+        cmocka_unit_test(test_buf_writes_json_and_numbers),
+        cmocka_unit_test(test_slice_parses_numbers),
+        cmocka_unit_test(test_slice_compares_words),
+        cmocka_unit_test(test_zeroed_memory_is_zero),
+        cmocka_unit_test(test_slice_checks_utf8),
+        cmocka_unit_test(test_map_equals_model),
+        cmocka_unit_test(test_list_keeps_order),
+        cmocka_unit_test(test_buf_escapes_text_in_a_line),
+        cmocka_unit_test(test_arena_rewinds_to_mark),
+        cmocka_unit_test(test_arena_reserves_contiguous_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

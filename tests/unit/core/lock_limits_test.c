@@ -12,10 +12,13 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/rand.h"
 #include "core/command/catalog_options.h"
 #include "core/command/command.h"
 #include "core/command/command_codec.h"
 #include "core/locks/lock.h"
+#include "core/locks/resource.h"
+#include "core/acquire/lock_levels.h"
 #include "core/acquire/lock_resolve.h"
 #include "core/session/owners.h"
 #include "core/session/session.h"
@@ -810,6 +813,28 @@ static void test_paths_of_a_write_are_linear(void **state)
     assert_in_range(many, few, 2 * few + few / 10);
 }
 
+/* Goal: the directories of a path are as many as a walk visits. Method: random paths, also of more names than count. */
+static void test_levels_are_those_of_a_walk(void **state)
+{
+    (void)state;
+    enum { PATHS = 2000, BYTES = 2 * RESOURCE_LEVELS_MAX + 100 };
+    struct rng rng;
+    char *bytes = mem_alloc(BYTES);
+    rng_init(&rng, 1);
+    for (size_t i = 0; i < PATHS; i++) {
+        struct slice path = slice_make(bytes, rng_below(&rng, i % 100 == 0 ? BYTES + 1 : 600)), segment;
+        uint64_t slashes = 1 + rng_below(&rng, 4);
+        size_t levels = 0;
+        for (size_t at = 0; at < path.len; at++)
+            bytes[at] = i % 200 == 0 ? "/a"[at % 2] : rng_below(&rng, 5) < slashes ? '/' : 'a';
+        for (struct resource_path walk = resource_path(path); resource_path_next(&walk, &segment);)
+            levels++;
+        assert_int_equal(lock_levels__of(path), levels);
+    }
+    assert_int_equal(lock_levels__of(SLICE_NONE), 0);
+    mem_free(bytes);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -833,6 +858,7 @@ int main(void)
         cmocka_unit_test(test_rollbacks_count_levels),
         cmocka_unit_test(test_release_of_aliases_is_linear),
         cmocka_unit_test(test_paths_of_a_write_are_linear),
+        cmocka_unit_test(test_levels_are_those_of_a_walk),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
