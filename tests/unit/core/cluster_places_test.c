@@ -751,19 +751,19 @@ static void ready_write_gives_its_locks(bool saves)
     }
 }
 
-/* One that came earlier by another host has the better place. */
+/* One that came earlier by another host has the better place, and stays before those in between. */
 static void earlier_write_has_its_own_place(bool saves)
 {
     struct world box;
     begin_writes(&box, saves);
-    uint64_t first = put(&box, B, "a", NULL, "1");
+    uint64_t first = put(&box, B, "a", NULL, "1"), between = put(&box, B, NULL, NULL, "1");
     (void)put(&box, A, "a", NULL, "1");
     uint64_t other = put(&box, B, NULL, NULL, "1");
     leave(&box, FIRST_LIFE);
     settle(&box);
     expect_none(&box);
-    assert_int_equal(box.core.core->owners->locks.waiting_count, 2);
-    expect_versions(&box, (uint64_t[]){first, other}, 2);
+    assert_int_equal(box.core.core->owners->locks.waiting_count, 3);
+    expect_versions(&box, (uint64_t[]){first, between, other}, 3);
     end(&box);
 }
 
