@@ -10,6 +10,7 @@
 #include "../../lib/unit.h"
 
 #include "base/alloc.h"
+#include "base/budget.h"
 
 static struct api_fixture fixture;
 
@@ -462,6 +463,36 @@ static void test_bulk_without_room(void **state)
     }
 }
 
+/* Asks for locks whose paths have so many levels, with a slash spelled in this way. Returns: the status. */
+static int ask_deep(struct api_fixture *small, const char *slash, size_t levels)
+{
+    struct buf body = BUF_INIT(BUF_UNLIMITED);
+    buf_lit(&body, "{\"session\":\"gone\",\"locks\":[{\"index\":\"tree\",\"mode\":\"exclusive\",\"path\":\"");
+    for (size_t i = 0; i < levels; i++)
+        buf_printf(&body, "%sa", slash);
+    buf_append(&body, "\"}]}", sizeof "\"}]}");
+    int status = api_fixture_ask(small, "POST", "/_lock", body.data, NULL);
+    buf_deinit(&body);
+    return status;
+}
+
+/* The levels of paths are charged before a request is read, however their slashes are spelled. */
+static void test_levels_of_paths_are_charged(void **state)
+{
+    static const char *const slashes[] = {"/", "\\/", "\\u002f", "\\u002F"};
+    enum { FEW = 3000, MANY = 400000 };
+    struct budget budget;
+    struct api_fixture small = {.budget = &budget};
+    (void)state;
+    budget_init(&budget, BUDGET_LIMIT_MIN);
+    api_fixture_open(&small);
+    for (size_t i = 0; i < sizeof slashes / sizeof *slashes; i++) {
+        assert_int_equal(ask_deep(&small, slashes[i], MANY), 429);
+        assert_int_equal(ask_deep(&small, slashes[i], FEW), 404);
+    }
+    api_fixture_close(&small);
+}
+
 /* --- Time --------------------------------------------------------------------------------------------------------- */
 
 static void test_time(void **state)
@@ -575,6 +606,7 @@ int main(void)
         cmocka_unit_test(test_large_bulk),
         cmocka_unit_test(test_atomic_bulk),
         cmocka_unit_test(test_bulk_without_room),
+        cmocka_unit_test(test_levels_of_paths_are_charged),
         cmocka_unit_test(test_time),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

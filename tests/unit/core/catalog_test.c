@@ -704,6 +704,44 @@ static void test_work_of_a_required_alias_is_counted(void **state)
     fixture_close(&box);
 }
 
+/*
+ * The aliases of an index that a write creates count, each where it is searched for, and all indices of one where a
+ * refusal lists them. Not in commands before version 21, in which they are not searched for.
+ */
+static void test_work_of_aliases_of_a_created_index_is_counted(void **state)
+{
+    enum { USES = 1000, ALIASES = 900, FOUND = ALIASES * WORK_ALIAS_FOUND };
+    struct buf body = BUF_INIT(BUF_UNLIMITED);
+    struct core_fixture box;
+    uint64_t work[2];
+    char name[12];
+    (void)state;
+
+    fixture_open(&box);
+    for (int i = 0; i < USES; i++) {
+        snprintf(name, sizeof name, "i%03d", i);
+        fixture_index_command(&box, COMMAND_INDEX_CREATE, name, "{\"aliases\":{\"hid\":{\"is_hidden\":true}}}");
+    }
+    fixture_object_command(&box, COMMAND_TEMPLATE_PUT, "h", "{\"index_patterns\":[\"h*\"],\"aliases\":{\"hid\":{}}}");
+    assert_int_equal(write_in(&box, COMMAND_CODEC_VERSION, "h1"), WRITE_FAILED);
+    assert_in_range(core_step_work(box.core), USES * WORK_INDEX_PART, 2 * USES * WORK_INDEX_PART);
+    buf_lit(&body, "{\"index_patterns\":[\"m*\"],\"aliases\":{");
+    for (int i = 0; i < ALIASES; i++)
+        buf_printf(&body, "%s\"l%d\":{}", i == 0 ? "" : ",", i);
+    buf_lit(&body, "}}");
+    put_in(&box, COMMAND_CODEC_VERSION, COMMAND_TEMPLATE_PUT, "m", buf_as_slice(&body));
+    assert_int_equal(box.last->problem.type, PROBLEM_NONE);
+    for (unsigned i = 0; i < 2; i++) {
+        alias(&box, "i000", i == 0 ? "x" : "y", "{}"); /* renews the table of aliases */
+        snprintf(name, sizeof name, "m%u", i);
+        assert_int_equal(write_in(&box, COMMAND_SINCE_ALIASES_CHECKED - 1 + i, name), WRITE_CREATED);
+        work[i] = core_step_work(box.core);
+    }
+    assert_in_range(work[1], work[0] + FOUND / 4 * 3, work[0] + FOUND / 4 * 5);
+    buf_deinit(&body);
+    fixture_close(&box);
+}
+
 /* All indices together have so many aliases; a change that does not add to them is carried out. */
 static void test_aliases_of_all_indices_are_limited(void **state)
 {
@@ -1400,6 +1438,7 @@ int main(void)
         cmocka_unit_test(test_work_of_settings_of_templates_is_counted),
         cmocka_unit_test(test_created_index_has_its_aliases_checked),
         cmocka_unit_test(test_work_of_a_required_alias_is_counted),
+        cmocka_unit_test(test_work_of_aliases_of_a_created_index_is_counted),
         cmocka_unit_test(test_aliases_of_all_indices_are_limited),
         cmocka_unit_test(test_comparisons_of_patterns_are_bounded),
         cmocka_unit_test(test_large_templates_are_refused),

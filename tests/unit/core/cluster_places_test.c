@@ -751,19 +751,19 @@ static void ready_write_gives_its_locks(bool saves)
     }
 }
 
-/* One that came earlier by another host has the better place. */
+/* One that came earlier by another host has the better place, and stays before those in between. */
 static void earlier_write_has_its_own_place(bool saves)
 {
     struct world box;
     begin_writes(&box, saves);
-    uint64_t first = put(&box, B, "a", NULL, "1");
+    uint64_t first = put(&box, B, "a", NULL, "1"), between = put(&box, B, NULL, NULL, "1");
     (void)put(&box, A, "a", NULL, "1");
     uint64_t other = put(&box, B, NULL, NULL, "1");
     leave(&box, FIRST_LIFE);
     settle(&box);
     expect_none(&box);
-    assert_int_equal(box.core.core->owners->locks.waiting_count, 2);
-    expect_versions(&box, (uint64_t[]){first, other}, 2);
+    assert_int_equal(box.core.core->owners->locks.waiting_count, 3);
+    expect_versions(&box, (uint64_t[]){first, between, other}, 3);
     end(&box);
 }
 
@@ -774,9 +774,10 @@ static void only_equal_write_has_the_place(bool saves)
     begin_writes(&box, saves);
     (void)put(&box, A, "a", NULL, "1");
     (void)put(&box, A, "a", NULL, "1");
-    (void)put(&box, B, "a", "second", "1");
+    (void)put(&box, B, "a", "third", "1");
     (void)put(&box, B, "b", NULL, "1");
     (void)put(&box, B, "a", NULL, "12");
+    assert_int_equal(box.core.core->owners->locks.waiting_count, 5);
     leave(&box, FIRST_LIFE);
     assert_int_equal(kept_count(&box), 1);
     end(&box);
@@ -811,6 +812,22 @@ static void test_older_commands_keep_no_write(void **state)
     leave_by(&box, FIRST_LIFE, COMMAND_SINCE_PLACES_OF_WRITES - 1);
     expect_one(&box, write, PROBLEM_STOPPING);
     assert_int_equal(kept_count(&box), 0);
+    end(&box);
+}
+
+/* A write is compared with the newest requests that have its ID, however many have it: not with all of them. */
+static void test_write_is_compared_with_few(void **state)
+{
+    enum { MANY = 1000 };
+    struct world box;
+    (void)state;
+    begin_writes(&box, false);
+    (void)put(&box, A, "a", NULL, "1");
+    for (int i = 0; i < MANY; i++)
+        (void)put(&box, B, "a", "third", "1"); /* another request */
+    leave(&box, FIRST_LIFE);
+    assert_int_equal(kept_count(&box), 1);
+    assert_in_range(core_step_work(box.core.core), MANY * WORK_LOCK, 2 * MANY * WORK_LOCK - 1);
     end(&box);
 }
 
@@ -927,6 +944,7 @@ int main(void)
         cmocka_unit_test(test_earlier_write_has_its_own_place),
         cmocka_unit_test(test_only_equal_write_has_the_place),
         cmocka_unit_test(test_place_outlives_two_hosts),
+        cmocka_unit_test(test_write_is_compared_with_few),
         cmocka_unit_test(test_older_commands_keep_no_write),
         cmocka_unit_test(test_comparison_of_writes_is_bounded),
         cmocka_unit_test(test_older_commands_keep_no_place),

@@ -779,6 +779,7 @@ static void pieces_keep_their_place(bool saves)
         expect_waits(&box, other);
         assert_null(fixture_source(&box.core, "fs", "D"));
         uint64_t again = put(&box, in_pieces);
+        assert_in_range(core_step_work(box.core.core), 0, box.step_work / 2); /* it runs in a later step */
         expect_waits(&box, again);
         assert_int_equal(kept_count(&box), 0);
         if (!free)
@@ -853,6 +854,51 @@ static void pieces_that_have_run_are_undone(bool saves)
     settle(&box);
     expect_nothing_kept(&box);
     end(&box);
+}
+
+static void cancel_as(struct world *box, unsigned version)
+{
+    struct command *command = new_as(box, COMMAND_CANCEL);
+    command->cancel.keeps_places = true;
+    command->version = version;
+    give(box, command, 10);
+}
+
+/*
+ * Several are cancelled: each counts by what its transaction holds, too, so a step ends one of them. By commands before
+ * version 21 each counts as one.
+ */
+static void test_cancelled_pieces_count_by_their_transactions(void **state)
+{
+    static const char *const ids[] = {"0Y23456789abcdefghij", "klmnopqrstuvwxyzABCD", "EFGHIJKLMNOPQRSTUVWX"};
+    enum { COUNT = sizeof ids / sizeof *ids };
+    (void)state;
+    for (unsigned older = 0; older < 2; older++) {
+        struct world box;
+        struct sent sent = in_pieces;
+        begin(&box, false);
+        box.step_work = 500;
+        sent.name = NULL;
+        for (int i = 0; i < COUNT; i++) {
+            sent.ids = ids[i];
+            expect_waits(&box, put(&box, sent));
+        }
+        const struct owners *owners = box.core.core->owners;
+        assert_int_equal(ready_count(&box), COUNT);
+        assert_int_equal(owners->txns.count, COUNT);
+        limit_steps(&box, 1);
+        cancel_as(&box, COMMAND_SINCE_CANCELS_WEIGHED - older);
+        assert_int_equal(owners->txns.count, older ? 0 : COUNT - 1);
+        for (size_t left = owners->txns.count; left > 0; left = owners->txns.count) {
+            give(&box, new_as(&box, COMMAND_TICK), 10);
+            assert_in_range(left - owners->txns.count, 1, 2); /* by its turn, and as one that is ready */
+        }
+        settle(&box);
+        unlock(&box, "holder");
+        expect_nothing_kept(&box);
+        assert_null(fixture_source(&box.core, "fs", "0"));
+        end(&box);
+    }
 }
 
 /* At an end in good order its client is answered as by any write, and its attempts count on. */
@@ -1016,14 +1062,6 @@ static void outlives_its_host(bool saves)
     }
 }
 
-static void cancel_as(struct world *box, unsigned version)
-{
-    struct command *command = new_as(box, COMMAND_CANCEL);
-    command->cancel.keeps_places = true;
-    command->version = version;
-    give(box, command, 10);
-}
-
 /* By commands before version 19 all writes are cancelled. */
 static void test_older_commands_keep_no_write(void **state)
 {
@@ -1158,6 +1196,7 @@ int main(void)
         cmocka_unit_test(test_failure_leaves_the_place),
         cmocka_unit_test(test_outcome_ends_the_place_of_pieces),
         cmocka_unit_test(test_place_of_pieces_outlives_the_machine),
+        cmocka_unit_test(test_cancelled_pieces_count_by_their_transactions),
         cmocka_unit_test(test_older_commands_keep_waiting_writes_only),
         cmocka_unit_test(test_older_commands_keep_no_write),
         cmocka_unit_test(test_large_writes_have_smaller_batches),

@@ -738,6 +738,38 @@ static void test_rollbacks_count_levels(void **state)
     buf_deinit(&path);
 }
 
+/* So are the ends of sessions whose leases expire together. */
+static void test_ends_of_sessions_count_levels(void **state)
+{
+    enum { SESSIONS = 20, LEVELS = 1000 };
+    struct core_fixture box;
+    char id[16];
+    (void)state;
+
+    fixture_open(&box);
+    box.core->limits.ephemeral_batch = 40;
+    for (int i = 0; i < SESSIONS; i++) {
+        snprintf(id, sizeof id, "s%d", i);
+        open_session(&box, id);
+        struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
+        struct lock_target target = {
+            .mode = LOCK_X, .index = SLICE_LIT("new"), .path = deep_path(&command->arena, i, LEVELS)};
+        command->owner.session = slice_from(id);
+        command->lock.targets = &target;
+        command->lock.target_count = 1;
+        assert_int_equal(outcome(&box, command), PROBLEM_NONE);
+    }
+    fixture_run(&box, command_new(COMMAND_TICK, DIALECT_7), 3601 * TL_SECOND);
+    assert_in_range(box.core->owners->sessions.count, SESSIONS - 3, SESSIONS - 1);
+    int steps = 0;
+    for (; core_next_deadline(box.core) == 0; steps++)
+        fixture_run(&box, command_new(COMMAND_TICK, DIALECT_7), 1);
+    assert_true(steps >= SESSIONS / 4);
+    assert_int_equal(box.core->owners->sessions.count, 0);
+    assert_true(lock_table_is_idle(&box.core->owners->locks));
+    fixture_close(&box);
+}
+
 /* The release of many aliases' names visits each lock of their owner once. */
 static void test_release_of_aliases_is_linear(void **state)
 {
@@ -856,6 +888,7 @@ int main(void)
         cmocka_unit_test(test_release_of_deep_documents_is_bounded),
         cmocka_unit_test(test_checked_names_are_bounded),
         cmocka_unit_test(test_rollbacks_count_levels),
+        cmocka_unit_test(test_ends_of_sessions_count_levels),
         cmocka_unit_test(test_release_of_aliases_is_linear),
         cmocka_unit_test(test_paths_of_a_write_are_linear),
         cmocka_unit_test(test_levels_are_those_of_a_walk),

@@ -627,6 +627,80 @@ static void test_requests_of_one_owner_wait_as_a_group(void **state)
 }
 
 /*
+ * A request of another owner between many of one owner blocks those after it, wherever it is among them: also if no
+ * hold does any more.
+ */
+static void test_request_between_many_of_one_owner_blocks(void **state)
+{
+    enum { EACH = 40, OWN = 2 * EACH };
+    struct lock_spec own[] = {{named("b#1"), LOCK_X, false}, {named("d#1"), LOCK_X, false}};
+    struct lock_spec others[] = {{named("b#1"), LOCK_X, false}, {named("c#1"), LOCK_X, false}};
+    struct lock_request *requests[OWN], *between = NULL;
+    struct fixture f;
+    (void)state;
+    setup(&f);
+    assert_int_equal(try_lock(&f, 0, LOCK_X, "b#1"), LOCK_GRANTED);
+    assert_int_equal(try_lock(&f, 0, LOCK_X, "c#1"), LOCK_GRANTED);
+    assert_int_equal(try_lock(&f, 0, LOCK_X, "d#1"), LOCK_GRANTED);
+    for (size_t i = 0; i < OWN; i++) {
+        if (i == EACH) {
+            between = lock_request_new(&f.table, &f.owners[2], others, 2, NULL);
+            assert_int_equal(lock_request_start(between, true), LOCK_WAITS);
+        }
+        requests[i] = lock_request_new(&f.table, &f.owners[1], own, i < EACH ? 2 : 1, NULL);
+        assert_int_equal(lock_request_start(requests[i], true), LOCK_WAITS);
+    }
+    release(&f, 0, "b#1");
+    assert_null(lock_table_next_granted(&f.table));
+    lock_table_check(&f.table);
+    release(&f, 0, "d#1");
+    for (size_t i = 0; i < OWN; i++) { /* it waits for their owner now, and does not block them */
+        assert_non_null(lock_table_next_granted(&f.table));
+        assert_int_equal(lock_request_state(requests[i]), LOCK_STATE_GRANTED);
+    }
+    assert_null(lock_table_next_granted(&f.table));
+    for (size_t i = 0; i < OWN; i++)
+        lock_request_free(requests[i]);
+    release(&f, 0, "c#1");
+    release(&f, 1, "d#1");
+    release(&f, 1, "b#1");
+    assert_granted(&f, between);
+    teardown(&f);
+}
+
+/*
+ * A request of another owner blocks one, although many of the latter's owner are between them. These are blocked
+ * elsewhere, so they form no group here; they are not visited.
+ */
+static void test_request_before_many_of_one_owner_blocks(void **state)
+{
+    enum { OWN = 500, WALKED_MAX = 300 };
+    struct lock_spec own[] = {{named("a#1"), LOCK_X, false}, {named("b#1"), LOCK_X, false}};
+    struct lock_request *requests[OWN];
+    struct fixture f;
+    (void)state;
+    setup(&f);
+    assert_int_equal(try_lock(&f, 0, LOCK_X, "c#1"), LOCK_GRANTED);
+    struct lock_request *before = wait_for_two(&f, 2, "b#1", "c#1");
+    struct lock_request *elsewhere = wait_for_two(&f, 4, "a#1", "c#1");
+    for (size_t i = 0; i < OWN; i++) {
+        requests[i] = lock_request_new(&f.table, &f.owners[1], own, 2, NULL);
+        assert_int_equal(lock_request_start(requests[i], true), LOCK_WAITS);
+    }
+    struct lock_request *last = request_of(&f, 1, LOCK_X, "b#1");
+    uint64_t work = f.table.work;
+    assert_int_equal(lock_request_start(last, true), LOCK_WAITS);
+    assert_in_range(f.table.work - work, 1, WALKED_MAX);
+    withdraw(&f, before);
+    assert_granted(&f, last);
+    assert_null(lock_table_next_granted(&f.table));
+    for (size_t i = 0; i < OWN; i++)
+        lock_request_free(requests[i]);
+    withdraw(&f, elsewhere);
+    teardown(&f);
+}
+
+/*
  * Acquires X for one owner on `count` documents of fs with one request. They are in `path`, except
  * the one in the middle of the request, which is in `middle` unless that is NULL.
  */
@@ -938,6 +1012,8 @@ int main(void)
         cmocka_unit_test(test_deadlock_search_is_linear),
         cmocka_unit_test(test_own_requests_in_queue_are_not_visited),
         cmocka_unit_test(test_requests_of_one_owner_wait_as_a_group),
+        cmocka_unit_test(test_request_between_many_of_one_owner_blocks),
+        cmocka_unit_test(test_request_before_many_of_one_owner_blocks),
         cmocka_unit_test(test_lock_conflicts_of_large_holders_are_bounded),
         cmocka_unit_test(test_lock_path_depth_is_limited),
         cmocka_unit_test(test_resource_names_are_printed),

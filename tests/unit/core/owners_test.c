@@ -9,6 +9,7 @@
 
 #include "core/acquire/lock_resolve.h"
 #include "core/session/owners.h"
+#include "core/wait/lock_event.h"
 #include "core/documents/write.h"
 #include "core/session/txn.h"
 #include "core/unit/unit.h"
@@ -1436,6 +1437,89 @@ static void test_session_id_is_bounded(void **state)
     fixture_close(&box);
 }
 
+/* --- Descriptions of deadlocks ------------------------------------------------------------------------------------ */
+
+enum { NAME_BYTES = 1500 };
+
+/* Requests a directory with a long name, whose number it has. Returns: the command, unless it waits. */
+static struct command *lock_long(struct core_fixture *box, int session, int number)
+{
+    struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
+    struct buf path = BUF_INIT(BUF_UNLIMITED);
+    buf_printf(&path, "/%d", number);
+    for (int i = 0; i < NAME_BYTES; i++)
+        buf_byte(&path, 'n');
+    command->owner.session = arena_printf(&command->arena, "s%d", session);
+    command->owner.timeout_us = 60 * TL_SECOND;
+    command->lock.targets = arena_zalloc(&command->arena, sizeof(struct lock_target));
+    command->lock.targets[0] = (struct lock_target){
+        .mode = LOCK_X, .index = SLICE_LIT("fs"), .path = arena_copy(&command->arena, buf_as_slice(&path))};
+    command->lock.target_count = 1;
+    command->ts = ++box->now;
+    assert_int_equal(core_step(box->core, command, &box->effects), 0);
+    buf_deinit(&path);
+    if (list_empty(&box->effects.completed))
+        return NULL;
+    assert_ptr_equal(list_entry(box->effects.completed.next, struct command, link), command);
+    list_remove(&command->link);
+    return command;
+}
+
+/* A deadlock of many with long names is described in part: in the error, its details and the event, which is kept. */
+static void test_deadlock_of_many_is_described_in_part(void **state)
+{
+    enum { SESSIONS = 40, ONE = 2 * DESCRIBE_NAME_BYTES_MAX }; /* of an edge */
+    struct core_fixture box;
+    char id[16];
+    (void)state;
+
+    fixture_open(&box);
+    fixture_index_command(&box, COMMAND_INDEX_CREATE, "fs",
+                          "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
+    for (int i = 0; i < SESSIONS; i++) {
+        snprintf(id, sizeof id, "s%d", i);
+        open_session(&box, id, NULL, 0);
+        struct command *command = lock_long(&box, i, i);
+        assert_int_equal(command->problem.type, PROBLEM_NONE);
+        command_free(command);
+    }
+    for (int i = 0; i < SESSIONS - 1; i++)
+        assert_null(lock_long(&box, i, i + 1));
+    struct command *victim = lock_long(&box, SESSIONS - 1, 0);
+    assert_non_null(victim);
+    assert_int_equal(victim->problem.type, PROBLEM_DEADLOCK_DETECTED);
+    assert_in_range(victim->problem.reason.len, DESCRIBE_CYCLE_BYTES_MAX, DESCRIBE_CYCLE_BYTES_MAX + ONE);
+    assert_in_range(victim->problem.details.len, DESCRIBE_CYCLE_BYTES_MAX, DESCRIBE_CYCLE_BYTES_MAX + ONE);
+    const struct lock_events *events = &box.core->owners->lock_events;
+    assert_int_equal(events->count, 1);
+    assert_in_range(events->ring[0].lines_len, DESCRIBE_CYCLE_BYTES_MAX, DESCRIBE_CYCLE_BYTES_MAX + ONE);
+    command_free(victim);
+    core_stop(box.core, &box.effects);
+    while (!list_empty(&box.effects.completed)) {
+        struct command *command = list_entry(box.effects.completed.next, struct command, link);
+        list_remove(&command->link);
+        command_free(command);
+    }
+    fixture_close(&box);
+}
+
+/* An event of many lines is kept as far as its limit, in whole lines. */
+static void test_lock_event_is_bounded(void **state)
+{
+    enum { LINES = 1000, BYTES = 50 };
+    struct buf text = BUF_INIT(BUF_UNLIMITED);
+    struct lock_events events = {0};
+    (void)state;
+
+    for (int i = 0; i < LINES; i++)
+        buf_printf(&text, "%s%*d", i == 0 ? "" : "\n", BYTES - 1, i);
+    lock_events_add(&events, 1, "expiry", buf_as_slice(&text));
+    assert_int_equal(events.ring[0].lines_len, LOCK_EVENT_BYTES_MAX / BYTES * BYTES - 1);
+    assert_memory_equal(events.ring[0].lines, text.data, events.ring[0].lines_len);
+    lock_events_deinit(&events);
+    buf_deinit(&text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1472,6 +1556,8 @@ int main(void)
         cmocka_unit_test(test_abandoned_transactions_are_rolled_back_in_batches),
         cmocka_unit_test(test_write_targets_keep_paths_and_merges),
         cmocka_unit_test(test_rename_error_cuts_long_paths),
+        cmocka_unit_test(test_deadlock_of_many_is_described_in_part),
+        cmocka_unit_test(test_lock_event_is_bounded),
         cmocka_unit_test(test_session_id_is_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

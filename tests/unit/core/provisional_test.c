@@ -268,12 +268,9 @@ static void test_single_writes_again(void **state)
 /* Deletes all documents, or replaces them one at a time or together. */
 enum change { REPLACE, REPLACE_TOGETHER, DELETE, CHANGES };
 
-static void change_all(struct core_fixture *box, enum change change, unsigned version)
+/* Deletes all documents, or replaces them, by one bulk. Returns: the command. */
+static struct command *change_together(struct core_fixture *box, enum change change, unsigned version)
 {
-    if (change == REPLACE) {
-        put_singly(box, "t", SINGLES, 1, version);
-        return;
-    }
     struct command *command = fixture_write_command(box, SINGLES);
     for (int i = 0; i < SINGLES; i++) {
         struct slice id = arena_printf(&command->arena, "%d", i);
@@ -282,7 +279,15 @@ static void change_all(struct core_fixture *box, enum change change, unsigned ve
     }
     command->version = version;
     command->owner.transaction = SLICE_LIT("t");
-    assert_int_equal(fixture_run(box, command, 1)->problem.type, PROBLEM_NONE);
+    return fixture_run(box, command, 1);
+}
+
+static void change_all(struct core_fixture *box, enum change change, unsigned version)
+{
+    if (change == REPLACE)
+        put_singly(box, "t", SINGLES, 1, version);
+    else
+        assert_int_equal(change_together(box, change, version)->problem.type, PROBLEM_NONE);
 }
 
 /* How many entries of the index are single. */
@@ -331,6 +336,48 @@ static void test_commit_removes_no_single_entries_of_many_documents(void **state
         }
         assert_true(work[1] - work[0] > (uint64_t)(SINGLES * VALUES - 1) * WORK_ENTRY);
     }
+}
+
+/* A request that is undone, since it exceeds the limits of a transaction, converts nothing. */
+static void test_failed_request_converts_nothing(void **state)
+{
+    struct core_fixture box;
+    (void)state;
+
+    fixture_open(&box);
+    box.limits.transaction_changes_max = SINGLES - 1;
+    fixture_reopen(&box);
+    put_singly(&box, NULL, SINGLES, 0, COMMAND_CODEC_VERSION);
+    box.core->provisional_work = 0;
+    fixture_txn(&box, COMMAND_TXN_BEGIN, "t");
+    struct command *command = change_together(&box, REPLACE_TOGETHER, COMMAND_CODEC_VERSION);
+    assert_int_equal(command->problem.type, PROBLEM_TRANSACTION_TOO_LARGE);
+    assert_int_equal(count_single_entries(&box), SINGLES * VALUES);
+    assert_int_equal(fixture_find(&box, "fs", "shared", 0), SINGLES);
+    end_singles(&box, COMMAND_TXN_COMMIT);
+    fixture_close(&box);
+}
+
+/* Conversions are work of the items that make them, and divide a bulk. Not in commands before version 21. */
+static void test_bulk_is_divided_by_conversions(void **state)
+{
+    enum { WORK_MAX = 10000 };
+    size_t done[2];
+    (void)state;
+
+    for (unsigned older = 0; older < 2; older++) {
+        struct core_fixture box;
+        fixture_open(&box);
+        put_singly(&box, NULL, SINGLES, 0, COMMAND_CODEC_VERSION);
+        box.core->provisional_work = 0;
+        box.core->write_work_max = WORK_MAX;
+        fixture_txn(&box, COMMAND_TXN_BEGIN, "t");
+        change_all(&box, REPLACE_TOGETHER, COMMAND_SINCE_ENTRIES_CONVERTED - older);
+        done[older] = SINGLES - box.last->write.postponed_count;
+        fixture_close(&box);
+    }
+    assert_in_range(done[0], 1, WORK_MAX / (2 * VALUES * WORK_ENTRY));
+    assert_true(done[1] > done[0] + done[0] / 4);
 }
 
 /*
@@ -592,6 +639,8 @@ int main(void)
         cmocka_unit_test(test_rollback_of_single_writes_leaves_nothing),
         cmocka_unit_test(test_single_writes_again),
         cmocka_unit_test(test_commit_removes_no_single_entries_of_many_documents),
+        cmocka_unit_test(test_failed_request_converts_nothing),
+        cmocka_unit_test(test_bulk_is_divided_by_conversions),
         cmocka_unit_test(test_rollback_leaves_converted_documents),
         cmocka_unit_test(test_large_document_of_few_entries_is_not_converted),
         cmocka_unit_test(test_document_again_after_delete_that_does_not_count),

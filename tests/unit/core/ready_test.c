@@ -748,6 +748,72 @@ static void test_cancelled_bulks_count_by_their_items(void **state)
     }
 }
 
+static size_t cancelled_count(const struct core_fixture *box)
+{
+    size_t count = 0;
+
+    list_for_each(link, &box->core->owners->cancelled) count++;
+    return count;
+}
+
+/* Releases one document. */
+static void unlock_one(struct core_fixture *box, const char *session, int id)
+{
+    struct command *command = command_new(COMMAND_UNLOCK, DIALECT_7);
+
+    command->owner.session = slice_from(session);
+    command->lock.targets = arena_zalloc(&command->arena, sizeof(struct lock_target));
+    command->lock.targets[0] =
+        (struct lock_target){.mode = LOCK_X, .index = SLICE_LIT("fs"), .id = arena_printf(&command->arena, "%d", id)};
+    command->lock.target_count = 1;
+    give(box, command);
+}
+
+/*
+ * Cancelled writes that are ready end where they have their turn, too: there the end of each has the cost of a
+ * cancelled request besides that of its reply. Not in commands before version 21. They have their turns in another
+ * order than they began to wait, in which cancelled requests end.
+ */
+static void test_cancelled_ready_writes_have_their_cost(void **state)
+{
+    enum { BATCH = 20, FIRST = BATCH + 1, WRITES = FIRST + 250, KEPT = BATCH / COST_KEPT_PART };
+    enum { IN_ORDER = CANCELS_PER_COST * (BATCH - KEPT + 1) - 1 }; /* of all that are cancelled, in one TICK */
+    (void)state;
+
+    for (unsigned older = 0; older < 2; older++) {
+        struct core_fixture box;
+        char id[16];
+        begin(&box, BATCH);
+        session(&box, COMMAND_SESSION_OPEN, "first");
+        session(&box, COMMAND_SESSION_OPEN, "second");
+        for (int i = 0; i < WRITES; i++) {
+            snprintf(id, sizeof id, "%d", i);
+            lock(&box, i < FIRST ? "first" : "second", id);
+        }
+        for (int i = 0; i < WRITES; i++)
+            put(&box, i, i, "", "");
+        unlock_all(&box, "first");
+        assert_int_equal(ready_count(&box), 1); /* so that none of those that follow runs */
+        for (int i = WRITES - 1; i >= FIRST; i--)
+            unlock_one(&box, "second", i);
+        assert_int_equal(ready_count(&box), WRITES - BATCH);
+        free_completed(&box);
+        cancel_host(&box, 0, false);
+        size_t left = cancelled_count(&box);
+        assert_int_equal(left, WRITES - BATCH - CANCELS_PER_COST * BATCH);
+        struct command *command = command_new(COMMAND_TICK, DIALECT_7);
+        command->version = COMMAND_SINCE_CANCELS_WEIGHED - older;
+        give(&box, command);
+        assert_int_equal(left - cancelled_count(&box), IN_ORDER + (older ? KEPT - 1 : (KEPT - 1) / 2));
+        while (core_next_deadline(box.core) == 0)
+            tick(&box);
+        assert_int_equal(cancelled_count(&box), 0);
+        assert_true(free_completed(&box) >= WRITES - BATCH); /* each is answered */
+        assert_null(fixture_source(&box, "fs", "250"));
+        end(&box);
+    }
+}
+
 /* A request of the host's next life may have the number of a cancelled one: it is not cancelled. */
 static void test_cancelled_wait_leaves_request_with_its_number(void **state)
 {
@@ -2045,6 +2111,7 @@ int main(void)
         cmocka_unit_test(test_ended_waits_are_answered_in_bounded_steps),
         cmocka_unit_test(test_cancelled_waits_end_in_bounded_steps),
         cmocka_unit_test(test_cancelled_bulks_count_by_their_items),
+        cmocka_unit_test(test_cancelled_ready_writes_have_their_cost),
         cmocka_unit_test(test_cancelled_request_granted_by_another_ones_end_keeps_no_lock),
         cmocka_unit_test(test_waits_of_expired_sessions_end_in_bounded_steps),
         cmocka_unit_test(test_only_tick_continues_cleanup),

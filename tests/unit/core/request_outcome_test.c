@@ -8,6 +8,7 @@
 #include "../../lib/unit.h"
 
 #include "core/command/command_codec.h"
+#include "core/unit/work.h"
 
 static struct command *named(struct core_fixture *box, const char *id, uint64_t hash, size_t count)
 {
@@ -389,6 +390,58 @@ static void test_outcome_of_many_items_is_read_in_bounded_step(void **state)
     fixture_close(&box);
 }
 
+/* A named update whose outcome has its document's source, of so many bytes. */
+static struct command *named_with_source(const char *id, struct core_fixture *box)
+{
+    static const struct write_update change = {.doc = SLICE_LIT("{\"m\":1}"), .want_source = true, .single = true};
+    struct write_item item = fixture_item(WRITE_UPDATE, "fs", "", "1", NULL);
+    item.source = SLICE_NONE;
+    item.update = &change;
+    return named_one(box, id, 7, item);
+}
+
+/* Returns: the work of the first such update, and of its repetition. */
+static void work_of_source(size_t bytes, uint64_t *ret_first, uint64_t *ret_again)
+{
+    struct core_fixture box;
+    struct buf source = BUF_INIT(BUF_UNLIMITED);
+    fixture_open(&box);
+    fixture_index_command(&box, COMMAND_INDEX_CREATE, "fs",
+                          "{\"mappings\":{\"properties\":{\"rest\":{\"type\":\"object\",\"enabled\":false}}}}");
+    buf_lit(&source, "{\"rest\":{\"text\":\"");
+    for (size_t i = 0; i < bytes; i++)
+        buf_byte(&source, 'x');
+    buf_append(&source, "\"}}", sizeof "\"}}");
+    assert_int_equal(fixture_index(&box, "fs", "1", source.data)->outcome, WRITE_CREATED);
+    /* The first update of a document that was indexed has other work than those after it. */
+    fixture_run(&box, named_with_source("", &box), 1);
+    fixture_run(&box, named_with_source("r", &box), 1);
+    assert_int_equal(box.last->write.results[0].outcome, WRITE_UPDATED);
+    assert_true(box.last->write.results[0].source.len > bytes);
+    *ret_first = core_step_work(box.core);
+    fixture_run(&box, named_with_source("r", &box), 1);
+    assert_true(box.last->write.results[0].source.len > bytes);
+    *ret_again = core_step_work(box.core);
+    fixture_run(&box, named_with_source("", &box), 1); /* without an outcome */
+    assert_int_equal(box.last->write.results[0].outcome, WRITE_UPDATED);
+    *ret_first -= core_step_work(box.core);
+    buf_deinit(&source);
+    fixture_close(&box);
+}
+
+/* The outcome of an update may have a large source: its bytes count where it is put, and where it is read. */
+static void test_work_of_an_outcome_is_that_of_its_bytes(void **state)
+{
+    enum { BYTES = 1 << 20 };
+    uint64_t first[2], again[2];
+    (void)state;
+
+    for (int i = 0; i < 2; i++)
+        work_of_source((size_t)(i + 1) * BYTES, &first[i], &again[i]);
+    assert_in_range(first[1] - first[0], BYTES / WORK_READ_BYTES, BYTES / WORK_READ_BYTES + 100);
+    assert_in_range(again[1] - again[0], BYTES / WORK_READ_BYTES, BYTES / WORK_READ_BYTES + 100);
+}
+
 /* --- Waiting for locks -------------------------------------------------------------------------------------------- */
 
 static void lock_command(struct core_fixture *box, enum command_type type, const char *id)
@@ -477,6 +530,7 @@ int main(void)
         cmocka_unit_test(test_outcome_lasts_an_hour),
         cmocka_unit_test(test_purge_counts_bytes_of_outcomes),
         cmocka_unit_test(test_outcome_of_many_items_is_read_in_bounded_step),
+        cmocka_unit_test(test_work_of_an_outcome_is_that_of_its_bytes),
         cmocka_unit_test(test_repetition_waits_for_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
