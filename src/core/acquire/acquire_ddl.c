@@ -24,6 +24,7 @@
 #include "core/session/deadline.h"
 #include "core/session/owners.h"
 #include "core/session/session.h"
+#include "core/step/core.h"
 #include "core/unit/handler.h"
 #include "core/unit/unit.h"
 #include "core/wait/wait.h"
@@ -75,20 +76,45 @@ static bool has_path_field(const struct core *core, struct slice index)
     return found != NULL && mapping_path_field(found->mapping) != NULL;
 }
 
-/*
- * Moves the locks on documents of an index that has got or lost its path field. If these are too many, undoes the whole
- * unit instead, and refuses the command. Returns: 0; fatal codes.
- */
-static int relocate_documents(struct core *core, struct command *command, struct slice index)
+/* An index whose documents get or lose their directories. */
+struct changed_index {
+    struct slice name;
+    bool has_path_field; /* now */
+};
+
+/* Returns: how many locked documents of all of them are to be read; RELOCATED_MAX + 1 or more: too many. */
+static size_t count_locked(const struct core *core, const struct changed_index *changed, size_t count)
 {
-    if (lock_resolve__may_relocate(core, index, SLICE_NONE))
-        return lock_resolve__relocate_documents(core, index);
-    core__rollback(core);
-    problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT,
-                "more than [%d] documents of [%.*s] are locked or requested, and would move to the directories that "
-                "they get or lose: release these locks first, or lock the index in their place",
-                RELOCATED_MAX, SLICE_ARG(index));
-    return 0;
+    size_t locked = 0;
+    for (size_t i = 0; i < count && locked <= RELOCATED_MAX; i++)
+        if (changed[i].has_path_field)
+            locked += lock_resolve__count_locked(core, changed[i].name, SLICE_NONE);
+    return locked;
+}
+
+/*
+ * Moves the locks on documents of the indices that have got or lost their path field. If these are too many, undoes the
+ * whole unit instead, and refuses the command; the lock table, which a rollback does not restore, is unchanged then.
+ * Documents that lose their directories are not read, and have no limit. Returns: 0; fatal codes.
+ */
+static int relocate_documents(struct core *core, struct command *command, const struct changed_index *changed,
+                              size_t count)
+{
+    int r = 0;
+    if (count_locked(core, changed, count) > RELOCATED_MAX) {
+        core__rollback(core);
+        problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT,
+                    "more than [%d] documents are locked that would move to the directories that they get: release "
+                    "these locks first, or lock the index in their place",
+                    RELOCATED_MAX);
+        return 0;
+    }
+    uint64_t before = core_step_work(core);
+    for (size_t i = 0; r == 0 && i < count; i++)
+        r = lock_resolve__relocate_documents(core, changed[i].name);
+    if (count > 1) /* indices that are gone: README.md, "The work of a step" */
+        core__note_indivisible(core, core_step_work(core) - before);
+    return r;
 }
 
 /*
@@ -110,10 +136,16 @@ static int run_handler(struct core *core, struct command *command, struct lock_s
     for (size_t i = 0; i < specs->count; i++)
         had_path_field[i] = is_index(&specs->items[i]) && has_path_field(core, specs->items[i].on.index);
     int r = core__handle(core, command);
-    for (size_t i = 0; r == 0 && i < specs->count && command->problem.type == PROBLEM_NONE; i++)
-        if (is_index(&specs->items[i]) && had_path_field[i] != has_path_field(core, specs->items[i].on.index))
-            r = relocate_documents(core, command, specs->items[i].on.index);
-    return r;
+    if (r != 0 || command->problem.type != PROBLEM_NONE)
+        return r;
+    struct changed_index *changed = arena_alloc(&core->arena, (specs->count + 1) * sizeof *changed);
+    size_t count = 0;
+    for (size_t i = 0; i < specs->count; i++) {
+        bool has = is_index(&specs->items[i]) && has_path_field(core, specs->items[i].on.index);
+        if (has != had_path_field[i])
+            changed[count++] = (struct changed_index){specs->items[i].on.index, has};
+    }
+    return relocate_documents(core, command, changed, count);
 }
 
 /*

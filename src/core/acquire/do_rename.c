@@ -441,19 +441,22 @@ static tl_ts origins_needed_from(const struct core *core)
 }
 
 /*
- * Checks that the lock table knows few documents at or below `from`, which move with the rename. The commit of a
- * transaction moves those of others alone. Returns: 0; RENAME_REFUSED.
+ * Checks that few documents at or below `from`, which move in the lock table with the rename, are locked: by the
+ * session of the rename, since others have no locks there. Those that others request do not count, since neither the
+ * session nor the client could do anything about them. A transaction's renames move documents at its commit, which has
+ * no such limit. Returns: 0; RENAME_REFUSED.
  */
 static int check_locked(const struct core *core, struct command *command, const struct catalog_index *index,
                         const struct txn *txn)
 {
     struct slice from = trim_delimiter(command->rename.from);
-    if (txn != NULL || lock_resolve__may_relocate(core, index->name, from))
+    if (txn != NULL || lock_resolve__count_locked(core, index->name, from) <= RELOCATED_MAX)
         return 0;
-    return refuse_rename(command, PROBLEM_ILLEGAL_ARGUMENT,
-                         "more than [%d] documents at [%.*s] or below it are locked or requested: release these locks "
-                         "first, or lock the directory in their place",
-                         RELOCATED_MAX, SLICE_ARG(path_shown(command, from)));
+    return refuse_rename(
+        command, PROBLEM_ILLEGAL_ARGUMENT,
+        "more than [%d] documents at [%.*s] or below it are locked: release these locks first, or lock "
+        "the directory in their place",
+        RELOCATED_MAX, SLICE_ARG(path_shown(command, from)));
 }
 
 /* Renames; `txn` NULL: outside a transaction. Returns: 0, done or refused; fatal codes. */

@@ -21,6 +21,7 @@
 #include "core/session/owners.h"
 #include "core/session/session.h"
 #include "core/session/txn.h"
+#include "core/step/core.h"
 #include "core/unit/unit.h"
 #include "core/unit/work.h"
 #include "json/references.h"
@@ -958,15 +959,17 @@ void lock_resolve__move_document(struct core *core, const struct resource_name *
 }
 
 /*
- * Moves documents in the lock table to their current paths. The moves are atomic: no request is
- * granted or chosen as a victim while only some documents have moved.
+ * Moves documents in the lock table to their current paths; not `is_read`: their index has no path field now, so that
+ * their paths are known without a look. The moves are atomic: no request is granted or chosen as a victim while only
+ * some documents have moved.
  */
-static int relocate_all(struct core *core, const struct resource_name *names, size_t count)
+static int relocate_all(struct core *core, const struct resource_name *names, size_t count, bool is_read)
 {
     REQUIRE(core->open);
     struct lock_table *locks = &core->owners->locks;
+    uint64_t before = core_step_work(core);
     int r = 0;
-    core__work(core, WORK_READ * (uint64_t)count);
+    core__work(core, (is_read ? WORK_READ : WORK_LOCK) * (uint64_t)count);
     lock_table_suspend_grants(locks);
     for (size_t i = 0; i < count && r >= 0; i++) {
         struct resource_name place = names[i];
@@ -975,13 +978,16 @@ static int relocate_all(struct core *core, const struct resource_name *names, si
             lock_table_move_document(locks, &place, place.path);
     }
     lock_table_resume_grants(locks);
+    if (count > RELOCATED_MAX) /* most are requested only, or the index is gone: README.md, "The work of a step" */
+        core__note_indivisible(core, core_step_work(core) - before);
     return r < 0 ? tl_trace(r) : 0;
 }
 
-bool lock_resolve__may_relocate(const struct core *core, struct slice index, struct slice path)
+size_t lock_resolve__count_locked(const struct core *core, struct slice index, struct slice path)
 {
-    return core->command_version < COMMAND_SINCE_MOVES_BOUNDED ||
-           lock_table_count_below(&core->owners->locks, index, path, RELOCATED_MAX) <= RELOCATED_MAX;
+    return core->command_version < COMMAND_SINCE_MOVES_BOUNDED
+               ? 0
+               : lock_table_held_below(&core->owners->locks, index, path, RELOCATED_MAX);
 }
 
 int lock_resolve__relocate_documents(struct core *core, struct slice index)
@@ -990,7 +996,9 @@ int lock_resolve__relocate_documents(struct core *core, struct slice index)
     if (lock_table_is_idle(&core->owners->locks))
         return 0;
     const struct resource_name *names = lock_table_documents(&core->owners->locks, index, &core->arena, &count);
-    return relocate_all(core, names, count);
+    const struct catalog_index *now = catalog_index(core->catalog, index);
+    bool has_path_field = now != NULL && mapping_path_field(now->mapping) != NULL;
+    return relocate_all(core, names, count, has_path_field || core->command_version < COMMAND_SINCE_MOVES_BOUNDED);
 }
 
 int lock_resolve__relocate_renamed(struct core *core, struct slice index, struct slice from)
@@ -1000,7 +1008,7 @@ int lock_resolve__relocate_renamed(struct core *core, struct slice index, struct
         return 0;
     const struct resource_name *names =
         lock_table_documents_below(&core->owners->locks, index, &from, 1, NULL, &core->arena, &count);
-    return relocate_all(core, names, count);
+    return relocate_all(core, names, count, true);
 }
 
 struct lock_spec_list lock_resolve__document(struct core *core, const struct resource_name *document)

@@ -119,16 +119,16 @@ bool lock_resolve__self_conflict(struct core *core, const struct session *sessio
  * Requires: an open unit; the name has an id.
  */
 void lock_resolve__move_document(struct core *core, const struct resource_name *name, struct slice path);
-/* Documents in the lock table that one command moves: each is read. */
+/* Locked documents that a command may move in the lock table; each is read. Those that are only requested move, too. */
 enum { RELOCATED_MAX = 2500 };
 /*
- * Returns: whether the documents at or below a path (data NULL: all of an index) that the lock table knows are at most
- *          so many; by commands before version 23, true.
+ * Returns: how many documents at or below a path (data NULL: of an index) are locked; RELOCATED_MAX + 1: more. By
+ *          commands before version 23, 0.
  */
-bool lock_resolve__may_relocate(const struct core *core, struct slice index, struct slice path);
+size_t lock_resolve__count_locked(const struct core *core, struct slice index, struct slice path);
 /*
  * Moves every known document of an index to its current directory, after the index has got or lost
- * its path field. Returns: 0; fatal codes.
+ * its path field. Reads none if the index has no path field now, or no longer exists. Returns: 0; fatal codes.
  */
 int lock_resolve__relocate_documents(struct core *core, struct slice index) TL_MUST_USE;
 /* Moves the known documents at or below `from`, after it was renamed. Returns: 0; fatal codes. */

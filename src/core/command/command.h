@@ -853,7 +853,11 @@ enum {
     COMMAND_SINCE_DYNAMIC_BOUNDED = 23,
     /* The descriptions of the holders of locks are shorter if these are deep, and count: wait__explain(). */
     COMMAND_SINCE_EXPLAINED_WEIGHED = 23,
-    /* A command that would move more documents in the lock table than one may is refused: RELOCATED_MAX. */
+    /*
+     * A command that would move more locked documents in the lock table than one may is refused: RELOCATED_MAX. Those
+     * of an index without a path field do not count as read, nor does the commit of renames move those that the
+     * transaction alone has locked.
+     */
     COMMAND_SINCE_MOVES_BOUNDED = 23,
     /*
      * The bytes of an index's records count, and its mapping is written only if it changes; the patterns of

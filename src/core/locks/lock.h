@@ -467,23 +467,24 @@ void lock_chunk_saved(struct lock_table *table, struct lock_chunk *chunk, uint64
 const struct resource **lock_table_resources(const struct lock_table *table, struct arena *arena, size_t *ret_count);
 /*
  * Returns: the names of an index's documents that are locked or requested, without their paths, in tree order, in
- * `arena`. They are names because a move of one document can free the resource of another. Each
- * resource of the whole table is examined, at some 30 ns.
+ * `arena`. They are names because a move of one document can free the resource of another. Only resources of the index
+ * are examined.
  */
 const struct resource_name *lock_table_documents(const struct lock_table *table, struct slice index,
                                                  struct arena *arena, size_t *ret_count);
 /*
  * Returns: as lock_table_documents(), of documents at or below one of `paths`. Only resources there are examined. Those
- * that only `except` (may be NULL) holds, and none requests, are left out: they end with its locks.
+ * that only `except` (may be NULL) holds, and to which no request refers, are left out: they end with its locks.
  */
 const struct resource_name *lock_table_documents_below(const struct lock_table *table, struct slice index,
                                                        const struct slice *paths, size_t path_count,
                                                        const struct lock_owner *except, struct arena *arena,
                                                        size_t *ret_count);
 /*
- * Returns: how many documents at or below a path (data NULL: in the index) are locked or requested; `most` + 1: more.
+ * Returns: how many documents at or below a path (data NULL: in the index) are locked; `most` + 1: more. Those that are
+ * only requested do not count.
  */
-size_t lock_table_count_below(const struct lock_table *table, struct slice index, struct slice path, size_t most);
+size_t lock_table_held_below(const struct lock_table *table, struct slice index, struct slice path, size_t most);
 /* Returns: whether a resource itself, and not only a descendant, is locked or requested. */
 bool lock_resource_is_in_use(const struct resource *resource);
 /* Returns: whether an owner other than `owner` has a lock on a resource, intention locks apart. */

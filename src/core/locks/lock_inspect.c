@@ -305,15 +305,17 @@ struct found {
     size_t count;
     size_t capacity;
     struct arena *arena;
-    const struct lock_owner *except; /* not those that only this owner holds, and none requests; NULL: none */
+    const struct lock_owner *except; /* not those to which only a hold of this owner refers; NULL: none */
 };
 
-/* Returns: whether a resource is held by one owner, and requested by none. */
+/*
+ * Returns: whether only a hold of this owner refers to a document. A granted request of another one can refer to it
+ * although its lock was released.
+ */
 static bool is_held_by_one(const struct resource *resource, const struct lock_owner *owner)
 {
-    const struct list *first = resource->holds.next;
-    return owner != NULL && resource->queue == NULL && first != &resource->holds && first->next == &resource->holds &&
-           list_entry(first, struct lock_hold, of_resource)->owner == owner;
+    return owner != NULL && resource->refs == 1 && !list_empty(&resource->holds) &&
+           list_entry(resource->holds.next, struct lock_hold, of_resource)->owner == owner;
 }
 
 static void add_found(struct found *found, const struct resource *resource)
@@ -330,16 +332,13 @@ static void sort_found(struct found *found)
         qsort(found->items, found->count, sizeof *found->items, compare_pointers);
 }
 
-/*
- * Finds all resources that are locked or requested, or only the documents of `index`, and sorts
- * them.
- */
-static void find_all(struct found *found, const struct lock_table *table, const struct resource *index)
+/* Finds all resources that are locked or requested, and sorts them. */
+static void find_all(struct found *found, const struct lock_table *table)
 {
     const struct resource_table *resources = &table->resources;
     for (size_t i = 0; i < resources->bucket_count; i++)
         for (const struct resource *at = resources->buckets[i]; at != NULL; at = at->chain)
-            if ((index == NULL || (at->kind == RESOURCE_DOCUMENT && at->index == index)) && lock_resource_is_in_use(at))
+            if (lock_resource_is_in_use(at))
                 add_found(found, at);
     sort_found(found);
 }
@@ -350,7 +349,7 @@ const struct resource **lock_table_resources(const struct lock_table *table, str
     struct found found = {.arena = arena};
     if (lock_resource_is_in_use(table->resources.root))
         add_found(&found, table->resources.root);
-    find_all(&found, table, NULL);
+    find_all(&found, table);
     *ret_count = found.count;
     return found.items;
 }
@@ -372,17 +371,6 @@ static const struct resource_name *name_all(const struct found *found, size_t *r
     }
     *ret_count = found->count;
     return names;
-}
-
-const struct resource_name *lock_table_documents(const struct lock_table *table, struct slice index,
-                                                 struct arena *arena, size_t *ret_count)
-{
-    REQUIRE(MAGIC_VALID(table, LOCK_TABLE_MAGIC));
-    struct found found = {.arena = arena};
-    const struct resource *home = resource_index(&table->resources, index);
-    if (home != NULL)
-        find_all(&found, table, home);
-    return name_all(&found, ret_count);
 }
 
 /* Returns: the directory of a path; NULL: it is not in the table. */
@@ -429,7 +417,7 @@ static const struct resource *next_below(const struct resource *directory, const
     return at == directory ? NULL : at->next;
 }
 
-/* Finds the documents below a directory that are locked or requested, whatever else is in the table. */
+/* Finds the documents below a directory or in an index that are locked or requested, whatever else is in the table. */
 static void find_documents(struct found *found, const struct lock_table *table, const struct resource *directory)
 {
     for (const struct resource *at = directory; at != NULL; at = next_below(directory, at)) {
@@ -439,7 +427,19 @@ static void find_documents(struct found *found, const struct lock_table *table, 
     }
 }
 
-size_t lock_table_count_below(const struct lock_table *table, struct slice index, struct slice path, size_t most)
+const struct resource_name *lock_table_documents(const struct lock_table *table, struct slice index,
+                                                 struct arena *arena, size_t *ret_count)
+{
+    REQUIRE(MAGIC_VALID(table, LOCK_TABLE_MAGIC));
+    struct found found = {.arena = arena};
+    const struct resource *home = resource_index(&table->resources, index);
+    if (home != NULL)
+        find_documents(&found, table, home);
+    sort_found(&found);
+    return name_all(&found, ret_count);
+}
+
+size_t lock_table_held_below(const struct lock_table *table, struct slice index, struct slice path, size_t most)
 {
     REQUIRE(MAGIC_VALID(table, LOCK_TABLE_MAGIC));
     const struct resource *home = resource_index(&table->resources, index);
@@ -447,7 +447,7 @@ size_t lock_table_count_below(const struct lock_table *table, struct slice index
     size_t count = 0;
     for (const struct resource *at = directory; at != NULL && count <= most; at = next_below(directory, at)) {
         resource_count_lookup(&table->resources);
-        count += at->kind == RESOURCE_DOCUMENT && lock_resource_is_in_use(at);
+        count += at->kind == RESOURCE_DOCUMENT && !list_empty(&at->holds);
     }
     return count;
 }

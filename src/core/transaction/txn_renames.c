@@ -96,6 +96,8 @@ struct resource_name *txn_renames__locked_documents(struct core *core, const str
     struct all_renamed all = {.arena = &core->arena};
     struct resource_name *names = NULL;
     size_t capacity = 0, count;
+    /* Before, the commit moves those that the transaction alone has locked, too. */
+    const struct lock_owner *except = core->command_version >= COMMAND_SINCE_MOVES_BOUNDED ? &txn->owner.locks : NULL;
     *ret_count = 0;
     if (overlay_count_in(overlay, SPACE_FEED) == 0)
         return NULL;
@@ -106,7 +108,7 @@ struct resource_name *txn_renames__locked_documents(struct core *core, const str
         if (index == NULL)
             continue;
         const struct resource_name *documents = lock_table_documents_below(
-            &core->owners->locks, index->name, renamed->paths, renamed->count, &txn->owner.locks, &core->arena, &count);
+            &core->owners->locks, index->name, renamed->paths, renamed->count, except, &core->arena, &count);
         for (size_t k = 0; k < count; k++) {
             core__work(core, WORK_READ);
             names = arena_grow(&core->arena, names, *ret_count, &capacity, sizeof *names);

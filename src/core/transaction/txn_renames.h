@@ -19,7 +19,8 @@ int txn_renames__check_token(struct core *core, struct command *command, const s
 
 /*
  * Returns: the documents with a lock or a waiting request at or below the old and new paths of a
- * transaction's renames, which its commit may move. NULL: none. Owns: the core's arena.
+ * transaction's renames, which its commit may move; since version 23 of commands without those that
+ * the transaction alone has locked. NULL: none. Owns: the core's arena.
  */
 struct resource_name *txn_renames__locked_documents(struct core *core, const struct txn *txn, size_t *ret_count);
 

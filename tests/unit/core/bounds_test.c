@@ -5,6 +5,7 @@
  * Method: commands that mean much, in a core whose fixture fails if a step is not bounded; texts made, formats
  * compiled and steps of look-ups are counted. Commands of version 22 keep the effect that they had.
  */
+#include "../../lib/bounded.h"
 #include "../../lib/core_fixture.h"
 #include "../../lib/unit.h"
 
@@ -562,12 +563,12 @@ static void test_counters_of_ended_documents_are_reused(void **state)
 
 /* --- Locked documents that move ----------------------------------------------------------------------------------- */
 
-/* LOCKs of session "s" for so many documents of "fs". */
-static void lock_documents(struct core_fixture *box, size_t count)
+/* LOCKs of session "s" for so many documents of an index. */
+static void lock_documents(struct core_fixture *box, const char *index, size_t count)
 {
     struct command *command = lock_command("s", count);
     for (size_t i = 0; i < count; i++) {
-        command->lock.targets[i].index = SLICE_LIT("fs");
+        command->lock.targets[i].index = slice_from(index);
         command->lock.targets[i].id = arena_printf(&command->arena, "%zu", i);
     }
     assert_int_equal(fixture_run(box, command, 1)->problem.type, PROBLEM_NONE);
@@ -593,7 +594,7 @@ static void test_mapping_moves_few_documents(void **state)
     for (int more = 1; more >= 0; more--) {
         fixture_index_command(&box, COMMAND_INDEX_CREATE, "fs", NULL);
         open_session(&box, "s");
-        lock_documents(&box, RELOCATED_MAX + more);
+        lock_documents(&box, "fs", RELOCATED_MAX + more);
         struct command *command = put_path_field(&box, COMMAND_CODEC_VERSION);
         assert_int_equal(command->problem.type, more ? PROBLEM_ILLEGAL_ARGUMENT : PROBLEM_NONE);
         struct catalog *catalog = core_catalog(box.core);
@@ -622,6 +623,28 @@ static struct command *rename_of(struct core_fixture *box, const char *from, con
     return fixture_run(box, command, 1);
 }
 
+static const char with_path_field[] = "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}";
+
+/* Makes the index "fs" with documents 0, 1 and so on at paths /a/0, /a/1. */
+static void make_tree(struct core_fixture *box, size_t all)
+{
+    fixture_index_command(box, COMMAND_INDEX_CREATE, "fs", with_path_field);
+    for (size_t done = 0; done < all;) {
+        size_t count = all - done < 1000 ? all - done : 1000;
+        struct command *command = fixture_write_command(box, count);
+        for (size_t i = 0; i < count; i++) {
+            struct write_item item = fixture_item(WRITE_INDEX, "fs", "", "", NULL);
+            item.id = arena_printf(&command->arena, "%zu", done + i);
+            item.source = arena_printf(&command->arena, "{\"path\":\"/a/%zu\"}", done + i);
+            item.dialect = DIALECT_7;
+            command->write.items[i] = item;
+        }
+        fixture_run(box, command, 1);
+        assert_int_equal(command->write.postponed_count, 0);
+        done += count;
+    }
+}
+
 /* A directory in which its session has locked many documents is not renamed, until they are released. */
 static void test_rename_moves_few_documents(void **state)
 {
@@ -630,24 +653,9 @@ static void test_rename_moves_few_documents(void **state)
     (void)state;
 
     fixture_open(&box);
-    fixture_index_command(&box, COMMAND_INDEX_CREATE, "fs",
-                          "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
-    for (size_t done = 0; done < MANY;) {
-        size_t count = MANY - done < 1000 ? MANY - done : 1000;
-        struct command *command = fixture_write_command(&box, count);
-        for (size_t i = 0; i < count; i++) {
-            struct write_item item = fixture_item(WRITE_INDEX, "fs", "", "", NULL);
-            item.id = arena_printf(&command->arena, "%zu", done + i);
-            item.source = arena_printf(&command->arena, "{\"path\":\"/a/%zu\"}", done + i);
-            item.dialect = DIALECT_7;
-            command->write.items[i] = item;
-        }
-        fixture_run(&box, command, 1);
-        assert_int_equal(command->write.postponed_count, 0);
-        done += count;
-    }
+    make_tree(&box, MANY);
     open_session(&box, "s");
-    lock_documents(&box, MANY);
+    lock_documents(&box, "fs", MANY);
     assert_int_equal(rename_of(&box, "/a", "/b", COMMAND_CODEC_VERSION)->problem.type, PROBLEM_ILLEGAL_ARGUMENT);
     assert_int_equal(rename_of(&box, "/a/1", "/c", COMMAND_CODEC_VERSION)->problem.type, PROBLEM_NONE);
     assert_int_equal(rename_of(&box, "/a", "/b", COMMAND_CODEC_VERSION)->problem.type, PROBLEM_NONE);
@@ -688,6 +696,175 @@ static void test_rename_reads_stale_entries(void **state)
     command->rename.single_step = true;
     command->rename.if_primary_term = 1;
     assert_int_equal(fixture_run(&box, command, 1)->problem.type, PROBLEM_NONE);
+    fixture_close(&box);
+}
+
+/* Submits a command that may wait. */
+static void submit(struct core_fixture *box, struct command *command, uint64_t request)
+{
+    command->request = request;
+    command->owner.timeout_us = 60 * TL_SECOND;
+    command->ts = ++box->now;
+    command->clock = box->clock;
+    assert_int_equal(core_step(box->core, command, &box->effects), 0);
+    bounded_check(box->core);
+    box->now = core_last_ts(box->core);
+}
+
+/* Runs TICKs until these commands have completed; frees them. */
+static void settle(struct core_fixture *box, struct command **commands, size_t count)
+{
+    size_t done = 0;
+    for (;;) {
+        for (; !list_empty(&box->effects.completed); done++)
+            list_remove(box->effects.completed.next);
+        if (done == count)
+            break;
+        assert_true(core_next_deadline(box->core) <= box->clock);
+        struct command *command = command_new(COMMAND_TICK, DIALECT_7);
+        command->tick.barrier_clock = box->clock;
+        submit(box, command, 0);
+        list_remove(&command->link);
+        command_free(command);
+    }
+    for (size_t i = 0; i < count; i++)
+        command_free(commands[i]);
+}
+
+/* Bulks of others that delete so many documents of "fs", and wait. */
+static size_t submit_deletes(struct core_fixture *box, struct command **ret_bulks, size_t all)
+{
+    size_t bulks = 0, known;
+    struct arena arena = ARENA_INIT;
+    for (size_t done = 0; done < all; bulks++) {
+        size_t count = all - done < 1000 ? all - done : 1000;
+        struct command *command = ret_bulks[bulks] = fixture_write_command(box, count);
+        for (size_t i = 0; i < count; i++) {
+            command->write.items[i] = fixture_item(WRITE_DELETE, "fs", "", "", NULL);
+            command->write.items[i].id = arena_printf(&command->arena, "%zu", done + i);
+            command->write.items[i].dialect = DIALECT_7;
+        }
+        submit(box, command, bulks + 1);
+        done += count;
+    }
+    assert_true(list_empty(&box->effects.completed));
+    (void)lock_table_documents(&box->core->owners->locks, SLICE_LIT("fs"), &arena, &known);
+    assert_true(known >= all);
+    arena_deinit(&arena);
+    return bulks;
+}
+
+static struct command *unlock_command(void)
+{
+    struct command *command = command_new(COMMAND_UNLOCK, DIALECT_7);
+    command->owner.session = SLICE_LIT("s");
+    return command;
+}
+
+/* A session that has locked a directory renames it, however many documents in it others wait for. */
+static void test_rename_ignores_waiting_writes(void **state)
+{
+    enum { MANY = RELOCATED_MAX + 1, BULKS = 3 };
+    struct core_fixture box;
+    struct command *bulks[BULKS], *done[BULKS + 1];
+    (void)state;
+
+    fixture_open(&box);
+    make_tree(&box, MANY);
+    open_session(&box, "s");
+    struct command *command = lock_command("s", 1);
+    command->lock.targets[0].index = SLICE_LIT("fs");
+    command->lock.targets[0].path = SLICE_LIT("/a");
+    assert_int_equal(fixture_run(&box, command, 1)->problem.type, PROBLEM_NONE);
+    assert_int_equal(submit_deletes(&box, bulks, MANY), BULKS);
+    assert_int_equal(rename_of(&box, "/a", "/b", COMMAND_CODEC_VERSION)->problem.type, PROBLEM_NONE);
+    memcpy(done, bulks, sizeof bulks);
+    submit(&box, done[BULKS] = unlock_command(), BULKS + 1);
+    settle(&box, done, BULKS + 1);
+    assert_int_equal(fixture_count(&box, "fs"), 0);
+    fixture_close(&box);
+}
+
+/* So is an index deleted, for which a request without a session has waited itself. */
+static void test_deletion_ignores_waiting_writes(void **state)
+{
+    enum { MANY = RELOCATED_MAX + 1, BULKS = 3 };
+    struct core_fixture box;
+    struct command *done[BULKS + 2];
+    (void)state;
+
+    fixture_open(&box);
+    make_tree(&box, MANY);
+    open_session(&box, "s");
+    lock_documents(&box, "fs", 1);
+    struct command *deletion = done[BULKS] = command_new(COMMAND_INDEX_DELETE, DIALECT_7);
+    deletion->index.name = SLICE_LIT("fs");
+    submit(&box, deletion, BULKS + 1);
+    assert_int_equal(submit_deletes(&box, done, MANY), BULKS);
+    submit(&box, done[BULKS + 1] = unlock_command(), BULKS + 2);
+    settle(&box, done, BULKS + 2);
+    struct catalog *catalog = core_catalog(box.core);
+    assert_null(catalog_index(catalog, SLICE_LIT("fs")));
+    catalog_unref(catalog);
+    fixture_close(&box);
+}
+
+/* Indices are removed however many documents their session has locked, all or none. */
+static void test_removal_moves_all_documents(void **state)
+{
+    enum { FEW = 1000, MANY = RELOCATED_MAX + 1 };
+    struct core_fixture box;
+    (void)state;
+
+    fixture_open(&box);
+    fixture_index_command(&box, COMMAND_INDEX_CREATE, "i000", with_path_field);
+    fixture_index_command(&box, COMMAND_INDEX_CREATE, "i001", with_path_field);
+    assert_int_equal(fixture_index(&box, "i000", "1", "{\"path\":\"/x/1\"}")->outcome, WRITE_CREATED);
+    open_session(&box, "s");
+    lock_documents(&box, "i000", FEW);
+    lock_documents(&box, "i001", MANY);
+    struct command *command = removals(2, 2, COMMAND_CODEC_VERSION);
+    command->owner.session = SLICE_LIT("s");
+    assert_int_equal(fixture_run(&box, command, 1)->problem.type, PROBLEM_NONE);
+    assert_false(lock_table_has_directories(&box.core->owners->locks, SLICE_LIT("i000")));
+    assert_int_equal(box.core->owners->locks.lock_count, FEW + MANY);
+    fixture_close(&box);
+}
+
+/* The commit of a rename reads no document that the transaction alone has locked; in version 22 it does. */
+static void test_commit_of_rename_ignores_own_documents(void **state)
+{
+    enum { DOCUMENTS = 500 };
+    struct core_fixture box;
+    uint64_t work[2];
+    (void)state;
+
+    fixture_open(&box);
+    make_tree(&box, DOCUMENTS);
+    for (int old = 0; old < 2; old++) {
+        const char *id = old ? "u" : "t";
+        fixture_txn(&box, COMMAND_TXN_BEGIN, id);
+        struct command *command = lock_command("", DOCUMENTS);
+        command->owner.transaction = slice_from(id);
+        for (size_t i = 0; i < DOCUMENTS; i++) {
+            command->lock.targets[i].index = SLICE_LIT("fs");
+            command->lock.targets[i].id = arena_printf(&command->arena, "%zu", i);
+        }
+        assert_int_equal(fixture_run(&box, command, 1)->problem.type, PROBLEM_NONE);
+        command = command_new(COMMAND_RENAME, DIALECT_7);
+        command->owner.transaction = slice_from(id);
+        command->rename.index = SLICE_LIT("fs");
+        command->rename.from = slice_from(old ? "/b" : "/a");
+        command->rename.to = slice_from(old ? "/c" : "/b");
+        command->rename.if_seq_no = SEQ_NO_ANY;
+        assert_int_equal(fixture_run(&box, command, 1)->problem.type, PROBLEM_NONE);
+        command = command_new(COMMAND_TXN_COMMIT, DIALECT_7);
+        command->version = old ? BEFORE : COMMAND_CODEC_VERSION;
+        command->txn.id = slice_from(id);
+        assert_int_equal(fixture_run(&box, command, 1)->problem.type, PROBLEM_NONE);
+        work[old] = core_step_work(box.core);
+    }
+    assert_true(work[1] >= work[0] + WORK_READ * (uint64_t)DOCUMENTS);
     fixture_close(&box);
 }
 
@@ -839,6 +1016,10 @@ int main(void)
         cmocka_unit_test(test_mapping_moves_few_documents),
         cmocka_unit_test(test_rename_moves_few_documents),
         cmocka_unit_test(test_rename_reads_stale_entries),
+        cmocka_unit_test(test_rename_ignores_waiting_writes),
+        cmocka_unit_test(test_deletion_ignores_waiting_writes),
+        cmocka_unit_test(test_removal_moves_all_documents),
+        cmocka_unit_test(test_commit_of_rename_ignores_own_documents),
         cmocka_unit_test(test_descriptions_of_deep_holders_are_bounded),
         cmocka_unit_test(test_pages_of_long_paths_are_short),
     };

@@ -673,8 +673,54 @@ static void test_lock_documents_below_ignore_others(void **state)
     assert_int_equal(count, 0);
     names = lock_table_documents_below(&set.table, SLICE_LIT("fs"), paths, 1, &set.owners[0], &arena, &count);
     assert_int_equal(count, 0);
-    assert_int_equal(lock_table_count_below(&set.table, SLICE_LIT("fs"), paths[1], BESIDE), BELOW);
-    assert_int_equal(lock_table_count_below(&set.table, SLICE_LIT("fs"), SLICE_NONE, BELOW), BELOW + 1);
+    assert_int_equal(lock_table_held_below(&set.table, SLICE_LIT("fs"), paths[1], BESIDE), BELOW);
+    assert_int_equal(lock_table_held_below(&set.table, SLICE_LIT("fs"), SLICE_NONE, BELOW), BELOW + 1);
+    arena_deinit(&arena);
+    teardown(&set);
+}
+
+/* A document that its owner alone has locked counts if a granted request of another one still refers to it. */
+static void test_lock_documents_of_granted_requests_are_found(void **state)
+{
+    (void)state;
+    const struct slice path = SLICE_LIT("/a");
+    struct arena arena = ARENA_INIT;
+    struct owner_set set;
+    size_t count;
+    setup(&set, 2);
+    take(&set, 0, LOCK_X, name_of("/a", "1"));
+    begin_wait(&set, 1, LOCK_X, name_of("/a", "1"));
+    lock_release_all(&set.table, &set.owners[0]);
+    assert_int_equal(granted(&set), 1);
+    const struct resource_name document = name_of("/a", "1");
+    assert_true(lock_release(&set.table, &set.owners[1], &document));
+    take(&set, 0, LOCK_X, document);
+    assert_int_equal(lock_table_held_below(&set.table, SLICE_LIT("fs"), path, 1), 1);
+    (void)lock_table_documents_below(&set.table, SLICE_LIT("fs"), &path, 1, &set.owners[0], &arena, &count);
+    assert_int_equal(count, 1);
+    lock_request_free(set.requests[1]);
+    set.requests[1] = NULL;
+    (void)lock_table_documents_below(&set.table, SLICE_LIT("fs"), &path, 1, &set.owners[0], &arena, &count);
+    assert_int_equal(count, 0);
+    arena_deinit(&arena);
+    teardown(&set);
+}
+
+/* Documents that are only requested do not count as locked. */
+static void test_lock_waiting_documents_are_not_held(void **state)
+{
+    (void)state;
+    const struct slice path = SLICE_LIT("/a");
+    struct arena arena = ARENA_INIT;
+    struct owner_set set;
+    size_t count;
+    setup(&set, 2);
+    take(&set, 0, LOCK_X, name_of("/a", NULL));
+    begin_wait(&set, 1, LOCK_X, name_of("/a", "1"));
+    (void)lock_table_documents_below(&set.table, SLICE_LIT("fs"), &path, 1, NULL, &arena, &count);
+    assert_int_equal(count, 1);
+    assert_int_equal(lock_table_held_below(&set.table, SLICE_LIT("fs"), path, 1), 0);
+    assert_int_equal(lock_table_held_below(&set.table, SLICE_LIT("fs"), SLICE_NONE, 1), 0);
     arena_deinit(&arena);
     teardown(&set);
 }
@@ -696,6 +742,8 @@ int main(void)
         cmocka_unit_test(test_lock_grants_to_one_owner_are_linear),
         cmocka_unit_test(test_lock_requests_blocked_elsewhere_are_evaluated_once),
         cmocka_unit_test(test_lock_documents_below_ignore_others),
+        cmocka_unit_test(test_lock_documents_of_granted_requests_are_found),
+        cmocka_unit_test(test_lock_waiting_documents_are_not_held),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
