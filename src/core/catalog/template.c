@@ -79,7 +79,8 @@ static int check_dynamic(struct command *command, yyjson_val *type)
 
     if (templates != NULL)
         json_write(&buf, templates, command->dialect);
-    bool few = buf.len <= MAPPING_DYNAMIC_TEMPLATES_BYTES_MAX && yyjson_arr_size(formats) <= MAPPING_DYNAMIC_FORMATS_MAX;
+    bool few =
+        buf.len <= MAPPING_DYNAMIC_TEMPLATES_BYTES_MAX && yyjson_arr_size(formats) <= MAPPING_DYNAMIC_FORMATS_MAX;
     buf_deinit(&buf);
     if (few)
         return 0;
