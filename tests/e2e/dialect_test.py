@@ -141,6 +141,23 @@ class Dialect(unittest.TestCase):
             with self.subTest(doc=doc):
                 self.assertEqual(self.server.must("POST", "/_mget", {"docs": [doc]}), self.server.must("POST", "/%s/_mget" % path, {"docs": [rest]}))
 
+    def test_mget_of_many_names(self):
+        """Each name is compared with all indices once, and all of them are looked at once for names that do not exist."""
+        self.server.must("DELETE", "/old7,closed7")
+        for i in range(100):
+            self.server.must("PUT", "/many%d/file/1" % i, {"a": 0})
+        self.server.must("POST", "/_aliases", {"actions": [{"add": {"index": "many*", "alias": "all"}}]})
+        docs = [{"_index": name, "_id": "1"} for name in ("nowhere", "nothing")] * 22000
+        found = self.server.must("POST", "/_mget", {"docs": docs})["docs"]
+        self.assertEqual(len(found), len(docs))
+        self.assertEqual(json.dumps(found[0]), json.dumps(self.server.must("POST", "/_mget", {"docs": docs[:1]})["docs"][0]))
+        self.assertEqual(json.dumps(found[1]), json.dumps(found[-1]))
+        self.assertEqual(len(self.server.must("POST", "/_mget", {"docs": [{"_index": "all", "_id": "1"}, {"_index": "old5", "_id": "1"}] * 22000})["docs"]), 44000)
+        docs = [{"_index": "x%d*" % i, "_id": "1"} for i in range(22000)]
+        status, refused = self.server.ask("POST", "/_mget", {"docs": docs})
+        self.assertEqual((status, refused["error"]["type"]), (400, "illegal_argument_exception"))
+        self.assertIn("so many names and wildcards", refused["error"]["reason"])
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -29,7 +29,6 @@ struct doc_get_params {
     size_t stored_field_count; /* 0: none asked for */
     bool no_fields;            /* stored_fields=_none_ */
     bool in_mget;
-    struct slice settled_by; /* the name of an index, as it is in an item of _mget, that settled its dialect; or none */
     const struct problem *refused; /* the name of an _mget item's index has an invalid date; NULL: it has not */
 };
 

@@ -25,6 +25,7 @@ struct mget {
     size_t count;
     size_t capacity;
     size_t next; /* to be read */
+    struct dialect_names names; /* while the items are parsed */
 };
 
 /* --- Parsing ------------------------------------------------------------------------------------------------------ */
@@ -77,10 +78,9 @@ static int refuse_at(struct request *request, const struct json_doc *doc, size_t
 
 /*
  * An item has the dialect that it has as a request of its own: by its type, else by its index. Those of the path
- * settle it where it names none. `last`: the item before; NULL: none.
+ * settle it where it names none.
  */
-static int settle_dialect(struct request *request, yyjson_val *item, const struct doc_get_params *last,
-                          struct doc_get_params *query)
+static int settle_dialect(struct request *request, yyjson_val *item, struct mget *mget, struct doc_get_params *query)
 {
     yyjson_val *given = json_get_lit(item, "_type"), *name = json_get_lit(item, "_index");
     bool has_type = given != NULL && !yyjson_is_null(given) && !yyjson_is_ctn(given);
@@ -88,20 +88,12 @@ static int settle_dialect(struct request *request, yyjson_val *item, const struc
     bool typed = type.len > 0 && !slice_is(type, "_doc");
     if (request->form.compatible_8 || (!typed && (!yyjson_is_str(name) || request->route->form == FORM_TYPED)))
         return 0;
-    query->settled_by = yyjson_is_str(name) ? json_slice(name) : index;
-    if (!typed && last != NULL && slice_equal(last->settled_by, query->settled_by) && last->type.len == 0) {
-        query->dialect = last->dialect;
-        return 0;
-    }
-    if (request_budget_stops(request, catalog_index_count(request_catalog(request))))
-        return request_budget_refuse(request);
-    index = query->settled_by;
+    index = yyjson_is_str(name) ? json_slice(name) : index;
     if (request_resolve_names(request, request->arena, &index) != 0) {
         request->problem = (struct problem){.type = PROBLEM_NONE}; /* reading the item's index refuses it, too */
         return request_budget_refused(request) ? request_budget_refuse(request) : 0;
     }
-    query->dialect = typed ? dialect_of_typed_call(request, index, type) : dialect_of_indices(request, index);
-    return 0;
+    return dialect_of_named(request, &mget->names, index, typed ? type : SLICE_NONE, &query->dialect);
 }
 
 /* 5.6 ignores a value that is no filter. */
@@ -181,7 +173,7 @@ static int read_docs(struct request *request, const struct json_doc *doc, yyjson
         int r;
         if (!yyjson_is_obj(item))
             return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "docs array element should include an object");
-        if ((r = settle_dialect(request, item, mget->count > 0 ? &mget->items[mget->count - 1] : NULL, &query)) != 0)
+        if ((r = settle_dialect(request, item, mget, &query)) != 0)
             return r;
         json_obj_foreach (item, k, members, key, value) {
             if ((r = read_member(request, doc, key, value, &query)) != 0)
@@ -383,8 +375,10 @@ int handle_mget(struct request *request)
     mget->defaults.in_mget = true;
     mget->defaults.index = request_part(request, PART_INDEX);
     mget->defaults.type = request_part(request, PART_TYPE);
-    if ((r = read_body(request, mget)) != 0 || (r = request_accept(request)) != 0 ||
-        (r = validate_mget(request, mget)) != 0)
+    mget->names = DIALECT_NAMES_INIT;
+    r = read_body(request, mget);
+    dialect_names_deinit(&mget->names);
+    if (r != 0 || (r = request_accept(request)) != 0 || (r = validate_mget(request, mget)) != 0)
         return r;
     struct lock_target *targets = NULL;
     size_t target_count = 0;

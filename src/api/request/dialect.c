@@ -5,6 +5,8 @@
 #include "api/request/dialect.h"
 
 #include "api/request/api_internal.h"
+#include "base/check.h"
+#include "base/map.h"
 #include "core/catalog/catalog.h"
 #include "json/filter.h"
 #include "mapping/mapping.h"
@@ -24,26 +26,74 @@ static void survey_add(struct survey *survey, const struct catalog_index *index)
         survey->typeless++;
 }
 
-/* Looks until the first typeless one, which settles it. */
-static void survey_all(struct survey *survey, const struct catalog *catalog, struct slice pattern)
+/* Counts comparisons of names. Returns: false: they are too many. */
+static bool count_looks(uint64_t *io_looks, uint64_t looks)
+{
+    bool within = looks < *io_looks;
+    *io_looks = within ? *io_looks - looks : 0;
+    return within;
+}
+
+/* Looks until the first typeless one, which settles it. Returns: as count_looks(). */
+static bool survey_all(struct survey *survey, const struct catalog *catalog, struct slice pattern, uint64_t *io_looks)
 {
     for (size_t i = 0; i < catalog_index_count(catalog) && survey->typeless == 0; i++) {
         const struct catalog_index *index = catalog_index_at(catalog, i);
         bool meant = json_wildcard(pattern, index->name);
         for (size_t k = 0; k < index->alias_count && !meant; k++)
             meant = json_wildcard(pattern, index->aliases[k].name);
+        if (!count_looks(io_looks, 1 + index->alias_count))
+            return false;
         if (meant)
             survey_add(survey, index);
     }
+    return true;
 }
 
-static void survey_name(struct survey *survey, const struct catalog *catalog, struct slice name)
+/* As survey_all(), of the indices of an alias. */
+static bool survey_alias(struct survey *survey, const struct catalog *catalog, struct slice alias, uint64_t *io_looks)
+{
+    const struct catalog_index *index;
+    for (size_t i = 0; survey->typeless == 0; i++) {
+        if ((index = catalog_alias_index(catalog, alias, i)) == NULL)
+            break;
+        survey_add(survey, index);
+        if (!count_looks(io_looks, 1))
+            return false;
+    }
+    return true;
+}
+
+static bool survey_name(struct survey *survey, const struct catalog *catalog, struct slice name, uint64_t *io_looks)
 {
     const struct catalog_index *index = catalog_index(catalog, name);
+    if (!count_looks(io_looks, 1))
+        return false;
     if (index != NULL)
         survey_add(survey, index);
-    else if (slice_find_byte(name, '*') < name.len || catalog_has_alias(catalog, name))
-        survey_all(survey, catalog, name);
+    else if (slice_find_byte(name, '*') < name.len)
+        return survey_all(survey, catalog, name, io_looks);
+    else
+        return survey_alias(survey, catalog, name, io_looks);
+    return true;
+}
+
+/* Surveys the names of an expression. Returns: as count_looks(). */
+static bool survey_names(struct survey *survey, const struct catalog *catalog, struct slice expression,
+                         uint64_t *io_looks)
+{
+    while (expression.len > 0 && survey->typeless == 0) {
+        size_t len = slice_find_byte(expression, ',');
+        if (!survey_name(survey, catalog, slice_make(expression.data, len), io_looks))
+            return false;
+        expression = slice_from_offset(expression, len + 1);
+    }
+    return true;
+}
+
+static enum dialect dialect_of_survey(const struct survey *survey)
+{
+    return survey->typed > 0 && survey->typeless == 0 ? DIALECT_5 : DIALECT_7;
 }
 
 /* Whether the index is one of 7.x whose only type a call has named. */
@@ -51,12 +101,14 @@ static bool has_named_type(const struct catalog_index *index)
 {
     const struct mapping_type *named = NULL;
     size_t visible = 0;
-    for (size_t i = 0; i < mapping_type_count(index->mapping); i++) {
+    if (index->dialect != DIALECT_7)
+        return false;
+    for (size_t i = 0; i < mapping_type_count(index->mapping) && visible < 2; i++) {
         const struct mapping_type *type = mapping_type_at(index->mapping, i);
         visible += !type->hidden;
         named = type->hidden || slice_is(type->name, "_doc") ? named : type;
     }
-    return named != NULL && visible == 1 && index->dialect == DIALECT_7;
+    return named != NULL && visible == 1;
 }
 
 /* Whether the client is a library of 7.x: "elasticsearch-py/7.10.1 (…)", "go-elasticsearch/7.17.0 (…)". */
@@ -69,12 +121,18 @@ static bool names_itself_seven(const struct request *request)
     return found != NULL && slice_starts_with(slice_from_offset(agent, name.len + 1), SLICE_LIT("7."));
 }
 
+/* Whether a typed call follows the name of its index alone: no type is named so, it is a slip in a typeless path. */
+static bool is_slip(const struct request *request, struct slice type)
+{
+    return slice_starts_with(type, SLICE_LIT("_")) && !slice_is(type, "_doc") && !names_itself_seven(request);
+}
+
 enum dialect dialect_of_typed_call(struct request *request, struct slice name, struct slice type)
 {
+    if (is_slip(request, type))
+        return dialect_of_indices(request, name);
     if (slice_is(type, "_doc") || names_itself_seven(request))
         return DIALECT_7;
-    if (slice_starts_with(type, SLICE_LIT("_"))) /* no type is named so: a slip in a typeless path */
-        return dialect_of_indices(request, name);
     tl_cleanup(catalog_unrefp) struct catalog *catalog = journal_catalog(request->api->journal);
     const struct catalog_index *index = catalog_index(catalog, name);
     return index != NULL && has_named_type(index) ? DIALECT_7 : DIALECT_5;
@@ -83,13 +141,64 @@ enum dialect dialect_of_typed_call(struct request *request, struct slice name, s
 enum dialect dialect_of_indices(struct request *request, struct slice expression)
 {
     struct survey survey = {0, 0};
+    uint64_t looks = UINT64_MAX;
     tl_cleanup(catalog_unrefp) struct catalog *catalog = journal_catalog(request->api->journal);
-    while (expression.len > 0 && survey.typeless == 0) {
-        size_t len = slice_find_byte(expression, ',');
-        survey_name(&survey, catalog, slice_make(expression.data, len));
-        expression = slice_from_offset(expression, len + 1);
-    }
+    bool within = survey_names(&survey, catalog, expression, &looks);
     if (survey.typed + survey.typeless == 0)
-        survey_all(&survey, catalog, SLICE_LIT("*"));
-    return survey.typed > 0 && survey.typeless == 0 ? DIALECT_5 : DIALECT_7;
+        within = within && survey_all(&survey, catalog, SLICE_LIT("*"), &looks);
+    INSIST(within);
+    return dialect_of_survey(&survey);
+}
+
+/* --- Many names of one request ------------------------------------------------------------------------------------ */
+
+/* The values of struct dialect_names: a dialect, and 1. */
+static void *dialect_value(enum dialect dialect)
+{
+    return (void *)((uintptr_t)dialect + 1);
+}
+
+/* Surveys an expression, and all indices the first time that it names none. Returns: as count_looks(). */
+static bool survey_new(struct request *request, struct dialect_names *names, struct slice expression,
+                       enum dialect *ret_dialect)
+{
+    const struct catalog *catalog = request_catalog(request);
+    struct survey survey = {0, 0}, all = {0, 0};
+    if (!survey_names(&survey, catalog, expression, &names->looks_left))
+        return false;
+    *ret_dialect = dialect_of_survey(&survey);
+    if (survey.typed + survey.typeless > 0)
+        return true;
+    if (!names->all_known && !survey_all(&all, catalog, SLICE_LIT("*"), &names->looks_left))
+        return false;
+    names->all = names->all_known ? names->all : dialect_of_survey(&all);
+    names->all_known = true;
+    *ret_dialect = names->all;
+    return true;
+}
+
+int dialect_of_named(struct request *request, struct dialect_names *names, struct slice name, struct slice type,
+                     enum dialect *ret_dialect)
+{
+    if (type.len > 0 && !is_slip(request, type)) {
+        *ret_dialect = dialect_of_typed_call(request, name, type);
+        return 0;
+    }
+    const void *known = map_get(&names->known, name);
+    if (known == NULL) {
+        enum dialect dialect;
+        if (!survey_new(request, names, name, &dialect))
+            return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                                  "the request has so many names and wildcards of indices that comparing them with all "
+                                  "indices and aliases takes too long: use fewer");
+        known = dialect_value(dialect);
+        map_put(&names->known, name, dialect_value(dialect));
+    }
+    *ret_dialect = (enum dialect)((uintptr_t)known - 1);
+    return 0;
+}
+
+void dialect_names_deinit(struct dialect_names *names)
+{
+    map_deinit(&names->known);
 }

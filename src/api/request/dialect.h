@@ -10,6 +10,8 @@
 #define TL_API_DIALECT_H
 
 #include "api/request/request.h"
+#include "base/map.h"
+#include "core/catalog/catalog.h"
 
 /*
  * Returns: DIALECT_5 when there are indices that `expression` names and all of them have types of
@@ -25,5 +27,25 @@ enum dialect dialect_of_indices(struct request *request, struct slice expression
  * recipes of old books work with typeless documents in the same index.
  */
 enum dialect dialect_of_typed_call(struct request *request, struct slice index, struct slice type);
+
+/*
+ * What one request has found of the names that its items have, which may be many: each is looked for once, and all
+ * indices, which count where a name has none, are looked at once.
+ */
+struct dialect_names {
+    struct map known; /* names, to their dialects */
+    bool all_known;
+    enum dialect all; /* of all indices, with all_known */
+    uint64_t looks_left;
+};
+#define DIALECT_NAMES_INIT ((struct dialect_names){.known = MAP_INIT, .looks_left = CATALOG_LOOKS_MAX})
+
+/*
+ * The dialect of an item, as that of a call of its own: by its type, else (`type` empty) by its index.
+ * Returns: 0; REQUEST_REFUSED: the names take more comparisons than CATALOG_LOOKS_MAX.
+ */
+int dialect_of_named(struct request *request, struct dialect_names *names, struct slice name, struct slice type,
+                     enum dialect *ret_dialect) TL_MUST_USE;
+void dialect_names_deinit(struct dialect_names *names);
 
 #endif

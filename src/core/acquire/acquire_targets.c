@@ -13,6 +13,7 @@
 #include "core/session/session.h"
 #include "core/session/txn.h"
 #include "core/unit/unit.h"
+#include "core/unit/work.h"
 #include "core/wait/wait.h"
 
 struct lock_spec_list acquisition__specs_of(const struct acquisition *at, const struct write_target *target)
@@ -83,9 +84,33 @@ static const bool *pending_items(const struct acquisition *at)
     return at->core->command_version < COMMAND_SINCE_RESUMED_LIMIT || at->wait == NULL ? NULL : at->wait->pending_items;
 }
 
+/* Work of comparing documents with those of other types, as of finding locks: WRITE_WORK_MAX. */
+#define TYPES_WORK_MAX (WRITE_WORK_MAX / 8 * 3)
+
+/*
+ * Counts the comparison of a target with documents of other types in the lock table. Returns: whether it is left to a
+ * later command, since the earlier ones take long enough; that has the items after it, too, to keep their order. An
+ * atomic write of a transaction is refused by the locks that it asks for.
+ */
+static bool postpone_for_types(struct acquisition *at, const struct write_target *target, uint64_t *io_work)
+{
+    uint64_t work = lock_resolve__types_work(at->core, target, at->txn != NULL);
+    bool divisible = !at->one_step && !acquisition__write(at)->cleanup && may_postpone(at);
+    if (divisible && *io_work > 0 && *io_work + work > TYPES_WORK_MAX) {
+        for (size_t i = target->item; i < at->range.end; i++)
+            if (acquisition__is_pending(at, i))
+                write__postpone(at->core, at->command, i);
+        return true;
+    }
+    *io_work += work;
+    at->work += work;
+    return false;
+}
+
 int acquisition__find_targets(struct acquisition *at)
 {
     size_t kept = 0;
+    uint64_t types_work = 0;
     REQUIRE(at->core->open);
     acquisition__choose_range(at);
     struct write_choice choice = {at->range, pending_items(at), may_postpone(at), at->work, at->in_pieces};
@@ -101,6 +126,8 @@ int acquisition__find_targets(struct acquisition *at)
         INSIST(target->item >= at->range.begin && target->item < at->range.end); /* acquire_internal.h, 2 */
         if (!acquisition__is_pending(at, target->item) || target->index.len == 0)
             continue;
+        if (postpone_for_types(at, target, &types_work))
+            break;
         if (!token_is_valid(at, target) || has_self_conflict(at, target))
             continue;
         at->targets.items[kept++] = *target;

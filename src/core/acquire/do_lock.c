@@ -163,8 +163,8 @@ static int resolve_and_acquire(struct core *core, struct wait *wait, uint64_t wa
     const struct lock_command *lock = &command->lock;
     struct lock_spec_list specs;
     uint64_t before = core_step_work(core);
-    int r = lock_resolve__locks(core, lock->targets, lock->target_count, LOCK_RESOLVE_TO_LOCK, &command->arena, &specs,
-                                &command->problem);
+    int r = lock_resolve__locks(core, lock->targets, lock->target_count, LOCK_RESOLVE_TO_LOCK, wait->owner,
+                                &command->arena, &specs, &command->problem);
     *ret_granted = false;
     if (r == 0)
         lock_resolve__drop_held(core, wait->owner, &specs);
@@ -192,8 +192,8 @@ static int is_current(struct core *core, struct wait *wait, bool *ret_current)
     struct problem problem;
     struct lock_spec_list specs;
     uint64_t before = core_step_work(core);
-    int r = lock_resolve__locks(core, lock->targets, lock->target_count, LOCK_RESOLVE_TO_LOCK, &command->arena, &specs,
-                                &problem);
+    int r = lock_resolve__locks(core, lock->targets, lock->target_count, LOCK_RESOLVE_TO_LOCK, wait->owner,
+                                &command->arena, &specs, &problem);
     size_t count = 0;
     *ret_current = r == 0;
     lock_request_mark_names(wait->request, true); /* it keeps those that it was granted itself */
@@ -394,7 +394,8 @@ static int release_target(struct core *core, struct command *command, struct ses
                           const struct lock_target *target, uint64_t *work, bool *ret_released)
 {
     struct lock_spec_list specs;
-    int r = lock_resolve__locks(core, target, 1, LOCK_RESOLVE_TO_UNLOCK, &command->arena, &specs, &command->problem);
+    int r =
+        lock_resolve__locks(core, target, 1, LOCK_RESOLVE_TO_UNLOCK, NULL, &command->arena, &specs, &command->problem);
     *ret_released = false;
     *work += specs.work;
     for (size_t i = 0; r == 0 && i < specs.count; i++)
@@ -424,8 +425,8 @@ static int unlock_all_named(struct core *core, struct command *command, struct s
     struct lock_command *lock = &command->lock;
     struct lock_spec_list all;
     uint64_t before = core_step_work(core);
-    int r = lock_resolve__locks(core, lock->targets, lock->target_count, LOCK_RESOLVE_TO_UNLOCK, &command->arena, &all,
-                                &command->problem);
+    int r = lock_resolve__locks(core, lock->targets, lock->target_count, LOCK_RESOLVE_TO_UNLOCK, NULL, &command->arena,
+                                &all, &command->problem);
     if (r == 0)
         r = release_targets(core, command, session, UINT64_MAX);
     if (r == 0)

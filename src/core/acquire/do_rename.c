@@ -136,7 +136,8 @@ static int find_specs(struct core *core, struct command *command, struct lock_sp
         {.mode = LOCK_X, .index = rename->index, .path = rename->from},
         {.mode = LOCK_X, .index = rename->index, .path = rename->to},
     };
-    return lock_resolve__locks(core, targets, 2, LOCK_RESOLVE_TO_RENAME, &command->arena, ret_specs, &command->problem);
+    return lock_resolve__locks(core, targets, 2, LOCK_RESOLVE_TO_RENAME, NULL, &command->arena, ret_specs,
+                               &command->problem);
 }
 
 /* --- Execution ---------------------------------------------------------------------------------------------------- */

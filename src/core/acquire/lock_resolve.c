@@ -222,6 +222,16 @@ static bool is_typeless(const struct catalog_index *index, struct slice type)
     return type.len == 0 || slice_is(type, "_all") || (slice_is(type, "_doc") && !stored);
 }
 
+/*
+ * Whether a read or a write names a document by a type that its index does not have: it locks (index, no type, id) in
+ * the place of one resource for each text. By commands before version 23 it locked those.
+ */
+static bool is_of_no_type(const struct core *core, const struct catalog_index *index, struct slice type)
+{
+    return core->command_version >= COMMAND_SINCE_TYPES_BOUNDED && has_many_types(index) && !is_typeless(index, type) &&
+           mapping_type(index->mapping, type) == NULL;
+}
+
 /* Returns: the type in a document's resource name; empty: the resource has none. */
 static struct slice key_type(struct core *core, const struct catalog_index *index, struct slice type)
 {
@@ -276,43 +286,58 @@ static uint64_t reading_work(const struct core *core, uint64_t before)
     return work < LOCK_WORK_MAX / 2 ? work : LOCK_WORK_MAX / 2;
 }
 
-/* Types by which one document may be locked at once: each write of it compares itself with all of them. */
+/*
+ * Types that an index does not have, by which LOCKs may name one document at once: each write of it compares itself
+ * with all of them. They are different resources, so that a session can release each; those of an index are
+ * MAPPING_TYPES_MAX at most.
+ */
 enum { TYPES_LOCKED_MAX = 100 };
 
 static int refuse_types(struct slice index, struct slice id, struct arena *arena, struct problem *ret_problem)
 {
     problem_set(ret_problem, arena, PROBLEM_LIMIT_EXCEEDED,
-                "more than [%d] types of the document [%.*s] of [%.*s] would be locked or requested: name it without a "
-                "type, which covers all",
-                TYPES_LOCKED_MAX, SLICE_ARG(id), SLICE_ARG(index));
+                "more than [%d] types that [%.*s] does not have would be locked or requested of its document [%.*s]: "
+                "name it without a type, which covers all",
+                TYPES_LOCKED_MAX, SLICE_ARG(index), SLICE_ARG(id));
     return 1;
 }
 
-/*
- * Counts a document that is named by its type: the request may have so many names of it, and the lock table so many
- * other types when they are added. They are not summed: after a wait the table has those of the request itself.
- * `named`: documents, to the number of their names in the request. Returns: 0; 1, refused.
- */
-static int count_type(struct core *core, struct slice index, const struct lock_target *target, struct map *named,
-                      struct arena *arena, struct problem *ret_problem)
+/* Returns: how many times the request has named a document by a type that its index does not have, with this one. */
+static size_t count_named(struct map *named, struct slice index, struct slice id)
 {
-    const struct resource_table *resources = &core->owners->locks.resources;
-    const struct resource *home = resource_index(resources, index);
-    const struct resource *at = home == NULL ? NULL : resource_with_id(resources, home, target->id, NULL);
     struct buf key = BUF_INIT(BUF_UNLIMITED);
-    size_t others = 0;
     buf_varint(&key, index.len);
     buf_slice(&key, index);
-    buf_slice(&key, target->id);
+    buf_slice(&key, id);
     uintptr_t count = (uintptr_t)map_get(named, buf_as_slice(&key)) + 1;
     map_put(named, buf_as_slice(&key), (void *)count);
     buf_deinit(&key);
-    for (; at != NULL && others <= TYPES_LOCKED_MAX; at = resource_with_id(resources, home, target->id, at))
+    return count;
+}
+
+/*
+ * Checks that a LOCK may name a document by a type that its index does not have: the request may do so so many times,
+ * and unless `owner` has that lock, the lock table may know so many types of it more than the index has. They are not
+ * summed, and a lock that it has is not refused: after a wait the table has those of the request itself.
+ * `named`: documents, to the number of their names in the request. Returns: 0; 1, refused.
+ */
+static int check_type(struct core *core, const struct catalog_index *index, const struct lock_target *target,
+                      const struct lock_owner *owner, struct map *named, struct arena *arena,
+                      struct problem *ret_problem)
+{
+    const struct lock_table *locks = &core->owners->locks;
+    const struct resource *home = resource_index(&locks->resources, index->name);
+    const struct resource *at = home == NULL ? NULL : resource_with_id(&locks->resources, home, target->id, NULL);
+    const struct lock_spec held = {{index->name, SLICE_NONE, target->type, target->id}, LOCK_S};
+    size_t others = 0, most = TYPES_LOCKED_MAX + mapping_type_count(index->mapping);
+    if (count_named(named, index->name, target->id) > TYPES_LOCKED_MAX)
+        return refuse_types(index->name, target->id, arena, ret_problem);
+    if (at == NULL || lock_table_holds(locks, owner, &held))
+        return 0;
+    for (; at != NULL && others <= most; at = resource_with_id(&locks->resources, home, target->id, at))
         others += resource_type(at).len > 0 && !slice_equal(resource_type(at), target->type);
     core__work(core, WORK_LOCK * (uint64_t)others);
-    return count <= TYPES_LOCKED_MAX && others <= TYPES_LOCKED_MAX
-               ? 0
-               : refuse_types(index, target->id, arena, ret_problem);
+    return others <= most ? 0 : refuse_types(index->name, target->id, arena, ret_problem);
 }
 
 /* Adds a document at its committed path, also if the asking transaction has moved it. */
@@ -508,18 +533,17 @@ static int find_target(struct core *core, const struct lock_target *target, enum
     return 0;
 }
 
-/* `named`: as of count_type(). */
+/* `owner`, `named`: as of check_type(). */
 static int resolve_target(struct core *core, const struct lock_target *target, enum lock_resolve_purpose purpose,
-                          struct map *named, struct arena *arena, struct lock_spec_list *specs,
-                          struct problem *ret_problem)
+                          const struct lock_owner *owner, struct map *named, struct arena *arena,
+                          struct lock_spec_list *specs, struct problem *ret_problem)
 {
     const struct catalog_index *index;
     if (find_target(core, target, purpose, arena, &index, ret_problem) != 0)
         return 1;
     struct slice name = index != NULL ? arena_copy(&core->arena, index->name) : target->index;
-    bool by_type = target->id.data != NULL && has_many_types(index) && !is_typeless(index, target->type);
-    if (by_type && purpose == LOCK_RESOLVE_TO_LOCK && core->command_version >= COMMAND_SINCE_TYPES_BOUNDED &&
-        count_type(core, name, target, named, arena, ret_problem) != 0)
+    if (purpose == LOCK_RESOLVE_TO_LOCK && target->id.data != NULL && is_of_no_type(core, index, target->type) &&
+        check_type(core, index, target, owner, named, arena, ret_problem) != 0)
         return 1;
     if (index != NULL && !slice_equal(index->name, target->index))
         add_name(core, specs, RESOURCE_SPACE_NAMES, target->index, LOCK_S);
@@ -588,15 +612,15 @@ int lock_resolve__check_unlocked(struct core *core, const struct lock_target *ta
 }
 
 int lock_resolve__locks(struct core *core, const struct lock_target *targets, size_t count,
-                        enum lock_resolve_purpose purpose, struct arena *arena, struct lock_spec_list *ret_specs,
-                        struct problem *ret_problem)
+                        enum lock_resolve_purpose purpose, const struct lock_owner *owner, struct arena *arena,
+                        struct lock_spec_list *ret_specs, struct problem *ret_problem)
 {
-    REQUIRE(arena != NULL && ret_problem != NULL);
+    REQUIRE(arena != NULL && ret_problem != NULL && (owner != NULL || purpose != LOCK_RESOLVE_TO_LOCK));
     struct lock_spec_list specs = {.work_max = work_max(core, purpose)};
     struct map named = MAP_INIT;
     int r = check_count(count, arena, ret_problem);
     for (size_t i = 0; r == 0 && i < count; i++) {
-        r = resolve_target(core, &targets[i], purpose, &named, arena, &specs, ret_problem);
+        r = resolve_target(core, &targets[i], purpose, owner, &named, arena, &specs, ret_problem);
         if (r == 0 && lock_specs__exceed(&specs)) {
             lock_specs__refuse(core, i + 1, arena, ret_problem);
             r = 1;
@@ -727,6 +751,39 @@ static void add_expression_names(struct core *core, struct slice left, enum lock
         add_name(core, specs, RESOURCE_SPACE_NAMES, SLICE_NONE, LOCK_S);
 }
 
+/*
+ * Adds a document that is read or written by a type that its index does not have, as the one of no type: that covers
+ * the type when it is created, since it is named by both then. A LOCK may have named the type itself. A transaction
+ * also waits for all other types, whose owners have to wait for it from then on.
+ */
+static void add_document_of_no_type(struct core *core, const struct resource_name *named, bool in_txn,
+                                    enum lock_mode mode, struct lock_spec_list *specs)
+{
+    const struct resource_table *resources = &core->owners->locks.resources;
+    const struct resource *home = resource_index(resources, named->index);
+    const struct resource_name name = {named->index, SLICE_NONE, SLICE_NONE, named->id};
+    const struct resource *known =
+        home == NULL || in_txn ? NULL : resource_document(resources, home, named->type, named->id);
+    lock_specs__add(core, specs, &(struct lock_spec){name, mode});
+    if (in_txn)
+        add_other_types(core, &name, true, mode, specs);
+    if (known == NULL)
+        return;
+    lock_specs__add(core, specs,
+                    &(struct lock_spec){{named->index, SLICE_NONE, named->type, named->id}, mode, .auxiliary = true});
+    count_levels_above(core, specs, known);
+}
+
+static int add_typed_read(struct core *core, struct slice index, const struct lock_target *target,
+                          struct lock_spec_list *specs)
+{
+    if (!is_of_no_type(core, catalog_index(core->catalog, index), target->type))
+        return add_named_document(core, index, target->type, target->id, target->mode, specs);
+    const struct resource_name name = {index, SLICE_NONE, target->type, target->id};
+    add_document_of_no_type(core, &name, true, target->mode, specs);
+    return 0;
+}
+
 /* Adds a document that is read, by a name or an alias of its index. */
 static int add_read_document(struct core *core, const struct lock_target *target, struct lock_spec_list *specs)
 {
@@ -735,13 +792,13 @@ static int add_read_document(struct core *core, const struct lock_target *target
     if (target->id.len > LOCK_NAME_BYTES_MAX || target->index.len > LOCK_NAME_BYTES_MAX || target->type.len > type_max)
         return 0; /* such a document cannot exist */
     if (catalog_index(core->catalog, target->index) != NULL)
-        return add_named_document(core, target->index, target->type, target->id, target->mode, specs);
+        return add_typed_read(core, target->index, target, specs);
     size_t count = catalog__alias_uses(core->catalog, target->index, &uses);
     add_name(core, specs, RESOURCE_SPACE_NAMES, target->index, LOCK_S);
     if (count > 1)
         return 0;
     struct slice index = count == 0 ? target->index : arena_copy(&core->arena, uses[0].index);
-    return add_named_document(core, index, target->type, target->id, target->mode, specs);
+    return add_typed_read(core, index, target, specs);
 }
 
 /* Counts the parsing of an alias's filter. */
@@ -906,6 +963,22 @@ struct resource_name lock_resolve__target_document(struct core *core, const stru
                                   target->id};
 }
 
+uint64_t lock_resolve__types_work(struct core *core, const struct write_target *target, bool in_txn)
+{
+    const struct resource_table *resources = &core->owners->locks.resources;
+    const struct catalog_index *index = catalog_index(core->catalog, target->index);
+    const struct resource *home = resource_index(resources, target->index);
+    uint64_t count = 0;
+    if (core->command_version < COMMAND_SINCE_TYPES_BOUNDED || !has_many_types(index) || home == NULL)
+        return 0;
+    const struct resource *at = resource_with_id(resources, home, target->id, NULL);
+    for (; at != NULL; at = resource_with_id(resources, home, target->id, at))
+        count += resource_type(at).len > 0;
+    core__work(core, WORK_LOCK * count);
+    bool asks = in_txn && is_of_no_type(core, index, target->type);
+    return count * (asks ? WORK_LOCK_ASKED + WORK_LOCK : WORK_LOCK);
+}
+
 /*
  * Adds S on an index that a transaction creates after it has locked the set of all names: its
  * searches by pattern have seen the index as empty, and other writers must not add documents to it.
@@ -923,12 +996,16 @@ void lock_resolve__write(struct core *core, const struct write_item *item, const
 {
     const struct catalog_index *index = catalog_index(core->catalog, target->index);
     struct resource_name name = lock_resolve__target_document(core, target);
-    bool many = has_many_types(index);
-    lock_specs__add(core, specs, &(struct lock_spec){name, LOCK_X});
+    bool no_type = is_of_no_type(core, index, target->type);
+    if (no_type)
+        add_document_of_no_type(core, &name, txn != NULL, LOCK_X, specs);
+    else
+        lock_specs__add(core, specs, &(struct lock_spec){name, LOCK_X});
     if (target->new_path.data != NULL && !slice_equal(target->new_path, target->old_path))
         lock_specs__add(core, specs,
                         &(struct lock_spec){{.index = target->index, .path = target->new_path}, LOCK_X, true});
-    add_other_types(core, &name, !many, LOCK_X, specs);
+    if (!no_type)
+        add_other_types(core, &name, !has_many_types(index), LOCK_X, specs);
     if (index == NULL && write__creates_index(item)) {
         struct index_plan plan = index__plan_auto(core, target->index, item->type, item->dialect);
         add_index_creation(core, target->index, &plan, specs);

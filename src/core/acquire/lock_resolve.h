@@ -74,12 +74,12 @@ enum lock_resolve_purpose {
 };
 /*
  * Resolves the targets of a lock request: indices with the aliases that named them, and documents
- * under each of their names, in their committed directories.
+ * under each of their names, in their committed directories. `owner` asks; NULL only with another purpose than to lock.
  * Returns: 0; 1, refused with *ret_problem in `arena`; fatal codes.
  */
 int lock_resolve__locks(struct core *core, const struct lock_target *targets, size_t count,
-                        enum lock_resolve_purpose purpose, struct arena *arena, struct lock_spec_list *ret_specs,
-                        struct problem *ret_problem) TL_MUST_USE;
+                        enum lock_resolve_purpose purpose, const struct lock_owner *owner, struct arena *arena,
+                        struct lock_spec_list *ret_specs, struct problem *ret_problem) TL_MUST_USE;
 /*
  * Checks the names of an UNLOCK as lock_resolve__locks() does, without what they mean. Its work is limited by
  * UNLOCK_CHECK_WORK_MAX; by commands before version 18, the levels of the paths by CORE_LOCK_WORK.
@@ -101,6 +101,11 @@ int lock_resolve__reads(struct core *core, const struct lock_target *targets, si
  */
 void lock_resolve__write(struct core *core, const struct write_item *item, const struct write_target *target,
                          const struct txn *txn, struct lock_spec_list *specs);
+/*
+ * Returns: the work of comparing the document of a write with those of its ID and other types in the lock table, which
+ *          lock_resolve__write() does; by commands before version 23, 0.
+ */
+uint64_t lock_resolve__types_work(struct core *core, const struct write_target *target, bool in_txn);
 /* Returns: the resource of a write's document, at its committed path. */
 struct resource_name lock_resolve__target_document(struct core *core, const struct write_target *target);
 /* Adds the locks of a DDL command: one that changes indices, aliases or stored scripts. */

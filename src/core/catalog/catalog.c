@@ -480,6 +480,13 @@ bool catalog_has_alias(const struct catalog *catalog, struct slice name)
     return catalog__alias_uses(catalog, name, &uses) > 0;
 }
 
+const struct catalog_index *catalog_alias_index(const struct catalog *catalog, struct slice alias, size_t position)
+{
+    const struct alias_use *uses;
+
+    return position < catalog__alias_uses(catalog, alias, &uses) ? catalog_index(catalog, uses[position].index) : NULL;
+}
+
 /* --- Objects ------------------------------------------------------------------------------------------------------ */
 
 static struct object_node *object_unref(struct object_node *node)

@@ -847,7 +847,10 @@ enum {
      * may: names_exceed() in lock_resolve.c.
      */
     COMMAND_SINCE_NAMES_BOUNDED = 23,
-    /* A document is locked by so many types at once, and the others count: TYPES_LOCKED_MAX in lock_resolve.c. */
+    /*
+     * A document is locked by so many types at once that its index lacks: TYPES_LOCKED_MAX in lock_resolve.c. Reads and
+     * writes lock such types as no type. Types that are compared count, also of a write.
+     */
     COMMAND_SINCE_TYPES_BOUNDED = 23,
     /* What each new field of a document is compared with is limited in mappings: FIELDS_BOUNDED. */
     COMMAND_SINCE_DYNAMIC_BOUNDED = 23,

@@ -263,10 +263,21 @@ static struct command *lock_types(size_t first, size_t count, unsigned version)
     return command;
 }
 
-/* A document is locked by so many types at once. Before, by any number; finding one takes no longer then. */
+/* Runs a LOCK of document "x" by types. Returns: the type of its problem. */
+static enum problem_type lock_types_of(struct core_fixture *box, const char *session, size_t first, size_t count)
+{
+    struct command *command = lock_types(first, count, COMMAND_CODEC_VERSION);
+    command->owner.session = slice_from(session);
+    return fixture_run(box, command, 1)->problem.type;
+}
+
+/*
+ * A document is locked by so many types that its index does not have. Before, by any number; finding one takes no
+ * longer then. What a session holds it may ask for again.
+ */
 static void test_types_of_one_document_are_bounded(void **state)
 {
-    enum { MOST = 100, MANY = 3000, LOOKS = 20 };
+    enum { MOST = 100, STORED = 1, MANY = 3000, LOOKS = 20 };
     struct core_fixture box;
     (void)state;
 
@@ -274,18 +285,182 @@ static void test_types_of_one_document_are_bounded(void **state)
     box.unbounded = true; /* for the older command alone */
     make_typed_index(&box);
     open_session(&box, "s");
-    assert_int_equal(fixture_run(&box, lock_types(0, MOST + 1, COMMAND_CODEC_VERSION), 1)->problem.type,
-                     PROBLEM_LIMIT_EXCEEDED);
-    assert_int_equal(fixture_run(&box, lock_types(0, MOST, COMMAND_CODEC_VERSION), 1)->problem.type, PROBLEM_NONE);
-    assert_int_equal(fixture_run(&box, lock_types(MOST, 2, COMMAND_CODEC_VERSION), 1)->problem.type, PROBLEM_NONE);
-    assert_int_equal(fixture_run(&box, lock_types(MOST + 2, 1, COMMAND_CODEC_VERSION), 1)->problem.type,
-                     PROBLEM_LIMIT_EXCEEDED);
+    open_session(&box, "r");
+    assert_int_equal(lock_types_of(&box, "s", 0, MOST + 1), PROBLEM_LIMIT_EXCEEDED);
+    assert_int_equal(lock_types_of(&box, "s", 0, MOST), PROBLEM_NONE);
+    assert_int_equal(lock_types_of(&box, "s", MOST, 2), PROBLEM_NONE);
+    assert_int_equal(lock_types_of(&box, "s", MOST + 2, STORED), PROBLEM_LIMIT_EXCEEDED);
     fixture_run(&box, lock_types(MOST + 2, MANY, BEFORE), 1);
+    assert_int_equal(lock_types_of(&box, "s", MOST + 1, 1), PROBLEM_NONE);
+    assert_int_equal(lock_types_of(&box, "r", MOST + 2 + MANY, 1), PROBLEM_LIMIT_EXCEEDED);
+    struct command *stored = lock_types(0, 1, COMMAND_CODEC_VERSION);
+    stored->owner.session = SLICE_LIT("r");
+    stored->lock.targets[0].type = SLICE_LIT("t");
+    assert_int_equal(fixture_run(&box, stored, 1)->problem.type, PROBLEM_NONE);
     uint64_t before = lock_table_work(&box.core->owners->locks);
     struct command *command = command_new(COMMAND_UNLOCK, DIALECT_7);
     command->owner.session = SLICE_LIT("s");
     assert_int_equal(fixture_run(&box, command, 1)->lock.released, MOST + 2 + MANY);
     assert_in_range(lock_table_work(&box.core->owners->locks) - before, MANY, LOOKS * MANY);
+    fixture_close(&box);
+}
+
+/* Steps a command, which may wait. */
+static void step(struct core_fixture *box, struct command *command)
+{
+    command->request = 1;
+    command->ts = ++box->now;
+    command->clock = box->clock;
+    assert_int_equal(core_step(box->core, command, &box->effects), 0);
+    box->now = core_last_ts(box->core);
+}
+
+/* A request that waited is not refused for the types that it was granted, when its names are looked at again. */
+static void test_types_that_a_request_got_do_not_count(void **state)
+{
+    enum { MOST = 100 };
+    struct core_fixture box;
+    (void)state;
+
+    fixture_open(&box);
+    make_typed_index(&box);
+    open_session(&box, "s");
+    open_session(&box, "r");
+    assert_int_equal(lock_types_of(&box, "s", 0, MOST), PROBLEM_NONE);
+    struct command *waiting = lock_types(MOST - 1, MOST, COMMAND_CODEC_VERSION);
+    waiting->owner.session = SLICE_LIT("r");
+    waiting->owner.timeout_us = TL_SECOND;
+    step(&box, waiting);
+    assert_true(list_empty(&box.effects.completed));
+    fixture_index_command(&box, COMMAND_INDEX_CREATE, "another", NULL); /* names may mean other things */
+    struct command *unlock = lock_types(MOST - 1, 1, COMMAND_CODEC_VERSION);
+    unlock->type = COMMAND_UNLOCK;
+    step(&box, unlock);
+    size_t done = 0;
+    for (; !list_empty(&box.effects.completed); done++) {
+        struct command *command = list_entry(box.effects.completed.next, struct command, link);
+        list_remove(&command->link);
+        assert_int_equal(command->problem.type, PROBLEM_NONE);
+        command_free(command);
+    }
+    assert_int_equal(done, 2);
+    assert_int_equal(lock_types_of(&box, "r", MOST - 1, 1), PROBLEM_NONE); /* else others have too many */
+    fixture_close(&box);
+}
+
+/* A TXN_LOCK of transaction "a" for document "x" by the types from t`first` on. */
+static struct command *read_types(size_t first, size_t count, unsigned version)
+{
+    struct command *command = command_new(COMMAND_TXN_LOCK, DIALECT_5), *lock = lock_types(first, count, version);
+    command->version = version;
+    command->owner.transaction = SLICE_LIT("a");
+    command->txn_lock.targets = arena_alloc(&command->arena, count * sizeof(struct lock_target));
+    command->txn_lock.target_count = count;
+    for (size_t i = 0; i < count; i++) {
+        struct lock_target *target = &command->txn_lock.targets[i];
+        *target = lock->lock.targets[i];
+        target->mode = LOCK_S;
+        target->type = arena_copy(&command->arena, target->type);
+    }
+    command_free(lock);
+    return command;
+}
+
+/* A write of document "x" by the types from t`first` on; of a transaction, or not. */
+static struct command *write_types(struct core_fixture *box, enum write_op op, const char *txn, size_t first,
+                                   size_t count)
+{
+    struct command *command = fixture_write_command(box, count);
+    command->owner.transaction = slice_from(txn);
+    for (size_t i = 0; i < count; i++) {
+        command->write.items[i] = fixture_item(op, "fs", "", "x", op == WRITE_DELETE ? "" : "{}");
+        command->write.items[i].type = arena_printf(&command->arena, "t%zu", first + i);
+        command->write.items[i].dialect = DIALECT_5;
+    }
+    return command;
+}
+
+/* A transaction locks a document by types that its index does not have as one resource, however many they are. */
+static void test_types_that_do_not_exist_are_one_resource(void **state)
+{
+    enum { TYPES = 2000, FEW = 10 };
+    (void)state;
+
+    for (int reads = 0; reads <= 1; reads++) {
+        struct core_fixture box;
+        fixture_open(&box);
+        box.unbounded = true; /* for the older command alone */
+        make_typed_index(&box);
+        open_session(&box, "s");
+        fixture_txn(&box, COMMAND_TXN_BEGIN, "a");
+        struct command *command =
+            reads ? read_types(0, TYPES, COMMAND_CODEC_VERSION) : write_types(&box, WRITE_DELETE, "a", 0, TYPES);
+        assert_int_equal(fixture_run(&box, command, 1)->problem.type, PROBLEM_NONE);
+        assert_in_range(box.core->owners->locks.resources.count, 1, FEW);
+        assert_int_equal(lock_types_of(&box, "s", 0, 1), PROBLEM_LOCK_CONFLICT);
+        assert_int_equal(lock_types_of(&box, "s", TYPES, 1), PROBLEM_LOCK_CONFLICT);
+        if (reads) {
+            fixture_run(&box, read_types(0, TYPES, BEFORE), 1);
+            assert_in_range(box.core->owners->locks.resources.count, TYPES, TYPES + FEW);
+        }
+        fixture_close(&box);
+    }
+}
+
+/* The lock by no type covers the type when it is created; so does a LOCK that named it before. */
+static void test_lock_of_no_type_covers_the_created_type(void **state)
+{
+    struct core_fixture box;
+    (void)state;
+
+    fixture_open(&box);
+    make_typed_index(&box);
+    open_session(&box, "s");
+    fixture_txn(&box, COMMAND_TXN_BEGIN, "a");
+    assert_int_equal(fixture_run(&box, write_types(&box, WRITE_INDEX, "a", 0, 1), 1)->write.results[0].outcome,
+                     WRITE_CREATED);
+    assert_non_null(mapping_type(catalog_index(box.core->catalog, SLICE_LIT("fs"))->mapping, SLICE_LIT("t0")));
+    assert_int_equal(lock_types_of(&box, "s", 0, 1), PROBLEM_LOCK_CONFLICT);
+    assert_int_equal(fixture_run(&box, write_types(&box, WRITE_INDEX, "", 0, 1), 1)->write.results[0].outcome,
+                     WRITE_FAILED);
+    assert_int_equal(fixture_run(&box, write_types(&box, WRITE_INDEX, "a", 0, 1), 1)->write.results[0].outcome,
+                     WRITE_UPDATED);
+    fixture_txn(&box, COMMAND_TXN_COMMIT, "a");
+    assert_int_equal(lock_types_of(&box, "s", 0, 2), PROBLEM_NONE);
+    assert_int_equal(fixture_run(&box, write_types(&box, WRITE_INDEX, "", 1, 1), 1)->write.results[0].outcome,
+                     WRITE_FAILED);
+    assert_int_equal(fixture_run(&box, write_types(&box, WRITE_INDEX, "", 2, 1), 1)->write.results[0].outcome,
+                     WRITE_CREATED);
+    fixture_close(&box);
+}
+
+/* A bulk is divided by the types by which others have locked its documents. */
+static void test_types_compared_count(void **state)
+{
+    enum { TYPES = 900, ITEMS = 1000 };
+    struct core_fixture box;
+    struct buf body = BUF_INIT(BUF_UNLIMITED);
+    (void)state;
+
+    fixture_open(&box);
+    box.unbounded = true; /* for the older command alone */
+    buf_lit(&body, "{\"mappings\":{\"t\":{}");
+    for (size_t i = 0; i < TYPES; i++)
+        buf_printf(&body, ",\"t%zu\":{}", i);
+    buf_append(&body, "}}", sizeof "}}");
+    box.dialect = DIALECT_5;
+    assert_int_equal(fixture_index_command(&box, COMMAND_INDEX_CREATE, "fs", body.data)->problem.type, PROBLEM_NONE);
+    open_session(&box, "s");
+    assert_int_equal(lock_types_of(&box, "s", 0, TYPES), PROBLEM_NONE);
+    for (int old = 0; old <= 1; old++) {
+        struct command *command = write_types(&box, WRITE_DELETE, "", 0, ITEMS);
+        command->version = old ? BEFORE : COMMAND_CODEC_VERSION;
+        for (size_t i = 0; i < ITEMS; i++)
+            command->write.items[i].type = SLICE_LIT("t");
+        fixture_run(&box, command, 1);
+        assert_in_range(command->write.postponed_count, old ? 0 : ITEMS / 2, old ? 0 : ITEMS - 1);
+    }
+    buf_deinit(&body);
     fixture_close(&box);
 }
 
@@ -1005,6 +1180,10 @@ int main(void)
         cmocka_unit_test(test_expression_has_a_limit),
         cmocka_unit_test(test_locks_of_aliases_are_bounded),
         cmocka_unit_test(test_types_of_one_document_are_bounded),
+        cmocka_unit_test(test_types_that_a_request_got_do_not_count),
+        cmocka_unit_test(test_types_that_do_not_exist_are_one_resource),
+        cmocka_unit_test(test_lock_of_no_type_covers_the_created_type),
+        cmocka_unit_test(test_types_compared_count),
         cmocka_unit_test(test_formats_of_dates_are_bounded),
         cmocka_unit_test(test_dynamic_templates_are_bounded),
         cmocka_unit_test(test_locks_of_new_types_count),
