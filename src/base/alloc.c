@@ -57,8 +57,9 @@ void *mem_alloc(size_t size)
 }
 
 /*
- * malloc() takes a small block from the thread's cache, of which calloc() takes none: that is several times as slow for
- * the records of locks and requests. A large block may be new memory of the kernel's, which calloc() does not set.
+ * malloc() takes a small block from the thread's cache, of which calloc() of glibc 2.36 takes none: that is several
+ * times as slow for the records of locks and requests. A large block may be new memory of the kernel's, which calloc()
+ * does not set.
  */
 enum { ZEROED_BY_CALLOC_MIN = 1024 };
 

@@ -8,10 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "base/log.h"
+
+enum { SEND_SECONDS = 2 };
 
 /* A path, or after '@' a name in the abstract namespace. Returns: the length of the address; 0: it is invalid. */
 static socklen_t read_address(const char *name, struct sockaddr_un *ret_address)
@@ -35,8 +38,11 @@ static int send_state(const char *state, int flags)
         return 0;
     socklen_t len = read_address(name, &address);
     int fd = len == 0 ? -1 : socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    /* A supervisor that reads nothing holds up neither the start nor the end. */
+    const struct timeval most = {.tv_sec = SEND_SECONDS};
     bool sent =
-        fd >= 0 && sendto(fd, state, strlen(state), MSG_NOSIGNAL | flags, (const struct sockaddr *)&address, len) >= 0;
+        fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof most) == 0 &&
+        sendto(fd, state, strlen(state), MSG_NOSIGNAL | flags, (const struct sockaddr *)&address, len) >= 0;
     int error = sent ? 0 : len == 0 ? EDESTADDRREQ : errno;
     if (fd >= 0)
         (void)close(fd);

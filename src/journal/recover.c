@@ -190,7 +190,7 @@ void recover_free_completed(struct effects *effects)
     while (!list_empty(&effects->completed)) {
         struct command *command = list_entry(effects->completed.next, struct command, link);
         list_remove(&command->link);
-        /* Its reference belongs to the client, which is gone; the transaction writes to a copy. */
+        /* Its snapshot belongs to the client, which is gone. */
         if (command->type == COMMAND_TXN_LOCK)
             core_overlay_unref(command->txn_lock.overlay);
         command_free(command);

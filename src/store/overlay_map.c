@@ -230,7 +230,9 @@ static struct overlay_node *leaf_for_put(struct overlay_map *map, struct slice k
         last = last && index + 1U == node->count;
         if (child->count == OVERLAY_NODE_MAX) {
             split_child(node, index, last && is_at_end(child, key) ? child->count - 1U : child->count / 2U);
-            child = node->children[child_for(node, key)];
+            index = child_for(node, key);
+            last = last && index + 1U == node->count;
+            child = node->children[index];
         }
         node = child;
     }

@@ -114,7 +114,7 @@ class Begin(unittest.TestCase):
                 server.start()
                 return re.findall(r" info: ((?:applying the log|the log has been applied): .*)\n", server.errors()[told:])
 
-            with ClockedServer("--recovery-time", "1h") as server:
+            with ClockedServer("--recovery-time", "36500d") as server:
                 for n in range(puts):
                     server.must("PUT", "/fs/_doc/%d" % n, {"n": n})
                 server.environment["NOTIFY_SOCKET"] = os.path.join(folder, "socket")
