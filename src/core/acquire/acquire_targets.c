@@ -92,9 +92,9 @@ static const bool *pending_items(const struct acquisition *at)
  * later command, since the earlier ones take long enough; that has the items after it, too, to keep their order. An
  * atomic write of a transaction is refused by the locks that it asks for.
  */
-static bool postpone_for_types(struct acquisition *at, const struct write_target *target, uint64_t *io_work)
+static bool postpone_for_types(struct acquisition *at, const struct write_target *target, uint64_t work,
+                               uint64_t *io_work)
 {
-    uint64_t work = lock_resolve__types_work(at->core, target, at->txn != NULL);
     bool divisible = !at->one_step && !acquisition__write(at)->cleanup && may_postpone(at);
     if (divisible && *io_work > 0 && *io_work + work > TYPES_WORK_MAX) {
         for (size_t i = target->item; i < at->range.end; i++)
@@ -105,6 +105,22 @@ static bool postpone_for_types(struct acquisition *at, const struct write_target
     *io_work += work;
     at->work += work;
     return false;
+}
+
+/*
+ * Refuses an item whose document is known by so many types that one step cannot ask for all: those of LOCKs of earlier
+ * commands, or of indices that were deleted. A write that cleans up must be done. Returns: whether it is refused.
+ */
+static bool has_too_many_types(struct acquisition *at, const struct write_target *target, uint64_t work)
+{
+    struct problem *problem = &acquisition__write(at)->results[target->item].problem;
+    if (work <= WRITE_WORK_MAX || acquisition__write(at)->cleanup)
+        return false;
+    problem_set(problem, &at->command->arena, PROBLEM_LIMIT_EXCEEDED,
+                "the document [%.*s] of [%.*s] is locked or requested by more types than one write may compare: "
+                "repeat it when some of these locks are released",
+                SLICE_ARG(target->id), SLICE_ARG(target->index));
+    return true;
 }
 
 int acquisition__find_targets(struct acquisition *at)
@@ -126,7 +142,10 @@ int acquisition__find_targets(struct acquisition *at)
         INSIST(target->item >= at->range.begin && target->item < at->range.end); /* acquire_internal.h, 2 */
         if (!acquisition__is_pending(at, target->item) || target->index.len == 0)
             continue;
-        if (postpone_for_types(at, target, &types_work))
+        uint64_t work = lock_resolve__types_work(at->core, target, at->txn != NULL);
+        if (has_too_many_types(at, target, work))
+            continue;
+        if (postpone_for_types(at, target, work, &types_work))
             break;
         if (!token_is_valid(at, target) || has_self_conflict(at, target))
             continue;

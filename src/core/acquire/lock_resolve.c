@@ -222,14 +222,19 @@ static bool is_typeless(const struct catalog_index *index, struct slice type)
     return type.len == 0 || slice_is(type, "_all") || (slice_is(type, "_doc") && !stored);
 }
 
+/* Whether a document is named by a type, in an index with several; false for commands before version 23. */
+static bool names_type(const struct core *core, const struct catalog_index *index, struct slice type)
+{
+    return core->command_version >= COMMAND_SINCE_TYPES_BOUNDED && has_many_types(index) && !is_typeless(index, type);
+}
+
 /*
  * Whether a read or a write names a document by a type that its index does not have: it locks (index, no type, id) in
  * the place of one resource for each text. By commands before version 23 it locked those.
  */
 static bool is_of_no_type(const struct core *core, const struct catalog_index *index, struct slice type)
 {
-    return core->command_version >= COMMAND_SINCE_TYPES_BOUNDED && has_many_types(index) && !is_typeless(index, type) &&
-           mapping_type(index->mapping, type) == NULL;
+    return names_type(core, index, type) && mapping_type(index->mapping, type) == NULL;
 }
 
 /* Returns: the type in a document's resource name; empty: the resource has none. */
@@ -289,7 +294,7 @@ static uint64_t reading_work(const struct core *core, uint64_t before)
 /*
  * Types that an index does not have, by which LOCKs may name one document at once: each write of it compares itself
  * with all of them. They are different resources, so that a session can release each; those of an index are
- * MAPPING_TYPES_MAX at most.
+ * MAPPING_TYPES_MAX at most, but the lock table may know more: locks stay when an index is deleted and created again.
  */
 enum { TYPES_LOCKED_MAX = 100 };
 
@@ -302,42 +307,70 @@ static int refuse_types(struct slice index, struct slice id, struct arena *arena
     return 1;
 }
 
-/* Returns: how many times the request has named a document by a type that its index does not have, with this one. */
-static size_t count_named(struct map *named, struct slice index, struct slice id)
+/* Counts of a document that a LOCK names by types, without those locks that its owner has already. */
+struct named_document {
+    size_t missing; /* names by types that its index does not have */
+    size_t known;   /* its types in the lock table, up to one more than may be known */
+};
+
+/* Returns: how many types of a document the lock table knows; `most` + 1: more. */
+static size_t count_known(struct core *core, struct slice index, struct slice id, size_t most)
+{
+    const struct resource_table *resources = &core->owners->locks.resources;
+    const struct resource *home = resource_index(resources, index);
+    const struct resource *at = home == NULL ? NULL : resource_with_id(resources, home, id, NULL);
+    size_t known = 0;
+    for (; at != NULL && known <= most; at = resource_with_id(resources, home, id, at))
+        known += resource_type(at).len > 0;
+    core__work(core, WORK_LOCK * (uint64_t)known);
+    return known;
+}
+
+/* Finds or makes the counts of a document: the lock table is looked at once for all of its names in the request. */
+static struct named_document *find_named(struct core *core, struct map *named, const struct catalog_index *index,
+                                         struct slice id, struct lock_spec_list *specs)
 {
     struct buf key = BUF_INIT(BUF_UNLIMITED);
-    buf_varint(&key, index.len);
-    buf_slice(&key, index);
+    buf_varint(&key, index->name.len);
+    buf_slice(&key, index->name);
     buf_slice(&key, id);
-    uintptr_t count = (uintptr_t)map_get(named, buf_as_slice(&key)) + 1;
-    map_put(named, buf_as_slice(&key), (void *)count);
+    struct named_document *document = map_get(named, buf_as_slice(&key));
+    if (document == NULL) {
+        document = arena_zalloc(&core->arena, sizeof *document);
+        /* one more than others may be known, since the type that is named may be among them */
+        document->known = count_known(core, index->name, id, TYPES_LOCKED_MAX + mapping_type_count(index->mapping) + 1);
+        specs->work += WORK_LOCK * (uint64_t)document->known;
+        map_put(named, buf_as_slice(&key), document);
+    }
     buf_deinit(&key);
-    return count;
+    return document;
 }
 
 /*
- * Checks that a LOCK may name a document by a type that its index does not have: the request may do so so many times,
- * and unless `owner` has that lock, the lock table may know so many types of it more than the index has. They are not
- * summed, and a lock that it has is not refused: after a wait the table has those of the request itself.
- * `named`: documents, to the number of their names in the request. Returns: 0; 1, refused.
+ * Checks that a LOCK may name a document by a type: unless `owner` has that lock, the lock table may know so many other
+ * types of it more than the index has, and the request may name it by so many that the index does not have. They are
+ * not summed, and a lock that it has does not count: after a wait the table has those of the request itself.
+ * `named`: documents, to struct named_document. Returns: 0; 1, refused.
  */
 static int check_type(struct core *core, const struct catalog_index *index, const struct lock_target *target,
-                      const struct lock_owner *owner, struct map *named, struct arena *arena,
-                      struct problem *ret_problem)
+                      const struct lock_owner *owner, struct map *named, struct lock_spec_list *specs,
+                      struct arena *arena, struct problem *ret_problem)
 {
     const struct lock_table *locks = &core->owners->locks;
-    const struct resource *home = resource_index(&locks->resources, index->name);
-    const struct resource *at = home == NULL ? NULL : resource_with_id(&locks->resources, home, target->id, NULL);
     const struct lock_spec held = {{index->name, SLICE_NONE, target->type, target->id}, LOCK_S};
-    size_t others = 0, most = TYPES_LOCKED_MAX + mapping_type_count(index->mapping);
-    if (count_named(named, index->name, target->id) > TYPES_LOCKED_MAX)
-        return refuse_types(index->name, target->id, arena, ret_problem);
-    if (at == NULL || lock_table_holds(locks, owner, &held))
+    const size_t most = TYPES_LOCKED_MAX + mapping_type_count(index->mapping);
+    if (lock_table_holds(locks, owner, &held))
         return 0;
-    for (; at != NULL && others <= most; at = resource_with_id(&locks->resources, home, target->id, at))
-        others += resource_type(at).len > 0 && !slice_equal(resource_type(at), target->type);
-    core__work(core, WORK_LOCK * (uint64_t)others);
-    return others <= most ? 0 : refuse_types(index->name, target->id, arena, ret_problem);
+    struct named_document *document = find_named(core, named, index, target->id, specs);
+    document->missing += is_of_no_type(core, index, target->type);
+    if (document->missing > TYPES_LOCKED_MAX)
+        return refuse_types(index->name, target->id, arena, ret_problem);
+    if (document->known <= most)
+        return 0;
+    const struct resource *home = resource_index(&locks->resources, index->name);
+    INSIST(home != NULL); /* it knows types */
+    size_t self = resource_document(&locks->resources, home, target->type, target->id) != NULL;
+    return document->known - self <= most ? 0 : refuse_types(index->name, target->id, arena, ret_problem);
 }
 
 /* Adds a document at its committed path, also if the asking transaction has moved it. */
@@ -533,7 +566,7 @@ static int find_target(struct core *core, const struct lock_target *target, enum
     return 0;
 }
 
-/* `owner`, `named`: as of check_type(). */
+/* `owner`, `named`, `specs`: as of check_type(). */
 static int resolve_target(struct core *core, const struct lock_target *target, enum lock_resolve_purpose purpose,
                           const struct lock_owner *owner, struct map *named, struct arena *arena,
                           struct lock_spec_list *specs, struct problem *ret_problem)
@@ -542,8 +575,8 @@ static int resolve_target(struct core *core, const struct lock_target *target, e
     if (find_target(core, target, purpose, arena, &index, ret_problem) != 0)
         return 1;
     struct slice name = index != NULL ? arena_copy(&core->arena, index->name) : target->index;
-    if (purpose == LOCK_RESOLVE_TO_LOCK && target->id.data != NULL && is_of_no_type(core, index, target->type) &&
-        check_type(core, index, target, owner, named, arena, ret_problem) != 0)
+    if (purpose == LOCK_RESOLVE_TO_LOCK && target->id.data != NULL && names_type(core, index, target->type) &&
+        check_type(core, index, target, owner, named, specs, arena, ret_problem) != 0)
         return 1;
     if (index != NULL && !slice_equal(index->name, target->index))
         add_name(core, specs, RESOURCE_SPACE_NAMES, target->index, LOCK_S);
@@ -969,13 +1002,13 @@ uint64_t lock_resolve__types_work(struct core *core, const struct write_target *
     const struct catalog_index *index = catalog_index(core->catalog, target->index);
     const struct resource *home = resource_index(resources, target->index);
     uint64_t count = 0;
-    if (core->command_version < COMMAND_SINCE_TYPES_BOUNDED || !has_many_types(index) || home == NULL)
+    if (core->command_version < COMMAND_SINCE_TYPES_BOUNDED || home == NULL || resources->id_count == 0)
         return 0;
     const struct resource *at = resource_with_id(resources, home, target->id, NULL);
     for (; at != NULL; at = resource_with_id(resources, home, target->id, at))
         count += resource_type(at).len > 0;
     core__work(core, WORK_LOCK * count);
-    bool asks = in_txn && is_of_no_type(core, index, target->type);
+    bool asks = !has_many_types(index) || (in_txn && is_of_no_type(core, index, target->type));
     return count * (asks ? WORK_LOCK_ASKED + WORK_LOCK : WORK_LOCK);
 }
 

@@ -102,8 +102,9 @@ int lock_resolve__reads(struct core *core, const struct lock_target *targets, si
 void lock_resolve__write(struct core *core, const struct write_item *item, const struct write_target *target,
                          const struct txn *txn, struct lock_spec_list *specs);
 /*
- * Returns: the work of comparing the document of a write with those of its ID and other types in the lock table, which
- *          lock_resolve__write() does; by commands before version 23, 0.
+ * Returns: the work of comparing the document of a write with those of its ID and other types in the lock table, and of
+ *          asking for them where the write is by any type: in an index without several, and by a new type in a
+ *          transaction. lock_resolve__write() does that. By commands before version 23, 0.
  */
 uint64_t lock_resolve__types_work(struct core *core, const struct write_target *target, bool in_txn);
 /* Returns: the resource of a write's document, at its committed path. */

@@ -18,6 +18,7 @@
 #include "core/command/command.h"
 #include "core/command/command_codec.h"
 #include "core/locks/lock.h"
+#include "core/locks/resource.h"
 #include "core/session/owners.h"
 #include "core/session/session.h"
 #include "core/unit/unit.h"
@@ -249,6 +250,20 @@ static void make_typed_index(struct core_fixture *box)
     box->dialect = DIALECT_7;
 }
 
+/* Makes an index "fs" of 5.x with the types "t" and t0 to t`count` - 1. */
+static void make_index_of_types(struct core_fixture *box, size_t count)
+{
+    struct buf body = BUF_INIT(BUF_UNLIMITED);
+    buf_lit(&body, "{\"mappings\":{\"t\":{}");
+    for (size_t i = 0; i < count; i++)
+        buf_printf(&body, ",\"t%zu\":{}", i);
+    buf_append(&body, "}}", sizeof "}}");
+    box->dialect = DIALECT_5;
+    assert_int_equal(fixture_index_command(box, COMMAND_INDEX_CREATE, "fs", body.data)->problem.type, PROBLEM_NONE);
+    box->dialect = DIALECT_7;
+    buf_deinit(&body);
+}
+
 /* A LOCK of document "x" by the types from t`first` on. */
 static struct command *lock_types(size_t first, size_t count, unsigned version)
 {
@@ -289,6 +304,7 @@ static void test_types_of_one_document_are_bounded(void **state)
     assert_int_equal(lock_types_of(&box, "s", 0, MOST + 1), PROBLEM_LIMIT_EXCEEDED);
     assert_int_equal(lock_types_of(&box, "s", 0, MOST), PROBLEM_NONE);
     assert_int_equal(lock_types_of(&box, "s", MOST, 2), PROBLEM_NONE);
+    assert_int_equal(lock_types_of(&box, "s", 0, MOST + 2), PROBLEM_NONE); /* all of which it has */
     assert_int_equal(lock_types_of(&box, "s", MOST + 2, STORED), PROBLEM_LIMIT_EXCEEDED);
     fixture_run(&box, lock_types(MOST + 2, MANY, BEFORE), 1);
     assert_int_equal(lock_types_of(&box, "s", MOST + 1, 1), PROBLEM_NONE);
@@ -296,7 +312,7 @@ static void test_types_of_one_document_are_bounded(void **state)
     struct command *stored = lock_types(0, 1, COMMAND_CODEC_VERSION);
     stored->owner.session = SLICE_LIT("r");
     stored->lock.targets[0].type = SLICE_LIT("t");
-    assert_int_equal(fixture_run(&box, stored, 1)->problem.type, PROBLEM_NONE);
+    assert_int_equal(fixture_run(&box, stored, 1)->problem.type, PROBLEM_LIMIT_EXCEEDED);
     uint64_t before = lock_table_work(&box.core->owners->locks);
     struct command *command = command_new(COMMAND_UNLOCK, DIALECT_7);
     command->owner.session = SLICE_LIT("s");
@@ -313,6 +329,19 @@ static void step(struct core_fixture *box, struct command *command)
     command->clock = box->clock;
     assert_int_equal(core_step(box->core, command, &box->effects), 0);
     box->now = core_last_ts(box->core);
+}
+
+/* Frees the commands that have completed, all of which have succeeded. Returns: how many. */
+static size_t free_completed(struct core_fixture *box)
+{
+    size_t done = 0;
+    for (; !list_empty(&box->effects.completed); done++) {
+        struct command *command = list_entry(box->effects.completed.next, struct command, link);
+        list_remove(&command->link);
+        assert_int_equal(command->problem.type, PROBLEM_NONE);
+        command_free(command);
+    }
+    return done;
 }
 
 /* A request that waited is not refused for the types that it was granted, when its names are looked at again. */
@@ -336,14 +365,7 @@ static void test_types_that_a_request_got_do_not_count(void **state)
     struct command *unlock = lock_types(MOST - 1, 1, COMMAND_CODEC_VERSION);
     unlock->type = COMMAND_UNLOCK;
     step(&box, unlock);
-    size_t done = 0;
-    for (; !list_empty(&box.effects.completed); done++) {
-        struct command *command = list_entry(box.effects.completed.next, struct command, link);
-        list_remove(&command->link);
-        assert_int_equal(command->problem.type, PROBLEM_NONE);
-        command_free(command);
-    }
-    assert_int_equal(done, 2);
+    assert_int_equal(free_completed(&box), 2);
     assert_int_equal(lock_types_of(&box, "r", MOST - 1, 1), PROBLEM_NONE); /* else others have too many */
     fixture_close(&box);
 }
@@ -439,17 +461,11 @@ static void test_types_compared_count(void **state)
 {
     enum { TYPES = 900, ITEMS = 1000 };
     struct core_fixture box;
-    struct buf body = BUF_INIT(BUF_UNLIMITED);
     (void)state;
 
     fixture_open(&box);
     box.unbounded = true; /* for the older command alone */
-    buf_lit(&body, "{\"mappings\":{\"t\":{}");
-    for (size_t i = 0; i < TYPES; i++)
-        buf_printf(&body, ",\"t%zu\":{}", i);
-    buf_append(&body, "}}", sizeof "}}");
-    box.dialect = DIALECT_5;
-    assert_int_equal(fixture_index_command(&box, COMMAND_INDEX_CREATE, "fs", body.data)->problem.type, PROBLEM_NONE);
+    make_index_of_types(&box, TYPES);
     open_session(&box, "s");
     assert_int_equal(lock_types_of(&box, "s", 0, TYPES), PROBLEM_NONE);
     for (int old = 0; old <= 1; old++) {
@@ -460,8 +476,189 @@ static void test_types_compared_count(void **state)
         fixture_run(&box, command, 1);
         assert_in_range(command->write.postponed_count, old ? 0 : ITEMS / 2, old ? 0 : ITEMS - 1);
     }
-    buf_deinit(&body);
     fixture_close(&box);
+}
+
+/* Deletes index "fs" by session "s", whose locks stay. */
+static void delete_index(struct core_fixture *box)
+{
+    struct command *command = command_new(COMMAND_INDEX_DELETE, DIALECT_7);
+    command->owner.session = SLICE_LIT("s");
+    command->index.name = SLICE_LIT("fs");
+    assert_int_equal(fixture_run(box, command, 1)->problem.type, PROBLEM_NONE);
+}
+
+/* The types of a deleted index, by which a document is locked still, count in the one that has its name now. */
+static void test_types_of_a_deleted_index_count(void **state)
+{
+    enum { TYPES = 900, ITEMS = 100 };
+    (void)state;
+
+    for (int old = 0; old <= 1; old++) {
+        struct core_fixture box;
+        fixture_open(&box);
+        box.unbounded = old;
+        make_index_of_types(&box, TYPES);
+        open_session(&box, "s");
+        open_session(&box, "r");
+        assert_int_equal(lock_types_of(&box, "s", 0, TYPES), PROBLEM_NONE);
+        delete_index(&box);
+        make_typed_index(&box);
+        struct command *stored = lock_types(0, 1, old ? BEFORE : COMMAND_CODEC_VERSION);
+        stored->owner.session = SLICE_LIT("r");
+        stored->lock.targets[0].type = SLICE_LIT("t");
+        assert_int_equal(fixture_run(&box, stored, 1)->problem.type, old ? PROBLEM_NONE : PROBLEM_LIMIT_EXCEEDED);
+        assert_int_equal(lock_types_of(&box, "s", 0, 1), PROBLEM_NONE); /* it has that */
+        struct command *unlock = command_new(COMMAND_UNLOCK, DIALECT_7);
+        unlock->owner.session = SLICE_LIT("r");
+        fixture_run(&box, unlock, 1);
+        delete_index(&box);
+        assert_int_equal(fixture_index_command(&box, COMMAND_INDEX_CREATE, "fs", NULL)->problem.type, PROBLEM_NONE);
+        struct command *command = write_types(&box, WRITE_DELETE, "", 0, ITEMS);
+        command->version = old ? BEFORE : COMMAND_CODEC_VERSION;
+        command->owner.session = SLICE_LIT("s");
+        for (size_t i = 0; i < ITEMS; i++) {
+            command->write.items[i].type = SLICE_LIT("");
+            command->write.items[i].dialect = DIALECT_7;
+        }
+        fixture_run(&box, command, 1);
+        assert_in_range(command->write.postponed_count, old ? 0 : ITEMS / 2, old ? 0 : ITEMS - 1);
+        fixture_close(&box);
+    }
+}
+
+/* An item that alone would take more than a step for the types of its document is refused. */
+static void test_too_many_types_refuse_an_item(void **state)
+{
+    enum { TYPES = 28000 };
+    struct core_fixture box;
+    (void)state;
+
+    fixture_open(&box);
+    box.unbounded = true; /* for the older command alone */
+    make_typed_index(&box);
+    open_session(&box, "s");
+    assert_int_equal(fixture_run(&box, lock_types(0, TYPES, BEFORE), 1)->problem.type, PROBLEM_NONE);
+    box.unbounded = false;
+    fixture_txn(&box, COMMAND_TXN_BEGIN, "a");
+    struct command *command = fixture_run(&box, write_types(&box, WRITE_DELETE, "a", TYPES, 1), 1);
+    assert_int_equal(command->write.results[0].outcome, WRITE_FAILED);
+    assert_int_equal(command->write.results[0].problem.type, PROBLEM_LIMIT_EXCEEDED);
+    command = fixture_run(&box, write_types(&box, WRITE_DELETE, "", TYPES, 1), 1); /* it looks at them alone */
+    assert_int_equal(command->write.results[0].problem.type, PROBLEM_NONE);
+    fixture_close(&box);
+}
+
+/* --- Places of documents of new types ----------------------------------------------------------------------------- */
+
+static void tick(struct core_fixture *box)
+{
+    struct command *command = command_new(COMMAND_TICK, DIALECT_7);
+    command->tick.barrier_clock = box->clock;
+    step(box, command);
+    list_remove(&command->link);
+    command_free(command);
+}
+
+/* A LOCK of one target in "fs" that may wait. */
+static struct command *lock_waiting(const char *session, const char *type, const char *id, const char *path)
+{
+    struct command *command = lock_command(session, 1);
+    struct lock_target *target = &command->lock.targets[0];
+    command->owner.timeout_us = 60 * TL_SECOND;
+    target->index = SLICE_LIT("fs");
+    target->type = slice_from(type);
+    target->id = id == NULL ? SLICE_NONE : slice_from(id);
+    target->path = path == NULL ? SLICE_NONE : slice_from(path);
+    return command;
+}
+
+/* Whether document "1" is known by the lock table and type "A" exists. */
+static bool is_written(const struct core_fixture *box)
+{
+    const struct resource_table *resources = &box->core->owners->locks.resources;
+    const struct resource *home = resource_index(resources, SLICE_LIT("fs"));
+    const struct catalog_index *index = catalog_index(box->core->catalog, SLICE_LIT("fs"));
+    return home != NULL && resource_with_id(resources, home, SLICE_LIT("1"), NULL) != NULL &&
+           mapping_type(index->mapping, SLICE_LIT("A")) != NULL;
+}
+
+/* Writes A/1 in /dir, A new: in transaction "a", or by an atomic write whose other pieces follow. */
+static void write_new_type(struct core_fixture *box, bool in_pieces)
+{
+    enum { ITEMS = 40, STEP_WORK = 1500 };
+    struct command *command = fixture_write_command(box, in_pieces ? ITEMS : 1);
+    for (size_t i = 0; i < command->write.item_count; i++) {
+        struct write_item *item = &command->write.items[i];
+        *item = fixture_item(WRITE_INDEX, "fs", i == 0 ? "A" : "t", "1", "{\"path\":\"/dir/x\"}");
+        item->dialect = DIALECT_5;
+        if (i > 0) {
+            item->id = arena_printf(&command->arena, "other%zu", i);
+            item->source = SLICE_LIT("{}");
+        }
+    }
+    if (!in_pieces) {
+        fixture_txn(box, COMMAND_TXN_BEGIN, "a");
+        command->owner.transaction = SLICE_LIT("a");
+        assert_int_equal(fixture_run(box, command, 1)->write.results[0].outcome, WRITE_CREATED);
+    } else {
+        command->write.atomic = true;
+        command->owner.timeout_us = 60 * TL_SECOND;
+        box->core->atomic_work_max = box->core->write_work_max = STEP_WORK;
+        step(box, command);
+        for (int steps = 0; steps < 10 && !is_written(box); steps++)
+            tick(box);
+    }
+    assert_true(is_written(box));
+    assert_true(list_empty(&box->effects.completed));
+}
+
+/* Commits that. Returns: how many commands have completed then. */
+static size_t commit_new_type(struct core_fixture *box, bool in_pieces)
+{
+    if (!in_pieces) {
+        struct command *command = command_new(COMMAND_TXN_COMMIT, DIALECT_7);
+        command->txn.id = SLICE_LIT("a");
+        step(box, command);
+    }
+    for (int steps = 0; steps < 100 && core_next_deadline(box->core) == 0; steps++)
+        tick(box);
+    return free_completed(box);
+}
+
+/*
+ * The commit of a document of a new type moves what others have requested of it into its directory, although the
+ * transaction has locked the document without the type: a lock on the directory waits for them.
+ */
+static void test_document_of_new_type_gets_its_place(void **state)
+{
+    static const char *const types[] = {"A", ""};
+    (void)state;
+
+    for (size_t way = 0; way < 4; way++) {
+        struct core_fixture box;
+        bool in_pieces = way & 1;
+        fixture_open(&box);
+        box.dialect = DIALECT_5;
+        assert_int_equal(fixture_index_command(&box, COMMAND_INDEX_CREATE, "fs",
+                                               "{\"mappings\":{\"t\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}}")
+                             ->problem.type,
+                         PROBLEM_NONE);
+        box.dialect = DIALECT_7;
+        open_session(&box, "s");
+        open_session(&box, "r");
+        write_new_type(&box, in_pieces);
+        step(&box, lock_waiting("s", types[way / 2], "1", NULL));
+        step(&box, lock_waiting("r", "", NULL, "/dir"));
+        assert_true(list_empty(&box.effects.completed));
+        assert_int_equal(commit_new_type(&box, in_pieces), 2); /* and the first lock, not the second */
+        lock_table_check(&box.core->owners->locks);
+        struct command *unlock = command_new(COMMAND_UNLOCK, DIALECT_7);
+        unlock->owner.session = SLICE_LIT("s");
+        step(&box, unlock);
+        assert_int_equal(free_completed(&box), 2);
+        fixture_close(&box);
+    }
 }
 
 /* --- Mappings ----------------------------------------------------------------------------------------------------- */
@@ -1184,6 +1381,9 @@ int main(void)
         cmocka_unit_test(test_types_that_do_not_exist_are_one_resource),
         cmocka_unit_test(test_lock_of_no_type_covers_the_created_type),
         cmocka_unit_test(test_types_compared_count),
+        cmocka_unit_test(test_types_of_a_deleted_index_count),
+        cmocka_unit_test(test_too_many_types_refuse_an_item),
+        cmocka_unit_test(test_document_of_new_type_gets_its_place),
         cmocka_unit_test(test_formats_of_dates_are_bounded),
         cmocka_unit_test(test_dynamic_templates_are_bounded),
         cmocka_unit_test(test_locks_of_new_types_count),
