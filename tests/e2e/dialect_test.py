@@ -158,6 +158,42 @@ class Dialect(unittest.TestCase):
         self.assertEqual((status, refused["error"]["type"]), (400, "illegal_argument_exception"))
         self.assertIn("so many names and wildcards", refused["error"]["reason"])
 
+    def test_bulk_of_many_names(self):
+        """A type such as _x, which is a slip, leaves the dialect to the index: each name is compared with all indices once."""
+        for i in range(100):
+            self.server.must("PUT", "/many%d/file/1" % i, {"a": 0})
+        lines = [['{"create":{"_index":"%s","_type":"_x","_id":"1"}}' % name, '{"a":1}'] for name in ("old7", "old5", "many1", "many2")]
+
+        def outcomes(items):
+            replies = self.server.must("POST", "/_bulk", "".join(line + "\n" for item in items for line in item))["items"]
+            return [(reply["create"]["status"], reply["create"].get("error", {}).get("type")) for reply in replies]
+        alone = [outcomes([item])[0] for item in lines]
+        self.assertEqual(outcomes(lines * 2000), alone * 2000)
+
+    def test_msearch_of_many_names(self):
+        """So it is for searches. One with too many wildcards is refused by itself."""
+        for i in range(100):
+            self.server.must("PUT", "/many%d/file/1" % i, {"a": 0})
+        self.server.must("POST", "/_aliases", {"actions": [{"add": {"index": "many*", "alias": "all"}}]})
+        headers = [{"index": "nowhere"}, {"index": "nothing"}]
+        found = self.search(*(headers * 2500))
+        self.assertEqual(found[:2], self.search(headers[0]) + self.search(headers[1]))
+        self.assertEqual(found[-2:], found[:2])
+        many = ",".join("x%d*" % i for i in range(25000))
+        self.assertEqual([reply["status"] for reply in self.search({"index": many}, {"index": "old7"})], [400, 200])
+
+    def test_mget_of_the_past(self):
+        """The indices that there are now decide the dialect of items with a type and without one, of calls alone and of an _mget."""
+        self.server.must("PUT", "/past/file/1", {"a": 0})
+        at = "timestamp=%d" % self.server.must("GET", "/_timestamp")["timestamp"]
+        self.server.must("DELETE", "/past")
+        typed = self.server.must("POST", "/_mget?" + at, {"docs": [{"_index": "past", "_type": "file", "_id": "1"}]})["docs"][0]
+        untyped = self.server.must("POST", "/_mget?" + at, {"docs": [{"_index": "past", "_id": "1"}]})["docs"][0]
+        self.assertEqual(typed, self.server.must("GET", "/past/file/1?" + at))
+        self.assertEqual((untyped["found"], untyped["_source"]), (True, {"a": 0}))
+        both = self.server.must("POST", "/_mget?" + at, {"docs": [{"_index": "past", "_id": "1"}, {"_index": "past", "_type": "file", "_id": "1"}]})["docs"]
+        self.assertEqual(json.dumps(both), json.dumps([untyped, typed]))
+
 
 if __name__ == "__main__":
     unittest.main()

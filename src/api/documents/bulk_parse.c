@@ -23,6 +23,7 @@ struct bulk_parser {
     struct bulk *bulk;
     size_t item_capacity;
     size_t action_capacity;
+    struct dialect_names names;
 };
 
 /* --- Lines -------------------------------------------------------------------------------------------------------- */
@@ -205,18 +206,20 @@ static int read_scalar(struct bulk_parser *parser, const struct json_doc *doc, y
  * An item is 5.x's where it names a type, or its path does, and no client of 7.x can have done so.
  * Other items do not matter.
  */
-static enum dialect dialect_of_item(struct request *request, const struct write_item *item, yyjson_val *metadata)
+static int settle_dialect(struct bulk_parser *parser, yyjson_val *metadata, struct write_item *item)
 {
+    struct request *request = parser->request;
     yyjson_val *type = json_get_lit(metadata, "_type");
     struct slice index = json_slice(json_get_lit(metadata, "_index"));
+    item->dialect = request->dialect;
     if (item->type.len == 0 && type == NULL)
-        return DIALECT_7;
-    if (type != NULL && json_slice(type).len == 0)
-        return request->dialect;
+        item->dialect = DIALECT_7;
+    if (type == NULL ? item->type.len == 0 : json_slice(type).len == 0)
+        return 0;
     if (request_resolve_names(request, request->arena, &index) != 0)
-        return request->dialect; /* reading the item's index refuses it, too */
-    return dialect_of_typed_call(request, index.len > 0 ? index : item->index,
-                                 type != NULL ? json_slice(type) : item->type);
+        return 0; /* reading the item's index refuses it, too */
+    return dialect_of_named(request, &parser->names, index.len > 0 ? index : item->index,
+                            type != NULL ? json_slice(type) : item->type, &item->dialect);
 }
 
 static int read_metadata(struct bulk_parser *parser, const struct json_doc *doc, yyjson_val *metadata,
@@ -224,7 +227,9 @@ static int read_metadata(struct bulk_parser *parser, const struct json_doc *doc,
 {
     size_t i, count;
     yyjson_val *key, *value;
-    item->dialect = dialect_of_item(parser->request, item, metadata);
+    int settled = settle_dialect(parser, metadata, item);
+    if (settled != 0)
+        return settled;
     json_obj_foreach (metadata, i, count, key, value) {
         int r = 0;
         if (yyjson_is_null(value))
@@ -459,19 +464,27 @@ int bulk_validate(struct request *request, const struct bulk *bulk)
     return validation_end(&validation, request);
 }
 
-int bulk_parse(struct request *request, struct slice body, const struct bulk_defaults *defaults, struct bulk *ret_bulk)
+static int read_items(struct bulk_parser *parser)
 {
-    struct bulk_parser parser = {.request = request, .defaults = defaults, .rest = body, .bulk = ret_bulk};
     struct slice line;
     int r;
-    *ret_bulk = (struct bulk){NULL};
-    while ((r = take_line(&parser, &line)) == 0) {
-        if (request_budget_stops(request, LINE_STEPS + line.len))
-            return request_budget_refuse(request);
+    while ((r = take_line(parser, &line)) == 0) {
+        if (request_budget_stops(parser->request, LINE_STEPS + line.len))
+            return request_budget_refuse(parser->request);
         if (is_blank(line))
             continue;
-        if ((r = read_item(&parser, line)) != 0)
+        if ((r = read_item(parser, line)) != 0)
             break;
     }
     return r == BULK_END ? 0 : r;
+}
+
+int bulk_parse(struct request *request, struct slice body, const struct bulk_defaults *defaults, struct bulk *ret_bulk)
+{
+    struct bulk_parser parser = {
+        .request = request, .defaults = defaults, .rest = body, .bulk = ret_bulk, .names = DIALECT_NAMES_INIT};
+    *ret_bulk = (struct bulk){NULL};
+    int r = read_items(&parser);
+    dialect_names_deinit(&parser.names);
+    return r;
 }

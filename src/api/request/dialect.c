@@ -127,15 +127,27 @@ static bool is_slip(const struct request *request, struct slice type)
     return slice_starts_with(type, SLICE_LIT("_")) && !slice_is(type, "_doc") && !names_itself_seven(request);
 }
 
+/* Whether a typed call is one of 7.x by its type or its client, whatever its index is. */
+static bool is_sevens(const struct request *request, struct slice type)
+{
+    return slice_is(type, "_doc") || names_itself_seven(request);
+}
+
+/* The dialect of another typed call. */
+static enum dialect dialect_of_typed_index(const struct catalog *catalog, struct slice name)
+{
+    const struct catalog_index *index = catalog_index(catalog, name);
+    return index != NULL && has_named_type(index) ? DIALECT_7 : DIALECT_5;
+}
+
 enum dialect dialect_of_typed_call(struct request *request, struct slice name, struct slice type)
 {
     if (is_slip(request, type))
         return dialect_of_indices(request, name);
-    if (slice_is(type, "_doc") || names_itself_seven(request))
+    if (is_sevens(request, type))
         return DIALECT_7;
     tl_cleanup(catalog_unrefp) struct catalog *catalog = journal_catalog(request->api->journal);
-    const struct catalog_index *index = catalog_index(catalog, name);
-    return index != NULL && has_named_type(index) ? DIALECT_7 : DIALECT_5;
+    return dialect_of_typed_index(catalog, name);
 }
 
 enum dialect dialect_of_indices(struct request *request, struct slice expression)
@@ -159,10 +171,9 @@ static void *dialect_value(enum dialect dialect)
 }
 
 /* Surveys an expression, and all indices the first time that it names none. Returns: as count_looks(). */
-static bool survey_new(struct request *request, struct dialect_names *names, struct slice expression,
-                       enum dialect *ret_dialect)
+static bool survey_new(struct dialect_names *names, struct slice expression, enum dialect *ret_dialect)
 {
-    const struct catalog *catalog = request_catalog(request);
+    const struct catalog *catalog = names->catalog;
     struct survey survey = {0, 0}, all = {0, 0};
     if (!survey_names(&survey, catalog, expression, &names->looks_left))
         return false;
@@ -180,19 +191,27 @@ static bool survey_new(struct request *request, struct dialect_names *names, str
 int dialect_of_named(struct request *request, struct dialect_names *names, struct slice name, struct slice type,
                      enum dialect *ret_dialect)
 {
-    if (type.len > 0 && !is_slip(request, type)) {
-        *ret_dialect = dialect_of_typed_call(request, name, type);
+    bool typed = type.len > 0 && !is_slip(request, type);
+    if (typed && is_sevens(request, type)) {
+        *ret_dialect = DIALECT_7;
         return 0;
     }
-    const void *known = map_get(&names->known, name);
+    if (names->catalog == NULL)
+        names->catalog = journal_catalog(request->api->journal);
+    if (typed) {
+        *ret_dialect = dialect_of_typed_index(names->catalog, name);
+        return 0;
+    }
+    const struct slice key = name.len > 0 ? name : SLICE_LIT("");
+    const void *known = map_get(&names->known, key);
     if (known == NULL) {
         enum dialect dialect;
-        if (!survey_new(request, names, name, &dialect))
+        if (!survey_new(names, name, &dialect))
             return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
                                   "the request has so many names and wildcards of indices that comparing them with all "
                                   "indices and aliases takes too long: use fewer");
         known = dialect_value(dialect);
-        map_put(&names->known, name, dialect_value(dialect));
+        map_put(&names->known, key, dialect_value(dialect));
     }
     *ret_dialect = (enum dialect)((uintptr_t)known - 1);
     return 0;
@@ -201,4 +220,5 @@ int dialect_of_named(struct request *request, struct dialect_names *names, struc
 void dialect_names_deinit(struct dialect_names *names)
 {
     map_deinit(&names->known);
+    catalog_unref(tl_steal(names->catalog));
 }

@@ -30,19 +30,21 @@ enum dialect dialect_of_typed_call(struct request *request, struct slice index, 
 
 /*
  * What one request has found of the names that its items have, which may be many: each is looked for once, and all
- * indices, which count where a name has none, are looked at once.
+ * indices, which count where a name has none, are looked at once. As for a call of its own, the present indices matter,
+ * also to a read of the past: its dialect is that of the client. The request gets its own catalog with its view.
  */
 struct dialect_names {
-    struct map known; /* names, to their dialects */
+    struct map known;        /* names, to their dialects */
+    struct catalog *catalog; /* of the first item that needs one, for all of them; NULL: none yet */
     bool all_known;
     enum dialect all; /* of all indices, with all_known */
-    uint64_t looks_left;
+    uint64_t looks_left; /* the caller may set it anew for an item */
 };
 #define DIALECT_NAMES_INIT ((struct dialect_names){.known = MAP_INIT, .looks_left = CATALOG_LOOKS_MAX})
 
 /*
  * The dialect of an item, as that of a call of its own: by its type, else (`type` empty) by its index.
- * Returns: 0; REQUEST_REFUSED: the names take more comparisons than CATALOG_LOOKS_MAX.
+ * Returns: 0; REQUEST_REFUSED: the names take more comparisons than are left.
  */
 int dialect_of_named(struct request *request, struct dialect_names *names, struct slice name, struct slice type,
                      enum dialect *ret_dialect) TL_MUST_USE;

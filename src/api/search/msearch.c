@@ -27,6 +27,7 @@ struct msearch {
     struct search_call defaults;
     struct msearch_item **items;
     size_t count, capacity;
+    struct dialect_names names; /* while the searches are parsed */
     struct task_work work;
 };
 
@@ -100,18 +101,21 @@ static int read_header(struct request *request, struct slice line, struct search
     return 0;
 }
 
-/* A search has the dialect that it would have as a request of its own, independent of the other searches. */
-static int settle_dialect(struct request *request, const struct msearch *all, struct search_call *call)
+/*
+ * A search has the dialect that it would have as a request of its own, independent of the other searches. Each may
+ * compare as many names as such a request; with more, finding its indices refuses it, too.
+ */
+static int settle_dialect(struct request *request, struct msearch *all, struct search_call *call)
 {
     const struct search_call *last = all->count == 0 ? &all->defaults : &all->items[all->count - 1]->call;
     call->dialect = last->dialect;
     if (request->form.compatible_8 || (slice_equal(call->index, last->index) && slice_equal(call->types, last->types)))
         return 0;
-    if (request_budget_stops(request, catalog_index_count(request_catalog(request))))
-        return request_budget_refuse(request);
-    call->dialect = call->types.len > 0 ? dialect_of_typed_call(request, call->index, call->types)
-                                        : dialect_of_indices(request, call->index);
-    return 0;
+    all->names.looks_left = CATALOG_LOOKS_MAX;
+    if (dialect_of_named(request, &all->names, call->index, call->types, &call->dialect) != 0)
+        request->problem = (struct problem){.type = PROBLEM_NONE};
+    return request_budget_stops(request, CATALOG_LOOKS_MAX - all->names.looks_left) ? request_budget_refuse(request)
+                                                                                    : 0;
 }
 
 /* A body that is no JSON fails the request; an error in its query fails the item. */
@@ -312,8 +316,12 @@ int handle_msearch(struct request *request)
     if ((r = search_call_init(request, request->arena, &all->defaults)) != 0 ||
         (r = request_bool(request, "rest_total_hits_as_int", &all->defaults.total_as_int)) != 0 ||
         (r = request_bool(request, "typed_keys", &all->defaults.typed_keys)) != 0 ||
-        (r = request_int(request, "max_concurrent_searches", &number)) != 0 || (r = read_items(request, all)) != 0 ||
-        (r = request_accept(request)) != 0)
+        (r = request_int(request, "max_concurrent_searches", &number)) != 0)
+        return r;
+    all->names = DIALECT_NAMES_INIT;
+    r = read_items(request, all);
+    dialect_names_deinit(&all->names);
+    if (r != 0 || (r = request_accept(request)) != 0)
         return r;
     size_t count;
     struct lock_target *targets = all_targets(request, all, &count);
