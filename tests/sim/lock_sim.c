@@ -944,13 +944,32 @@ static void step_move(struct sim *sim)
     sim->moves++;
 }
 
+/* Moves documents at once, as a granted bulk, a commit or a rename would. Requires: grants are suspended. */
+static void step_move_all(struct sim *sim)
+{
+    struct resource_name names[DOCUMENTS];
+    size_t count = 0;
+    for (int i = 1 + roll(sim, DOCUMENTS); i > 0; i--) {
+        int document = roll(sim, DOCUMENTS), before = sim->places[document], after = roll(sim, DIRECTORIES + 1) - 1;
+        names[count] = name_of(sim, (struct thing){THING_DOCUMENT, document});
+        names[count].path = after < 0 ? SLICE_NONE : slice_from(directory_paths[after]);
+        sim->places[document] = after;
+        if (model_sound(sim))
+            count++;
+        else
+            sim->places[document] = before;
+    }
+    (void)lock_table_move_documents(&sim->table, names, count);
+    sim->moves += count;
+}
+
 /* Several of these as one atomic change, with grants suspended until all are done. */
 static void step_atomic(struct sim *sim)
 {
-    static void (*const parts[])(struct sim *) = {step_release, step_undo, step_withdraw, step_move};
+    static void (*const parts[])(struct sim *) = {step_release, step_undo, step_withdraw, step_move, step_move_all};
     lock_table_suspend_grants(&sim->table);
     for (int count = 1 + roll(sim, 6); count > 0; count--)
-        parts[roll(sim, 4)](sim);
+        parts[roll(sim, COUNT_OF(parts))](sim);
     CHECK(sim, list_empty(&sim->table.granted) && list_empty(&sim->table.victims));
     lock_table_resume_grants(&sim->table);
 }

@@ -34,6 +34,8 @@ static bool has_changed(const struct write_result *result)
 static int move_each(struct acquisition *at, const bool *chosen)
 {
     const struct write_command *write = acquisition__write(at);
+    struct resource_name *moved = arena_alloc(&at->core->arena, (at->targets.count + 1) * sizeof *moved);
+    size_t count = 0;
     REQUIRE(at->core->owners->locks.grants_suspended > 0);
     for (size_t i = 0; i < at->targets.count; i++) {
         const struct write_target *target = &at->targets.items[i];
@@ -48,8 +50,11 @@ static int move_each(struct acquisition *at, const bool *chosen)
         if (path.data == target->old_path.data || slice_equal(path, target->old_path))
             continue;
         struct resource_name name = lock_resolve__target_document(at->core, target);
-        lock_resolve__move_document(at->core, &name, path);
+        name.path = path;
+        if (lock_resolve__known_document(at->core, &name, &moved[count]))
+            count++;
     }
+    lock_resolve__move_documents(at->core, moved, count);
     return 0;
 }
 

@@ -1053,19 +1053,37 @@ void lock_resolve__write(struct core *core, const struct write_item *item, const
         add_name(core, specs, RESOURCE_SPACE_SCRIPTS, item->update->script_id, LOCK_S);
 }
 
-void lock_resolve__move_document(struct core *core, const struct resource_name *name, struct slice path)
+bool lock_resolve__known_document(struct core *core, const struct resource_name *name, struct resource_name *ret_name)
 {
     REQUIRE(core->open && name->id.data != NULL);
-    struct lock_table *locks = &core->owners->locks;
+    const struct lock_table *locks = &core->owners->locks;
     const struct catalog_index *index = catalog_index(core->catalog, name->index);
     const struct resource *index_resource = resource_index(&locks->resources, name->index);
     struct resource_name at = *name;
     if (index_resource == NULL)
-        return;
+        return false;
     at.type = key_type(core, index, name->type);
     if (has_many_types(index) && resource_document(&locks->resources, index_resource, at.type, at.id) == NULL)
         at.type = SLICE_NONE;
-    lock_table_move_document(locks, &at, path);
+    *ret_name = at;
+    return true;
+}
+
+void lock_resolve__move_document(struct core *core, const struct resource_name *name, struct slice path)
+{
+    REQUIRE(core->open && name->id.data != NULL);
+    struct resource_name at;
+    if (lock_resolve__known_document(core, name, &at))
+        lock_table_move_document(&core->owners->locks, &at, path);
+}
+
+void lock_resolve__move_documents(struct core *core, const struct resource_name *names, size_t count)
+{
+    struct lock_table *locks = &core->owners->locks;
+    REQUIRE(core->open && locks->grants_suspended > 0);
+    uint64_t before = core_step_work(core);
+    if (lock_table_move_documents(locks, names, count) > RELOCATED_MAX)
+        core__note_indivisible(core, core_step_work(core) - before); /* README.md, "The work of a step" */
 }
 
 /*
@@ -1078,19 +1096,21 @@ static int relocate_all(struct core *core, const struct resource_name *names, si
     REQUIRE(core->open);
     struct lock_table *locks = &core->owners->locks;
     uint64_t before = core_step_work(core);
-    int r = 0;
+    struct resource_name *places = arena_alloc(&core->arena, (count + 1) * sizeof *places);
     core__work(core, (is_read ? WORK_READ : WORK_LOCK) * (uint64_t)count);
-    lock_table_suspend_grants(locks);
-    for (size_t i = 0; i < count && r >= 0; i++) {
-        struct resource_name place = names[i];
-        r = write__path_of(core, NULL, place.index, place.type, place.id, &place.path);
-        if (r >= 0 && !lock_table_document_is_at(locks, &place))
-            lock_table_move_document(locks, &place, place.path);
+    for (size_t i = 0; i < count; i++) {
+        places[i] = names[i];
+        int r = write__path_of(core, NULL, names[i].index, names[i].type, names[i].id, &places[i].path);
+        if (r < 0)
+            return tl_trace(r);
     }
+    lock_table_suspend_grants(locks);
+    size_t asked = lock_table_relocate_documents(locks, places, count);
     lock_table_resume_grants(locks);
-    if (count > RELOCATED_MAX) /* most are requested only, or the index is gone: README.md, "The work of a step" */
+    /* most are requested only, or the index is gone: README.md, "The work of a step" */
+    if (count > RELOCATED_MAX || asked > RELOCATED_MAX)
         core__note_indivisible(core, core_step_work(core) - before);
-    return r < 0 ? tl_trace(r) : 0;
+    return 0;
 }
 
 size_t lock_resolve__count_locked(const struct core *core, struct slice index, struct slice path)

@@ -120,11 +120,23 @@ void lock_resolve__release_unused_aliases(struct core *core, struct lock_owner *
 bool lock_resolve__self_conflict(struct core *core, const struct session *session, const struct lock_spec_list *specs,
                                  struct arena *arena, struct problem *ret_problem);
 /*
+ * Returns: whether the lock table may know a document: it knows its index. Then *ret_name is the name by which it
+ * would, of its type or of none, with the path of `name`.
+ * Requires: an open unit; the name has an id.
+ */
+bool lock_resolve__known_document(struct core *core, const struct resource_name *name, struct resource_name *ret_name);
+/*
  * Moves a document's locks and waiting requests to `path` (data NULL: directly into its index), if
  * the lock table knows the document.
  * Requires: an open unit; the name has an id.
  */
 void lock_resolve__move_document(struct core *core, const struct resource_name *name, struct slice path);
+/*
+ * Moves each document, which has a name by lock_resolve__known_document(), to the directory that this says, all at
+ * once.
+ * Requires: an open unit; grants are suspended.
+ */
+void lock_resolve__move_documents(struct core *core, const struct resource_name *names, size_t count);
 /* Locked documents that a command may move in the lock table; each is read. Those that are only requested move, too. */
 enum { RELOCATED_MAX = 2500 };
 /*

@@ -83,7 +83,29 @@ struct deferral {
     struct core *core;
     struct session *session;
     int r;
+    struct resource_name *moved; /* removed documents that lose their paths in the lock table; in the core's arena */
+    size_t moved_count, moved_capacity;
 };
+
+/* Notes that a removed document loses its path. Commands before version 23 move it before the next removal. */
+static void note_moved(struct deferral *deferral, const struct write_item *removal)
+{
+    struct core *core = deferral->core;
+    const struct resource_name name = {removal->index, SLICE_NONE, removal->type, removal->id};
+    struct resource_name at;
+    if (core->command_version < COMMAND_SINCE_MOVES_BOUNDED) {
+        lock_resolve__move_document(core, &name, SLICE_NONE);
+        return;
+    }
+    if (!lock_resolve__known_document(core, &name, &at))
+        return;
+    deferral->moved = arena_grow(&core->arena, deferral->moved, deferral->moved_count, &deferral->moved_capacity,
+                                 sizeof *deferral->moved);
+    deferral->moved[deferral->moved_count++] =
+        (struct resource_name){.index = arena_copy(&core->arena, at.index),
+                               .type = at.type.len > 0 ? arena_copy(&core->arena, at.type) : SLICE_NONE,
+                               .id = arena_copy(&core->arena, at.id)};
+}
 
 /*
  * Defers the removal of a document that another owner has locked, until that lock is released.
@@ -98,8 +120,7 @@ static bool defer_removal(void *context, const struct write_item *removal, bool 
     if (hidden)
         return false;
     if (!acquire__removal_is_blocked(core, deferral->session, removal)) {
-        struct resource_name name = {removal->index, SLICE_NONE, removal->type, removal->id};
-        lock_resolve__move_document(core, &name, SLICE_NONE); /* the document loses its path */
+        note_moved(deferral, removal);
         return false;
     }
     int r = deferred__add(core, deferral->session, removal, true);
@@ -111,9 +132,10 @@ static bool defer_removal(void *context, const struct write_item *removal, bool 
 /* Removes documents up to `most`, or defers their removal. */
 static int remove_batch(struct core *core, struct session *session, struct ephemeral_batch_max most, bool *ret_more)
 {
-    struct deferral deferral = {core, session, 0};
+    struct deferral deferral = {.core = core, .session = session};
     int r =
         ephemeral__purge_batch(core, session->id, &most, defer_removal, &deferral, &session->removed_count, ret_more);
+    lock_resolve__move_documents(core, deferral.moved, deferral.moved_count);
     return r < 0 ? r : deferral.r;
 }
 
@@ -400,19 +422,29 @@ static struct slice *excluded_ids(const struct exclusion_scan *scan)
     return ids;
 }
 
+/* Documents that lose their paths in the lock table. */
+struct cleared {
+    struct resource_name *names; /* in the core's arena, with room for all */
+    size_t count;
+};
+
 static void clear_lock_path(struct core *core, const struct resource *index_resource, const struct catalog_index *index,
-                            struct slice type, struct slice id)
+                            struct slice type, struct slice id, struct cleared *cleared)
 {
     struct resource_name name = {.index = index->name, .type = type, .id = id};
     core__work(core, WORK_LOCK);
-    if (resource_document(&core->owners->locks.resources, index_resource, type, id) != NULL)
-        lock_resolve__move_document(core, &name, SLICE_NONE);
+    if (resource_document(&core->owners->locks.resources, index_resource, type, id) != NULL &&
+        lock_resolve__known_document(core, &name, &cleared->names[cleared->count]))
+        cleared->count++;
 }
 
-/* Clears the paths of hidden documents in the lock table. */
+/* Clears the paths of hidden documents in the lock table. Requires: grants are suspended. */
 static void clear_lock_paths(const struct exclusion_scan *scan)
 {
     struct core *core = scan->core;
+    struct lock_table *locks = &core->owners->locks;
+    struct cleared cleared = {arena_alloc(&core->arena, (2 * scan->key_count + 1) * sizeof *cleared.names), 0};
+    REQUIRE(locks->grants_suspended > 0);
     const struct slice *ids = excluded_ids(scan);
     for (size_t i = 0; i < scan->key_count; i++) {
         uint32_t number;
@@ -423,15 +455,15 @@ static void clear_lock_paths(const struct exclusion_scan *scan)
             continue;
         const struct catalog_index *index = catalog_index_by_number(core->catalog, number);
         const struct mapping_type *type = index == NULL ? NULL : mapping_type_by_number(index->mapping, type_number);
-        const struct resource *index_resource =
-            type == NULL ? NULL : resource_index(&core->owners->locks.resources, index->name);
+        const struct resource *index_resource = type == NULL ? NULL : resource_index(&locks->resources, index->name);
         if (index_resource == NULL)
             continue;
         if (!has_key(scan->documents, scan->document_count, key))
-            clear_lock_path(core, index_resource, index, type->name, id);
+            clear_lock_path(core, index_resource, index, type->name, id, &cleared);
         if (scan->document_count == 0 || !has_key(ids, scan->document_count, id_key(&core->arena, number, id)))
-            clear_lock_path(core, index_resource, index, SLICE_LIT(""), id);
+            clear_lock_path(core, index_resource, index, SLICE_LIT(""), id, &cleared);
     }
+    lock_resolve__move_documents(core, cleared.names, cleared.count);
 }
 
 /*
@@ -440,7 +472,7 @@ static void clear_lock_paths(const struct exclusion_scan *scan)
  */
 static int defer_excluded(struct core *core, struct session *session, struct exclusion_scan *scan)
 {
-    struct deferral deferral = {core, session, 0};
+    struct deferral deferral = {.core = core, .session = session};
     size_t count = scan->document_count;
     scan->document_count = 0;
     for (size_t i = 0; i < count && deferral.r >= 0; i++) {
@@ -451,6 +483,7 @@ static int defer_excluded(struct core *core, struct session *session, struct exc
         if (session->deferred_count > deferred_before)
             scan->documents[scan->document_count++] = scan->documents[i];
     }
+    lock_resolve__move_documents(core, deferral.moved, deferral.moved_count);
     return deferral.r;
 }
 

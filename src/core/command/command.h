@@ -859,7 +859,7 @@ enum {
     /*
      * A command that would move more locked documents in the lock table than one may is refused: RELOCATED_MAX. Those
      * of an index without a path field do not count as read, nor does the commit of renames move those that the
-     * transaction alone has locked.
+     * transaction alone has locked. The documents that a session's end removes in one batch move at once.
      */
     COMMAND_SINCE_MOVES_BOUNDED = 23,
     /*

@@ -1223,27 +1223,59 @@ bool lock_table_has_directories(const struct lock_table *table, struct slice ind
     return resource != NULL && resource_child(&table->resources, resource, SLICE_LIT("/")) != NULL;
 }
 
-/*
- * Removes from all queues the requests that wait to lock a document. Returns: an array of
- * *ret_count requests, for mem_free().
- */
-static struct lock_request **take_waiters(struct resource *document, size_t *ret_count)
+/* A document that moves, and its new directory: data NULL: its index. */
+struct move {
+    struct resource *document; /* with a reference */
+    struct slice path;
+};
+
+/* Requests that have left their queues, to enter them again. */
+struct taken {
+    struct lock_request **items;
+    size_t count, capacity;
+};
+
+/* Removes from all queues the requests that wait to lock a document, by their bits and in queue order. */
+static void take_waiters(struct taken *taken, const struct resource *document)
 {
     REQUIRE(document->kind == RESOURCE_DOCUMENT);
-    size_t count = 0;
-    size_t most = 0;
-    for (size_t bit = LOCK_BIT_S; bit < LOCK_BIT_COUNT && document->queue != NULL; bit++)
-        most += document->queue->counts[bit];
-    struct lock_request **waiters = mem_alloc(most * sizeof *waiters);
     for (size_t bit = LOCK_BIT_S; bit < LOCK_BIT_COUNT; bit++)
         while (document->queue != NULL && !list_empty(&document->queue->waiting[bit])) {
             struct lock_waiter *waiter = list_entry(document->queue->waiting[bit].next, struct lock_waiter, link);
-            INSIST(count < most);
-            waiters[count++] = waiter->request;
+            if (taken->count == taken->capacity) {
+                taken->capacity = taken->capacity ? taken->capacity * 2 : 16;
+                taken->items = mem_realloc(taken->items, taken->capacity * sizeof(struct lock_request *));
+            }
+            taken->items[taken->count++] = waiter->request;
             lock__queue_leave(waiter->request);
         }
-    *ret_count = count;
-    return waiters;
+}
+
+/* Reverses the requests from position `low` on. */
+static void reverse_taken(struct taken *taken, size_t low)
+{
+    for (size_t high = taken->count; low + 1 < high; low++) {
+        struct lock_request *moved = taken->items[low];
+        taken->items[low] = taken->items[--high];
+        taken->items[high] = moved;
+    }
+}
+
+/*
+ * Removes from all queues the requests that wait to lock any of the documents, each once. They are in the order in
+ * which single moves would have them enter their queues the last time, which the lists of their owners keep: by the
+ * last document of each.
+ */
+static struct taken take_all_waiters(const struct move *moves, size_t count)
+{
+    struct taken taken = {NULL, 0, 0};
+    for (size_t i = count; i-- > 0;) {
+        size_t before = taken.count;
+        take_waiters(&taken, moves[i].document);
+        reverse_taken(&taken, before);
+    }
+    reverse_taken(&taken, 0);
+    return taken;
 }
 
 /*
@@ -1262,30 +1294,81 @@ static void shift_intentions(struct lock_table *table, struct resource *document
     }
 }
 
+static void move_one(struct lock_table *table, const struct move *move)
+{
+    shift_intentions(table, move->document, false);
+    resource_move(&table->resources, move->document, move->path);
+    shift_intentions(table, move->document, true);
+}
+
+/*
+ * Moves documents, and releases the references to them. A request that waits for many of them leaves its queues once,
+ * and enters those of its new directories once. The state is that of single moves: README-locks.md, "Moves of
+ * documents".
+ * Returns: how many locks the requests ask for that have moved.
+ */
+static size_t move_all(struct lock_table *table, const struct move *moves, size_t count)
+{
+    REQUIRE(count == 1 || table->grants_suspended > 0);
+    size_t asked = 0;
+    struct taken taken = take_all_waiters(moves, count);
+    for (size_t i = 0; i < count; i++)
+        move_one(table, &moves[i]);
+    for (size_t i = 0; i < taken.count; i++) {
+        struct lock_request *request = taken.items[i];
+        asked += request->spec_count;
+        lock__request_expand(request);
+        lock__queue_enter(request);
+        lock__queue_schedule(request);
+        if (table->hooks.request_moved != NULL)
+            table->hooks.request_moved(table->hooks.context, request);
+    }
+    lock__cycle_break(table, taken.items, taken.count);
+    /* The moved intention locks block other requests than before. */
+    for (size_t i = 0; i < count; i++)
+        list_for_each(link, &moves[i].document->holds)
+            lock__queue_check_waits(table, list_entry(link, struct lock_hold, of_resource)->owner);
+    lock__queue_process_wakeups(table);
+    for (size_t i = 0; i < count; i++)
+        resource_unref(&table->resources, moves[i].document);
+    mem_free(taken.items);
+    return asked;
+}
+
 void lock_table_move_document(struct lock_table *table, const struct resource_name *name, struct slice path)
 {
     REQUIRE(MAGIC_VALID(table, LOCK_TABLE_MAGIC) && name->id.data != NULL);
     /* Also if the table is idle: a granted request whose lock was released can refer to it. */
     struct resource *document = find_resource(table, name);
-    if (document == NULL)
-        return;
-    resource_ref(document);
-    size_t count;
-    tl_cleanup(mem_freep) struct lock_request **waiters = take_waiters(document, &count);
-    shift_intentions(table, document, false);
-    resource_move(&table->resources, document, path);
-    shift_intentions(table, document, true);
+    if (document != NULL)
+        (void)move_all(table, &(struct move){resource_ref(document), path}, 1);
+}
+
+size_t lock_table_move_documents(struct lock_table *table, const struct resource_name *names, size_t count)
+{
+    REQUIRE(MAGIC_VALID(table, LOCK_TABLE_MAGIC) && table->grants_suspended > 0);
+    tl_cleanup(mem_freep) struct move *moves = mem_alloc((count + 1) * sizeof *moves);
+    size_t found = 0;
     for (size_t i = 0; i < count; i++) {
-        lock__request_expand(waiters[i]);
-        lock__queue_enter(waiters[i]);
-        lock__queue_schedule(waiters[i]);
-        if (table->hooks.request_moved != NULL)
-            table->hooks.request_moved(table->hooks.context, waiters[i]);
+        REQUIRE(names[i].id.data != NULL);
+        struct resource *document = find_resource(table, &names[i]);
+        if (document != NULL)
+            moves[found++] = (struct move){resource_ref(document), names[i].path};
     }
-    lock__cycle_break(table, waiters, count);
-    /* The moved intention locks block other requests than before. */
-    list_for_each(link, &document->holds)
-        lock__queue_check_waits(table, list_entry(link, struct lock_hold, of_resource)->owner);
-    lock__queue_process_wakeups(table);
-    resource_unref(&table->resources, document);
+    return found == 0 ? 0 : move_all(table, moves, found);
+}
+
+size_t lock_table_relocate_documents(struct lock_table *table, const struct resource_name *names, size_t count)
+{
+    REQUIRE(MAGIC_VALID(table, LOCK_TABLE_MAGIC) && table->grants_suspended > 0);
+    tl_cleanup(mem_freep) struct move *moves = mem_alloc((count + 1) * sizeof *moves);
+    size_t found = 0;
+    resource_new_epoch(&table->resources);
+    for (size_t i = 0; i < count; i++) {
+        struct resource *document = find_resource(table, &names[i]);
+        if (document != NULL && !lock_table_document_is_at(table, &names[i]) &&
+            resource_visit(&table->resources, document, LOCK_BIT_X))
+            moves[found++] = (struct move){resource_ref(document), names[i].path};
+    }
+    return found == 0 ? 0 : move_all(table, moves, found);
 }

@@ -446,6 +446,20 @@ bool lock_hold_is_sole(const struct lock_hold *hold);
  * and the requests that wait for it move along. Does nothing when the document is not in the table.
  */
 void lock_table_move_document(struct lock_table *table, const struct resource_name *document, struct slice path);
+/*
+ * Moves each document, in this order, to the directory that its name here says, with the effect of as many
+ * lock_table_move_document(). The work is linear in the documents, and in the locks that the requests ask for which
+ * wait for any of them.
+ * Requires: grants are suspended.
+ * Returns: the number of these locks.
+ */
+size_t lock_table_move_documents(struct lock_table *table, const struct resource_name *documents, size_t count);
+/*
+ * As lock_table_move_documents(), for the documents that are elsewhere: the others, and the requests that wait for
+ * them alone, keep their order.
+ * Requires: also: where a document is named twice, its paths are equal.
+ */
+size_t lock_table_relocate_documents(struct lock_table *table, const struct resource_name *documents, size_t count);
 
 /*
  * Returns: whether `token` belongs to a lock that is held now, on the resource or an ancestor. Then
@@ -485,6 +499,9 @@ const struct resource_name *lock_table_documents_below(const struct lock_table *
  * only requested do not count.
  */
 size_t lock_table_held_below(const struct lock_table *table, struct slice index, struct slice path, size_t most);
+/* Returns: whether owners other than `owner` (NULL: any), and those that belong to it, have locked a document. */
+bool lock_table_others_hold_documents(const struct lock_table *table, struct slice index,
+                                      const struct lock_owner *owner);
 /* Returns: whether a resource itself, and not only a descendant, is locked or requested. */
 bool lock_resource_is_in_use(const struct resource *resource);
 /* Returns: whether an owner other than `owner` has a lock on a resource, intention locks apart. */

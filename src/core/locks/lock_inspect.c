@@ -452,6 +452,32 @@ size_t lock_table_held_below(const struct lock_table *table, struct slice index,
     return count;
 }
 
+/* Returns: whether an owner other than `owner` (NULL: any) holds a resource, and does not belong to it. */
+static bool is_held_by_others(const struct lock_table *table, const struct resource *resource,
+                              const struct lock_owner *owner)
+{
+    list_for_each(link, &resource->holds)
+    {
+        resource_count_lookup(&table->resources);
+        if (owner == NULL || !lock__ignores(list_entry(link, struct lock_hold, of_resource)->owner, owner))
+            return true;
+    }
+    return false;
+}
+
+bool lock_table_others_hold_documents(const struct lock_table *table, struct slice index,
+                                      const struct lock_owner *owner)
+{
+    REQUIRE(MAGIC_VALID(table, LOCK_TABLE_MAGIC));
+    const struct resource *home = resource_index(&table->resources, index);
+    for (const struct resource *at = home; at != NULL; at = next_below(home, at)) {
+        resource_count_lookup(&table->resources);
+        if (at->kind == RESOURCE_DOCUMENT && is_held_by_others(table, at, owner))
+            return true;
+    }
+    return false;
+}
+
 const struct resource_name *lock_table_documents_below(const struct lock_table *table, struct slice index,
                                                        const struct slice *paths, size_t path_count,
                                                        const struct lock_owner *except, struct arena *arena,

@@ -257,9 +257,7 @@ static void move_documents(struct core *core, const struct locked_documents *doc
 {
     struct lock_table *locks = &core->owners->locks;
     REQUIRE(locks->grants_suspended > 0);
-    for (size_t i = 0; i < documents->count; i++)
-        if (!lock_table_document_is_at(locks, &documents->names[i]))
-            lock_table_move_document(locks, &documents->names[i], documents->names[i].path);
+    (void)lock_table_relocate_documents(locks, documents->names, documents->count);
 }
 
 /*

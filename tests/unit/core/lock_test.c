@@ -992,9 +992,183 @@ static void test_victims_do_not_depend_on_checkpoints(void **state)
     arena_deinit(&arena);
 }
 
+/* --- Moves of many documents -------------------------------------------------------------------- */
+
+enum { TWIN_OWNERS = 8, TWIN_DOCUMENTS = 10, TWIN_REQUESTS = 1000, TWIN_SPECS = 4 };
+
+/* One of two tables with the same history, except that one moves documents one by one, the other all at once. */
+struct twin {
+    struct lock_table table;
+    struct lock_owner owners[TWIN_OWNERS]; /* each second one belongs to the one before it */
+    struct lock_request *requests[TWIN_REQUESTS];
+    size_t request_count;
+    const char *places[TWIN_DOCUMENTS]; /* the directories of the documents; NULL: none */
+    tl_ts ts;
+    struct rng rng;
+    struct buf log; /* the requests that were granted, and the victims */
+};
+
+static void twin_init(struct twin *twin, uint64_t seed)
+{
+    *twin = (struct twin){.ts = 100, .log = BUF_INIT(BUF_UNLIMITED)};
+    rng_init(&twin->rng, seed);
+    lock_table_init(&twin->table, NULL);
+    lock_table_set_ts(&twin->table, twin->ts);
+    for (size_t i = 0; i < TWIN_OWNERS; i++)
+        lock_owner_init(&twin->table, &twin->owners[i], i % 2 == 0 ? NULL : &twin->owners[i - 1], NULL);
+}
+
+/* Logs and frees the requests that have ended. */
+static void twin_drain(struct twin *twin)
+{
+    struct lock_request *request;
+    while ((request = lock_table_next_granted(&twin->table)) != NULL ||
+           (request = lock_table_next_victim(&twin->table)) != NULL) {
+        size_t at = (size_t)(uintptr_t)lock_request_user(request);
+        buf_printf(&twin->log, "%s%zu ", lock_request_state(request) == LOCK_STATE_GRANTED ? "g" : "v", at);
+        lock_request_free(request);
+        twin->requests[at] = NULL;
+    }
+}
+
+static void twin_deinit(struct twin *twin)
+{
+    for (size_t i = 0; i < twin->request_count; i++) {
+        lock_request_free(twin->requests[i]);
+        twin->requests[i] = NULL;
+        twin_drain(twin);
+    }
+    for (size_t i = TWIN_OWNERS; i-- > 0;)
+        lock_release_all(&twin->table, &twin->owners[i]);
+    for (size_t i = TWIN_OWNERS; i-- > 0;)
+        lock_owner_deinit(&twin->owners[i]);
+    lock_table_deinit(&twin->table);
+    buf_deinit(&twin->log);
+}
+
+static struct resource_name twin_name(const struct twin *twin, size_t document)
+{
+    static const char *const ids[TWIN_DOCUMENTS] = {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"};
+    struct resource_name name = {.index = SLICE_LIT("fs"), .type = SLICE_LIT("_doc"), .id = slice_from(ids[document])};
+    if (twin->places[document] != NULL)
+        name.path = slice_from(twin->places[document]);
+    return name;
+}
+
+static const char *const twin_paths[] = {NULL, "/a", "/a/b", "/c"};
+
+/* A request for some documents, and sometimes for a directory, waits if it has to. */
+static void twin_request(struct twin *twin)
+{
+    struct lock_spec specs[TWIN_SPECS];
+    size_t count = 1 + rng_below(&twin->rng, TWIN_SPECS), at = twin->request_count;
+    struct lock_owner *owner = &twin->owners[rng_below(&twin->rng, TWIN_OWNERS)];
+    for (size_t i = 0; i < count; i++) {
+        specs[i] = (struct lock_spec){twin_name(twin, rng_below(&twin->rng, TWIN_DOCUMENTS)),
+                                      (enum lock_mode)(LOCK_S + rng_below(&twin->rng, 3)), false};
+        if (rng_below(&twin->rng, 8) == 0)
+            specs[i].on = (struct resource_name){.index = SLICE_LIT("fs"),
+                                                 .path = slice_from(twin_paths[1 + rng_below(&twin->rng, 3)])};
+    }
+    assert_true(at < TWIN_REQUESTS);
+    lock_table_set_ts(&twin->table, twin->ts += 100);
+    struct lock_request *request = lock_request_new(&twin->table, owner, specs, count, (void *)(uintptr_t)at);
+    int outcome = lock_request_start(request, true);
+    buf_printf(&twin->log, "%d ", outcome);
+    if (outcome == LOCK_WAITS)
+        twin->requests[twin->request_count++] = request;
+    else
+        lock_request_free(request);
+    twin_drain(twin);
+}
+
+/*
+ * Moves documents, some of them twice, one by one or at once; `elsewhere`: only those that are not there already, and
+ * each to one directory.
+ */
+static void twin_move(struct twin *twin, bool at_once, bool elsewhere)
+{
+    struct resource_name names[2 * TWIN_DOCUMENTS];
+    size_t count = 1 + rng_below(&twin->rng, 2 * TWIN_DOCUMENTS);
+    const char *paths[TWIN_DOCUMENTS];
+    for (size_t i = 0; i < TWIN_DOCUMENTS; i++)
+        paths[i] = twin_paths[rng_below(&twin->rng, COUNT_OF(twin_paths))];
+    for (size_t i = 0; i < count; i++) {
+        size_t document = rng_below(&twin->rng, TWIN_DOCUMENTS);
+        twin->places[document] = elsewhere ? paths[document] : twin_paths[rng_below(&twin->rng, COUNT_OF(twin_paths))];
+        names[i] = twin_name(twin, document);
+    }
+    lock_table_suspend_grants(&twin->table);
+    if (at_once && elsewhere)
+        (void)lock_table_relocate_documents(&twin->table, names, count);
+    else if (at_once)
+        (void)lock_table_move_documents(&twin->table, names, count);
+    for (size_t i = 0; i < count && !at_once; i++)
+        if (!elsewhere || !lock_table_document_is_at(&twin->table, &names[i]))
+            lock_table_move_document(&twin->table, &names[i], names[i].path);
+    lock_table_resume_grants(&twin->table);
+    twin_drain(twin);
+    lock_table_check(&twin->table);
+}
+
+/* Returns: the state of the table, as a checkpoint has it. */
+static struct buf twin_state(struct twin *twin)
+{
+    struct buf bytes = BUF_INIT(BUF_UNLIMITED);
+    struct lock_owner *owners[TWIN_OWNERS];
+    struct lock_request *requests[TWIN_REQUESTS];
+    struct lock_codec_refs refs = {.owners = owners, .owner_count = TWIN_OWNERS, .requests = requests};
+    for (size_t i = 0; i < TWIN_OWNERS; i++)
+        owners[i] = &twin->owners[i];
+    for (size_t i = 0; i < twin->request_count; i++)
+        if (twin->requests[i] != NULL)
+            requests[refs.request_count++] = twin->requests[i];
+    struct codec writer = codec_to(&bytes, SECTIONS_VERSION);
+    lock_codec_table(&writer, &twin->table, &refs);
+    return bytes;
+}
+
+/*
+ * Documents that move at once leave the state that they leave if they move one by one: holds, the order of the requests
+ * of each owner, grants and victims. Two tables with the same random history are compared after each move.
+ */
+static void test_moves_at_once_equal_single_moves(void **state)
+{
+    enum { SEEDS = 60, ROUNDS = 20, REQUESTS = 8 };
+    static struct twin twins[2];
+    (void)state;
+
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        size_t waited = 0;
+        for (size_t i = 0; i < 2; i++)
+            twin_init(&twins[i], seed);
+        for (size_t round = 0; round < ROUNDS; round++) {
+            struct buf states[2];
+            for (size_t i = 0; i < 2; i++) {
+                for (size_t k = 0; k < REQUESTS; k++)
+                    twin_request(&twins[i]);
+                twin_move(&twins[i], i == 1, round % 2 == 1);
+                waited += twins[i].table.waiting_count;
+                states[i] = twin_state(&twins[i]);
+            }
+            assert_true(slice_equal(buf_as_slice(&states[0]), buf_as_slice(&states[1])));
+            assert_true(slice_equal(buf_as_slice(&twins[0].log), buf_as_slice(&twins[1].log)));
+            for (size_t i = 0; i < 2; i++) {
+                lock_release_all(&twins[i].table, &twins[i].owners[rng_below(&twins[i].rng, TWIN_OWNERS)]);
+                twin_drain(&twins[i]);
+                buf_deinit(&states[i]);
+            }
+        }
+        assert_true(waited > 0);
+        for (size_t i = 0; i < 2; i++)
+            twin_deinit(&twins[i]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_moves_at_once_equal_single_moves),
         cmocka_unit_test(test_victims_do_not_depend_on_checkpoints),
         cmocka_unit_test(test_lock_modes_conflict_by_the_matrix),
         cmocka_unit_test(test_resource_path_cache_opens_same_directory),
