@@ -93,20 +93,42 @@ static size_t count_locked(const struct core *core, const struct changed_index *
 }
 
 /*
+ * Undoes the whole unit, and refuses the command. Locks of its own session the client can release; for those of others
+ * the request is to be repeated, as one that they block.
+ */
+static void refuse_moves(struct core *core, struct command *command, const struct session *session,
+                         const struct changed_index *changed, size_t count)
+{
+    const struct lock_owner *own = session == NULL ? NULL : &session->owner.locks;
+    bool others = false;
+    for (size_t i = 0; i < count && !others; i++)
+        others =
+            changed[i].has_path_field && lock_table_others_hold_documents(&core->owners->locks, changed[i].name, own);
+    core__rollback(core);
+    if (others)
+        problem_set(&command->problem, &command->arena, PROBLEM_LOCK_CONFLICT,
+                    "more than [%d] documents, each in each of its types, are locked that would move to the "
+                    "directories that they get, by other sessions, too: repeat the request when these have released "
+                    "them, or lock the index first",
+                    RELOCATED_MAX);
+    else
+        problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT,
+                    "more than [%d] documents, each in each of its types, are locked that would move to the "
+                    "directories that they get: release these locks first, or lock the index in their place",
+                    RELOCATED_MAX);
+}
+
+/*
  * Moves the locks on documents of the indices that have got or lost their path field. If these are too many, undoes the
  * whole unit instead, and refuses the command; the lock table, which a rollback does not restore, is unchanged then.
  * Documents that lose their directories are not read, and have no limit. Returns: 0; fatal codes.
  */
-static int relocate_documents(struct core *core, struct command *command, const struct changed_index *changed,
-                              size_t count)
+static int relocate_documents(struct core *core, struct command *command, const struct session *session,
+                              const struct changed_index *changed, size_t count)
 {
     int r = 0;
     if (count_locked(core, changed, count) > RELOCATED_MAX) {
-        core__rollback(core);
-        problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT,
-                    "more than [%d] documents are locked that would move to the directories that they get: release "
-                    "these locks first, or lock the index in their place",
-                    RELOCATED_MAX);
+        refuse_moves(core, command, session, changed, count);
         return 0;
     }
     uint64_t before = core_step_work(core);
@@ -122,7 +144,8 @@ static int relocate_documents(struct core *core, struct command *command, const 
  * whole unit. Then moves the locks on documents, if the path field was added or removed.
  * Returns: 0; fatal codes.
  */
-static int run_handler(struct core *core, struct command *command, struct lock_spec_list *specs)
+static int run_handler(struct core *core, struct command *command, const struct session *session,
+                       struct lock_spec_list *specs)
 {
     if (core__changed(core)) { /* locks were released, and others granted */
         int r = grants__settle(core);
@@ -145,7 +168,7 @@ static int run_handler(struct core *core, struct command *command, struct lock_s
         if (has != had_path_field[i])
             changed[count++] = (struct changed_index){specs->items[i].on.index, has};
     }
-    return relocate_documents(core, command, changed, count);
+    return relocate_documents(core, command, session, changed, count);
 }
 
 /*
@@ -158,13 +181,13 @@ static int acquire_ddl_locks(struct core *core, struct wait *wait, struct lock_s
     int r = 0;
     lock_resolve__drop_unheld(core, wait->owner, wait->session, specs);
     if (specs->count == 0) {
-        r = run_handler(core, command, specs);
+        r = run_handler(core, command, wait->session, specs);
         wait__free(core, wait);
         return r;
     }
     enum ask_outcome outcome = ask__locks(core, wait, specs->items, specs->count, until);
     switch (outcome) {
-    case ASK_GRANTED: r = run_handler(core, command, specs); break;
+    case ASK_GRANTED: r = run_handler(core, command, wait->session, specs); break;
     case ASK_PARKED: return CORE_WAITS;
     case ASK_BLOCKED:
     case ASK_FULL: ask__explain(core, wait, outcome, PROBLEM_LOCK_WAIT_TIMEOUT); break;
@@ -214,7 +237,7 @@ static int resume_ddl(struct core *core, struct wait *wait)
             lock_release_all(&core->owners->locks, wait->owner);
             return acquire_ddl_locks(core, wait, &specs, wait->until);
         }
-        r = run_handler(core, command, &specs);
+        r = run_handler(core, command, session, &specs);
     }
     wait__free(core, wait);
     return r;
