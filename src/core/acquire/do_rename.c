@@ -150,37 +150,55 @@ static int find_specs(struct core *core, struct command *command, struct lock_sp
 enum { MISSES_MAX = 5000, READS_MAX = 6000, SEARCH_MAX = 1000, MISS_WORK = WORK_SCAN + WORK_READ + WORK_READ };
 
 /*
- * Stale entries that are read where all documents of a path are. An index has fewer before a sweep removes them
- * (core_limits.stale_documents_min); more gather only if restarts, with which counting begins anew, come between.
+ * Stale entries that are read where all documents of a path are, for both checks of a rename together: a scan and a
+ * read each. An index has hardly more before a sweep removes them (core_limits.stale_documents_min; README.md of the
+ * core, "Stale posting lists"), unless single writes make them, which do not count for that, or restarts, with which
+ * counting begins anew, come between.
  */
-enum { STALE_MAX = 10000 };
+enum { STALE_MAX = 10000, STALE_WORK = WORK_SCAN + WORK_READ };
 
-static size_t stale_max(const struct core *core)
+/* The reads of the checks that read all documents of a path. */
+struct survey {
+    size_t stale_left; /* how many more stale entries may be read */
+    uint64_t work;     /* of all checks */
+};
+
+static struct survey survey_begin(const struct core *core)
 {
-    return core->command_version >= COMMAND_SINCE_MOVES_BOUNDED ? STALE_MAX : SIZE_MAX;
+    return (struct survey){core->command_version >= COMMAND_SINCE_MOVES_BOUNDED ? STALE_MAX : SIZE_MAX, 0};
+}
+
+/* Counts the work of a check. Its limits bound it, but with the probes it exceeds a step: "The work of a step". */
+static void survey_count(struct core *core, struct survey *survey, size_t stale_before, size_t read)
+{
+    REQUIRE(survey->stale_left <= stale_before);
+    uint64_t work = STALE_WORK * (uint64_t)(stale_before - survey->stale_left) + MISS_WORK * (uint64_t)read;
+    core__work(core, work);
+    survey->work += work;
+    core__note_indivisible(core, survey->work);
 }
 
 static int refuse_stale(struct command *command, struct slice from)
 {
     return refuse_rename(command, PROBLEM_ILLEGAL_ARGUMENT,
                          "more than [%d] earlier versions of documents at [%.*s] are still indexed, too many to look: "
-                         "they are removed after [%d] further writes of its index; meanwhile rename without "
-                         "[if_seq_no], to a name that is no longer",
+                         "they are removed after bulks have written some [%d] more documents of its index; meanwhile "
+                         "rename without [if_seq_no], to a name that is no longer",
                          STALE_MAX, SLICE_ARG(path_shown(command, from)), STALE_MAX);
 }
 
 /* Checks if_seq_no of the document at `from`. Returns: 0; RENAME_REFUSED; fatal codes. */
 static int check_seq_no(struct core *core, struct command *command, const struct catalog_index *index,
-                        const struct view *view)
+                        const struct view *view, struct survey *survey)
 {
     const struct rename_command *rename = &command->rename;
     struct slice from = trim_delimiter(rename->from);
     int64_t seq_no;
-    size_t read;
+    size_t read, stale_before = survey->stale_left;
     if (rename->if_seq_no == SEQ_NO_ANY)
         return 0;
-    int r = path_lookup_max_seq_no(view, index->number, index->mapping, from, stale_max(core), &seq_no, &read);
-    core__work(core, MISS_WORK * (uint64_t)read);
+    int r = path_lookup_max_seq_no(view, index->number, index->mapping, from, &survey->stale_left, &seq_no, &read);
+    survey_count(core, survey, stale_before, read);
     if (r < 0)
         return tl_trace(r);
     if (r == PATH_LOOKUP_STALE)
@@ -300,7 +318,7 @@ static int end_probe(struct command *command, const struct view *view, struct sl
  * Returns: 0, with rename->document and ->directory; RENAME_REFUSED; fatal codes.
  */
 static int check_existence(struct core *core, struct command *command, const struct catalog_index *index,
-                           const struct overlay *overlay)
+                           const struct overlay *overlay, struct survey *survey)
 {
     struct rename_command *rename = &command->rename;
     struct slice from = trim_delimiter(rename->from), to = trim_delimiter(rename->to);
@@ -321,7 +339,7 @@ static int check_existence(struct core *core, struct command *command, const str
     if (!rename->directory && from.len < rename->from.len)
         return refuse_rename(command, PROBLEM_ILLEGAL_ARGUMENT, "[%.*s] is not a directory: nothing is below it",
                              SLICE_ARG(path_shown(command, from)));
-    r = check_seq_no(core, command, index, &view);
+    r = check_seq_no(core, command, index, &view, survey);
     if (r != 0)
         return r;
     r = probe_path(core, command, index, &view, to, &rename->found_to, &reads_left, &at, &below);
@@ -365,12 +383,12 @@ static int check_versions(struct core *core, struct command *command, const stru
  * Returns: 0; RENAME_REFUSED; fatal codes.
  */
 static int check_length(struct core *core, struct command *command, const struct catalog_index *index,
-                        const struct overlay *overlay)
+                        const struct overlay *overlay, struct survey *survey)
 {
     struct slice from = trim_delimiter(command->rename.from), to = trim_delimiter(command->rename.to);
     struct view view = core__view(core, overlay);
     struct tree tree = {.view = &view, .index = index->number, .delimiter = delimiter, .pending = &core->tree_pending};
-    size_t below, origin, longest, read;
+    size_t below, origin, longest, read, stale_before = survey->stale_left;
     int r = tree_reach(&tree, from, &below, &origin);
     if (r != 0)
         return tl_trace(r < 0 ? r : TL_ERR_CORRUPT); /* check_existence() has found it */
@@ -382,8 +400,8 @@ static int check_length(struct core *core, struct command *command, const struct
             SLICE_ARG(path_shown(command, from)));
     if (to.len <= from.len || to.len + below <= DOCUMENT_PATH_MAX)
         return 0;
-    r = path_lookup_longest_path(&view, index->number, index->mapping, from, stale_max(core), &longest, &read);
-    core__work(core, MISS_WORK * (uint64_t)read);
+    r = path_lookup_longest_path(&view, index->number, index->mapping, from, &survey->stale_left, &longest, &read);
+    survey_count(core, survey, stale_before, read);
     if (r < 0)
         return tl_trace(r);
     if (r == PATH_LOOKUP_STALE)
@@ -465,11 +483,12 @@ static int rename_directory(struct core *core, struct command *command, struct t
 {
     struct rename_command *rename = &command->rename;
     const struct catalog_index *index;
+    struct survey survey = survey_begin(core);
     int r = find_index(core, command, &index);
     if (r == 0)
-        r = check_existence(core, command, index, txn == NULL ? NULL : txn->overlay);
+        r = check_existence(core, command, index, txn == NULL ? NULL : txn->overlay, &survey);
     if (r == 0)
-        r = check_length(core, command, index, txn == NULL ? NULL : txn->overlay);
+        r = check_length(core, command, index, txn == NULL ? NULL : txn->overlay, &survey);
     if (r == 0)
         r = check_versions(core, command, index, txn == NULL ? NULL : txn->overlay);
     if (r == 0)

@@ -474,8 +474,9 @@ static bool survey_range(void *context, const struct entry_range *range)
     return false;
 }
 
-/* Returns: as path_lookup_max_seq_no(). */
-static int run_survey(struct survey *survey, uint32_t index, const struct mapping *mapping, bool below)
+/* Lowers *misses_left, and returns as path_lookup_max_seq_no(). */
+static int run_survey(struct survey *survey, uint32_t index, const struct mapping *mapping, bool below,
+                      size_t *misses_left)
 {
     tl_cleanup(arena_deinit) struct arena arena = ARENA_INIT;
     struct path_search *search = &survey->search;
@@ -484,36 +485,37 @@ static int run_survey(struct survey *survey, uint32_t index, const struct mappin
     search->lookup.path = mapping_path_field(mapping); /* without renames, origins equal paths */
     if (r == 0)
         r = path_lookup_value(&search->lookup, search->path, below, &arena, survey_range, survey);
+    *misses_left -= survey->missed < *misses_left ? survey->missed : *misses_left;
     return r < 0 || search->r < 0 ? tl_trace(r < 0 ? r : search->r) : search->r;
 }
 
 int path_lookup_max_seq_no(const struct view *view, uint32_t index, const struct mapping *mapping, struct slice path,
-                           size_t misses_max, int64_t *ret_seq_no, size_t *ret_read)
+                           size_t *misses_left, int64_t *ret_seq_no, size_t *ret_read)
 {
     REQUIRE(mapping_is_tree(mapping));
     struct survey survey = {.search = {.view = view, .path = path},
                             .read_max = PATH_LOOKUP_SEQ_NO_DOCUMENTS_MAX,
-                            .misses_max = misses_max,
+                            .misses_max = *misses_left,
                             .seq_no = -1};
-    int r = run_survey(&survey, index, mapping, false);
+    int r = run_survey(&survey, index, mapping, false, misses_left);
 
-    *ret_read = survey.read + survey.missed;
+    *ret_read = survey.read;
     if (r >= 0)
         *ret_seq_no = survey.seq_no;
     return r;
 }
 
 int path_lookup_longest_path(const struct view *view, uint32_t index, const struct mapping *mapping, struct slice path,
-                             size_t misses_max, size_t *ret_longest, size_t *ret_read)
+                             size_t *misses_left, size_t *ret_longest, size_t *ret_read)
 {
     REQUIRE(mapping_is_tree(mapping));
     struct survey survey = {.search = {.view = view, .path = path},
                             .read_max = PATH_LOOKUP_LONGEST_MAX,
-                            .misses_max = misses_max,
+                            .misses_max = *misses_left,
                             .counts_ranges = true};
-    int r = run_survey(&survey, index, mapping, true);
+    int r = run_survey(&survey, index, mapping, true, misses_left);
 
-    *ret_read = survey.read + survey.missed;
+    *ret_read = survey.read;
     if (r >= 0)
         *ret_longest = survey.longest_path;
     return r;

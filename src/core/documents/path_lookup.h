@@ -123,15 +123,15 @@ int path_lookup_verify(const struct view *view, uint32_t index, const struct map
 
 /*
  * Finds the highest sequence number of the documents at a path; -1: no document exists there. *ret_read: documents
- * that were read, also for stale entries (src/core/README.md, "Stale posting lists"), of which `misses_max` at most
- * are read.
+ * that were read. Stale entries (src/core/README.md, "Stale posting lists") are read too, *misses_left at most, which
+ * is lowered by as many.
  *
  * Requires: as path_lookup_exists().
  * Returns: 0; PATH_LOOKUP_INCOMPLETE: more documents than the limit; PATH_LOOKUP_STALE: more stale entries; fatal
  *   codes.
  */
 int path_lookup_max_seq_no(const struct view *view, uint32_t index, const struct mapping *mapping, struct slice path,
-                           size_t misses_max, int64_t *ret_seq_no, size_t *ret_read) TL_MUST_USE;
+                           size_t *misses_left, int64_t *ret_seq_no, size_t *ret_read) TL_MUST_USE;
 
 /*
  * Documents with a high version (TREE_VERSION_HIGH) that path_lookup_max_version() reads at most.
@@ -153,13 +153,13 @@ int path_lookup_max_version(const struct view *view, uint32_t index, const struc
 #define PATH_LOOKUP_LONGEST_MAX 1000
 
 /*
- * Finds the length in bytes of the longest path at or below a path. `misses_max` and *ret_read: as of
+ * Finds the length in bytes of the longest path at or below a path. *misses_left and *ret_read: as of
  * path_lookup_max_seq_no().
  *
  * Requires: as path_lookup_exists().
  * Returns: as path_lookup_max_seq_no().
  */
 int path_lookup_longest_path(const struct view *view, uint32_t index, const struct mapping *mapping, struct slice path,
-                             size_t misses_max, size_t *ret_longest, size_t *ret_read) TL_MUST_USE;
+                             size_t *misses_left, size_t *ret_longest, size_t *ret_read) TL_MUST_USE;
 
 #endif
