@@ -75,18 +75,20 @@ static int check_dynamic(struct command *command, yyjson_val *type)
 {
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
     yyjson_val *templates = json_get_lit(type, "dynamic_templates");
-    yyjson_val *formats = json_get_lit(type, "dynamic_date_formats");
+    size_t formats = yyjson_arr_size(json_get_lit(type, "dynamic_date_formats"));
+    size_t other = yyjson_arr_size(json_get_lit(type, "date_formats")); /* its other name in a mapping */
 
     if (templates != NULL)
         json_write(&buf, templates, command->dialect);
-    bool few =
-        buf.len <= MAPPING_DYNAMIC_TEMPLATES_BYTES_MAX && yyjson_arr_size(formats) <= MAPPING_DYNAMIC_FORMATS_MAX;
+    bool few = buf.len <= MAPPING_DYNAMIC_TEMPLATES_BYTES_MAX && formats <= MAPPING_DYNAMIC_FORMATS_MAX &&
+               other <= MAPPING_DYNAMIC_FORMATS_MAX;
     buf_deinit(&buf);
     if (few)
         return 0;
     problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT,
                 "template [%.*s] has more than [%d] bytes of [dynamic_templates] or [%d] [dynamic_date_formats], with "
-                "which each new field of a document is compared",
+                "which each new field of a document is compared: give fewer, and map those fields in [properties] "
+                "whose names are known",
                 SLICE_ARG(command->object.name), MAPPING_DYNAMIC_TEMPLATES_BYTES_MAX, MAPPING_DYNAMIC_FORMATS_MAX);
     return INDEX_REFUSED;
 }
