@@ -782,7 +782,8 @@ static int add_aliases(struct target *target, const struct portion *portion, yyj
  */
 static bool may_refuse_alias(const struct target *target, long status)
 {
-    return status == 400 || status == 413 || (status == 500 && client_has_error(&target->client, "illegal_state_exception"));
+    return status == 400 || status == 413 ||
+           (status == 500 && client_has_error(&target->client, "illegal_state_exception"));
 }
 
 static int make_index(struct target *target, const struct portion *portion)
