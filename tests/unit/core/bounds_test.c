@@ -549,124 +549,12 @@ static void test_too_many_types_refuse_an_item(void **state)
     fixture_close(&box);
 }
 
-/* --- Places of documents of new types ----------------------------------------------------------------------------- */
-
-static void tick(struct core_fixture *box)
-{
-    struct command *command = command_new(COMMAND_TICK, DIALECT_7);
-    command->tick.barrier_clock = box->clock;
-    step(box, command);
-    list_remove(&command->link);
-    command_free(command);
-}
-
-/* A LOCK of one target in "fs" that may wait. */
-static struct command *lock_waiting(const char *session, const char *type, const char *id, const char *path)
-{
-    struct command *command = lock_command(session, 1);
-    struct lock_target *target = &command->lock.targets[0];
-    command->owner.timeout_us = 60 * TL_SECOND;
-    target->index = SLICE_LIT("fs");
-    target->type = slice_from(type);
-    target->id = id == NULL ? SLICE_NONE : slice_from(id);
-    target->path = path == NULL ? SLICE_NONE : slice_from(path);
-    return command;
-}
-
-/* Whether document "1" is known by the lock table and type "A" exists. */
-static bool is_written(const struct core_fixture *box)
-{
-    const struct resource_table *resources = &box->core->owners->locks.resources;
-    const struct resource *home = resource_index(resources, SLICE_LIT("fs"));
-    const struct catalog_index *index = catalog_index(box->core->catalog, SLICE_LIT("fs"));
-    return home != NULL && resource_with_id(resources, home, SLICE_LIT("1"), NULL) != NULL &&
-           mapping_type(index->mapping, SLICE_LIT("A")) != NULL;
-}
-
-/* Writes A/1 in /dir, A new: in transaction "a", or by an atomic write whose other pieces follow. */
-static void write_new_type(struct core_fixture *box, bool in_pieces)
-{
-    enum { ITEMS = 40, STEP_WORK = 1500 };
-    struct command *command = fixture_write_command(box, in_pieces ? ITEMS : 1);
-    for (size_t i = 0; i < command->write.item_count; i++) {
-        struct write_item *item = &command->write.items[i];
-        *item = fixture_item(WRITE_INDEX, "fs", i == 0 ? "A" : "t", "1", "{\"path\":\"/dir/x\"}");
-        item->dialect = DIALECT_5;
-        if (i > 0) {
-            item->id = arena_printf(&command->arena, "other%zu", i);
-            item->source = SLICE_LIT("{}");
-        }
-    }
-    if (!in_pieces) {
-        fixture_txn(box, COMMAND_TXN_BEGIN, "a");
-        command->owner.transaction = SLICE_LIT("a");
-        assert_int_equal(fixture_run(box, command, 1)->write.results[0].outcome, WRITE_CREATED);
-    } else {
-        command->write.atomic = true;
-        command->owner.timeout_us = 60 * TL_SECOND;
-        box->core->atomic_work_max = box->core->write_work_max = STEP_WORK;
-        step(box, command);
-        for (int steps = 0; steps < 10 && !is_written(box); steps++)
-            tick(box);
-    }
-    assert_true(is_written(box));
-    assert_true(list_empty(&box->effects.completed));
-}
-
-/* Commits that. Returns: how many commands have completed then. */
-static size_t commit_new_type(struct core_fixture *box, bool in_pieces)
-{
-    if (!in_pieces) {
-        struct command *command = command_new(COMMAND_TXN_COMMIT, DIALECT_7);
-        command->txn.id = SLICE_LIT("a");
-        step(box, command);
-    }
-    for (int steps = 0; steps < 100 && core_next_deadline(box->core) == 0; steps++)
-        tick(box);
-    return free_completed(box);
-}
-
-/*
- * The commit of a document of a new type moves what others have requested of it into its directory, although the
- * transaction has locked the document without the type: a lock on the directory waits for them.
- */
-static void test_document_of_new_type_gets_its_place(void **state)
-{
-    static const char *const types[] = {"A", ""};
-    (void)state;
-
-    for (size_t way = 0; way < 4; way++) {
-        struct core_fixture box;
-        bool in_pieces = way & 1;
-        fixture_open(&box);
-        box.dialect = DIALECT_5;
-        assert_int_equal(fixture_index_command(&box, COMMAND_INDEX_CREATE, "fs",
-                                               "{\"mappings\":{\"t\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}}")
-                             ->problem.type,
-                         PROBLEM_NONE);
-        box.dialect = DIALECT_7;
-        open_session(&box, "s");
-        open_session(&box, "r");
-        write_new_type(&box, in_pieces);
-        step(&box, lock_waiting("s", types[way / 2], "1", NULL));
-        step(&box, lock_waiting("r", "", NULL, "/dir"));
-        assert_true(list_empty(&box.effects.completed));
-        assert_int_equal(commit_new_type(&box, in_pieces), 2); /* and the first lock, not the second */
-        lock_table_check(&box.core->owners->locks);
-        struct command *unlock = command_new(COMMAND_UNLOCK, DIALECT_7);
-        unlock->owner.session = SLICE_LIT("s");
-        step(&box, unlock);
-        assert_int_equal(free_completed(&box), 2);
-        fixture_close(&box);
-    }
-}
-
 /* --- Mappings ----------------------------------------------------------------------------------------------------- */
 
-/* {"mappings":{"dynamic_date_formats":[ "yyyy" times count ]}} */
-static void formats_body(struct buf *body, size_t count)
+/* {"mappings":{ member:[ "yyyy" times count ]}} */
+static void formats_body(struct buf *body, const char *member, size_t count)
 {
-    buf_lit(body, "{\"mappings\":{\"dynamic_date_formats\":[");
+    buf_printf(body, "{\"mappings\":{\"%s\":[", member);
     for (size_t i = 0; i < count; i++)
         buf_printf(body, "%s\"yyyy'x%zu'\"", i > 0 ? "," : "", i);
     buf_append(body, "]}}", sizeof "]}}");
@@ -691,9 +579,9 @@ static void test_formats_of_dates_are_bounded(void **state)
     (void)state;
 
     fixture_open(&box);
-    formats_body(&most, MAPPING_DYNAMIC_FORMATS_MAX);
-    formats_body(&more, MAPPING_DYNAMIC_FORMATS_MAX + 1);
-    formats_body(&old, OLD);
+    formats_body(&most, "dynamic_date_formats", MAPPING_DYNAMIC_FORMATS_MAX);
+    formats_body(&more, "dynamic_date_formats", MAPPING_DYNAMIC_FORMATS_MAX + 1);
+    formats_body(&old, "dynamic_date_formats", OLD);
     assert_int_equal(create(&box, "most", most.data, COMMAND_CODEC_VERSION), PROBLEM_NONE);
     assert_int_equal(create(&box, "more", more.data, COMMAND_CODEC_VERSION), PROBLEM_MAPPER_PARSING);
     assert_int_equal(create(&box, "old", old.data, BEFORE), PROBLEM_NONE);
@@ -738,6 +626,28 @@ static void test_dynamic_templates_are_bounded(void **state)
     assert_int_equal(put_template(&box, body.data, COMMAND_CODEC_VERSION), PROBLEM_ILLEGAL_ARGUMENT);
     assert_int_equal(put_template(&box, body.data, BEFORE), PROBLEM_NONE);
     buf_deinit(&body);
+    fixture_close(&box);
+}
+
+/* A template is refused for what an index that it applies to would be refused for, by both names of its formats. */
+static void test_formats_of_templates_are_bounded(void **state)
+{
+    static const char *const members[] = {"dynamic_date_formats", "date_formats"};
+    struct core_fixture box;
+    (void)state;
+
+    fixture_open(&box);
+    for (size_t i = 0; i < COUNT_OF(members); i++) {
+        struct buf most = BUF_INIT(BUF_UNLIMITED), more = BUF_INIT(BUF_UNLIMITED);
+        formats_body(&most, members[i], MAPPING_DYNAMIC_FORMATS_MAX);
+        formats_body(&more, members[i], MAPPING_DYNAMIC_FORMATS_MAX + 1);
+        assert_int_equal(create(&box, i == 0 ? "i" : "k", more.data, COMMAND_CODEC_VERSION), PROBLEM_MAPPER_PARSING);
+        assert_int_equal(put_template(&box, most.data, COMMAND_CODEC_VERSION), PROBLEM_NONE);
+        assert_int_equal(put_template(&box, more.data, COMMAND_CODEC_VERSION), PROBLEM_ILLEGAL_ARGUMENT);
+        assert_int_equal(put_template(&box, more.data, BEFORE), PROBLEM_NONE);
+        buf_deinit(&most);
+        buf_deinit(&more);
+    }
     fixture_close(&box);
 }
 
@@ -946,11 +856,12 @@ static void lock_documents(struct core_fixture *box, const char *index, size_t c
     assert_int_equal(fixture_run(box, command, 1)->problem.type, PROBLEM_NONE);
 }
 
-static struct command *put_path_field(struct core_fixture *box, unsigned version)
+/* `session` empty: none. */
+static struct command *put_path_field(struct core_fixture *box, const char *session, unsigned version)
 {
     struct command *command = command_new(COMMAND_MAPPING_PUT, DIALECT_7);
     command->version = version;
-    command->owner.session = SLICE_LIT("s");
+    command->owner.session = slice_from(session);
     command->index.name = SLICE_LIT("fs");
     command->index.body = SLICE_LIT("{\"properties\":{\"path\":{\"type\":\"path\"}}}");
     return fixture_run(box, command, 1);
@@ -967,14 +878,14 @@ static void test_mapping_moves_few_documents(void **state)
         fixture_index_command(&box, COMMAND_INDEX_CREATE, "fs", NULL);
         open_session(&box, "s");
         lock_documents(&box, "fs", RELOCATED_MAX + more);
-        struct command *command = put_path_field(&box, COMMAND_CODEC_VERSION);
+        struct command *command = put_path_field(&box, "s", COMMAND_CODEC_VERSION);
         assert_int_equal(command->problem.type, more ? PROBLEM_ILLEGAL_ARGUMENT : PROBLEM_NONE);
         struct catalog *catalog = core_catalog(box.core);
         const struct mapping_field *path = mapping_path_field(catalog_index(catalog, SLICE_LIT("fs"))->mapping);
         assert_int_equal(path == NULL, more);
         catalog_unref(catalog);
         if (more)
-            assert_int_equal(put_path_field(&box, BEFORE)->problem.type, PROBLEM_NONE);
+            assert_int_equal(put_path_field(&box, "s", BEFORE)->problem.type, PROBLEM_NONE);
         command = command_new(COMMAND_SESSION_CLOSE, DIALECT_7);
         command->session.id = SLICE_LIT("s");
         assert_int_equal(fixture_run(&box, command, 1)->problem.type, PROBLEM_NONE);
@@ -982,6 +893,36 @@ static void test_mapping_moves_few_documents(void **state)
     }
     fixture_close(&box);
 }
+
+/*
+ * It is refused as blocked, and can be repeated, if others have any of these locks: the client cannot release them. The
+ * session that has all of them has to.
+ */
+static void test_mapping_is_blocked_by_documents_of_others(void **state)
+{
+    struct core_fixture box;
+    (void)state;
+
+    fixture_open(&box);
+    fixture_index_command(&box, COMMAND_INDEX_CREATE, "fs", NULL);
+    open_session(&box, "s");
+    open_session(&box, "other");
+    lock_documents(&box, "fs", RELOCATED_MAX + 1);
+    assert_int_equal(put_path_field(&box, "s", COMMAND_CODEC_VERSION)->problem.type, PROBLEM_ILLEGAL_ARGUMENT);
+    assert_int_equal(put_path_field(&box, "other", COMMAND_CODEC_VERSION)->problem.type, PROBLEM_LOCK_CONFLICT);
+    struct command *command = put_path_field(&box, "", COMMAND_CODEC_VERSION);
+    assert_int_equal(command->problem.type, PROBLEM_LOCK_CONFLICT);
+    assert_int_equal(problem_status(&command->problem), 409);
+    assert_int_equal(lock_document(&box, "other", "fs", "x"), PROBLEM_NONE);
+    assert_int_equal(put_path_field(&box, "s", COMMAND_CODEC_VERSION)->problem.type, PROBLEM_LOCK_CONFLICT);
+    command = command_new(COMMAND_SESSION_CLOSE, DIALECT_7);
+    command->session.id = SLICE_LIT("s");
+    assert_int_equal(fixture_run(&box, command, 1)->problem.type, PROBLEM_NONE);
+    assert_int_equal(put_path_field(&box, "", COMMAND_CODEC_VERSION)->problem.type, PROBLEM_NONE);
+    fixture_close(&box);
+}
+
+static const char with_path_field[] = "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}";
 
 static struct command *rename_of(struct core_fixture *box, const char *from, const char *to, unsigned version)
 {
@@ -995,7 +936,6 @@ static struct command *rename_of(struct core_fixture *box, const char *from, con
     return fixture_run(box, command, 1);
 }
 
-static const char with_path_field[] = "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}";
 
 /* Makes the index "fs" with documents 0, 1 and so on at paths /a/0, /a/1. */
 static void make_tree(struct core_fixture *box, size_t all)
@@ -1036,38 +976,84 @@ static void test_rename_moves_few_documents(void **state)
     fixture_close(&box);
 }
 
-/* Documents at one path, whose earlier versions are in posting lists, are renamed if they have the sequence number. */
-static void test_rename_reads_stale_entries(void **state)
+/* Writes documents 0 to `items` - 1 of "fs", all at /a, in so many bulks. Returns: the last sequence number. */
+static int64_t write_again(struct core_fixture *box, size_t bulks, size_t items)
 {
-    enum { BULKS = 30, ITEMS = 64 }; /* so many have posting lists */
-    struct core_fixture box;
-    (void)state;
-
-    fixture_open(&box);
-    fixture_index_command(&box, COMMAND_INDEX_CREATE, "fs",
-                          "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
-    struct command *command;
-    for (size_t n = 0; n < BULKS; n++) {
-        command = fixture_write_command(&box, ITEMS);
-        for (size_t i = 0; i < ITEMS; i++) {
+    struct command *command = NULL;
+    for (size_t n = 0; n < bulks; n++) {
+        command = fixture_write_command(box, items);
+        for (size_t i = 0; i < items; i++) {
             struct write_item item = fixture_item(WRITE_INDEX, "fs", "", "", NULL);
             item.id = arena_printf(&command->arena, "%zu", i);
             item.source = arena_printf(&command->arena, "{\"path\":\"/a\",\"n\":%zu}", n);
             item.dialect = DIALECT_7;
             command->write.items[i] = item;
         }
-        fixture_run(&box, command, 1);
+        fixture_run(box, command, 1);
     }
-    int64_t seq_no = command->write.results[ITEMS - 1].seq_no;
-    open_session(&box, "s");
-    command = command_new(COMMAND_RENAME, DIALECT_7);
+    assert_non_null(command);
+    return command->write.results[items - 1].seq_no;
+}
+
+/*
+ * A rename of /a, where document "0" is, in session "s", if the documents there have this sequence number. As its
+ * submitter does where many entries are stale, it has the path watched, and says what is there.
+ */
+static enum problem_type rename_at(struct core_fixture *box, int64_t seq_no)
+{
+    char key[DOC_KEY_PREFIX_BYTES + 1];
+    const struct catalog_index *index = catalog_index(box->core->catalog, SLICE_LIT("fs"));
+    struct slice document = slice_from_offset(doc_key(key, index->number, 0, SLICE_LIT("0")), sizeof index->number);
+    struct command *watch = command_new(COMMAND_PLACES_WATCH, DIALECT_7);
+    watch->places = (struct places_command){SLICE_LIT("fs"), {SLICE_LIT("/a"), SLICE_LIT("/b")}};
+    tl_ts watched = fixture_run(box, watch, 1)->ts;
+    struct command *command = command_new(COMMAND_RENAME, DIALECT_7);
     command->owner.session = SLICE_LIT("s");
-    command->rename =
-        (struct rename_command){.index = SLICE_LIT("fs"), .from = SLICE_LIT("/a"), .to = SLICE_LIT("/b")};
-    command->rename.if_seq_no = seq_no;
-    command->rename.single_step = true;
-    command->rename.if_primary_term = 1;
-    assert_int_equal(fixture_run(&box, command, 1)->problem.type, PROBLEM_NONE);
+    command->rename = (struct rename_command){.index = SLICE_LIT("fs"),
+                                              .from = SLICE_LIT("/a"),
+                                              .to = SLICE_LIT("/b"),
+                                              .if_seq_no = seq_no,
+                                              .if_primary_term = 1,
+                                              .found_from = {watched, arena_copy(&command->arena, document)}};
+    command = fixture_run(box, command, 1);
+    assert_false(command->rename.unknown);
+    return command->problem.type;
+}
+
+/*
+ * Documents at one path, whose earlier versions are in posting lists, are renamed if they have the sequence number. As
+ * many stale entries as are read are more than the work of a step, but an exception.
+ */
+static void test_rename_reads_stale_entries(void **state)
+{
+    enum { BULKS = 30, MOST = 155, ITEMS = 64 }; /* so many have posting lists */
+    static const size_t bulks[] = {BULKS, MOST};
+    (void)state;
+
+    for (size_t i = 0; i < COUNT_OF(bulks); i++) {
+        struct core_fixture box;
+        fixture_open(&box);
+        fixture_index_command(&box, COMMAND_INDEX_CREATE, "fs", with_path_field);
+        open_session(&box, "s");
+        int64_t seq_no = write_again(&box, bulks[i], ITEMS);
+        assert_int_equal(rename_at(&box, seq_no), PROBLEM_NONE);
+        fixture_close(&box);
+    }
+}
+
+/* More of them are not read, and the rename is refused; one without a condition is not. */
+static void test_rename_reads_few_stale_entries(void **state)
+{
+    enum { BULKS = 160, ITEMS = 64 };
+    struct core_fixture box;
+    (void)state;
+
+    fixture_open(&box);
+    fixture_index_command(&box, COMMAND_INDEX_CREATE, "fs", with_path_field);
+    open_session(&box, "s");
+    int64_t seq_no = write_again(&box, BULKS, ITEMS);
+    assert_int_equal(rename_at(&box, seq_no), PROBLEM_ILLEGAL_ARGUMENT);
+    assert_int_equal(rename_at(&box, SEQ_NO_ANY), PROBLEM_NONE);
     fixture_close(&box);
 }
 
@@ -1155,6 +1141,160 @@ static void test_rename_ignores_waiting_writes(void **state)
     settle(&box, done, BULKS + 1);
     assert_int_equal(fixture_count(&box, "fs"), 0);
     fixture_close(&box);
+}
+
+/* Submits a LOCK of session "w" for documents 0 to `count` - 1 of "fs", which has to wait. */
+static struct command *submit_lock(struct core_fixture *box, size_t count, uint64_t request)
+{
+    struct command *command = lock_command("w", count);
+    for (size_t i = 0; i < count; i++) {
+        command->lock.targets[i].index = SLICE_LIT("fs");
+        command->lock.targets[i].id = arena_printf(&command->arena, "%zu", i);
+    }
+    submit(box, command, request);
+    assert_true(list_empty(&box->effects.completed));
+    return command;
+}
+
+/* Session "s" locks a directory of "fs". */
+static void lock_directory(struct core_fixture *box, const char *path)
+{
+    struct command *command = lock_command("s", 1);
+    command->lock.targets[0].index = SLICE_LIT("fs");
+    command->lock.targets[0].path = slice_from(path);
+    assert_int_equal(fixture_run(box, command, 1)->problem.type, PROBLEM_NONE);
+}
+
+/*
+ * One request waits for so many documents of /a that moving it with each of them would take millions of units. A
+ * rename moves it once. They are fewer than are an exception, so that the fixture looks at the work.
+ */
+static void test_rename_moves_waiting_request_once(void **state)
+{
+    enum { FEW = 2000 };
+    struct core_fixture box;
+    struct command *done[2];
+    (void)state;
+
+    fixture_open(&box);
+    make_tree(&box, FEW);
+    open_session(&box, "s");
+    open_session(&box, "w");
+    lock_directory(&box, "/a");
+    lock_directory(&box, "/b");
+    done[0] = submit_lock(&box, FEW, 1);
+    const struct command *command = rename_of(&box, "/a", "/b", COMMAND_CODEC_VERSION);
+    assert_true(command->problem.type == PROBLEM_NONE && !command->rename.unknown);
+    assert_true(list_empty(&box.effects.completed));
+    submit(&box, done[1] = unlock_command(), 2);
+    settle(&box, done, COUNT_OF(done));
+    assert_int_equal(box.core->owners->locks.lock_count, FEW);
+    fixture_close(&box);
+}
+
+/* So does the commit of a rename. */
+static void test_commit_moves_waiting_request_once(void **state)
+{
+    enum { FEW = 2000 };
+    struct core_fixture box;
+    struct command *done[2];
+    (void)state;
+
+    fixture_open(&box);
+    make_tree(&box, FEW);
+    open_session(&box, "w");
+    fixture_txn(&box, COMMAND_TXN_BEGIN, "t");
+    struct command *command = command_new(COMMAND_RENAME, DIALECT_7);
+    command->owner.transaction = SLICE_LIT("t");
+    command->rename.index = SLICE_LIT("fs");
+    command->rename.from = SLICE_LIT("/a");
+    command->rename.to = SLICE_LIT("/b");
+    command->rename.if_seq_no = SEQ_NO_ANY;
+    assert_int_equal(fixture_run(&box, command, 1)->problem.type, PROBLEM_NONE);
+    done[0] = submit_lock(&box, FEW, 1);
+    command = command_new(COMMAND_TXN_COMMIT, DIALECT_7);
+    command->txn.id = SLICE_LIT("t");
+    done[1] = command;
+    submit(&box, command, 2);
+    assert_true(core_step_work(box.core) < CORE_STEP_WORK); /* a commit is an exception, which the fixture passes */
+    settle(&box, done, COUNT_OF(done));
+    assert_int_equal(box.core->owners->locks.lock_count, FEW);
+    fixture_close(&box);
+}
+
+/* And so does a bulk that gives the documents other paths. */
+static void test_bulk_moves_waiting_request_once(void **state)
+{
+    enum { FEW = 400 };
+    struct core_fixture box;
+    struct command *done[3];
+    (void)state;
+
+    fixture_open(&box);
+    make_tree(&box, FEW);
+    open_session(&box, "s");
+    open_session(&box, "w");
+    lock_directory(&box, "/a");
+    lock_directory(&box, "/c");
+    done[0] = submit_lock(&box, FEW, 1);
+    struct command *command = done[1] = fixture_write_command(&box, FEW);
+    command->owner.session = SLICE_LIT("s");
+    for (size_t i = 0; i < FEW; i++) {
+        struct write_item item = fixture_item(WRITE_INDEX, "fs", "", "", NULL);
+        item.id = arena_printf(&command->arena, "%zu", i);
+        item.source = arena_printf(&command->arena, "{\"path\":\"/c/%zu\"}", i);
+        item.dialect = DIALECT_7;
+        command->write.items[i] = item;
+    }
+    submit(&box, command, 2);
+    assert_int_equal(command->write.results[FEW - 1].outcome, WRITE_UPDATED);
+    submit(&box, done[2] = unlock_command(), 3);
+    settle(&box, done, COUNT_OF(done));
+    assert_int_equal(box.core->owners->locks.lock_count, FEW);
+    fixture_close(&box);
+}
+
+/* The end of a session, too, whose documents are removed at once or hidden. */
+static void test_session_end_moves_waiting_request_once(void **state)
+{
+    enum { FEW = 500 };
+    (void)state;
+
+    for (int hidden = 0; hidden < 2; hidden++) {
+        struct core_fixture box;
+        struct command *done[2];
+        fixture_open(&box);
+        if (hidden) {
+            box.limits.ephemeral_batch = 10;
+            fixture_reopen(&box);
+        }
+        fixture_index_command(&box, COMMAND_INDEX_CREATE, "fs", with_path_field);
+        open_session(&box, "s");
+        open_session(&box, "w");
+        open_session(&box, "ends");
+        struct command *command = fixture_write_command(&box, FEW);
+        for (size_t i = 0; i < FEW; i++) {
+            struct write_item item = fixture_item(WRITE_INDEX, "fs", "", "", NULL);
+            item.id = arena_printf(&command->arena, "%zu", i);
+            item.source = arena_printf(&command->arena, "{\"path\":\"/a/%zu\"}", i);
+            item.dialect = DIALECT_7;
+            item.lease = SLICE_LIT("ends");
+            command->write.items[i] = item;
+        }
+        fixture_run(&box, command, 1);
+        assert_int_equal(ephemeral_count(&box, "ends"), FEW);
+        assert_int_equal(lock_document(&box, "s", "fs", "500"), PROBLEM_NONE);
+        done[0] = submit_lock(&box, FEW + 1, 1);
+        command = command_new(COMMAND_SESSION_CLOSE, DIALECT_7);
+        command->session.id = SLICE_LIT("ends");
+        assert_int_equal(fixture_run(&box, command, 1)->problem.type, PROBLEM_NONE);
+        assert_int_equal(fixture_count(&box, "fs"), 0);
+        assert_false(lock_table_has_directories(&box.core->owners->locks, SLICE_LIT("fs")));
+        submit(&box, done[1] = unlock_command(), 2);
+        settle(&box, done, COUNT_OF(done));
+        assert_int_equal(box.core->owners->locks.lock_count, FEW + 1);
+        fixture_close(&box);
+    }
 }
 
 /* So is an index deleted, for which a request without a session has waited itself. */
@@ -1383,9 +1523,9 @@ int main(void)
         cmocka_unit_test(test_types_compared_count),
         cmocka_unit_test(test_types_of_a_deleted_index_count),
         cmocka_unit_test(test_too_many_types_refuse_an_item),
-        cmocka_unit_test(test_document_of_new_type_gets_its_place),
         cmocka_unit_test(test_formats_of_dates_are_bounded),
         cmocka_unit_test(test_dynamic_templates_are_bounded),
+        cmocka_unit_test(test_formats_of_templates_are_bounded),
         cmocka_unit_test(test_locks_of_new_types_count),
         cmocka_unit_test(test_records_of_indices_are_bounded),
         cmocka_unit_test(test_copies_of_catalog_count),
@@ -1393,9 +1533,15 @@ int main(void)
         cmocka_unit_test(test_removed_index_is_rolled_back),
         cmocka_unit_test(test_counters_of_ended_documents_are_reused),
         cmocka_unit_test(test_mapping_moves_few_documents),
+        cmocka_unit_test(test_mapping_is_blocked_by_documents_of_others),
         cmocka_unit_test(test_rename_moves_few_documents),
         cmocka_unit_test(test_rename_reads_stale_entries),
+        cmocka_unit_test(test_rename_reads_few_stale_entries),
         cmocka_unit_test(test_rename_ignores_waiting_writes),
+        cmocka_unit_test(test_rename_moves_waiting_request_once),
+        cmocka_unit_test(test_commit_moves_waiting_request_once),
+        cmocka_unit_test(test_bulk_moves_waiting_request_once),
+        cmocka_unit_test(test_session_end_moves_waiting_request_once),
         cmocka_unit_test(test_deletion_ignores_waiting_writes),
         cmocka_unit_test(test_removal_moves_all_documents),
         cmocka_unit_test(test_commit_of_rename_ignores_own_documents),
