@@ -36,7 +36,7 @@ class Client(threading.Thread):
                 self.step()
         except (OSError, http.client.HTTPException):
             pass  # the end of the server
-        except Exception as error:  # noqa: BLE001: whatever it is, the test must not go on without this client
+        except Exception as error:  # noqa: BLE001: whatever it is, the test must not continue without this client
             self.failure = error
         finally:
             self.connection.close()
