@@ -40,9 +40,8 @@ static int send_state(const char *state, int flags)
     int fd = len == 0 ? -1 : socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     /* A supervisor that reads nothing holds up neither the start nor the end. */
     const struct timeval most = {.tv_sec = SEND_SECONDS};
-    bool sent =
-        fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof most) == 0 &&
-        sendto(fd, state, strlen(state), MSG_NOSIGNAL | flags, (const struct sockaddr *)&address, len) >= 0;
+    bool sent = fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof most) == 0 &&
+                sendto(fd, state, strlen(state), MSG_NOSIGNAL | flags, (const struct sockaddr *)&address, len) >= 0;
     int error = sent ? 0 : len == 0 ? EDESTADDRREQ : errno;
     if (fd >= 0)
         (void)close(fd);

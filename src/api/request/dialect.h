@@ -37,7 +37,7 @@ struct dialect_names {
     struct map known;        /* names, to their dialects */
     struct catalog *catalog; /* of the first item that needs one, for all of them; NULL: none yet */
     bool all_known;
-    enum dialect all; /* of all indices, with all_known */
+    enum dialect all;    /* of all indices, with all_known */
     uint64_t looks_left; /* the caller may set it anew for an item */
 };
 #define DIALECT_NAMES_INIT ((struct dialect_names){.known = MAP_INIT, .looks_left = CATALOG_LOOKS_MAX})

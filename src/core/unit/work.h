@@ -38,7 +38,7 @@ enum {
     WORK_ALIAS_FOUND = 10, /* an alias searched for among those of all indices */
     WORK_SETTING = 2,      /* a setting of a template, searched for among those of the index */
     WORK_FIELD = 40,       /* a field of a mapping that is made or changed, which copies all fields */
-    WORK_EXPLAINED = 10,    /* a holder of a lock that the reply of a failed request describes */
+    WORK_EXPLAINED = 10,   /* a holder of a lock that the reply of a failed request describes */
 };
 
 /* Cost in units of operations that consist of these, as far as it is known before their step: core_end_work() */
@@ -59,18 +59,18 @@ enum {
 
 /* Amount for one unit: */
 enum {
-    WORK_NAME_BYTES = 16,     /* bytes of names that a request locks: checked, hashed and copied */
-    WORK_BYTES = 16,          /* bytes of sources, parsed and written */
-    WORK_VISITS = 2,          /* values that a mapping visits (document.visited), or that an update reads */
-    WORK_READ_BYTES = 64,     /* bytes of a record read */
-    WORK_PATH_BYTES = 64,     /* bytes of the path of a document, found, copied and hashed for its locks */
-    WORK_MAPPING_BYTES = 6,   /* bytes of templates and mappings, parsed or merged */
-    WORK_PATTERN_BYTES = 64,  /* bytes of patterns of templates, matched with a name */
-    WORK_ALIAS_USES = 3,      /* aliases of other indices, copied when some have changed */
-    WORK_SETTINGS_COPIED = 3, /* settings of an index before those of a further template; before version 22 */
-    WORK_SETTINGS_MOVED = 32, /* settings that follow one which a template adds or removes */
-    WORK_PATTERN_PAIRS = 16,  /* pairs of patterns of index templates, compared with each other */
-    WORK_SCRIPT_STEPS = 4,    /* script steps (script.h), 8 to 40 ns each */
+    WORK_NAME_BYTES = 16,      /* bytes of names that a request locks: checked, hashed and copied */
+    WORK_BYTES = 16,           /* bytes of sources, parsed and written */
+    WORK_VISITS = 2,           /* values that a mapping visits (document.visited), or that an update reads */
+    WORK_READ_BYTES = 64,      /* bytes of a record read */
+    WORK_PATH_BYTES = 64,      /* bytes of the path of a document, found, copied and hashed for its locks */
+    WORK_MAPPING_BYTES = 6,    /* bytes of templates and mappings, parsed or merged */
+    WORK_PATTERN_BYTES = 64,   /* bytes of patterns of templates, matched with a name */
+    WORK_ALIAS_USES = 3,       /* aliases of other indices, copied when some have changed */
+    WORK_SETTINGS_COPIED = 3,  /* settings of an index before those of a further template; before version 22 */
+    WORK_SETTINGS_MOVED = 32,  /* settings that follow one which a template adds or removes */
+    WORK_PATTERN_PAIRS = 16,   /* pairs of patterns of index templates, compared with each other */
+    WORK_SCRIPT_STEPS = 4,     /* script steps (script.h), 8 to 40 ns each */
     WORK_CATALOG_BYTES = 64,   /* bytes of a record of an index or its mapping */
     WORK_CATALOG_COPIED = 4,   /* references to indices or objects, copied with the catalog and dropped again */
     WORK_EXPLAINED_LEVELS = 2, /* levels of paths in such descriptions */

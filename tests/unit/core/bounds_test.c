@@ -936,7 +936,6 @@ static struct command *rename_of(struct core_fixture *box, const char *from, con
     return fixture_run(box, command, 1);
 }
 
-
 /* Makes the index "fs" with documents 0, 1 and so on at paths /a/0, /a/1. */
 static void make_tree(struct core_fixture *box, size_t all)
 {
