@@ -21,7 +21,8 @@ CHOICES = {"index.auto_expand_replicas": "0-1", "index.codec": "best_compression
            "checksum", "index.store.fs.fs_lock": "simple", "index.store.type": "niofs", "index.translog.durability": "async",
            "cluster.no_master_block": "write", "cluster.persistent_tasks.allocation.enable": "none", "cluster.routing.allocation.allow_rebalance": "always",
            "cluster.routing.allocation.enable": "none", "cluster.routing.allocation.shard_state.reroute.priority": "HIGH",
-           "cluster.routing.rebalance.enable": "none", "discovery.zen.no_master_block": "write", "script.max_compilations_rate": "10/1m"}
+           "cluster.routing.rebalance.enable": "none", "indices.recovery.max_concurrent_file_chunks": "3",
+           "indices.recovery.max_concurrent_operations": "3", "discovery.zen.no_master_block": "write", "script.max_compilations_rate": "10/1m"}
 NONSENSE = {"TEXT": "nonsense", "NUMBER": "nonsense", "REAL": "nonsense", "BOOLEAN": "nonsense", "TIME": "nonsense", "BYTES": "nonsense"}
 
 FIELDS = {"properties": {"n": {"type": "long"}, "k": {"type": "keyword"}}}
