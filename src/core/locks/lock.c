@@ -743,12 +743,45 @@ static struct resource *find_resource(const struct lock_table *table, const stru
     return at;
 }
 
+/*
+ * Returns: whether a document is in the directory of a path, of which all levels are in the table. It is compared from
+ * its end on, since the names of other directories differ there.
+ */
+static bool is_in_directory(const struct lock_table *table, const struct resource *document, struct slice path)
+{
+    REQUIRE(document->kind == RESOURCE_DOCUMENT && path.data != NULL);
+    const struct resource *at = document->parent;
+    size_t end = path.len;
+    for (; at->kind == RESOURCE_DIRECTORY && at->parent->kind == RESOURCE_DIRECTORY; at = at->parent) {
+        resource_count_lookup(&table->resources);
+        while (end > 0 && path.data[end - 1] == '/')
+            end--;
+        size_t begin = end;
+        while (begin > 0 && path.data[begin - 1] != '/')
+            begin--;
+        if (!slice_equal(slice_make(path.data + begin, end - begin), slice_make(at->name, at->name_len)))
+            return false;
+        end = begin;
+    }
+    while (end > 0 && path.data[end - 1] == '/')
+        end--;
+    return end == 0 && at->kind == RESOURCE_DIRECTORY;
+}
+
+static bool is_at(const struct lock_table *table, const struct resource *document, const struct resource_name *place)
+{
+    const struct resource_name above = {place->index, place->path, SLICE_NONE, SLICE_NONE};
+    if (place->path.data == NULL)
+        return document->parent->kind == RESOURCE_INDEX;
+    return place->path.len / 2 <= RESOURCE_LEVELS_MAX ? is_in_directory(table, document, place->path)
+                                                      : document->parent == find_resource(table, &above);
+}
+
 bool lock_table_document_is_at(const struct lock_table *table, const struct resource_name *place)
 {
     REQUIRE(MAGIC_VALID(table, LOCK_TABLE_MAGIC) && place->id.data != NULL);
     const struct resource *document = find_resource(table, place);
-    const struct resource_name above = {place->index, place->path, SLICE_NONE, SLICE_NONE};
-    return document != NULL && document->parent == find_resource(table, &above);
+    return document != NULL && is_at(table, document, place);
 }
 
 bool lock_hold_is_sole(const struct lock_hold *hold)
@@ -1294,10 +1327,10 @@ static void shift_intentions(struct lock_table *table, struct resource *document
     }
 }
 
-static void move_one(struct lock_table *table, const struct move *move)
+static void move_one(struct lock_table *table, const struct move *move, struct resource_path_cache *cache)
 {
     shift_intentions(table, move->document, false);
-    resource_move(&table->resources, move->document, move->path);
+    resource_move(&table->resources, move->document, move->path, cache);
     shift_intentions(table, move->document, true);
 }
 
@@ -1312,8 +1345,9 @@ static size_t move_all(struct lock_table *table, const struct move *moves, size_
     REQUIRE(count == 1 || table->grants_suspended > 0);
     size_t asked = 0;
     struct taken taken = take_all_waiters(moves, count);
+    struct resource_path_cache cache = RESOURCE_PATH_CACHE_INIT; /* neighbours have most of their levels in common */
     for (size_t i = 0; i < count; i++)
-        move_one(table, &moves[i]);
+        move_one(table, &moves[i], &cache);
     for (size_t i = 0; i < taken.count; i++) {
         struct lock_request *request = taken.items[i];
         asked += request->spec_count;
@@ -1365,8 +1399,9 @@ size_t lock_table_relocate_documents(struct lock_table *table, const struct reso
     size_t found = 0;
     resource_new_epoch(&table->resources);
     for (size_t i = 0; i < count; i++) {
+        REQUIRE(names[i].id.data != NULL);
         struct resource *document = find_resource(table, &names[i]);
-        if (document != NULL && !lock_table_document_is_at(table, &names[i]) &&
+        if (document != NULL && !is_at(table, document, &names[i]) &&
             resource_visit(&table->resources, document, LOCK_BIT_X))
             moves[found++] = (struct move){resource_ref(document), names[i].path};
     }

@@ -476,12 +476,15 @@ struct resource *resource_with_id(const struct resource_table *table, const stru
     return NULL;
 }
 
-void resource_move(struct resource_table *table, struct resource *document, struct slice path)
+void resource_move(struct resource_table *table, struct resource *document, struct slice path,
+                   struct resource_path_cache *cache)
 {
     REQUIRE(document->kind == RESOURCE_DOCUMENT);
     REQUIRE(document->refs > 0); /* by the caller: its parent may end */
     struct resource *before = document->parent;
-    struct resource *directory = open_directory(table, document->index, path, &RESOURCE_PATH_CACHE_INIT);
+    struct resource *directory = open_directory(table, document->index, path, cache);
+    if (path.data == NULL)
+        *cache = RESOURCE_PATH_CACHE_INIT; /* the cached directory may end with this move */
     unlink_child(document);
     link_child(document, resource_ref(directory));
     resource_unref(table, before);

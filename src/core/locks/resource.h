@@ -241,7 +241,8 @@ bool resource_path_fits(struct slice path);
  * Moves a document to another directory of its index, or, with path.data NULL, directly into it.
  * Requires: no lock on the document is counted in holds of its ancestors.
  */
-void resource_move(struct resource_table *table, struct resource *document, struct slice path);
+void resource_move(struct resource_table *table, struct resource *document, struct slice path,
+                   struct resource_path_cache *cache);
 
 /* Returns: whether `above` is `resource` or an ancestor of it. */
 bool resource_covers(const struct resource *above, const struct resource *resource);

@@ -1296,6 +1296,32 @@ static void test_session_end_moves_waiting_request_once(void **state)
     }
 }
 
+/* One request waits for many documents that get many levels: the levels that they share are found once. */
+static void test_rename_finds_shared_levels_once(void **state)
+{
+    enum { LEVELS = 1600, FEW = 1000 };
+    struct core_fixture box;
+    struct buf deep = BUF_INIT(BUF_UNLIMITED);
+    struct command *done[2];
+    (void)state;
+
+    for (size_t i = 0; i < LEVELS; i++)
+        buf_lit(&deep, "/x");
+    buf_byte(&deep, 0);
+    fixture_open(&box);
+    make_tree(&box, FEW);
+    open_session(&box, "s");
+    open_session(&box, "w");
+    lock_directory(&box, "/a");
+    done[0] = submit_lock(&box, FEW, 1);
+    assert_int_equal(rename_of(&box, "/a", deep.data, COMMAND_CODEC_VERSION)->problem.type, PROBLEM_NONE);
+    submit(&box, done[1] = unlock_command(), 2);
+    settle(&box, done, COUNT_OF(done));
+    assert_int_equal(box.core->owners->locks.lock_count, FEW);
+    fixture_close(&box);
+    buf_deinit(&deep);
+}
+
 /* So is an index deleted, for which a request without a session has waited itself. */
 static void test_deletion_ignores_waiting_writes(void **state)
 {
@@ -1537,6 +1563,7 @@ int main(void)
         cmocka_unit_test(test_rename_reads_stale_entries),
         cmocka_unit_test(test_rename_reads_few_stale_entries),
         cmocka_unit_test(test_rename_ignores_waiting_writes),
+        cmocka_unit_test(test_rename_finds_shared_levels_once),
         cmocka_unit_test(test_rename_moves_waiting_request_once),
         cmocka_unit_test(test_commit_moves_waiting_request_once),
         cmocka_unit_test(test_bulk_moves_waiting_request_once),
