@@ -82,14 +82,18 @@ struct changed_index {
     bool has_path_field; /* now */
 };
 
-/* Returns: how many locked documents of all of them are to be read; RELOCATED_MAX + 1 or more: too many. */
-static size_t count_locked(const struct core *core, const struct changed_index *changed, size_t count)
+/* Counts the locks on documents of all of them that get directories; more than RELOCATED_MAX: too many. */
+static int count_locked(struct core *core, const struct changed_index *changed, size_t count, size_t *ret_locked)
 {
-    size_t locked = 0;
-    for (size_t i = 0; i < count && locked <= RELOCATED_MAX; i++)
-        if (changed[i].has_path_field)
-            locked += lock_resolve__count_locked(core, changed[i].name, SLICE_NONE);
-    return locked;
+    size_t of_index;
+    int r = 0;
+    *ret_locked = 0;
+    for (size_t i = 0; i < count && *ret_locked <= RELOCATED_MAX && r == 0; i++)
+        if (changed[i].has_path_field) {
+            r = lock_resolve__count_placed(core, changed[i].name, &of_index);
+            *ret_locked += of_index;
+        }
+    return r < 0 ? tl_trace(r) : 0;
 }
 
 /*
@@ -107,14 +111,14 @@ static void refuse_moves(struct core *core, struct command *command, const struc
     core__rollback(core);
     if (others)
         problem_set(&command->problem, &command->arena, PROBLEM_LOCK_CONFLICT,
-                    "more than [%d] documents, each in each of its types, are locked that would move to the "
-                    "directories that they get, by other sessions, too: repeat the request when these have released "
+                    "documents have more than [%d] locks, or fewer with long paths, and would move to the directories "
+                    "that they get; other sessions have some of them: repeat the request when these have released "
                     "them, or lock the index first",
                     RELOCATED_MAX);
     else
         problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT,
-                    "more than [%d] documents, each in each of its types, are locked that would move to the "
-                    "directories that they get: release these locks first, or lock the index in their place",
+                    "documents have more than [%d] locks, or fewer with long paths, and would move to the directories "
+                    "that they get: release these locks first, or lock the index in their place",
                     RELOCATED_MAX);
 }
 
@@ -126,8 +130,11 @@ static void refuse_moves(struct core *core, struct command *command, const struc
 static int relocate_documents(struct core *core, struct command *command, const struct session *session,
                               const struct changed_index *changed, size_t count)
 {
-    int r = 0;
-    if (count_locked(core, changed, count) > RELOCATED_MAX) {
+    size_t locked;
+    int r = count_locked(core, changed, count, &locked);
+    if (r < 0)
+        return tl_trace(r);
+    if (locked > RELOCATED_MAX) {
         refuse_moves(core, command, session, changed, count);
         return 0;
     }

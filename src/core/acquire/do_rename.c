@@ -468,14 +468,13 @@ static tl_ts origins_needed_from(const struct core *core)
 static int check_locked(const struct core *core, struct command *command, const struct catalog_index *index,
                         const struct txn *txn)
 {
-    struct slice from = trim_delimiter(command->rename.from);
-    if (txn != NULL || lock_resolve__count_locked(core, index->name, from) <= RELOCATED_MAX)
+    struct slice from = trim_delimiter(command->rename.from), to = trim_delimiter(command->rename.to);
+    if (txn != NULL || lock_resolve__count_renamed(core, index->name, from, to) <= RELOCATED_MAX)
         return 0;
-    return refuse_rename(
-        command, PROBLEM_ILLEGAL_ARGUMENT,
-        "more than [%d] documents at [%.*s] or below it are locked: release these locks first, or lock "
-        "the directory in their place",
-        RELOCATED_MAX, SLICE_ARG(path_shown(command, from)));
+    return refuse_rename(command, PROBLEM_ILLEGAL_ARGUMENT,
+                         "more than [%d] documents at [%.*s] or below it are locked, or fewer that have or get longer "
+                         "paths: release these locks first, or lock the directory in their place",
+                         RELOCATED_MAX, SLICE_ARG(path_shown(command, from)));
 }
 
 /* Renames; `txn` NULL: outside a transaction. Returns: 0, done or refused; fatal codes. */

@@ -1113,11 +1113,38 @@ static int relocate_all(struct core *core, const struct resource_name *names, si
     return 0;
 }
 
-size_t lock_resolve__count_locked(const struct core *core, struct slice index, struct slice path)
+size_t lock_resolve__count_renamed(const struct core *core, struct slice index, struct slice from, struct slice to)
 {
+    size_t before = lock_levels__of(from), after = lock_levels__of(to);
     return core->command_version < COMMAND_SINCE_MOVES_BOUNDED
                ? 0
-               : lock_table_held_below(&core->owners->locks, index, path, RELOCATED_MAX);
+               : lock_table_held_below(&core->owners->locks, index, from, before > after ? before : after,
+                                       RELOCATED_MAX);
+}
+
+int lock_resolve__count_placed(struct core *core, struct slice index, size_t *ret_count)
+{
+    size_t locks, levels = 0;
+    *ret_count = 0;
+    if (core->command_version < COMMAND_SINCE_MOVES_BOUNDED)
+        return 0;
+    const struct resource_name *names =
+        lock_table_held_documents(&core->owners->locks, index, RELOCATED_MAX + 1, &core->arena, &locks);
+    *ret_count = locks;
+    if (locks > RELOCATED_MAX)
+        return 0;
+    for (size_t i = 0; i < locks && *ret_count <= RELOCATED_MAX; i++) {
+        if (i == 0 || names[i].id.data != names[i - 1].id.data) { /* another document */
+            struct slice path;
+            core__work(core, WORK_READ);
+            int r = write__path_of(core, NULL, names[i].index, names[i].type, names[i].id, &path);
+            if (r < 0)
+                return tl_trace(r);
+            levels = lock_levels__of(path);
+        }
+        *ret_count += LOCK_MOVE_COUNT(levels) - 1; /* it counts once already */
+    }
+    return 0;
 }
 
 int lock_resolve__relocate_documents(struct core *core, struct slice index)

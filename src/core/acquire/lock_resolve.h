@@ -137,13 +137,18 @@ void lock_resolve__move_document(struct core *core, const struct resource_name *
  * Requires: an open unit; grants are suspended.
  */
 void lock_resolve__move_documents(struct core *core, const struct resource_name *names, size_t count);
-/* Locked documents that a command may move in the lock table; each is read. Those that are only requested move, too. */
+/*
+ * Locks on documents that a command may move in the lock table, as LOCK_MOVE_COUNT() counts them; each document is
+ * read. Those that are only requested move, too.
+ */
 enum { RELOCATED_MAX = 2500 };
 /*
- * Returns: how many documents at or below a path (data NULL: of an index) are locked; RELOCATED_MAX + 1: more. By
- *          commands before version 23, 0.
+ * Returns: how much the locks on documents at or below a path count that is renamed; more than RELOCATED_MAX: too many.
+ *          By commands before version 23, 0.
  */
-size_t lock_resolve__count_locked(const struct core *core, struct slice index, struct slice path);
+size_t lock_resolve__count_renamed(const struct core *core, struct slice index, struct slice from, struct slice to);
+/* So with the locks on documents of an index that has got a path field. Reads them. Returns: 0; fatal codes. */
+int lock_resolve__count_placed(struct core *core, struct slice index, size_t *ret_count);
 /*
  * Moves every known document of an index to its current directory, after the index has got or lost
  * its path field. Reads none if the index has no path field now, or no longer exists. Returns: 0; fatal codes.

@@ -495,10 +495,23 @@ const struct resource_name *lock_table_documents_below(const struct lock_table *
                                                        const struct lock_owner *except, struct arena *arena,
                                                        size_t *ret_count);
 /*
- * Returns: how many documents at or below a path (data NULL: in the index) are locked; `most` + 1: more. Those that are
- * only requested do not count.
+ * How much a lock on a document counts that moves in the table, with so many levels above it before or after the move,
+ * whichever are more: each is visited, for each lock.
  */
-size_t lock_table_held_below(const struct lock_table *table, struct slice index, struct slice path, size_t most);
+#define LOCK_MOVE_COUNT(levels) (1 + (levels) / 16)
+/*
+ * Returns: how much the locks on documents of an index (`path` data NULL), or at or below a path, count if they move;
+ * `most` + 1 or more: more than `most`. `levels`: those above a document at the path, before or after the move,
+ * whichever are more. Documents that are only requested do not count.
+ */
+size_t lock_table_held_below(const struct lock_table *table, struct slice index, struct slice path, size_t levels,
+                             size_t most);
+/*
+ * Returns: an array of *ret_count documents of an index that are locked, each once for each lock, one after the other,
+ *          `most` at most, in no particular order. The names are valid as long as the documents are in the table.
+ */
+const struct resource_name *lock_table_held_documents(const struct lock_table *table, struct slice index, size_t most,
+                                                      struct arena *arena, size_t *ret_count);
 /* Returns: whether owners other than `owner` (NULL: any), and those that belong to it, have locked a document. */
 bool lock_table_others_hold_documents(const struct lock_table *table, struct slice index,
                                       const struct lock_owner *owner);

@@ -417,6 +417,18 @@ static const struct resource *next_below(const struct resource *directory, const
     return at == directory ? NULL : at->next;
 }
 
+/* As next_below(), with the level of the resource: that of the directory is 0. */
+static const struct resource *next_level(const struct resource *directory, const struct resource *at, size_t *io_level)
+{
+    if (at->child != NULL) {
+        ++*io_level;
+        return at->child;
+    }
+    for (; at != directory && at->next == NULL; at = at->parent)
+        --*io_level;
+    return at == directory ? NULL : at->next;
+}
+
 /* Finds the documents below a directory or in an index that are locked or requested, whatever else is in the table. */
 static void find_documents(struct found *found, const struct lock_table *table, const struct resource *directory)
 {
@@ -439,17 +451,46 @@ const struct resource_name *lock_table_documents(const struct lock_table *table,
     return name_all(&found, ret_count);
 }
 
-size_t lock_table_held_below(const struct lock_table *table, struct slice index, struct slice path, size_t most)
+size_t lock_table_held_below(const struct lock_table *table, struct slice index, struct slice path, size_t levels,
+                             size_t most)
 {
     REQUIRE(MAGIC_VALID(table, LOCK_TABLE_MAGIC));
     const struct resource *home = resource_index(&table->resources, index);
     const struct resource *directory = home == NULL || path.data == NULL ? home : directory_at(table, home, path);
-    size_t count = 0;
-    for (const struct resource *at = directory; at != NULL && count <= most; at = next_below(directory, at)) {
+    size_t count = 0, level = 0;
+    for (const struct resource *at = directory; at != NULL && count <= most; at = next_level(directory, at, &level)) {
         resource_count_lookup(&table->resources);
-        count += at->kind == RESOURCE_DOCUMENT && !list_empty(&at->holds);
+        if (at->kind != RESOURCE_DOCUMENT)
+            continue;
+        INSIST(level > 0); /* it is in the directory */
+        for (const struct list *link = at->holds.next; link != &at->holds && count <= most; link = link->next) {
+            resource_count_lookup(&table->resources);
+            count += LOCK_MOVE_COUNT(levels + level - 1);
+        }
     }
     return count;
+}
+
+const struct resource_name *lock_table_held_documents(const struct lock_table *table, struct slice index, size_t most,
+                                                      struct arena *arena, size_t *ret_count)
+{
+    REQUIRE(MAGIC_VALID(table, LOCK_TABLE_MAGIC));
+    const struct resource *home = resource_index(&table->resources, index);
+    struct resource_name *names = NULL;
+    size_t capacity = 0;
+    *ret_count = 0;
+    for (const struct resource *at = home; at != NULL && *ret_count < most; at = next_below(home, at)) {
+        resource_count_lookup(&table->resources);
+        if (at->kind != RESOURCE_DOCUMENT || list_empty(&at->holds))
+            continue;
+        const struct resource_name name = resource_name(at, arena);
+        for (const struct list *link = at->holds.next; link != &at->holds && *ret_count < most; link = link->next) {
+            resource_count_lookup(&table->resources);
+            names = arena_grow(arena, names, *ret_count, &capacity, sizeof *names);
+            names[(*ret_count)++] = name;
+        }
+    }
+    return names;
 }
 
 /* Returns: whether an owner other than `owner` (NULL: any) holds a resource, and does not belong to it. */

@@ -1296,6 +1296,39 @@ static void test_session_end_moves_waiting_request_once(void **state)
     }
 }
 
+/*
+ * A move visits each level above a document, for each of its locks: so locks with many levels before or after a rename
+ * count more.
+ */
+static void test_rename_moves_few_levels(void **state)
+{
+    enum { LEVELS = 1600, FEW = RELOCATED_MAX / (LEVELS / 16 + 1) - 1 };
+    struct core_fixture box;
+    struct buf deep = BUF_INIT(BUF_UNLIMITED);
+    (void)state;
+
+    for (size_t i = 0; i < LEVELS; i++)
+        buf_lit(&deep, "/x");
+    buf_byte(&deep, 0);
+    for (int more = 0; more <= 1; more++) {
+        struct core_fixture *at = &box;
+        fixture_open(at);
+        make_tree(at, more ? 2 * FEW : FEW);
+        open_session(at, "s");
+        lock_documents(at, "fs", more ? 2 * FEW : FEW);
+        assert_int_equal(rename_of(at, "/a", deep.data, COMMAND_CODEC_VERSION)->problem.type,
+                         more ? PROBLEM_ILLEGAL_ARGUMENT : PROBLEM_NONE);
+        box.unbounded = more; /* for the older command alone */
+        if (more)
+            assert_int_equal(rename_of(at, "/a", deep.data, BEFORE)->problem.type, PROBLEM_NONE);
+        box.unbounded = false;
+        assert_int_equal(rename_of(at, deep.data, "/b", COMMAND_CODEC_VERSION)->problem.type,
+                         more ? PROBLEM_ILLEGAL_ARGUMENT : PROBLEM_NONE);
+        fixture_close(at);
+    }
+    buf_deinit(&deep);
+}
+
 /* One request waits for many documents that get many levels: the levels that they share are found once. */
 static void test_rename_finds_shared_levels_once(void **state)
 {
@@ -1320,6 +1353,57 @@ static void test_rename_finds_shared_levels_once(void **state)
     assert_int_equal(box.core->owners->locks.lock_count, FEW);
     fixture_close(&box);
     buf_deinit(&deep);
+}
+
+/* Each session's lock on a document counts where a mapping gives it a path, and so do the levels that it gets. */
+static void test_mapping_moves_few_locks(void **state)
+{
+    enum { SESSIONS = 5, EACH = RELOCATED_MAX / SESSIONS, LEVELS = 160, FEW = RELOCATED_MAX / (LEVELS / 16 + 1) };
+    struct buf source = BUF_INIT(BUF_UNLIMITED);
+    char id[20];
+    (void)state;
+
+    for (int deep = 0; deep <= 1; deep++) {
+        struct core_fixture box;
+        size_t count = deep ? FEW : EACH;
+        fixture_open(&box);
+        fixture_index_command(&box, COMMAND_INDEX_CREATE, "fs", "{\"mappings\":{\"dynamic\":false}}");
+        buf_clear(&source);
+        buf_lit(&source, "{\"path\":\"");
+        for (size_t i = 0; i < (deep ? LEVELS : 1); i++)
+            buf_lit(&source, "/x");
+        buf_lit(&source, "\"}");
+        struct command *command = fixture_write_command(&box, count + 1);
+        for (size_t i = 0; i <= count; i++) {
+            struct write_item item = fixture_item(WRITE_INDEX, "fs", "", "", NULL);
+            item.id = arena_printf(&command->arena, "%zu", i);
+            item.source = arena_copy(&command->arena, buf_as_slice(&source));
+            item.dialect = DIALECT_7;
+            command->write.items[i] = item;
+        }
+        fixture_run(&box, command, 1);
+        for (int n = 0; n < (deep ? 1 : SESSIONS); n++) {
+            snprintf(id, sizeof id, "s%d", n);
+            open_session(&box, id);
+            command = lock_command(id, count);
+            for (size_t i = 0; i < count; i++) {
+                command->lock.targets[i].index = SLICE_LIT("fs");
+                command->lock.targets[i].id = arena_printf(&command->arena, "%zu", i);
+                command->lock.targets[i].mode = LOCK_S;
+            }
+            assert_int_equal(fixture_run(&box, command, 1)->problem.type, PROBLEM_NONE);
+        }
+        snprintf(id, sizeof id, "%zu", count);
+        open_session(&box, "one");
+        assert_int_equal(lock_document(&box, "one", "fs", id), PROBLEM_NONE);
+        assert_int_equal(put_path_field(&box, "", COMMAND_CODEC_VERSION)->problem.type, PROBLEM_LOCK_CONFLICT);
+        command = command_new(COMMAND_SESSION_CLOSE, DIALECT_7);
+        command->session.id = SLICE_LIT("one");
+        fixture_run(&box, command, 1);
+        assert_int_equal(put_path_field(&box, "", COMMAND_CODEC_VERSION)->problem.type, PROBLEM_NONE);
+        fixture_close(&box);
+    }
+    buf_deinit(&source);
 }
 
 /* So is an index deleted, for which a request without a session has waited itself. */
@@ -1563,7 +1647,9 @@ int main(void)
         cmocka_unit_test(test_rename_reads_stale_entries),
         cmocka_unit_test(test_rename_reads_few_stale_entries),
         cmocka_unit_test(test_rename_ignores_waiting_writes),
+        cmocka_unit_test(test_rename_moves_few_levels),
         cmocka_unit_test(test_rename_finds_shared_levels_once),
+        cmocka_unit_test(test_mapping_moves_few_locks),
         cmocka_unit_test(test_rename_moves_waiting_request_once),
         cmocka_unit_test(test_commit_moves_waiting_request_once),
         cmocka_unit_test(test_bulk_moves_waiting_request_once),

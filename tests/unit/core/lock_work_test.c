@@ -725,8 +725,8 @@ static void test_lock_documents_below_ignore_others(void **state)
     assert_int_equal(count, 0);
     names = lock_table_documents_below(&set.table, SLICE_LIT("fs"), paths, 1, &set.owners[0], &arena, &count);
     assert_int_equal(count, 0);
-    assert_int_equal(lock_table_held_below(&set.table, SLICE_LIT("fs"), paths[1], BESIDE), BELOW);
-    assert_int_equal(lock_table_held_below(&set.table, SLICE_LIT("fs"), SLICE_NONE, BELOW), BELOW + 1);
+    assert_int_equal(lock_table_held_below(&set.table, SLICE_LIT("fs"), paths[1], 0, BESIDE), BELOW);
+    assert_int_equal(lock_table_held_below(&set.table, SLICE_LIT("fs"), SLICE_NONE, 0, BELOW), BELOW + 1);
     arena_deinit(&arena);
     teardown(&set);
 }
@@ -747,7 +747,7 @@ static void test_lock_documents_of_granted_requests_are_found(void **state)
     const struct resource_name document = name_of("/a", "1");
     assert_true(lock_release(&set.table, &set.owners[1], &document));
     take(&set, 0, LOCK_X, document);
-    assert_int_equal(lock_table_held_below(&set.table, SLICE_LIT("fs"), path, 1), 1);
+    assert_int_equal(lock_table_held_below(&set.table, SLICE_LIT("fs"), path, 0, 1), 1);
     (void)lock_table_documents_below(&set.table, SLICE_LIT("fs"), &path, 1, &set.owners[0], &arena, &count);
     assert_int_equal(count, 1);
     lock_request_free(set.requests[1]);
@@ -795,8 +795,8 @@ static void test_lock_waiting_documents_are_not_held(void **state)
     begin_wait(&set, 1, LOCK_X, name_of("/a", "1"));
     (void)lock_table_documents_below(&set.table, SLICE_LIT("fs"), &path, 1, NULL, &arena, &count);
     assert_int_equal(count, 1);
-    assert_int_equal(lock_table_held_below(&set.table, SLICE_LIT("fs"), path, 1), 0);
-    assert_int_equal(lock_table_held_below(&set.table, SLICE_LIT("fs"), SLICE_NONE, 1), 0);
+    assert_int_equal(lock_table_held_below(&set.table, SLICE_LIT("fs"), path, 0, 1), 0);
+    assert_int_equal(lock_table_held_below(&set.table, SLICE_LIT("fs"), SLICE_NONE, 0, 1), 0);
     arena_deinit(&arena);
     teardown(&set);
 }
