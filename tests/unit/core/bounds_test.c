@@ -1406,6 +1406,79 @@ static void test_mapping_moves_few_locks(void **state)
     buf_deinit(&source);
 }
 
+/* Submits a LOCK of one target in "fs", a document or a directory, which may wait. */
+static struct command *submit_one(struct core_fixture *box, const char *session, const char *id, const char *path,
+                                  uint64_t request)
+{
+    struct command *command = lock_command(session, 1);
+    command->lock.targets[0].index = SLICE_LIT("fs");
+    if (id != NULL)
+        command->lock.targets[0].id = slice_from(id);
+    if (path != NULL)
+        command->lock.targets[0].path = slice_from(path);
+    submit(box, command, request);
+    return command;
+}
+
+/* Whether a command has completed. */
+static bool is_done(const struct core_fixture *box, const struct command *command)
+{
+    list_for_each(link, &box->effects.completed) if (list_entry(link, struct command, link) == command) return true;
+    return false;
+}
+
+/*
+ * A commit moves a document that the transaction alone has locked if a granted request still refers to it, of which the
+ * lock is released: so the next lock on it is in its new directory.
+ */
+static void test_commit_moves_document_of_granted_request(void **state)
+{
+    enum { W, KEEP, RELEASE, RELEASE_W, WRITE, COMMIT, X, Y, RELEASE_X, COUNT };
+    static const char *const sessions[] = {"s", "w", "x", "y"};
+    struct core_fixture box;
+    struct command *done[COUNT];
+    (void)state;
+
+    fixture_open(&box);
+    make_tree(&box, 1);
+    for (size_t i = 0; i < COUNT_OF(sessions); i++)
+        open_session(&box, sessions[i]);
+    lock_documents(&box, "fs", 1);
+    fixture_txn(&box, COMMAND_TXN_BEGIN, "t");
+    done[W] = submit_one(&box, "w", "0", NULL, 1);
+    struct command *command = done[KEEP] = command_new(COMMAND_CANCEL, DIALECT_7);
+    command->cancel.request = 1;
+    command->cancel.keeps_places = true;
+    submit(&box, command, 2);
+    submit(&box, done[RELEASE] = unlock_command(), 3); /* the kept request is granted */
+    done[RELEASE_W] = unlock_command();
+    done[RELEASE_W]->owner.session = SLICE_LIT("w");
+    submit(&box, done[RELEASE_W], 4);
+    assert_int_equal(done[RELEASE_W]->lock.released, 1);
+    command = done[WRITE] = fixture_write_command(&box, 1);
+    command->owner.transaction = SLICE_LIT("t");
+    command->write.items[0] = fixture_item(WRITE_INDEX, "fs", "", "0", "{\"path\":\"/b/0\"}");
+    command->write.items[0].dialect = DIALECT_7;
+    submit(&box, command, 5);
+    assert_int_equal(command->write.results[0].outcome, WRITE_UPDATED);
+    command = done[COMMIT] = command_new(COMMAND_TXN_COMMIT, DIALECT_7);
+    command->txn.id = SLICE_LIT("t");
+    submit(&box, command, 6);
+    assert_int_equal(command->problem.type, PROBLEM_NONE);
+    done[X] = submit_one(&box, "x", "0", NULL, 7);
+    assert_true(is_done(&box, done[X]));
+    assert_int_equal(done[X]->problem.type, PROBLEM_NONE);
+    done[Y] = submit_one(&box, "y", NULL, "/b", 8);
+    assert_false(is_done(&box, done[Y]));
+    done[RELEASE_X] = unlock_command();
+    done[RELEASE_X]->owner.session = SLICE_LIT("x");
+    submit(&box, done[RELEASE_X], 9);
+    assert_true(is_done(&box, done[Y]));
+    box.clock += 60 * TL_SECOND; /* the place of the kept request ends */
+    settle(&box, done, COUNT);
+    fixture_close(&box);
+}
+
 /* So is an index deleted, for which a request without a session has waited itself. */
 static void test_deletion_ignores_waiting_writes(void **state)
 {
@@ -1654,6 +1727,7 @@ int main(void)
         cmocka_unit_test(test_commit_moves_waiting_request_once),
         cmocka_unit_test(test_bulk_moves_waiting_request_once),
         cmocka_unit_test(test_session_end_moves_waiting_request_once),
+        cmocka_unit_test(test_commit_moves_document_of_granted_request),
         cmocka_unit_test(test_deletion_ignores_waiting_writes),
         cmocka_unit_test(test_removal_moves_all_documents),
         cmocka_unit_test(test_commit_of_rename_ignores_own_documents),
