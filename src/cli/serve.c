@@ -784,6 +784,7 @@ static int open_member(struct server *server, struct serve_options *o)
                                       .tls = o->http.tls.cert != NULL,
                                       .build = slice_from(CORE_BUILD),
                                       .stopping = server->stopping,
+                                      .observer = &start_progress_replay,
                                       .clock_skew_us = o->clock_skew_us};
     const struct member_options wanted = {.data = o->data,
                                           .log = {.url = slice_from(o->cluster.url),

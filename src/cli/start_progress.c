@@ -52,7 +52,7 @@ static void report_line(const char *text, bool follows, bool extends)
 
 /* --- Replay ------------------------------------------------------------------------------------------------------- */
 
-static void write_replay(const struct recover_progress *progress, char text[static TEXT_BYTES_MAX])
+static void write_own(const struct recover_progress *progress, char text[static TEXT_BYTES_MAX])
 {
     char part[TEXT_BYTES_MAX];
     switch (progress->phase) {
@@ -67,9 +67,35 @@ static void write_replay(const struct recover_progress *progress, char text[stat
         break;
     case RECOVER_ENDED:
         snprintf(text, TEXT_BYTES_MAX, "the log has been applied: %" PRIu64 " entries, %.1f MB, in %.1f s",
-                 progress->position - progress->checkpoint, megabytes(progress->bytes), seconds(progress->us));
+                 progress->entries, megabytes(progress->bytes), seconds(progress->us));
         break;
     }
+}
+
+/* Of a cluster's log, whose size is unknown: the part is that of the positions. */
+static void write_shared(const struct recover_progress *progress, char text[static TEXT_BYTES_MAX])
+{
+    char part[TEXT_BYTES_MAX], last[TEXT_BYTES_MAX] = "";
+    if (progress->phase == RECOVER_ENDED) {
+        snprintf(text, TEXT_BYTES_MAX,
+                 "the log of the cluster has been applied: %" PRIu64 " entries, %.1f MB, in %.1f s", progress->entries,
+                 megabytes(progress->bytes), seconds(progress->us));
+        return;
+    }
+    if (progress->phase == RECOVER_BEGINS) {
+        if (progress->last != 0)
+            snprintf(last, sizeof last, " up to position %" PRIu64, progress->last);
+        snprintf(text, TEXT_BYTES_MAX, "applying the log of the cluster: entries after position %" PRIu64 "%.60s",
+                 progress->checkpoint, last);
+        return;
+    }
+    if (progress->last != 0) {
+        write_part(progress->position - progress->checkpoint, progress->last - progress->checkpoint, progress->us,
+                   part);
+        snprintf(last, sizeof last, " of %" PRIu64 ", %.60s", progress->last, part);
+    }
+    snprintf(text, TEXT_BYTES_MAX, "applying the log of the cluster: position %" PRIu64 "%.90s", progress->position,
+             last);
 }
 
 /* A report follows an entry that was applied, so the time limit is extended only while there is progress. */
@@ -77,7 +103,10 @@ static void report_replay(void *context, const struct recover_progress *progress
 {
     char text[TEXT_BYTES_MAX];
     (void)context;
-    write_replay(progress, text);
+    if (progress->shared)
+        write_shared(progress, text);
+    else
+        write_own(progress, text);
     report_line(text, progress->phase != RECOVER_ENDED, true);
 }
 

@@ -402,6 +402,7 @@ static struct cluster *new_cluster(const struct core *core, const struct journal
     cluster->log = options->log;
     cluster->clock_skew_us = identity->clock_skew_us ? identity->clock_skew_us : CLOCK_SKEW_DEFAULT_US;
     cluster->cursor = cursor;
+    cluster->replay.observer = identity->observer;
     cluster->skips = options->skips;
     cluster->name = copy_text(identity->name);
     cluster->group = copy_text(identity->group);
@@ -488,6 +489,7 @@ int journal_open_cluster(struct core *core, struct store *store, const struct jo
         journal_close(journal);
         return r;
     }
+    cluster__end_start_replay(journal);
     propose_limits(journal);
     journal->serving = true;
     *ret_journal = journal;

@@ -10,6 +10,7 @@
 #include "core/step/command_group.h"
 #include "journal/journal_internal.h"
 #include "cmdlog/cmdlog_shared.h"
+#include "journal/recover.h"
 
 enum { CHAIN_POINTS = 4096 };
 
@@ -50,6 +51,15 @@ struct peer {
     uint64_t reported_at; /* boot clock: the last HOST_GONE submitted for it; 0: none */
 };
 
+/* The entries that a start applies before this host has joined. Owned by the follower, then by the opener. */
+struct start_replay {
+    const struct recover_observer *observer; /* NULL: none */
+    struct recover_progress progress;        /* `position` and `entries` are of the newest entry read */
+    bool begun;                              /* reported; not if the log has only this host's JOIN */
+    bool joined;                             /* this host has joined: nothing is counted any more */
+    uint64_t begun_us, reported_us;          /* boot clock: of the first report and of the newest; set if `begun` */
+};
+
 struct cluster {
     struct cmdlog *log;
     char *name, *group, *build, *about, *directory;
@@ -57,6 +67,7 @@ struct cluster {
     struct core_limits limits; /* that this host was started with */
     uint64_t timeout_us, clock_skew_us;
     struct cmdlog_cursor *cursor; /* the follower's */
+    struct start_replay replay;
 
     /* Entries that are not applied; cmdlog README.md, "Skipped entries". */
     struct cmdlog_skips *skips_read;  /* in the life `skips_life`, not adopted yet; NULL: none; mem_free */
@@ -181,6 +192,11 @@ void cluster__proposer(void *context);
 /* --- follower.c --------------------------------------------------------------------------------------------------- */
 
 void cluster__follower(void *context);
+/*
+ * Reports that the entries before this host's JOIN have been applied, if their beginning was reported.
+ * Requires: this host has joined; the opener.
+ */
+void cluster__end_start_replay(struct journal *journal);
 
 /* --- hosts.c ------------------------------------------------------------------------------------------------------ */
 

@@ -108,7 +108,7 @@ static void begin_life(struct journal *journal, uint16_t number)
     cluster->number = 0;
     cluster->beat_at = 0;
     cluster->joining = false;
-    cluster->joined = cluster->was_joined = true;
+    cluster->joined = cluster->was_joined = cluster->replay.joined = true;
     cluster__forget_clocks(journal);
 }
 
@@ -283,6 +283,61 @@ bool cluster__is_unverified(struct journal *journal)
     return journal->cluster != NULL && journal->cluster->unverified;
 }
 
+/* --- Progress of a start ------------------------------------------------------------------------------------------ */
+
+static void report_replay(struct journal *journal, enum recover_phase phase, uint64_t now)
+{
+    struct start_replay *replay = &journal->cluster->replay;
+    replay->progress.phase = phase;
+    replay->progress.us = now - replay->begun_us;
+    replay->observer->report(replay->observer->context, &replay->progress);
+    replay->reported_us = now;
+}
+
+/* Begins the reports. One attempt to learn where the log ends: nothing but the reports depends on the answer. */
+static void begin_replay(struct journal *journal)
+{
+    struct cluster *cluster = journal->cluster;
+    struct start_replay *replay = &cluster->replay;
+    replay->progress =
+        (struct recover_progress){.shared = true, .checkpoint = journal->position, .position = journal->position};
+    if (cmdlog_read_head(cluster->log, clock_boot_us() + ATTEMPT_US, &replay->progress.last) != 0)
+        replay->progress.last = 0;
+    replay->begun = true;
+    replay->begun_us = journal__boot(journal);
+    report_replay(journal, RECOVER_BEGINS, replay->begun_us);
+}
+
+/*
+ * Reports the progress of a start before `entry` is applied: at the first one, unless that is the JOIN of this host,
+ * which is in `life`, and when due.
+ */
+static void observe_entry(struct journal *journal, const struct cmdlog_entry *entry, uint64_t life)
+{
+    struct start_replay *replay = &journal->cluster->replay;
+    bool first = !replay->begun;
+    if (replay->observer == NULL || replay->joined || (first && entry->life == life))
+        return;
+    if (first)
+        begin_replay(journal);
+    struct recover_progress *progress = &replay->progress;
+    if (progress->last != 0 && progress->last < entry->position) /* the other hosts append meanwhile */
+        progress->last = entry->position;
+    uint64_t now = journal__boot(journal);
+    if (!first && now - replay->reported_us >= replay->observer->period_us)
+        report_replay(journal, RECOVER_REPLAYS, now);
+    progress->position = entry->position;
+    progress->entries++;
+    progress->bytes += entry->bytes.len;
+}
+
+void cluster__end_start_replay(struct journal *journal)
+{
+    REQUIRE(journal->cluster->replay.joined);
+    if (journal->cluster->replay.begun)
+        report_replay(journal, RECOVER_ENDED, journal__boot(journal));
+}
+
 /* --- Entries ------------------------------------------------------------------------------------------------------ */
 
 static void requeue_own(struct journal *journal, struct inflight_entry *mine, struct list *commands)
@@ -396,6 +451,7 @@ static void take_entry(struct journal *journal, const struct cmdlog_entry *entry
     REQUIRE(life > 0);
     struct cluster *cluster = journal->cluster;
     adopt_skips(journal);
+    observe_entry(journal, entry, life);
     if (cmdlog_is_skipped(cluster->skips, entry->position)) {
         pass_skipped(journal, entry);
         return;

@@ -22,6 +22,7 @@
 
 struct at_work;
 struct cmdlog_skips;
+struct recover_observer;
 struct journal;
 struct cmdlog;
 
@@ -48,6 +49,8 @@ struct journal_cluster {
     /* Distance of this host's clock from the median beyond which it proposes that; 0: 500 ms */
     uint64_t clock_skew_us;
     const atomic_bool *stopping; /* journal_open_cluster() gives up when it is set; NULL: never */
+    /* Of the entries that are applied before this host has joined (recover.h). Outlives the journal; NULL: none. */
+    const struct recover_observer *observer;
 };
 
 struct journal_options {

@@ -350,6 +350,7 @@ static void report_progress(struct replay *replay, enum recover_phase phase, uin
     struct recover_progress *progress = &replay->progress;
     progress->phase = phase;
     progress->position = replay->recovered->position;
+    progress->entries = progress->position - progress->checkpoint;
     progress->bytes = left < progress->bytes_total ? progress->bytes_total - left : 0;
     progress->us = now - replay->begun_us;
     ENSURE(progress->position <= progress->last && progress->bytes <= progress->bytes_total);

@@ -6,6 +6,9 @@
 #ifndef TL_JOURNAL_RECOVER_H
 #define TL_JOURNAL_RECOVER_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "base/buf.h"
 #include "cmdlog/cmdlog.h"
 
@@ -34,19 +37,24 @@ struct recovered {
     cmdlog_position other_build;
 };
 
-/* The progress of a replay, reported before an entry is applied. */
+/*
+ * The progress of a replay, reported before an entry is applied: of a single host's log, or of a cluster's
+ * log until the host has joined.
+ */
 struct recover_progress {
     enum recover_phase {
         RECOVER_BEGINS, /* reported once, if the log has entries after the checkpoint */
         RECOVER_REPLAYS,
         RECOVER_ENDED /* all entries have been applied; not reported after a failure */
     } phase;
+    bool shared;                /* of a cluster's log: positions have gaps */
     cmdlog_position checkpoint; /* its position: the first entry of the replay follows it */
     cmdlog_position position;   /* of the newest entry read before this one */
-    cmdlog_position last;       /* of the last entry to replay */
+    cmdlog_position last;       /* of the last entry to replay; 0: unknown, only of a cluster's log */
+    uint64_t entries;           /* number of those up to `position` */
     /*
      * Of the log from the first entry of the replay, up to `position` and up to the log's end, which
-     * recover_options.end may precede.
+     * recover_options.end may precede. bytes_total is 0, unknown, of a cluster's log.
      */
     uint64_t bytes, bytes_total;
     uint64_t us; /* duration of the replay so far */

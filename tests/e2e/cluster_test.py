@@ -245,10 +245,37 @@ class Creation(Hosts):
             self.assertRegex(line, r"^copying the checkpoint of another host: \d+\.\d of \d+\.\d MB, \d+ %, about \d+ s left$")
         self.assertGreaterEqual(float(re.fullmatch(r"the checkpoint has been copied: \d+\.\d MB, in (\d+\.\d) s", lines[-1])[1]), 6)
         extend = "EXTEND_TIMEOUT_USEC=600000000\n"
-        self.assertEqual([state.replace(extend, "") for state in states], ["STATUS=" + line for line in [*lines[:-1], ""]] + ["READY=1"])
-        extends = [state.startswith(extend) for state in states[:-1]]
+        states = states[:states.index(extend + "STATUS=") + 1]  # then the entries after the checkpoint are applied
+        self.assertEqual([state.replace(extend, "") for state in states], ["STATUS=" + line for line in [*lines[:-1], ""]])
+        extends = [state.startswith(extend) for state in states]
         self.assertTrue(extends[0] and extends[1] and extends[-1], states)
         self.assertIn(False, extends, states)
+
+    def test_entries_that_a_start_applies_are_reported(self):
+        """In the log and to the supervisor, whose time limit each report extends, before the host is ready: those that etcd's log has after its checkpoint. The
+        host that makes the cluster finds nothing but its own JOIN, and reports nothing."""
+        puts, states, extend = 20, [], "EXTEND_TIMEOUT_USEC=600000000\nSTATUS="
+        first, second = self.host("a"), self.host("b")
+        second.stop()
+        for n in range(puts):
+            self.must(first, "PUT", "/w/_doc/%d" % n, {"v": n})
+        told = len(second.errors())
+        with tempfile.TemporaryDirectory(prefix="tidelock-notify-") as folder, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as supervisor:
+            supervisor.bind(os.path.join(folder, "socket"))
+            second.environment["NOTIFY_SOCKET"] = os.path.join(folder, "socket")
+            second.start()
+            while "READY=1" not in states:
+                states.append(supervisor.recv(1000).decode())
+        reported = r" info: ((?:applying the log of the cluster|the log of the cluster has been applied): .*)\n"
+        lines = re.findall(reported, second.errors()[told:])
+        begin = re.fullmatch(r"applying the log of the cluster: entries after position (\d+) up to position (\d+)", lines[0])
+        self.assertLessEqual(int(begin[1]) + puts, int(begin[2]))
+        for line in lines[1:-1]:  # on a machine that pauses for so long
+            self.assertRegex(line, r"^applying the log of the cluster: position \d+ of \d+, \d+ %, about \d+ s left$")
+        end = re.fullmatch(r"the log of the cluster has been applied: (\d+) entries, \d+\.\d MB, in \d+\.\d s", lines[-1])
+        self.assertGreater(int(end[1]), puts)
+        self.assertEqual(states, [extend + line for line in lines[:-1]] + [extend, "READY=1"])
+        self.assertEqual(re.findall(reported, first.errors()), [])
 
     def test_request_for_checkpoint_ends_by_a_signal(self):
         """The other host gets the request when the one that asked is gone, and keeps no checkpoint for it."""

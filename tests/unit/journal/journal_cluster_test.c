@@ -59,6 +59,7 @@ struct options {
     bool distorted;      /* it reads another document than the log has: distort() */
     const char *hold_at; /* its log is held when it reads an entry with this text; NULL: not */
     bool frozen;         /* its list of the log's members stays as it was at its start */
+    const struct recover_observer *observer; /* NULL: none */
 };
 
 static const char *const names[HOSTS] = {"a", "b", "c"};
@@ -80,7 +81,8 @@ static int try_begin(struct host *host, struct double_medium *medium, const char
                                       .tls = options->tls,
                                       .build = slice_from(options->build),
                                       .about = slice_from(name),
-                                      .timeout_us = options->timeout_us};
+                                      .timeout_us = options->timeout_us,
+                                      .observer = options->observer};
     snprintf(host->name, sizeof host->name, "%s", name);
     host->medium = medium;
     host->log = cmdlog_double_open(medium, name);
@@ -1053,6 +1055,93 @@ static void test_host_missing_in_list_is_reported_at_once(void **state)
     must(run(&hosts[0], write_command(WRITE_INDEX, "1"))); /* after that */
     assert_true(life_of(&hosts[0], "b") == 0);
     cmdlog_double_freeze_hosts(hosts[0].log, false);
+    end(&hosts[0]);
+    store_close(hosts[1].store);
+    double_medium_free(medium);
+}
+
+struct start_reports {
+    int begun, replayed, ended;
+    struct recover_progress newest;
+};
+
+static void count_report(void *context, const struct recover_progress *progress)
+{
+    struct start_reports *reports = context;
+    const struct recover_progress *newest = &reports->newest;
+    bool first = reports->begun == 0;
+    assert_true(progress->shared);
+    assert_int_equal(progress->bytes_total, 0);
+    assert_int_equal(progress->phase == RECOVER_BEGINS, first);
+    assert_int_equal(reports->ended, 0);
+    assert_true(progress->position <= progress->last && progress->last >= newest->last);
+    assert_int_equal(progress->entries, first ? 0 : newest->entries + 1);
+    assert_true(first || (progress->position > newest->position && progress->bytes > newest->bytes &&
+                          progress->us >= newest->us && progress->checkpoint == newest->checkpoint));
+    reports->begun += progress->phase == RECOVER_BEGINS;
+    reports->replayed += progress->phase == RECOVER_REPLAYS;
+    reports->ended += progress->phase == RECOVER_ENDED;
+    reports->newest = *progress;
+}
+
+static void begin_observed(struct host *host, struct double_medium *medium, const char *name,
+                           const struct recover_observer *observer)
+{
+    struct options options = plain();
+    options.observer = observer;
+    assert_int_equal(try_begin(host, medium, name, &options, NULL), 0);
+}
+
+/* Expects that a start has reported each entry after position `from` of the log, up to the host's JOIN. */
+static void expect_start_reports(const struct start_reports *reports, struct cmdlog *log, cmdlog_position from)
+{
+    struct cmdlog_cursor *cursor;
+    struct cmdlog_entry entry;
+    uint64_t bytes = 0, entries = 0;
+    assert_int_equal(cmdlog_follow(log, from + 1, &cursor), 0);
+    while (cmdlog_next(cursor, &entry) == 0 && entry.position <= reports->newest.position) {
+        bytes += entry.bytes.len;
+        entries++;
+    }
+    cmdlog_unfollow(cursor);
+    assert_int_equal(reports->begun, 1);
+    assert_int_equal(reports->replayed, entries - 1);
+    assert_int_equal(reports->ended, 1);
+    assert_int_equal(reports->newest.checkpoint, from);
+    assert_int_equal(reports->newest.entries, entries);
+    assert_int_equal(reports->newest.bytes, bytes);
+}
+
+/*
+ * A start reports the entries that it applies before the host has joined: its begin, its progress before each other
+ * entry (with a period of 0), and its end. So does a restart from a checkpoint. With nothing but its own JOIN in the
+ * log it reports nothing, and after it has joined nothing more.
+ */
+static void test_start_reports_its_progress(void **state)
+{
+    enum { WRITES = 20, STARTS = 3 };
+    struct double_medium *medium = double_medium_new();
+    struct host hosts[2] = {0};
+    struct start_reports reports[STARTS] = {0};
+    struct recover_observer observers[STARTS];
+    (void)state;
+
+    for (int start = 0; start < STARTS; start++)
+        observers[start] = (struct recover_observer){count_report, &reports[start], 0};
+    begin_observed(&hosts[0], medium, "a", &observers[0]);
+    for (int start = 1; start < STARTS; start++) {
+        for (int i = 0; i < WRITES; i++)
+            must(run(&hosts[0], write_command(WRITE_INDEX, "1")));
+        begin_observed(&hosts[1], medium, "b", &observers[start]);
+        must(run(&hosts[0], write_command(WRITE_INDEX, "1")));
+        catch_up(&hosts[1]);
+        expect_start_reports(&reports[start], hosts[1].log, reports[start].newest.checkpoint);
+        assert_true(reports[start].newest.entries > (uint64_t)WRITES);
+        assert_int_equal(reports[start].newest.checkpoint == 0, start == 1);
+        assert_int_equal(journal_checkpoint(hosts[1].journal), 0);
+        stop(&hosts[1]);
+    }
+    assert_int_equal(reports[0].begun + reports[0].replayed + reports[0].ended, 0);
     end(&hosts[0]);
     store_close(hosts[1].store);
     double_medium_free(medium);
@@ -2357,6 +2446,7 @@ int main(void)
         cmocka_unit_test(test_host_that_is_newer_than_the_list_is_not_expelled),
         cmocka_unit_test(test_trimmed_log_is_refused_with_the_remedy),
         cmocka_unit_test(test_host_missing_in_list_is_reported_at_once),
+        cmocka_unit_test(test_start_reports_its_progress),
         cmocka_unit_test(test_restarted_host_keeps_its_number),
         cmocka_unit_test(test_checkpoint_counts_bytes_of_log),
         cmocka_unit_test(test_lag_is_unknown_before_a_heartbeat),
