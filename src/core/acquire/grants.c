@@ -7,6 +7,7 @@
 #include "core/acquire/acquire.h"
 #include "core/acquire/ask.h"
 #include "core/command/command.h"
+#include "core/documents/request_outcome.h"
 #include "core/locks/lock.h"
 #include "core/session/cost.h"
 #include "core/session/deadline.h"
@@ -82,50 +83,69 @@ static void end_stopped(struct core *core, struct wait *wait)
 }
 
 /*
- * Keeps the place of a write in its turn. It ends instead if another request of its ID came earlier, or has locks:
- * no client would take its place over. Returns: with how many requests it was compared.
+ * Finds whether a write of its ID has left an outcome before the place of `wait` is kept: any repetition finds that,
+ * so none would take the place over. One that comes later ends the place: acquire__end_place(). Adds to *looks as how
+ * many comparisons that counts.
+ * Returns: 0, it has; REQUEST_OUTCOME_NONE; fatal codes.
  */
-static size_t keep_write_in_turn(struct core *core, struct wait *wait)
+static int find_older_outcome(struct core *core, const struct wait *wait, size_t *looks)
 {
-    size_t looks = 0;
+    if (wait->command->type != COMMAND_WRITE || core->command_version < COMMAND_SINCE_OLDER_OUTCOMES)
+        return REQUEST_OUTCOME_NONE;
+    *looks += KEPT_LOOKS; /* a read of the store */
+    return request_outcome__exists(core, &wait->command->write.request);
+}
+
+/*
+ * Keeps the place of a write in its turn. It ends instead if no client would take its place over: another request of
+ * its ID came earlier, or has locks, or has left an outcome. Adds to *looks with how many requests it was compared.
+ */
+static int keep_write_in_turn(struct core *core, struct wait *wait, size_t *looks)
+{
     bool later;
-    struct wait *other = acquire__find_repeated(core, wait, &looks, &later);
-    if (other != NULL && (!later || other->ready || wait__has_begun(other))) {
+    struct wait *other = acquire__find_repeated(core, wait, looks, &later);
+    bool ends = other != NULL && (!later || other->ready || wait__has_begun(other));
+    if (other == NULL) {
+        int r = find_older_outcome(core, wait, looks);
+        if (r < 0)
+            return tl_trace(r);
+        ends = r == 0;
+    }
+    if (ends) {
         end_stopped(core, wait);
-        return looks;
+        return 0;
     }
     keep_place(core, wait);
     if (other != NULL)
         give_place(core, wait, other);
-    return looks;
+    return 0;
 }
 
 /*
  * Keeps the place of a wait in its turn. A client notices the death of its host before the cluster does, and may have
  * repeated the request by another host by now. If it is `granted`, the session's lock covers that one.
- * Returns: how many requests and locks it was compared with.
+ * Adds to *looks with how many requests and locks it was compared. Returns: 0; fatal codes.
  */
-static size_t keep_in_turn(struct core *core, struct wait *wait, bool granted)
+static int keep_in_turn(struct core *core, struct wait *wait, bool granted, size_t *looks)
 {
-    size_t looks = 0;
     bool write = wait->command->type == COMMAND_WRITE;
     if (write && core->command_version >= COMMAND_SINCE_PLACES_OF_WRITES)
-        return keep_write_in_turn(core, wait);
+        return keep_write_in_turn(core, wait, looks);
     bool gone = wait->cancelled == WAIT_PLACE_KEPT_GONE && !granted;
-    struct wait *later = gone && !write ? lock__find_repeated(core, wait, &looks) : NULL;
+    struct wait *later = gone && !write ? lock__find_repeated(core, wait, looks) : NULL;
     keep_place(core, wait);
     if (later != NULL)
         give_place(core, wait, later);
-    return looks;
+    return 0;
 }
 
-/* Returns: how many comparisons that took. */
-static size_t end_cancelled(struct core *core, struct wait *wait, bool granted)
+/* Adds to *looks how many comparisons that took. Returns: 0; fatal codes. */
+static int end_cancelled(struct core *core, struct wait *wait, bool granted, size_t *looks)
 {
     REQUIRE(core->open && MAGIC_VALID(wait, WAIT_MAGIC));
     REQUIRE(wait->cancelled != WAIT_NOT_CANCELLED);
     if (wait__is_to_be_kept(wait))
-        return keep_in_turn(core, wait, granted);
+        return keep_in_turn(core, wait, granted, looks);
     if (granted)
         wait->granted_ts = core->ts;
     if (wait->cancelled == WAIT_SESSION_ENDED)
@@ -135,10 +155,10 @@ static size_t end_cancelled(struct core *core, struct wait *wait, bool granted)
     return 0;
 }
 
-void grants__end_cancelled(struct core *core, struct wait *wait, bool granted)
+int grants__end_cancelled(struct core *core, struct wait *wait, bool granted)
 {
     REQUIRE(MAGIC_VALID(wait, WAIT_MAGIC));
-    (void)end_cancelled(core, wait, granted);
+    return end_cancelled(core, wait, granted, &(size_t){0});
 }
 
 /* Returns: the places in queues that a wait leaves, and the locks that are released with it. */
@@ -176,40 +196,45 @@ static size_t count_of(const struct core *core, const struct wait *wait)
 /*
  * Ends cancelled waits, at most `max`, of which the last may count as more. The end of one may free the lock that
  * another one waits for: that is granted only when all have ended, so grants__settle() finds it as granted, and
- * releases it.
- * Returns: how many have ended.
+ * releases it. *ret_count: how many have ended.
+ * Returns: 0; fatal codes.
  */
-static size_t end_some_cancelled(struct core *core, size_t max)
+static int end_some_cancelled(struct core *core, size_t max, size_t *ret_count)
 {
     struct list *cancelled = &core->owners->cancelled;
     size_t count = 0;
+    int r = 0;
     lock_table_suspend_grants(&core->owners->locks);
-    while (count < max && !list_empty(cancelled)) {
+    while (r == 0 && count < max && !list_empty(cancelled)) {
         struct wait *wait = list_entry(cancelled->next, struct wait, of_cancelled);
+        size_t looks = 0;
         count += count_of(core, wait);
-        count += end_cancelled(core, wait, false) / KEPT_LOOKS;
+        r = end_cancelled(core, wait, false, &looks);
+        count += looks / KEPT_LOOKS;
     }
     lock_table_resume_grants(&core->owners->locks);
-    return count;
+    *ret_count = count;
+    return r;
 }
 
-static size_t cancel_batch(const struct core *core)
+/* As end_some_cancelled(), at most a batch; `all`: without that limit. */
+static int end_batch(struct core *core, bool all)
 {
-    return CANCELS_PER_COST * core->limits.ephemeral_batch;
+    size_t max = all ? SIZE_MAX : CANCELS_PER_COST * core->limits.ephemeral_batch;
+    return end_some_cancelled(core, max, &(size_t){0});
 }
 
-void grants__end_some_cancelled(struct core *core, size_t *left)
+int grants__end_some_cancelled(struct core *core, size_t *left)
 {
     REQUIRE(core->open);
-    size_t least = core->limits.ephemeral_batch / COST_LEAST_PART + 1;
-    if (core->command_version < COMMAND_SINCE_STEP_ACCOUNT) {
-        end_some_cancelled(core, cancel_batch(core));
-        return;
-    }
+    size_t least = core->limits.ephemeral_batch / COST_LEAST_PART + 1, count;
+    if (core->command_version < COMMAND_SINCE_STEP_ACCOUNT)
+        return end_batch(core, false);
     /* All that cost no more than is left; a part of a point is free. */
     size_t max = CANCELS_PER_COST * ((*left > least ? *left : least) + 1) - 1;
-    size_t count = end_some_cancelled(core, max);
+    int r = end_some_cancelled(core, max, &count);
     cost_charge(left, count / CANCELS_PER_COST);
+    return r;
 }
 
 /*
@@ -272,34 +297,39 @@ static void cancel_host(struct core *core, uint64_t host, enum wait_cancel cause
     }
 }
 
-void grants__cancel_stopping_host(struct core *core, uint64_t host, bool single_step)
+int grants__cancel_stopping_host(struct core *core, uint64_t host, bool single_step)
 {
     REQUIRE(core->open);
     cancel_host(core, host, WAIT_HOST_STOPS, false);
-    end_some_cancelled(core, single_step ? SIZE_MAX : cancel_batch(core));
+    return end_batch(core, single_step);
 }
 
-void grants__cancel_gone_host(struct core *core, uint64_t host, bool single_step)
+int grants__cancel_gone_host(struct core *core, uint64_t host, bool single_step)
 {
     REQUIRE(core->open);
     cancel_host(core, host, WAIT_HOST_GONE, core->command_version >= COMMAND_SINCE_PLACES_IN_CLUSTER);
-    end_some_cancelled(core, single_step ? SIZE_MAX : cancel_batch(core));
+    return end_batch(core, single_step);
 }
 
-void grants__cancel_restarted_host(struct core *core, uint64_t host)
+int grants__cancel_restarted_host(struct core *core, uint64_t host)
 {
     REQUIRE(core->open);
     cancel_host(core, host, WAIT_HOST_STOPS, true);
-    end_some_cancelled(core, cancel_batch(core));
+    return end_batch(core, false);
 }
 
-void grants__cancel_at_end(struct core *core, struct wait *wait)
+int grants__cancel_at_end(struct core *core, struct wait *wait)
 {
     REQUIRE(core->open && MAGIC_VALID(wait, WAIT_MAGIC));
-    if (can_be_kept(core, wait, false))
+    bool kept = can_be_kept(core, wait, false);
+    int r = kept ? find_older_outcome(core, wait, &(size_t){0}) : REQUEST_OUTCOME_NONE;
+    if (r < 0)
+        return tl_trace(r);
+    if (kept && r == REQUEST_OUTCOME_NONE)
         keep_place(core, wait);
     else
         wait__fail(core, wait, PROBLEM_STOPPING, "%s", wait__cancel_text(WAIT_HOST_STOPS));
+    return 0;
 }
 
 /* --- Grants and victims of the lock table ------------------------------------------------------------------------- */
@@ -318,11 +348,8 @@ int grants__settle(struct core *core)
         } else if ((request = lock_table_next_granted(&owners->locks)) != NULL) {
             wait = lock_request_user(request);
             INSIST(MAGIC_VALID(wait, WAIT_MAGIC) && wait->request == request);
-            if (wait->cancelled != WAIT_NOT_CANCELLED) {
-                grants__end_cancelled(core, wait, true);
-                continue;
-            }
-            int r = wait->ops->on_grant(core, wait);
+            int r = wait->cancelled != WAIT_NOT_CANCELLED ? grants__end_cancelled(core, wait, true)
+                                                          : wait->ops->on_grant(core, wait);
             if (r < 0)
                 return tl_trace(r);
         } else {
@@ -360,10 +387,10 @@ static int resume_one(struct core *core, struct wait *wait)
     uint64_t cost = wait__cost(wait);
     if (wait->cancelled != WAIT_NOT_CANCELLED) {
         cost = 1 + count_of(core, wait) / CANCELS_PER_COST;
-        grants__end_cancelled(core, wait, false);
+        int ended = grants__end_cancelled(core, wait, false);
         if (core->command_version >= COMMAND_SINCE_CANCELS_WEIGHED)
             cost_charge(&core->owners->cost_left, cost);
-        return 0;
+        return ended;
     }
     int r = resume_or_answer(core, wait);
     if (r == 0 && command != NULL)
@@ -399,7 +426,7 @@ int grants__time_out(struct core *core, struct wait *wait, size_t *left)
     if (wait->cancelled == WAIT_NOT_CANCELLED || wait__is_to_be_kept(wait))
         r = wait->ops->on_timeout(core, wait);
     else
-        grants__end_cancelled(core, wait, false); /* its items must not be tried once more */
+        r = grants__end_cancelled(core, wait, false); /* its items must not be tried once more */
     cost_charge(left, cost_since(core, &before, cost));
     return r;
 }

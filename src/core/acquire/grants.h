@@ -44,33 +44,36 @@ int grants__resume(struct core *core) TL_MUST_USE;
 int grants__time_out(struct core *core, struct wait *wait, size_t *left) TL_MUST_USE;
 /*
  * Ends a cancelled wait, as wait__end(), or keeps its place. `granted`: the unit grants its locks, which are released,
- * or kept with it.
+ * or kept with it. Returns: 0; fatal codes.
  */
-void grants__end_cancelled(struct core *core, struct wait *wait, bool granted);
+int grants__end_cancelled(struct core *core, struct wait *wait, bool granted) TL_MUST_USE;
 /*
  * Cancels all waits of a host that ends, also kept ones, and ends the first batch of them; with `single_step`, all.
  * A host of today keeps places: grants__cancel_restarted_host().
+ * Returns: 0; fatal codes.
  */
-void grants__cancel_stopping_host(struct core *core, uint64_t host, bool single_step);
+int grants__cancel_stopping_host(struct core *core, uint64_t host, bool single_step) TL_MUST_USE;
 /*
  * Cancels all waits of a host that has left its cluster, and ends the first batch of them; with `single_step`, all.
  * LOCKs of sessions and named writes are kept, as in grants__cancel_restarted_host(); in commands before version 19
  * they end, and before version 21 the writes do.
+ * Returns: 0; fatal codes.
  */
-void grants__cancel_gone_host(struct core *core, uint64_t host, bool single_step);
+int grants__cancel_gone_host(struct core *core, uint64_t host, bool single_step) TL_MUST_USE;
 /*
  * Cancels all waits of a host that ends or has started again, and ends the first batch of them. LOCKs of sessions
  * that wait for their locks, and named writes that have run nothing, are kept instead, for KEPT_PLACE_US, each in its
- * turn (in commands before version 17 at once).
+ * turn (in commands before version 17 at once). A write of whose ID there is an outcome is not.
+ * Returns: 0; fatal codes.
  */
-void grants__cancel_restarted_host(struct core *core, uint64_t host);
-/* Cancels the wait of one request of a host that ends, or keeps its place, at once. */
-void grants__cancel_at_end(struct core *core, struct wait *wait);
+int grants__cancel_restarted_host(struct core *core, uint64_t host) TL_MUST_USE;
+/* Cancels the wait of one request of a host that ends, or keeps its place, at once. Returns: 0; fatal codes. */
+int grants__cancel_at_end(struct core *core, struct wait *wait) TL_MUST_USE;
 /*
  * Ends one batch of cancelled waits, oldest first, in the open unit, as far as *left goes, and a few
- * in any case; charges the cost to *left.
+ * in any case; charges the cost to *left. Returns: 0; fatal codes.
  */
-void grants__end_some_cancelled(struct core *core, size_t *left);
+int grants__end_some_cancelled(struct core *core, size_t *left) TL_MUST_USE;
 /*
  * The callback on_deadlock that most commands share: fails the command, rolls its transaction back.
  * Requires: `wait->cause` says why.

@@ -865,8 +865,9 @@ int session__terminate(struct core *core, struct session *session, enum session_
     begin_termination(core, session, end_kind);
     lock_table_suspend_grants(locks);
     cancel_waits(core, session);
-    grants__end_some_cancelled(core, &left);
-    int r = continue_cleanup(core, session, &left, all);
+    int r = grants__end_some_cancelled(core, &left);
+    if (r == 0)
+        r = continue_cleanup(core, session, &left, all);
     if (r > 0 && session->cleanup_pending) {
         list_append(&core->owners->sessions_to_clean, &session->of_terminating);
         session__drop_record(core, session);

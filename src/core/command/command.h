@@ -874,7 +874,9 @@ enum {
      * Values of settings that Elasticsearch refuses are refused where they were accepted before, and patterns of
      * action.auto_create_index may have blanks around them: SETTING_RULES_VALUES.
      */
-    COMMAND_SINCE_SETTING_VALUES = 23
+    COMMAND_SINCE_SETTING_VALUES = 23,
+    /* A write of whose ID there is an outcome keeps no place: find_older_outcome() in grants.c. */
+    COMMAND_SINCE_OLDER_OUTCOMES = 23
 };
 
 struct command {

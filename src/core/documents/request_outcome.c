@@ -117,8 +117,9 @@ static void count_record(struct core *core, size_t items, size_t bytes)
     core__work(core, items * WORK_RESULT + bytes / WORK_READ_BYTES);
 }
 
-/* Returns: 0, and the head of a record; 1: the request has no record; fatal codes. */
-static int read_head(struct core *core, const struct write_request *request, struct record_head *ret_head)
+/* Returns: 0, and the head of a record, and its size; 1: the request has no record; fatal codes. */
+static int read_head(struct core *core, const struct write_request *request, struct record_head *ret_head,
+                     size_t *ret_bytes)
 {
     struct buf key = BUF_INIT(BUF_UNLIMITED);
     struct record_head head = {0};
@@ -130,6 +131,7 @@ static int read_head(struct core *core, const struct write_request *request, str
         return r < 0 ? tl_trace(r) : 1;
     struct codec codec = codec_from(value.bytes, NULL);
     codec_head(&codec, &head);
+    *ret_bytes = value.bytes.len;
     store_value_release(&value);
     if (codec.bad)
         return tl_trace(TL_ERR_CORRUPT);
@@ -147,12 +149,26 @@ static int find_effect(struct core *core, const struct write_request *request, t
 {
     struct write_request other = {.id = request->id, .part = EFFECT_PART};
     struct record_head head;
-    int r = read_head(core, &other, &head);
+    int r = read_head(core, &other, &head, &(size_t){0});
     if (r != 0)
         return r < 0 ? tl_trace(r) : REQUEST_OUTCOME_NONE;
     if (head.kind != RECORD_EFFECT || head.ended < core->purge_horizons.outcomes)
         return REQUEST_OUTCOME_NONE;
     return head.part > request->part || head.ended < ended ? 0 : REQUEST_OUTCOME_NONE;
+}
+
+int request_outcome__exists(struct core *core, const struct write_request *request)
+{
+    REQUIRE(core->open && request->id.len > 0);
+    struct record_head head;
+    size_t bytes;
+    int r = read_head(core, request, &head, &bytes);
+    if (r != 0)
+        return r < 0 ? tl_trace(r) : REQUEST_OUTCOME_NONE;
+    count_record(core, 0, bytes);
+    if (head.ended < core->purge_horizons.outcomes)
+        return REQUEST_OUTCOME_NONE;
+    return head.kind == RECORD_NO_EFFECT ? find_effect(core, request, head.ended) : 0;
 }
 
 static int read_record(struct core *core, struct slice bytes, struct command *command)

@@ -41,6 +41,14 @@ bool request_outcome__is_refused(struct command *command);
 int request_outcome__find(struct core *core, struct command *command) TL_MUST_USE;
 
 /*
+ * Finds whether a repetition of a write finds an outcome, or is refused for one. Reads the store: what the open unit
+ * has put is not found.
+ * Returns: 0, it does; REQUEST_OUTCOME_NONE; fatal codes.
+ * Requires: the request has an ID.
+ */
+int request_outcome__exists(struct core *core, const struct write_request *request) TL_MUST_USE;
+
+/*
  * Puts the outcome of a write into the open unit, if the write has a name, and did or postponed
  * something, or is part of a divided request.
  * Requires: all items of the command ran in this unit.

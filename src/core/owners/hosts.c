@@ -122,7 +122,9 @@ static int end_life(struct core *core, struct core_host *host, bool single_step)
     if (host->life == 0)
         return 0;
     host->life = 0;
-    grants__cancel_gone_host(core, host->number, single_step);
+    int r = grants__cancel_gone_host(core, host->number, single_step);
+    if (r < 0)
+        return tl_trace(r);
     txn__abandon_host(core, host->number);
     txn__end_abandoned(core, &left);
     return session__restart(core, host->number);

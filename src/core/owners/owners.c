@@ -401,10 +401,10 @@ static int expire_sessions(struct core *core, tl_ts ts, uint64_t barrier_clock, 
     while ((due = deadlines_due(&owners->leases, barrier_clock)) != NULL)
         session__begin_termination(core, container_of(due, struct session, lease), SESSION_END_EXPIRED);
     session__drop_records(core); /* readers do not find them while their cleanup is pending */
-    grants__end_some_cancelled(core, left);
+    int r = grants__end_some_cancelled(core, left);
     if (*left == 0 || !session__can_clean(core))
         lock_table_resume_grants(&core->owners->locks);
-    return settle_and_commit(core, 0);
+    return settle_and_commit(core, r);
 }
 
 /*
@@ -459,8 +459,8 @@ static int end_abandoned(struct core *core, tl_ts ts, size_t *left)
 static int end_cancelled(struct core *core, tl_ts ts, size_t *left)
 {
     core__begin(core, ts);
-    grants__end_some_cancelled(core, left);
-    return settle_and_commit(core, 0);
+    int r = grants__end_some_cancelled(core, left);
+    return settle_and_commit(core, r);
 }
 
 /*
@@ -589,20 +589,16 @@ int core__do_cancel(struct core *core, struct command *command)
 {
     REQUIRE(command->type == COMMAND_CANCEL);
     uint64_t host = host_of_number(command->cancel.request);
-    if (command->cancel.request == host << HOST_SHIFT && command->cancel.keeps_places) {
-        grants__cancel_restarted_host(core, host);
-        return 0;
-    }
-    if (command->cancel.request == host << HOST_SHIFT) {
-        grants__cancel_stopping_host(core, host, command->cancel.single_step);
-        return 0;
-    }
+    if (command->cancel.request == host << HOST_SHIFT && command->cancel.keeps_places)
+        return grants__cancel_restarted_host(core, host);
+    if (command->cancel.request == host << HOST_SHIFT)
+        return grants__cancel_stopping_host(core, host, command->cancel.single_step);
     struct wait *wait = wait__by_request(core, command->cancel.request);
     if (wait != NULL && wait__is_to_be_kept(wait))
         return 0; /* the number is one of its host's next life by now */
     if (wait != NULL && command->cancel.keeps_places && core->command_version >= COMMAND_SINCE_PLACES_IN_BATCHES)
-        grants__cancel_at_end(core, wait);
-    else if (wait != NULL)
+        return grants__cancel_at_end(core, wait);
+    if (wait != NULL)
         wait__fail(core, wait, PROBLEM_LOCK_WAIT_TIMEOUT, "the connection of the request was closed while it waited");
     return 0;
 }
