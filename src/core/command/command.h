@@ -876,7 +876,9 @@ enum {
      */
     COMMAND_SINCE_SETTING_VALUES = 23,
     /* A write of whose ID there is an outcome keeps no place: find_older_outcome() in grants.c. */
-    COMMAND_SINCE_OLDER_OUTCOMES = 23
+    COMMAND_SINCE_OLDER_OUTCOMES = 23,
+    /* The sets of entries in which a write looks for that of an index count: entries_of() in write_entries.c. */
+    COMMAND_SINCE_ENTRY_SETS_COUNTED = 23
 };
 
 struct command {

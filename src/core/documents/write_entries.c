@@ -39,12 +39,16 @@ enum { BATCH_NUMBER_SHIFT = 53, FURTHER_BATCHES_MAX = 500 };
 
 /* --- The entries of a run ----------------------------------------------------------------------------------------- */
 
+/* The sets that are passed count: a bulk has one for each of its indices, or for each version of a document. */
 static struct entry_set *entries_of(struct write_executor *exec, uint32_t index, uint64_t batch)
 {
     struct write_entries *entries = exec->entries;
+    size_t passed = 0;
 
-    while (entries != NULL && (entries->set.index != index || entries->set.batch != batch))
-        entries = entries->next;
+    for (; entries != NULL && (entries->set.index != index || entries->set.batch != batch); entries = entries->next)
+        passed++;
+    if (exec->core->command_version >= COMMAND_SINCE_ENTRY_SETS_COUNTED)
+        write_executor__work(exec, passed / WORK_ENTRY_SETS);
     if (entries == NULL) {
         entries = arena_zalloc(&exec->core->scratch, sizeof(*entries));
         entry_set_init(&entries->set, &exec->core->scratch, index, batch);

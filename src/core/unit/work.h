@@ -62,6 +62,7 @@ enum {
     WORK_NAME_BYTES = 16,      /* bytes of names that a request locks: checked, hashed and copied */
     WORK_BYTES = 16,           /* bytes of sources, parsed and written */
     WORK_VISITS = 2,           /* values that a mapping visits (document.visited), or that an update reads */
+    WORK_ENTRY_SETS = 16,      /* sets of entries that are passed, of the indices and batches of a write */
     WORK_READ_BYTES = 64,      /* bytes of a record read */
     WORK_PATH_BYTES = 64,      /* bytes of the path of a document, found, copied and hashed for its locks */
     WORK_MAPPING_BYTES = 6,    /* bytes of templates and mappings, parsed or merged */

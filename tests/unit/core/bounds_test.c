@@ -96,6 +96,37 @@ static void make_indices(struct core_fixture *box, size_t count, const char *ali
     }
 }
 
+/* --- Entries ------------------------------------------------------------------------------------------------------ */
+
+/* A bulk has a set of entries for each of its indices. Those that each item passes to find its own one count. */
+static void test_sets_of_entries_count(void **state)
+{
+    enum { INDICES = 200, ITEMS = 2 * INDICES, PASSED = INDICES * (INDICES - 1) };
+    uint64_t work[2];
+    (void)state;
+
+    for (int old = 0; old < 2; old++) {
+        struct core_fixture box;
+        fixture_open(&box);
+        make_indices(&box, INDICES, "{}");
+        for (int bulk = 0; bulk < 2; bulk++) { /* the first one makes the mappings */
+            struct command *command = fixture_write_command(&box, ITEMS);
+            for (size_t i = 0; i < ITEMS; i++) {
+                struct slice index = arena_printf(&command->arena, "i%03zu", i % INDICES);
+                command->write.items[i] = fixture_item(WRITE_INDEX, "", NULL, "", "{\"v\":\"w\"}");
+                command->write.items[i].index = index;
+                command->write.items[i].id = arena_printf(&command->arena, "%d-%zu", bulk, i);
+            }
+            command->version = old ? COMMAND_SINCE_ENTRY_SETS_COUNTED - 1 : command->version;
+            fixture_run(&box, command, 1);
+            assert_int_equal(command->write.postponed_count, 0);
+        }
+        work[old] = core_step_work(box.core);
+        fixture_close(&box);
+    }
+    assert_in_range(work[0] - work[1], PASSED / WORK_ENTRY_SETS - ITEMS, PASSED / WORK_ENTRY_SETS);
+}
+
 /* --- Names -------------------------------------------------------------------------------------------------------- */
 
 /* A text that names all indices of an alias is made for an item when it runs, and for few items of one command. */
@@ -1694,6 +1725,7 @@ static void test_pages_of_long_paths_are_short(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sets_of_entries_count),
         cmocka_unit_test(test_bulk_by_alias_makes_few_texts),
         cmocka_unit_test(test_expression_of_read_is_bounded),
         cmocka_unit_test(test_expression_has_a_limit),
