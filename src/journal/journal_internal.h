@@ -37,6 +37,8 @@ enum { WORKER_COUNT = 2 };
  * a group takes at most 60 ms (README.md, "Groups").
  */
 #define GROUP_WORK (CORE_STEP_WORK / 5)
+/* Duration of a group after which it gets no further entry, whatever work that was: where work takes longer. */
+#define GROUP_US (10 * TL_MS)
 
 /*
  * Work expected of a command beyond which no caller's thread applies it, 1 ms: two thread switches are little then,
@@ -96,6 +98,7 @@ struct journal {
     struct cluster *cluster; /* cluster.h; NULL: the log belongs to this host alone */
     struct cmdlog *log;
     struct at_work *at_work;    /* records which entry is being applied; NULL: none */
+    uint64_t entry_work;        /* limit of the work expected of an entry; at most GROUP_WORK: note_duration() */
     uint64_t work_times;        /* as much as expected does a write of many items, or an update: note_work() */
     uint64_t recovery_us;       /* limit of the work since a checkpoint */
     size_t checkpoint_bytes;    /* limit of the store's uncheckpointed bytes */

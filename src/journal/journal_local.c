@@ -403,6 +403,7 @@ struct journal *journal__new(struct core *core, struct store *store, const struc
     journal->feed_bytes_max = options->feed_bytes_max ? options->feed_bytes_max : FEED_BYTES_DEFAULT;
     journal->group_max = options->group_max ? options->group_max : GROUP_MAX_DEFAULT;
     journal->work_times = 1;
+    journal->entry_work = GROUP_WORK;
     if (options->directory.len > 0)
         journal->directory = mem_strdup(options->directory.data, options->directory.len);
     journal->reserve_bytes = options->reserve_bytes;

@@ -334,18 +334,19 @@ static bool adds_to_owner(const struct command *command)
 
 /*
  * Takes the commands of the next entry of a group that has `*count` commands, which have done `work`:
- * those whose work is known, or one other. Returns: the work that was expected, by their size, of those of them that
- * may_do_more().
+ * those whose work is known, up to journal->entry_work, or one other. Returns: the work that was expected, by their
+ * size, of those of them that may_do_more().
  */
 static uint64_t take_entry(struct journal *journal, size_t *count, uint64_t work, struct list *taken)
 {
     REQUIRE(list_empty(taken) && journal->work_times > 0);
     struct command *command;
+    uint64_t max = GROUP_WORK < work + journal->entry_work ? GROUP_WORK : work + journal->entry_work;
     uint64_t expected, added = 0, by_size = 0;
     bool known = true;
     while (known && (command = take_next(journal, *count, work, journal->work_times, &expected)) != NULL) {
         known = work_is_known(journal, command, added, &expected);
-        if (!list_empty(taken) && (!known || work + expected > GROUP_WORK)) {
+        if (!list_empty(taken) && (!known || work + expected > max)) {
             put_back(journal, command);
             return by_size;
         }
@@ -378,21 +379,37 @@ static void note_work(struct journal *journal, uint64_t expected, uint64_t done)
 }
 
 /*
- * Applies queued commands as a group. An entry is applied as a whole, so a command whose work is known
- * only after its step has an entry of its own. Requires: core_lock.
+ * Notes how long an entry took that did this work. One that took longer than a group should, with less work, shows
+ * that work takes longer than expected, as on a disk that is slow: the next entries have as much as would have taken
+ * a group's time, until entries are fast again.
+ */
+static void note_duration(struct journal *journal, uint64_t us, uint64_t done)
+{
+    if (us > GROUP_US && done < GROUP_WORK)
+        journal->entry_work = done * GROUP_US / us;
+    else
+        journal->entry_work = journal->entry_work < GROUP_WORK / 2 ? 2 * journal->entry_work + 1 : GROUP_WORK;
+}
+
+/*
+ * Applies queued commands as a group, until they have done GROUP_WORK or taken GROUP_US. An entry is applied as a
+ * whole, so a command whose work is known only after its step has an entry of its own. The clock decides which
+ * commands are in the group and the entry, never what they do. Requires: core_lock.
  */
 static void apply_group(struct journal *journal, struct list *group)
 {
     REQUIRE(journal__holds(&journal->core_lock));
     size_t count = 0;
-    uint64_t work = 0;
+    uint64_t work = 0, begun = journal__boot(journal), now = begun;
     struct list taken = LIST_INIT(taken);
-    for (;;) {
-        uint64_t expected = take_entry(journal, &count, work, &taken);
+    while (now - begun < GROUP_US) {
+        uint64_t expected = take_entry(journal, &count, work, &taken), before = now;
         if (list_empty(&taken))
             break;
         uint64_t done = journal__apply_logged(journal, &taken, group);
+        now = journal__boot(journal);
         note_work(journal, expected, done);
+        note_duration(journal, now - before, done);
         work += done;
     }
     (void)end_group(journal);

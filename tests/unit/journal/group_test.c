@@ -10,11 +10,13 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "lib/cmdlog_fixture.h"
 #include "lib/unit.h"
 
+#include "base/clock.h"
 #include "core/unit/work.h"
 #include "journal/journal.h"
 #include "journal/journal_internal.h"
@@ -32,6 +34,13 @@ struct step {
     bool on_caller;
     uint64_t work; /* that it did */
 };
+
+/*
+ * The clock by which the journal measures durations: it runs so slowly that no delay of the machine ends a group, and
+ * each step adds `step_us`.
+ */
+enum { CLOCK_SLOWNESS = 1000 };
+static _Atomic uint64_t clock_begun, clock_added, step_us;
 
 /* What the workers do, and whether they are stopped. */
 static struct {
@@ -125,6 +134,7 @@ int __wrap_core_step(struct core *core, struct command *command, struct effects 
     pthread_mutex_unlock(&seen.lock);
     uint64_t bound = core_end_work(core, command);
     int r = __real_core_step(core, command, effects);
+    atomic_fetch_add(&clock_added, atomic_load(&step_us));
     INSIST(bound == CORE_WORK_UNKNOWN || core_step_work(core) <= WORK_UNIT + bound);
     pthread_mutex_lock(&seen.lock);
     recorded->work = core_step_work(core);
@@ -218,10 +228,25 @@ static int thirsty_preallocate(struct cmdlog *log)
     return 0;
 }
 
+static uint64_t read_wall(void *context)
+{
+    (void)context;
+    return clock_wall_us();
+}
+
+static uint64_t read_boot(void *context)
+{
+    (void)context;
+    uint64_t begun = atomic_load(&clock_begun);
+    return begun + (clock_boot_us() - begun) / CLOCK_SLOWNESS + atomic_load(&clock_added);
+}
+
 static void open_box(struct group_box *box)
 {
+    static const struct journal_clocks clocks = {read_wall, read_boot, NULL};
     struct core_limits limits = core_limits_default();
-    struct journal_options options = {.limits = &limits};
+    struct journal_options options = {.limits = &limits, .clocks = &clocks};
+    atomic_store(&clock_begun, clock_boot_us());
     is_test = true;
     limits.ephemeral_batch = limits.purge_batch = 1;
     box->store = store_open_mem();
@@ -466,6 +491,61 @@ static void test_group_ends_before_what_did_more_than_expected(void **state)
         run_queued(&box, commands, COMMANDS, steps);
         assert_int_equal(steps[0].hold == steps[1].hold, round == 0);
         assert_true(steps[1].hold < steps[2].hold);
+    }
+    close_box(&box);
+}
+
+/*
+ * A group ends when it has taken as long as a group should, although its commands have done less work than that: on a
+ * machine that is slower than expected, or whose disk is. No command waits for what follows then.
+ */
+static void test_group_ends_when_it_takes_long(void **state)
+{
+    enum { COMMANDS = 9, TOGETHER = 3 };
+    struct group_box box;
+    struct command *commands[COMMANDS];
+    struct step steps[COMMANDS];
+    (void)state;
+    open_box(&box);
+    submit(&box, write_command("s"), false);
+    await(&seen.done, 1);
+    for (uint64_t slow = 0; slow < 2; slow++) {
+        for (size_t i = 0; i < COMMANDS; i++)
+            commands[i] = partial_update("s");
+        atomic_store(&step_us, slow * GROUP_US / TOGETHER + slow);
+        run_queued(&box, commands, COMMANDS, steps);
+        atomic_store(&step_us, 0);
+        for (size_t i = 1; i < COMMANDS; i++)
+            assert_int_equal(steps[i].hold == steps[i - 1].hold, slow == 0 || i % TOGETHER != 0);
+    }
+    close_box(&box);
+}
+
+/*
+ * Puts share an entry, which is applied as a whole. When one took longer than a group should, the next ones have fewer
+ * commands, so that the group ends in time, until they are fast again.
+ */
+static void test_entry_is_smaller_when_it_took_long(void **state)
+{
+    enum { COMMANDS = 32, FEW = 4, ROUNDS = 12 };
+    struct group_box box;
+    struct command *commands[COMMANDS];
+    struct step steps[COMMANDS];
+    (void)state;
+    open_box(&box);
+    submit(&box, write_command("s"), false);
+    await(&seen.done, 1);
+    for (int round = 0; round < ROUNDS; round++) {
+        bool slow = round == 1 || round == 2;
+        for (size_t i = 0; i < COMMANDS; i++)
+            commands[i] = write_command("s");
+        atomic_store(&step_us, slow ? GROUP_US : 0);
+        run_queued(&box, commands, COMMANDS, steps);
+        atomic_store(&step_us, 0);
+        bool whole = steps[0].entry == steps[COMMANDS - 1].entry;
+        assert_true(round == 0 || round == 1 || round == ROUNDS - 1 ? whole : round > 2 || !whole);
+        for (size_t i = FEW; i < COMMANDS && round == 2; i++)
+            assert_true(steps[i].hold > steps[i - FEW].hold);
     }
     close_box(&box);
 }
@@ -891,6 +971,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_group_ends_with_much_work),
+        cmocka_unit_test(test_group_ends_when_it_takes_long),
+        cmocka_unit_test(test_entry_is_smaller_when_it_took_long),
         cmocka_unit_test(test_group_ends_before_what_did_more_than_expected),
         cmocka_unit_test(test_group_ends_before_document_of_many_values),
         cmocka_unit_test(test_write_that_does_less_than_expected),
