@@ -153,6 +153,19 @@ class Creation(Hosts):
                 other.start()
         self.must(first, "PUT", "/w/_doc/1", {"v": 1})
 
+    def test_host_with_another_limit_is_refused(self):
+        """Its end names the option, its value and the cluster's; with that it joins, and finds what the others have."""
+        first = self.host("a", "--max-sessions", "7000")
+        self.must(first, "PUT", "/w/_doc/1", {"v": 1})
+        second = self.not_started("b", "--max-sessions", "6000")
+        with self.assertRaisesRegex(RuntimeError, "the cluster refuses this host: .*max-sessions: this host has 6000, the cluster 7000; start it with --max-sessions 7000\n"):
+            second.start()
+        self.assertEqual(second.process.wait(), 1)
+        second.log = open(second.data + ".log", "ab")
+        second.options[second.options.index("6000")] = "7000"
+        second.start()
+        self.assertEqual(self.must(second, "GET", "/w/_doc/1")["_source"], {"v": 1})
+
     def test_host_is_called_by_its_advertised_name(self):
         host = self.host("a", "--advertise", "store.example:9200")
         self.assertEqual(self.listed(host)["a"]["address"], "store.example:9200")
