@@ -1027,7 +1027,7 @@ static int64_t write_again(struct core_fixture *box, size_t bulks, size_t items)
 
 /*
  * A rename of /a, where document "0" is, in session "s", if the documents there have this sequence number. As its
- * submitter does where many entries are stale, it has the path watched, and says what is there.
+ * submitter does where many entries are stale, it has the path watched, and says the document that it found.
  */
 static enum problem_type rename_at(struct core_fixture *box, int64_t seq_no)
 {
