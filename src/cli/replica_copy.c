@@ -107,10 +107,10 @@ static uint64_t page_hash(yyjson_val *hits)
     size_t i, count;
     yyjson_val *hit;
     json_arr_foreach (hits, i, count, hit) {
-        yyjson_val *id = yyjson_obj_get(hit, "_id"), *routing = yyjson_obj_get(hit, "_routing");
-        hash = 31 * hash + siphash_keyed(slice_make(yyjson_get_str(id), yyjson_get_len(id)));
-        if (yyjson_is_str(routing))
-            hash += 7 * siphash_keyed(slice_make(yyjson_get_str(routing), yyjson_get_len(routing)));
+        struct slice routing = replica_text(hit, "_routing");
+        hash = 31 * hash + siphash_keyed(replica_text(hit, "_id"));
+        if (routing.data != NULL)
+            hash += 7 * siphash_keyed(routing);
     }
     return hash;
 }
@@ -131,9 +131,11 @@ static bool is_page(const struct client *client, int size, bool *ret_partial)
     if (!yyjson_is_arr(hits) || yyjson_arr_size(hits) > (size_t)size ||
         !yyjson_is_str(yyjson_obj_get(reply, "_scroll_id")))
         return false;
-    json_arr_foreach (hits, i, count, hit)
-        if (!yyjson_is_str(yyjson_obj_get(hit, "_id")))
+    json_arr_foreach (hits, i, count, hit) {
+        yyjson_val *routing = yyjson_obj_get(hit, "_routing");
+        if (!yyjson_is_str(yyjson_obj_get(hit, "_id")) || (routing != NULL && !yyjson_is_str(routing)))
             return false;
+    }
     return true;
 }
 
@@ -323,21 +325,19 @@ static int sweep_hits(void *context, yyjson_val *hits, tl_ts version)
     json_arr_foreach (hits, i, count, hit) {
         if (tombstone_is(hit))
             continue;
-        yyjson_val *id = yyjson_obj_get(hit, "_id"), *routing = yyjson_obj_get(hit, "_routing");
         const char *there = yyjson_get_str(yyjson_obj_get(hit, "_type"));
         bool typed = sweep->replica->target.major == 5 && there != NULL && strcmp(there, "doc") != 0;
         /*
          * Another program's version under another routing may be above the commit of the document,
          * which was sent with a version above that.
          */
-        keys[some++] = (struct replica_key){
-            .index = slice_from(sweep->index),
-            .type = slice_from(typed ? there : sweep->type),
-            .id = slice_make(yyjson_get_str(id), yyjson_get_len(id)),
-            .routing = routing == NULL ? SLICE_NONE : slice_make(yyjson_get_str(routing), yyjson_get_len(routing)),
-            .placed = true,
-            .vacates = true,
-            .sent_as = sweep->replica->index_sent_as};
+        keys[some++] = (struct replica_key){.index = slice_from(sweep->index),
+                                            .type = slice_from(typed ? there : sweep->type),
+                                            .id = replica_text(hit, "_id"),
+                                            .routing = replica_text(hit, "_routing"),
+                                            .placed = true,
+                                            .vacates = true,
+                                            .sent_as = sweep->replica->index_sent_as};
     }
     int r = report_newer(sweep, hits);
     return r == 0 ? source_send(sweep->replica, keys, some, NULL) : r;

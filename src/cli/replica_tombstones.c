@@ -89,17 +89,17 @@ int tombstone_check_name(const struct replica *replica, const char *name)
 static void add_delete(const struct target *target, yyjson_val *hit, struct buf *to)
 {
     const char *type = yyjson_get_str(yyjson_obj_get(hit, "_type"));
-    yyjson_val *routing = yyjson_obj_get(hit, "_routing"), *id = yyjson_obj_get(hit, "_id");
+    struct slice routing = replica_text(hit, "_routing");
     uint64_t version = yyjson_get_uint(yyjson_obj_get(hit, "_version"));
     buf_lit(to, "{\"delete\":{\"_id\":");
-    buf_json_string(to, slice_make(yyjson_get_str(id), yyjson_get_len(id)));
+    buf_json_string(to, replica_text(hit, "_id"));
     if (type != NULL && target->major < 7) {
         buf_lit(to, ",\"_type\":");
         buf_json_string(to, slice_from(type));
     }
-    if (routing != NULL) {
+    if (routing.data != NULL) {
         buf_lit(to, ",\"routing\":");
-        buf_json_string(to, slice_make(yyjson_get_str(routing), yyjson_get_len(routing)));
+        buf_json_string(to, routing);
     }
     buf_printf(to, ",\"version\":%" PRIu64 ",\"version_type\":\"external\"}}\n", version + 1);
 }

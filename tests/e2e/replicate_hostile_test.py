@@ -133,6 +133,21 @@ class Hostile(Copy):
                     self.assertNotIn("equal: 600", said)
         self.assert_copies()
 
+    def test_routings_that_are_no_texts(self):
+        """A page of the target's documents, of which each has several routings."""
+        def several(status, kind, answer):
+            reply = json.loads(answer)
+            for hit in reply.get("hits", {}).get("hits", []):
+                hit["_routing"] = [hit.get("_routing")] * 3
+            return status, kind, json.dumps(reply).encode()
+        for options in (("--once",), ("--verify",), ("--repair",)):
+            with self.subTest(options):
+                self.meddler.spoil = None
+                self.once()
+                self.target.must("DELETE", "/.tidelock-replicate")  # so that a copy looks for documents that only the target has
+                self.run_beside(several, "/_search", *options)
+        self.assert_copies()
+
     def test_slow(self):
         """A reply that arrives byte by byte, for 10,000 s: the program still ends at SIGTERM."""
         self.meddler.drip = 100
