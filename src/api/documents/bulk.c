@@ -15,6 +15,7 @@
 #include "api/request/request_budget.h"
 #include "base/clock.h"
 #include "base/map.h"
+#include "core/documents/parse_ahead.h"
 
 /* The result of a piece that is not the last. Distinct from those of enum request_result. */
 enum { BULK_CONTINUES = 100 };

@@ -9,6 +9,7 @@
 #include "api/request/api_internal.h"
 #include "api/request/handlers.h"
 #include "base/clock.h"
+#include "core/documents/parse_ahead.h"
 #include "mapping/shard.h"
 
 /* A single write, kept for its completion in the request's arena. */

@@ -258,15 +258,6 @@ void write_item_validate(const struct write_item *item, const struct write_param
         validate_update(item, asked, validation);
 }
 
-void write_item_parse(struct write_item *item, struct arena *arena)
-{
-    struct problem ignored;
-    struct json_doc *parsed = arena_alloc(arena, sizeof *parsed);
-    unsigned flags = JSON_DOCUMENT | (item->dialect == DIALECT_5 ? (unsigned)JSON_DUPLICATES : 0);
-    if (json_parse(arena, item->source, item->dialect, flags, parsed, &ignored) == 0)
-        item->parsed = parsed;
-}
-
 void write_read_ahead(struct request *request, struct command *command)
 {
     struct write_item *item = &command->write.items[0];

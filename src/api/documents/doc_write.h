@@ -108,9 +108,6 @@ uint32_t write_item_shard(struct request *request, const struct write_item *item
 int write_check_copies(struct request *request, const struct write_options *options, const struct write_item *item,
                        size_t siblings) TL_MUST_USE;
 
-/* Parses an item's source on this thread, so that the core need not. Errors in it are reported by the core. */
-void write_item_parse(struct write_item *item, struct arena *arena);
-
 /*
  * Looks up what the command's one item will find, on this thread, so that the core need not
  * (core/documents/prefetch.h).
