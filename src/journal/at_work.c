@@ -17,7 +17,7 @@
 #include "core/command/command.h"
 #include "core/step/core.h"
 
-enum { PAGE_BYTES = 4096, BOOT_BYTES_MAX = 64, CACHE_LINE = 64 };
+enum { PAGE_BYTES = 4096, BOOT_BYTES_MAX = 64, CACHE_LINE = 64, ENDED_AT_COUNT = 4 };
 
 /*
  * A recorded entry. The position is written last and cleared first, so that the other fields always
@@ -39,6 +39,9 @@ struct entry_page {
     struct entry_slot found;                   /* the process ended during its application */
     alignas(CACHE_LINE) struct entry_slot now; /* it is being applied */
     _Atomic uint64_t applied;                  /* highest position of an entry that was ever applied completely */
+    /* Zeros in a page of a version that did not decode ahead */
+    struct entry_slot found_ahead;               /* the process ended while it was decoded ahead */
+    alignas(CACHE_LINE) struct entry_slot ahead; /* it is being decoded ahead */
 };
 
 /* The page, in native byte order: it never leaves this machine. */
@@ -61,6 +64,7 @@ static const char entry_magic[8] = "tideentr";
 struct at_work {
     struct page *page;
     struct page found; /* as found at opening */
+    uint64_t ended_at[ENDED_AT_COUNT]; /* positions in which a process may have ended, as of the opening; 0: none */
     struct core_watch watch;
     struct core_watch command_watch;
 };
@@ -159,27 +163,46 @@ static bool is_same_entry(const struct entry_slot *a, const struct entry_slot *b
 }
 
 /*
- * Counts an end of the process in the entry that it was applying. A crash within this function
- * counts one end twice, never too few. `counts` false: a cleanup action was being executed, to
- * which TRIED attributes the end.
+ * Counts an end of the process in the entry of `now` in `found`. `other`: ends that were counted in another slot
+ * continue in this one.
+ */
+static void count_end_in(struct entry_slot *found, struct entry_slot *other, const struct entry_slot *now)
+{
+    uint64_t position = atomic_load(&now->position);
+    uint32_t ends = is_same_entry(found, now) ? found->ends : is_same_entry(other, now) ? other->ends : 0;
+    REQUIRE(position != 0);
+    if (!is_same_entry(found, now)) {
+        atomic_store(&found->position, 0);
+        found->ts = now->ts;
+        found->bytes = now->bytes;
+    }
+    found->ends = ends + 1;
+    atomic_store(&found->command, atomic_load(&now->command));
+    atomic_store(&found->position, position);
+    if (is_same_entry(other, now))
+        atomic_store(&other->position, 0);
+}
+
+/*
+ * Counts an end of the process in the entry that it was applying, and in the one that it was decoding ahead: which of
+ * them ended it is unknown. A crash within this function counts one end twice, never too few. `counts` false: a
+ * cleanup action was being executed, to which TRIED attributes the end.
  */
 static void count_end(struct entry_page *entry, bool counts)
 {
-    struct entry_slot *found = &entry->found, *now = &entry->now;
-    uint64_t position = atomic_load(&now->position);
-    if (position != 0 && counts) {
-        bool again = is_same_entry(found, now);
-        if (!again) {
-            atomic_store(&found->position, 0);
-            found->ts = now->ts;
-            found->bytes = now->bytes;
-            found->ends = 0;
-        }
-        found->ends++;
-        atomic_store(&found->command, atomic_load(&now->command));
-        atomic_store(&found->position, position);
-    }
-    atomic_store(&now->position, 0);
+    if (counts && atomic_load(&entry->now.position) != 0)
+        count_end_in(&entry->found, &entry->found_ahead, &entry->now);
+    if (counts && atomic_load(&entry->ahead.position) != 0)
+        count_end_in(&entry->found_ahead, &entry->found, &entry->ahead);
+    atomic_store(&entry->now.position, 0);
+    atomic_store(&entry->ahead.position, 0);
+}
+
+/* Returns: the slot whose entry is reported as the one in which the process ended. */
+static struct entry_slot *reported_slot(struct entry_page *entry)
+{
+    bool applied = atomic_load(&entry->found.position) != 0 && entry->found.ends != 0;
+    return applied ? &entry->found : &entry->found_ahead;
 }
 
 int at_work_open(struct slice directory, struct slice boot, struct at_work **ret_at_work)
@@ -197,6 +220,10 @@ int at_work_open(struct slice directory, struct slice boot, struct at_work **ret
         atomic_store(&at_work->found.noted, 0);
     memcpy(page->magic, page_magic, sizeof page_magic);
     begin_entries(&page->entry, boot);
+    const struct entry_slot *ended[ENDED_AT_COUNT] = {&page->entry.now, &page->entry.ahead, &page->entry.found,
+                                                      &page->entry.found_ahead};
+    for (size_t i = 0; i < ENDED_AT_COUNT; i++)
+        at_work->ended_at[i] = atomic_load(&ended[i]->position);
     count_end(&page->entry, atomic_load(&at_work->found.noted) == 0);
     at_work->page = page;
     at_work->watch = (struct core_watch){count_step, begin_action, end_action, at_work};
@@ -219,9 +246,10 @@ uint64_t at_work_read_ended_in(struct slice directory, struct slice boot)
     if (len != sizeof page || !is_of_boot(&page.entry, boot))
         return 0;
     uint64_t now = atomic_load(&page.entry.now.position); /* the next at_work_open() counts it */
-    if (now != 0 || page.entry.found.ends == 0)
-        return now;
-    return atomic_load(&page.entry.found.position);
+    if (now == 0)
+        now = atomic_load(&page.entry.ahead.position);
+    const struct entry_slot *found = reported_slot(&page.entry);
+    return now != 0 || found->ends == 0 ? now : atomic_load(&found->position);
 }
 
 void at_work_close(struct at_work *at_work)
@@ -283,6 +311,8 @@ void at_work_end_entry(struct at_work *at_work)
         atomic_store_explicit(&entry->applied, position, memory_order_relaxed);
     if (is_same_entry(&entry->found, &entry->now))
         atomic_store(&entry->found.position, 0);
+    if (is_same_entry(&entry->found_ahead, &entry->now))
+        atomic_store(&entry->found_ahead.position, 0);
     atomic_store_explicit(&entry->now.position, 0, memory_order_release);
 }
 
@@ -292,10 +322,37 @@ void at_work_fail_entry(struct at_work *at_work)
         atomic_store_explicit(&at_work->page->entry.now.position, 0, memory_order_release);
 }
 
+void at_work_begin_ahead(struct at_work *at_work, uint64_t position, uint64_t ts, uint64_t bytes)
+{
+    if (at_work == NULL)
+        return;
+    struct entry_slot *ahead = &at_work->page->entry.ahead;
+    REQUIRE(position != 0 && atomic_load_explicit(&ahead->position, memory_order_relaxed) == 0);
+    REQUIRE(!at_work_has_ended_at(at_work, position));
+    ahead->ts = ts;
+    ahead->bytes = bytes;
+    atomic_store_explicit(&ahead->position, position, memory_order_release);
+}
+
+void at_work_end_ahead(struct at_work *at_work)
+{
+    if (at_work != NULL)
+        atomic_store_explicit(&at_work->page->entry.ahead.position, 0, memory_order_release);
+}
+
+bool at_work_has_ended_at(const struct at_work *at_work, uint64_t position)
+{
+    REQUIRE(position != 0);
+    bool ended = false;
+    for (size_t i = 0; at_work != NULL && i < ENDED_AT_COUNT; i++)
+        ended = ended || at_work->ended_at[i] == position;
+    return ended;
+}
+
 bool at_work_ended_in(const struct at_work *at_work, struct at_work_entry *ret_entry)
 {
     REQUIRE(at_work != NULL && ret_entry != NULL);
-    const struct entry_slot *found = &at_work->page->entry.found;
+    const struct entry_slot *found = reported_slot(&at_work->page->entry);
     *ret_entry = (struct at_work_entry){.position = atomic_load(&found->position),
                                         .ts = found->ts,
                                         .bytes = found->bytes,
@@ -313,18 +370,21 @@ uint64_t at_work_applied(const struct at_work *at_work)
 void at_work_begin_log(struct at_work *at_work)
 {
     REQUIRE(at_work != NULL);
-    atomic_store(&at_work->page->entry.found.position, 0);
+    at_work_forget_entry(at_work);
     atomic_store(&at_work->page->entry.applied, 0);
 }
 
 void at_work_forget_entry(struct at_work *at_work)
 {
-    if (at_work != NULL)
-        atomic_store(&at_work->page->entry.found.position, 0);
+    if (at_work == NULL)
+        return;
+    atomic_store(&at_work->page->entry.found.position, 0);
+    atomic_store(&at_work->page->entry.found_ahead.position, 0);
 }
 
 void at_work_retry_entry(struct at_work *at_work)
 {
-    REQUIRE(atomic_load(&at_work->page->entry.found.position) != 0 && at_work->page->entry.found.ends != 0);
-    at_work->page->entry.found.ends = AT_WORK_ENDS_MAX - 1;
+    struct entry_slot *found = reported_slot(&at_work->page->entry);
+    REQUIRE(atomic_load(&found->position) != 0 && found->ends != 0);
+    found->ends = AT_WORK_ENDS_MAX - 1;
 }

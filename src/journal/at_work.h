@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The crash page: a file that records, across an end of the process, which log entry was being
- * applied and which cleanup action of an ended session was being executed.
+ * applied, which one was being decoded ahead of it by another thread (read_ahead.h), and which cleanup
+ * action of an ended session was being executed.
  *
  * DATA/at-work is one page of 4 KiB, mapped shared: a record costs a few stores and survives any
  * end of the process. It does not survive a crash of the machine; then no operation of the process
@@ -28,7 +29,7 @@ enum { AT_WORK_ENDS_MAX = 2 };
  */
 #define AT_WORK_LOADING UINT64_MAX
 
-/* A log entry during whose application the process ended. */
+/* A log entry during whose application or decoding the process ended. */
 struct at_work_entry {
     uint64_t position; /* in the log; not 0 */
     uint64_t ts;       /* of its header; with `bytes` it distinguishes entries of different logs */
@@ -39,7 +40,8 @@ struct at_work_entry {
 
 /*
  * Opens or creates the page in a data directory, and counts an end of the previous process in the
- * entry that it was applying. A damaged page, as after a crash of the machine, counts as empty.
+ * entry that it was applying, and in the one that it was decoding ahead. A damaged page, as after a
+ * crash of the machine, counts as empty.
  * `boot` identifies the boot of the machine: an entry recorded under another boot, or with an empty
  * `boot`, is dropped.
  * Returns: 0; TL_ERR_IO.
@@ -48,8 +50,8 @@ struct at_work_entry {
 int at_work_open(struct slice directory, struct slice boot, struct at_work **ret_at_work) TL_MUST_USE;
 /*
  * Reads the page of a data directory, which no process has opened, without changing it. Returns: the position of the
- * entry that the last process was applying when it ended, or else of the one in which a process has ended before and
- * which the next start tries again; 0: none, or no page of this `boot`.
+ * entry that the last process was applying when it ended, or else decoding ahead, or else of the one in which a process
+ * has ended before and which the next start tries again; 0: none, or no page of this `boot`.
  */
 uint64_t at_work_read_ended_in(struct slice directory, struct slice boot);
 /* Closes it. NULL: no effect. */
@@ -95,7 +97,24 @@ void at_work_end_entry(struct at_work *at_work);
  */
 void at_work_fail_entry(struct at_work *at_work);
 
-/* Returns: whether the process has ended in an entry that was not applied completely since. */
+/*
+ * Record the entry that another thread than the applying one begins to decode, and that this has been done. Any one
+ * thread, concurrently with the calls above. NULL `at_work`: no effect.
+ * Requires: begin: no other entry is being decoded ahead, and not at_work_has_ended_at(), so that a second end in
+ * the entry is not attributed to one that is applied at the same time.
+ */
+void at_work_begin_ahead(struct at_work *at_work, uint64_t position, uint64_t ts, uint64_t bytes);
+void at_work_end_ahead(struct at_work *at_work);
+/*
+ * Returns: whether an earlier process may have ended in the entry at this position, as of at_work_open(). It is not
+ * decoded ahead then. Any thread. NULL `at_work`: false.
+ */
+bool at_work_has_ended_at(const struct at_work *at_work, uint64_t position);
+
+/*
+ * Returns: whether the process has ended in an entry that was not applied completely since. If it was applying one
+ * entry and decoding another one ahead, that is the former, until that has been applied.
+ */
 bool at_work_ended_in(const struct at_work *at_work, struct at_work_entry *ret_entry);
 
 /*
@@ -106,7 +125,7 @@ uint64_t at_work_applied(const struct at_work *at_work);
 
 /* Forgets all positions: the directory's next entries are of another log, which counts anew. */
 void at_work_begin_log(struct at_work *at_work);
-/* Drops the count of ends: the entry was applied, is skipped, or is not in this log. */
+/* Drops all counts of ends: the entries were applied, are skipped, or are not in this log. */
 void at_work_forget_entry(struct at_work *at_work);
 /* Permits one more attempt. Requires: at_work_ended_in(). */
 void at_work_retry_entry(struct at_work *at_work);
