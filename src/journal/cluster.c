@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "journal/read_ahead.h"
 #include "journal/recover.h"
 
 #define TIMEOUT_DEFAULT_US (30 * TL_SECOND)
@@ -403,6 +404,7 @@ static struct cluster *new_cluster(const struct core *core, const struct journal
     cluster->clock_skew_us = identity->clock_skew_us ? identity->clock_skew_us : CLOCK_SKEW_DEFAULT_US;
     cluster->cursor = cursor;
     cluster->replay.observer = identity->observer;
+    cluster->ahead = read_ahead_open(&(struct read_ahead_options){.at_work = options->at_work});
     cluster->skips = options->skips;
     cluster->name = copy_text(identity->name);
     cluster->group = copy_text(identity->group);
@@ -573,6 +575,7 @@ void cluster__free(struct journal *journal)
     struct cluster *cluster = journal->cluster;
     if (cluster == NULL)
         return;
+    read_ahead_close(cluster->ahead);
     cmdlog_unfollow(cluster->cursor);
     pthread_cond_destroy(&cluster->changed);
     mem_free(cluster->name);

@@ -67,6 +67,7 @@ struct cluster {
     struct core_limits limits; /* that this host was started with */
     uint64_t timeout_us, clock_skew_us;
     struct cmdlog_cursor *cursor; /* the follower's */
+    struct read_ahead *ahead;     /* entries read from the cursor and not applied yet */
     struct start_replay replay;
 
     /* Entries that are not applied; cmdlog README.md, "Skipped entries". */
@@ -130,7 +131,7 @@ struct cluster {
 
     /* As of the newest entry. */
     struct chain_point applied; /* published: readers see everything up to it */
-    cmdlog_position passed;     /* cmdlog_cursor_position(): the same */
+    cmdlog_position passed;     /* the same, or beyond positions that have no entry */
     bool is_keeper;
     uint64_t barrier_clock_min; /* over all live hosts */
     tl_ts history_low_min;      /* over all live hosts */

@@ -11,6 +11,7 @@
 #include "core/command/command_codec.h"
 #include "journal/at_work.h"
 #include "journal/cluster.h"
+#include "journal/read_ahead.h"
 
 #define AWAIT_US TL_SECOND
 #define PAUSED_POLL_US TL_MS
@@ -22,21 +23,27 @@
 /*
  * Finds an in-flight entry of this host by life and number. An entry of a previous life also counts
  * if it precedes the JOIN of the current one.
- * Returns: the entry, removed from the list; NULL: it is another host's, or a repetition.
- * Requires: queue_lock.
+ * Returns: the entry; NULL: it is another host's, or a repetition. Requires: queue_lock.
  */
-static struct inflight_entry *take_own_entry(struct journal *journal, const struct command_group_header *head)
+static struct inflight_entry *find_own_entry(struct journal *journal, const struct command_group_header *head)
 {
     REQUIRE(journal__holds(&journal->queue_lock));
     list_for_each(link, &journal->cluster->inflight)
     {
         struct inflight_entry *entry = list_entry(link, struct inflight_entry, link);
-        if (entry->life != head->life || entry->number != head->number)
-            continue;
-        list_remove(link);
-        return entry;
+        if (entry->life == head->life && entry->number == head->number)
+            return entry;
     }
     return NULL;
+}
+
+/* As find_own_entry(), and removes the entry from the list. */
+static struct inflight_entry *take_own_entry(struct journal *journal, const struct command_group_header *head)
+{
+    struct inflight_entry *entry = find_own_entry(journal, head);
+    if (entry != NULL)
+        list_remove(&entry->link);
+    return entry;
 }
 
 /* Cancels the waits of abandoned commands in the core. */
@@ -446,10 +453,11 @@ static void pass_skipped(struct journal *journal, const struct cmdlog_entry *ent
 }
 
 /* Applies or passes an entry. Requires: this host is a member, in `life`. */
-static void take_entry(struct journal *journal, const struct cmdlog_entry *entry, uint64_t life)
+static void take_entry(struct journal *journal, struct read_ahead_entry *read, uint64_t life)
 {
     REQUIRE(life > 0);
     struct cluster *cluster = journal->cluster;
+    const struct cmdlog_entry *entry = &read->entry;
     adopt_skips(journal);
     observe_entry(journal, entry, life);
     if (cmdlog_is_skipped(cluster->skips, entry->position)) {
@@ -468,12 +476,8 @@ static void take_entry(struct journal *journal, const struct cmdlog_entry *entry
             list_append(&commands, link);
         }
     pthread_mutex_unlock(&journal->queue_lock);
-    if (r == 0 && list_empty(&commands)) {
-        /* Decoding may end the process, too. */
-        at_work_begin_entry(journal->at_work, entry->position, head.ts, entry->bytes.len);
-        r = command_group_decode(entry->bytes, &head, &commands);
-        at_work_fail_entry(journal->at_work); /* not applied yet */
-    }
+    if (r == 0 && list_empty(&commands) && (r = read_ahead_decode(cluster->ahead, read)) == 0)
+        list_append_all(&commands, &read->commands);
     if (r == COMMAND_CODEC_NEWER) {
         log_error("the log of the cluster has entries of a newer version");
         r = TL_ERR_VERSION;
@@ -532,6 +536,38 @@ static bool is_paused(struct journal *journal)
     return paused;
 }
 
+/*
+ * Returns: whether the commands of an entry may be decoded ahead. Those of an entry of this host are decoded already,
+ * and an entry that is skipped is never decoded.
+ */
+static bool may_decode_ahead(struct journal *journal, const struct cmdlog_entry *entry)
+{
+    struct command_group_header head;
+    if (cmdlog_is_skipped(journal->cluster->skips, entry->position) ||
+        command_group_read_header(entry->bytes, &head) != 0)
+        return false;
+    pthread_mutex_lock(&journal->queue_lock);
+    bool own = find_own_entry(journal, &head) != NULL;
+    pthread_mutex_unlock(&journal->queue_lock);
+    return !own;
+}
+
+/*
+ * Reads the entries that the log has, as far as there is room for them. Returns: as cmdlog_next(); 0: there is no
+ * room. Assumes: this host is a member, and has read which entries are skipped.
+ */
+static int read_entries(struct journal *journal)
+{
+    struct cluster *cluster = journal->cluster;
+    struct cmdlog_entry entry;
+    int r = 0;
+    adopt_skips(journal);
+    while (r == 0 && read_ahead_has_room(cluster->ahead))
+        if ((r = cmdlog_next(cluster->cursor, &entry)) == 0)
+            read_ahead_put(cluster->ahead, &entry, may_decode_ahead(journal, &entry));
+    return r;
+}
+
 /* Waits for the next entry. The log may have passed a position that has none. */
 static void await_followed(struct journal *journal)
 {
@@ -543,9 +579,10 @@ static void await_followed(struct journal *journal)
 void cluster__follower(void *context)
 {
     struct journal *journal = context;
-    struct cmdlog_cursor *cursor = journal->cluster->cursor;
+    struct read_ahead *ahead = journal->cluster->ahead;
+    int r = 0; /* of reading; after a failure the entries before it are applied */
     while (!is_over(journal)) {
-        struct cmdlog_entry entry;
+        struct read_ahead_entry *entry;
         run_inspections(journal);
         if (is_paused(journal)) {
             usleep((useconds_t)PAUSED_POLL_US);
@@ -556,10 +593,12 @@ void cluster__follower(void *context)
             usleep((useconds_t)OUT_POLL_US);
             continue;
         }
-        int r = cmdlog_next(cursor, &entry);
-        if (r == 0)
-            take_entry(journal, &entry, life);
-        else if (r == CMDLOG_END)
+        if (r == 0 || r == CMDLOG_END)
+            r = read_entries(journal);
+        if (read_ahead_next(ahead, &entry) == 0) {
+            take_entry(journal, entry, life);
+            read_ahead_entry_free(entry);
+        } else if (r == CMDLOG_END)
             await_followed(journal);
         else if (r == CMDLOG_TRIMMED)
             journal__store_failed("following the log of the cluster, which was trimmed beyond what this host has "

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/magic.h"
 #include "journal/cluster.h"
+#include "journal/read_ahead.h"
 
 enum { EXIT_DIFFERS = 71 };
 
@@ -439,7 +440,9 @@ void cluster__publish_applied(struct journal *journal)
     REQUIRE(cluster->chain_next > 0);
     pthread_mutex_lock(&journal->queue_lock);
     cluster->applied = cluster->chains[(cluster->chain_next - 1) % CHAIN_POINTS];
-    cluster->passed = cmdlog_cursor_position(cluster->cursor);
+    bool unapplied = !read_ahead_is_empty(cluster->ahead); /* the cursor is after the newest entry that was applied */
+    cmdlog_position position = unapplied ? cluster->applied.position : cmdlog_cursor_position(cluster->cursor);
+    cluster->passed = position > cluster->passed ? position : cluster->passed;
     pthread_cond_broadcast(&cluster->changed);
     pthread_mutex_unlock(&journal->queue_lock);
 }

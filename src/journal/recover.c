@@ -14,6 +14,7 @@
 #include "core/step/command_group.h"
 #include "core/step/save.h"
 #include "journal/at_work.h"
+#include "journal/read_ahead.h"
 #include "store/store.h"
 
 /*
@@ -198,28 +199,23 @@ void recover_free_completed(struct effects *effects)
 }
 
 /* Decodes an entry. Returns: 0; TL_ERR_VERSION; TL_ERR_CORRUPT. */
-static int read_entry(const struct cmdlog_entry *entry, struct command_group_header *ret_head, struct list *commands,
-                      char **ret_reason)
+static int decode_entry(struct read_ahead *ahead, struct read_ahead_entry *entry, char **ret_reason)
 {
-    int r = command_group_decode(entry->bytes, ret_head, commands);
+    int r = read_ahead_decode(ahead, entry);
     if (r == COMMAND_CODEC_NEWER)
         return refuse_recovery(TL_ERR_VERSION, ret_reason, SLICE_LIT("the log has commands of a newer version"));
     return r < 0 ? refuse_recovery(r, ret_reason, SLICE_LIT("the log has an invalid entry")) : 0;
 }
 
-/* An entry that is held back until the next one shows whether to apply it. */
-struct held {
-    struct buf bytes;
-    cmdlog_position position; /* none */
-};
-
 struct replay {
     struct core *core;   /* NULL: entries are decoded, not applied */
     cmdlog_position end; /* of the entries to replay, which precede it; 0: of the log */
     struct at_work *at_work;
+    bool in_place; /* entries are not read ahead */
     struct recovered *recovered;
     struct effects effects;
-    struct held held;
+    struct read_ahead *ahead;
+    struct read_ahead_entry *held; /* held back until the next one shows whether to apply it; NULL: none */
     bool of_other_build; /* the newest MARK is of another build, or those after it have no chain */
     const struct recover_observer *observer; /* NULL: none */
     struct recover_progress progress;        /* unset without an observer */
@@ -253,34 +249,21 @@ static void check_chain(struct replay *replay, const struct list *commands, cmdl
         replay->recovered->differs = position;
 }
 
-/* Records that an entry is being decoded, which may end the process as its application may. */
-static void begin_decoding(struct replay *replay, const struct cmdlog_entry *entry)
-{
-    struct command_group_header header;
-    if (replay->core != NULL && command_group_read_header(entry->bytes, &header) == 0)
-        at_work_begin_entry(replay->at_work, entry->position, header.ts, entry->bytes.len);
-}
-
-static int replay_entry(struct replay *replay, const struct cmdlog_entry *entry)
+static int replay_entry(struct replay *replay, struct read_ahead_entry *read)
 {
     struct core *core = replay->core;
-    struct list commands = LIST_INIT(commands);
-    struct command_group_header head;
-    begin_decoding(replay, entry);
-    int r = read_entry(entry, &head, &commands, replay->ret_reason);
-    at_work_fail_entry(replay->at_work); /* not applied yet */
+    const struct cmdlog_entry *entry = &read->entry;
+    int r = decode_entry(replay->ahead, read, replay->ret_reason);
     if (r == 0 && core != NULL) {
-        check_chain(replay, &commands, entry->position);
-        at_work_begin_entry(replay->at_work, entry->position, head.ts, entry->bytes.len);
-        r = command_group_apply(core, &head, &commands, &replay->effects);
+        check_chain(replay, &read->commands, entry->position);
+        at_work_begin_entry(replay->at_work, entry->position, read->head.ts, entry->bytes.len);
+        r = command_group_apply(core, &read->head, &read->commands, &replay->effects);
         if (r == 0)
             at_work_end_entry(replay->at_work);
         else
             at_work_fail_entry(replay->at_work);
     }
-    if (core == NULL)
-        command_free_all(&commands);
-    INSIST(r != 0 || list_empty(&commands));
+    INSIST(r != 0 || core == NULL || list_empty(&read->commands));
     recover_free_completed(&replay->effects);
     return r;
 }
@@ -306,42 +289,38 @@ enum recover_annotation recover_read_annotation(struct slice bytes, cmdlog_posit
 
 static int apply_held(struct replay *replay)
 {
-    struct held *held = &replay->held;
-    struct cmdlog_entry entry = {.position = held->position, .bytes = buf_as_slice(&held->bytes)};
-    int r = held->position == 0 ? 0 : replay_entry(replay, &entry);
-    held->position = 0;
+    struct read_ahead_entry *held = tl_steal(replay->held);
+    int r = held == NULL ? 0 : replay_entry(replay, held);
+    read_ahead_entry_free(held);
     return r;
 }
 
 /* Applies a SKIP: drops the held entry, which it names. */
-static int replay_skip(struct replay *replay, const struct cmdlog_entry *entry, cmdlog_position skipped)
+static int replay_skip(struct replay *replay, struct read_ahead_entry *entry)
 {
-    if (skipped == 0 || replay->held.position != skipped)
+    cmdlog_position skipped = entry->skipped;
+    if (skipped == 0 || replay->held == NULL || replay->held->entry.position != skipped)
         return refuse_recovery(TL_ERR_CORRUPT, replay->ret_reason,
                                SLICE_LIT("the log skips an entry that is not the one before"));
-    replay->held.position = 0;
+    read_ahead_entry_free(tl_steal(replay->held));
     replay->recovered->skipped = skipped;
     return replay_entry(replay, entry);
 }
 
 /*
  * Replays an entry. TRIED is applied before its predecessor, SKIP instead of it (README.md, "Poison
- * entries").
+ * entries"). Owns: `entry`.
  */
-static int replay_next(struct replay *replay, const struct cmdlog_entry *entry)
+static int replay_next(struct replay *replay, struct read_ahead_entry *entry)
 {
-    struct held *held = &replay->held;
-    REQUIRE(entry->position > held->position);
-    cmdlog_position skipped;
-    enum recover_annotation annotation = recover_read_annotation(entry->bytes, &skipped);
-    if (annotation == RECOVER_TRIED)
-        return replay_entry(replay, entry);
-    if (annotation == RECOVER_SKIP)
-        return replay_skip(replay, entry, skipped);
-    int r = apply_held(replay);
-    buf_clear(&held->bytes);
-    buf_slice(&held->bytes, entry->bytes);
-    held->position = entry->position;
+    REQUIRE(replay->held == NULL || entry->entry.position > replay->held->entry.position);
+    if (entry->annotation == RECOVER_NO_ANNOTATION) {
+        int r = apply_held(replay);
+        replay->held = entry;
+        return r;
+    }
+    int r = entry->annotation == RECOVER_TRIED ? replay_entry(replay, entry) : replay_skip(replay, entry);
+    read_ahead_entry_free(entry);
     return r;
 }
 
@@ -370,9 +349,8 @@ static void begin_progress(struct replay *replay, struct cmdlog *log, uint64_t l
     replay->begun_us = now;
 }
 
-/* Reports the progress before `entry`, which the cursor has read last, is applied: at the first entry, and when due. */
-static void observe_entry(struct replay *replay, struct cmdlog *log, struct cmdlog_cursor *cursor,
-                          const struct cmdlog_entry *entry)
+/* Reports the progress before `entry`, the newest one that was got, is applied: at the first entry, and when due. */
+static void observe_entry(struct replay *replay, struct cmdlog *log, const struct read_ahead_entry *entry)
 {
     if (replay->observer == NULL)
         return;
@@ -380,7 +358,7 @@ static void observe_entry(struct replay *replay, struct cmdlog *log, struct cmdl
     bool first = replay->progress.last == 0;
     if (!first && now - replay->reported_us < replay->observer->period_us)
         return;
-    uint64_t left = cmdlog_unread_bytes(cursor) + entry->bytes.len;
+    uint64_t left = entry->unread_bytes + entry->entry.bytes.len;
     if (first)
         begin_progress(replay, log, left, now);
     report_progress(replay, first ? RECOVER_BEGINS : RECOVER_REPLAYS, left, now);
@@ -393,14 +371,41 @@ static void observe_end(struct replay *replay)
         report_progress(replay, RECOVER_ENDED, replay->beyond_bytes, clock_boot_us());
 }
 
-/* Reads the next entry to replay. Returns: as cmdlog_next(). */
-static int next_entry(struct replay *replay, struct cmdlog_cursor *cursor, struct cmdlog_entry *entry)
+/* Gets the next entry to replay. Returns: as read_ahead_next(). */
+static int next_entry(struct replay *replay, struct read_ahead_entry **ret_entry)
 {
-    int r = cmdlog_next(cursor, entry);
-    if (r != 0 || replay->end == 0 || entry->position < replay->end)
+    int r = read_ahead_next(replay->ahead, ret_entry);
+    if (r != 0 || replay->end == 0 || (*ret_entry)->entry.position < replay->end)
         return r;
-    replay->beyond_bytes = cmdlog_unread_bytes(cursor) + entry->bytes.len;
+    replay->beyond_bytes = (*ret_entry)->unread_bytes + (*ret_entry)->entry.bytes.len;
+    read_ahead_entry_free(*ret_entry);
     return CMDLOG_END;
+}
+
+/* Replays what `cursor` reads. */
+static int replay_cursor(struct replay *replay, struct cmdlog *log, struct cmdlog_cursor *cursor)
+{
+    struct recovered *recovered = replay->recovered;
+    struct read_ahead_entry *entry;
+    int r = 0;
+    replay->ahead = read_ahead_open(&(struct read_ahead_options){
+        .cursor = cursor, .end = replay->end, .at_work = replay->at_work, .in_place = replay->in_place});
+    while (r == 0 && (r = next_entry(replay, &entry)) == 0) {
+        cmdlog_position position = entry->entry.position;
+        size_t bytes = entry->entry.bytes.len;
+        observe_entry(replay, log, entry);
+        r = replay_next(replay, entry);
+        INSIST(position > recovered->position);
+        recovered->position = position;
+        recovered->replayed_bytes += bytes;
+    }
+    if (r == CMDLOG_END)
+        r = apply_held(replay);
+    else if (r >= 0)
+        r = TL_ERR_CORRUPT;
+    read_ahead_entry_free(tl_steal(replay->held));
+    read_ahead_close(tl_steal(replay->ahead));
+    return r;
 }
 
 /* Replays all entries after recovered->checkpoint, and sets the other fields of `recovered`. */
@@ -409,7 +414,6 @@ static int replay_entries(struct replay *replay, struct cmdlog *log)
     struct recovered *recovered = replay->recovered;
     cmdlog_position from = recovered->checkpoint;
     struct cmdlog_cursor *cursor;
-    struct cmdlog_entry entry;
     int r = cmdlog_follow(log, from + 1, &cursor);
     if (r == CMDLOG_TRIMMED)
         return refuse_recovery(TL_ERR_CORRUPT, replay->ret_reason,
@@ -418,19 +422,8 @@ static int replay_entries(struct replay *replay, struct cmdlog *log)
         return tl_trace(r);
     effects_init(&replay->effects);
     recovered->position = from;
-    while (r == 0 && (r = next_entry(replay, cursor, &entry)) == 0) {
-        observe_entry(replay, log, cursor, &entry);
-        r = replay_next(replay, &entry);
-        INSIST(entry.position > recovered->position);
-        recovered->position = entry.position;
-        recovered->replayed_bytes += entry.bytes.len;
-    }
+    r = replay_cursor(replay, log, cursor);
     cmdlog_unfollow(cursor);
-    if (r == CMDLOG_END)
-        r = apply_held(replay);
-    else if (r >= 0)
-        r = TL_ERR_CORRUPT;
-    buf_deinit(&replay->held.bytes);
     if (r == 0)
         observe_end(replay);
     return r < 0 ? tl_trace(r) : 0;
@@ -462,8 +455,7 @@ int recover_check_log(struct cmdlog *log, const struct recovered *store, cmdlog_
     REQUIRE(log != NULL && ret_behind != NULL);
     struct recovered recovered = *store;
     int r = check_lineage(log, store, ret_reason);
-    struct replay looking = {
-        .recovered = &recovered, .held = {.bytes = BUF_INIT(BUF_UNLIMITED)}, .ret_reason = ret_reason};
+    struct replay looking = {.recovered = &recovered, .in_place = true, .ret_reason = ret_reason};
     if (r == 0)
         r = replay_entries(&looking, log);
     *ret_behind = r == 0 ? recovered.position - store->checkpoint : 0;
@@ -516,8 +508,8 @@ int recover_core_with(struct store *store, struct cmdlog *log, const struct core
         r = replay_entries(&(struct replay){.core = core,
                                             .end = options->end,
                                             .at_work = at_work,
+                                            .in_place = options->in_place,
                                             .recovered = &recovered,
-                                            .held = {.bytes = BUF_INIT(BUF_UNLIMITED)},
                                             .observer = options->observer,
                                             .ret_reason = ret_reason},
                            log);

@@ -83,6 +83,7 @@ struct recover_options {
     struct at_work *at_work;                 /* as in recover_core(); NULL: nowhere */
     cmdlog_position end;                     /* replays only the entries before this position; 0: all */
     const struct recover_observer *observer; /* of the replay; NULL: none */
+    bool in_place;                           /* the calling thread reads and decodes each entry when it applies it */
 };
 /* As recover_core(), with options. */
 int recover_core_with(struct store *store, struct cmdlog *log, const struct core_limits *limits,

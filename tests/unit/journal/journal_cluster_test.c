@@ -31,6 +31,7 @@
 #include "journal/cluster.h"
 #include "journal/journal.h"
 #include "journal/journal_internal.h"
+#include "journal/read_ahead.h"
 #include "journal/recover.h"
 #include "mapping/mapping.h"
 #include "store/store.h"
@@ -421,6 +422,44 @@ static void test_hosts_apply_the_same_state(void **state)
     begin_all(hosts, medium);
     begin_work(&work, hosts);
     end_work(&work, hosts);
+    compare_and_end(hosts, HOSTS);
+    double_medium_free(medium);
+}
+
+static struct command *large_command(const char *id, size_t bytes)
+{
+    struct command *command = write_command(WRITE_CREATE, id);
+    char *source = arena_alloc(&command->arena, bytes);
+    memset(source, ' ', bytes);
+    memcpy(source, "{\"v\":1}", 7);
+    command->write.items->source = slice_make(source, bytes);
+    return command;
+}
+
+/*
+ * A host that was cut from the log, and one that begins with the whole log, decode entries ahead, more than there is
+ * room for, and make the same state. journal_await_position() returns when the entries that were read are applied.
+ */
+static void test_hosts_that_lag_apply_the_same_state(void **state)
+{
+    enum { COUNT = READ_AHEAD_ENTRIES_MAX + 10 };
+    struct double_medium *medium = double_medium_new();
+    struct host hosts[HOSTS] = {0};
+    char id[16];
+    (void)state;
+    begin(&hosts[0], medium, "a");
+    begin(&hosts[1], medium, "b");
+    cmdlog_double_cut(hosts[1].log, true);
+    for (int i = 0; i < COUNT; i++) {
+        snprintf(id, sizeof id, "%d", i);
+        must(run(&hosts[0], large_command(id, i % 3 == 0 ? 1000 : READ_AHEAD_DECODED_MIN + i)));
+    }
+    begin(&hosts[2], medium, "c");
+    cmdlog_double_cut(hosts[1].log, false);
+    for (int h = 1; h < HOSTS; h++) {
+        catch_up(&hosts[h]);
+        assert_true(has(&hosts[h], id));
+    }
     compare_and_end(hosts, HOSTS);
     double_medium_free(medium);
 }
@@ -2428,6 +2467,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_hosts_apply_the_same_state),
+        cmocka_unit_test(test_hosts_that_lag_apply_the_same_state),
         cmocka_unit_test(test_limits_are_logged_after_join),
         cmocka_unit_test(test_inflight_commands_survive_end_of_life),
         cmocka_unit_test(test_entry_that_is_begun_before_join_has_number_of_new_life),

@@ -21,6 +21,7 @@
 #include "journal/at_work.h"
 #include "journal/journal.h"
 #include "journal/poison.h"
+#include "journal/read_ahead.h"
 #include "journal/recover.h"
 #include "cmdlog/cmdlog_memory.h"
 #include "cmdlog/cmdlog_shared.h"
@@ -372,12 +373,12 @@ static void end_in_decoding(struct world *world)
 }
 
 /* No start decodes the entry again once it is skipped, nor does the start that skips it. */
-static void test_entry_whose_decoding_ends_the_process_is_skipped(void **state)
+static void expect_undecodable_entry_is_skipped(struct fixture *f, struct command *command)
 {
-    struct world world = world_new(*state);
+    struct world world = world_new(f);
     uint64_t chain_before, chain;
     uint64_t before = replayed(&world, &chain_before);
-    cmdlog_position bad = append(&world, write_command(WRITE_INDEX, "bad"), 3000);
+    cmdlog_position bad = append(&world, command, 3000);
     undecodable = "bad";
     end_in_decoding(&world);
     assert_int_equal(settle(&world, 0, 0, NULL), 0);
@@ -389,6 +390,21 @@ static void test_entry_whose_decoding_ends_the_process_is_skipped(void **state)
     assert_int_equal(world.recovered.skipped, bad);
     undecodable = NULL;
     world_free(&world);
+}
+
+static void test_entry_whose_decoding_ends_the_process_is_skipped(void **state)
+{
+    expect_undecodable_entry_is_skipped(*state, write_command(WRITE_INDEX, "bad"));
+}
+
+/* Also where the first end is while it is decoded ahead, and another entry may be applied. */
+static void test_entry_whose_decoding_ahead_ends_the_process_is_skipped(void **state)
+{
+    struct command *command = write_command(WRITE_INDEX, "bad");
+    char *source = arena_alloc(&command->arena, READ_AHEAD_DECODED_MIN);
+    memset(source, ' ', READ_AHEAD_DECODED_MIN);
+    command->write.items->source = slice_make(source, READ_AHEAD_DECODED_MIN);
+    expect_undecodable_entry_is_skipped(*state, command);
 }
 
 static void test_second_end_refuses_start_then_skip(void **state)
@@ -956,6 +972,7 @@ int main(void)
         IN_FOLDER(test_damaged_page_counts_as_empty),
         IN_FOLDER(test_second_end_refuses_start_then_skip),
         IN_FOLDER(test_entry_whose_decoding_ends_the_process_is_skipped),
+        IN_FOLDER(test_entry_whose_decoding_ahead_ends_the_process_is_skipped),
         IN_FOLDER(test_skip_is_appended_once),
         IN_FOLDER(test_skip_after_tried),
         IN_FOLDER(test_entry_with_successors_is_not_skipped),
