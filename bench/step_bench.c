@@ -12,6 +12,7 @@
 #include "../tests/lib/arguments.h"
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/reclaim.h"
 #include "core/command/command.h"
 #include "index.h"
 #include "json/json.h"
@@ -501,6 +502,87 @@ static void commits(struct bench *bench)
     tell(bench, "bulks of 2000 documents in a transaction");
     transaction(bench, COMMAND_TXN_COMMIT, "t");
     tell(bench, "a commit of 100000 changes");
+}
+
+/* Documents of the index "raw", which indexes nothing, in an open transaction. */
+static void load_raw(struct bench *bench, const char *transaction, uint64_t count, size_t bytes)
+{
+    struct buf text = BUF_INIT(BUF_UNLIMITED);
+    buf_lit(&text, "{\"t\":\"");
+    for (size_t i = 0; i < bytes; i++)
+        buf_byte(&text, (char)('a' + i % 26));
+    buf_lit(&text, "\"}");
+    uint64_t each = bytes > 1000 ? 1 : 1000;
+    for (uint64_t first = 0; first < count; first += each) {
+        struct command *command = writes((size_t)each);
+        for (uint64_t i = 0; i < each; i++) {
+            command->write.items[i] = item(&command->arena, WRITE_INDEX, (first + i) * 7919 % 100003,
+                                           arena_copy(&command->arena, buf_as_slice(&text)));
+            command->write.items[i].index = SLICE_LIT("raw");
+        }
+        command->owner.transaction = slice_from(transaction);
+        step(bench, command);
+        pieces(bench);
+    }
+    buf_deinit(&text);
+}
+
+/* Returns: a snapshot of the transaction, as a scroll or a point in time has it. */
+static struct overlay *snapshot(struct bench *bench, const char *transaction)
+{
+    struct command *command = command_new(COMMAND_TXN_LOCK, DIALECT_7);
+    command->owner.transaction = slice_from(transaction);
+    struct overlay *overlay = NULL;
+    command->ts = bench->ts = core_last_ts(bench->core) + 1;
+    command->clock = bench->ts + bench->clock;
+    if (core_step(bench->core, command, &bench->effects) != 0 || command->txn_lock.overlay == NULL)
+        die("no snapshot");
+    overlay = command->txn_lock.overlay;
+    drain(bench);
+    return overlay;
+}
+
+/* Ends of a transaction of 64 MB, alone and while a reader has a snapshot. */
+static void end_large(struct bench *bench, enum command_type type, uint64_t count, size_t bytes, bool shared)
+{
+    char what[80], id[40];
+    snprintf(id, sizeof id, "end%llu", (unsigned long long)bench->ts);
+    if (type == COMMAND_SESSION_CLOSE)
+        session(bench, COMMAND_SESSION_OPEN, id);
+    struct command *begin = command_new(COMMAND_TXN_BEGIN, DIALECT_7);
+    begin->txn.id = slice_from(id);
+    begin->txn.mode = TXN_UPDATE;
+    begin->txn.idle_us = 24 * 3600 * TL_SECOND;
+    if (type == COMMAND_SESSION_CLOSE)
+        begin->owner.session = slice_from(id);
+    step(bench, begin);
+    load_raw(bench, id, count, bytes);
+    struct overlay *overlay = shared ? snapshot(bench, id) : NULL;
+    forget(bench);
+    if (type == COMMAND_SESSION_CLOSE)
+        session(bench, type, id);
+    else
+        transaction(bench, type, id);
+    pieces(bench);
+    snprintf(what, sizeof what, "%s of %llu documents, %zu bytes each%s", command_name(type), (unsigned long long)count,
+             bytes, shared ? ", with a reader" : "");
+    tell(bench, what);
+    core_overlay_unref(overlay);
+}
+
+static void ended(struct bench *bench)
+{
+    static const struct {
+        uint64_t count;
+        size_t bytes;
+    } sizes[] = {{100000, 600}, {60, 1000000}};
+    step(bench, bench_index("raw", "raw3456789abcdefghijkl", "{\"mappings\":{\"dynamic\":false}}"));
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        end_large(bench, COMMAND_TXN_ROLLBACK, sizes[i].count, sizes[i].bytes, false);
+        end_large(bench, COMMAND_SESSION_CLOSE, sizes[i].count, sizes[i].bytes, false);
+        end_large(bench, COMMAND_TXN_COMMIT, sizes[i].count, sizes[i].bytes, false);
+        end_large(bench, COMMAND_TXN_COMMIT, sizes[i].count, sizes[i].bytes, true);
+    }
 }
 
 /* A document with many numbers, each an entry that no other document has. */
@@ -1122,12 +1204,24 @@ static void all_cancelled(struct bench *bench)
 static const struct bench_part {
     const char *name;
     void (*run)(struct bench *bench);
-} parts[] = {{"bulks", bulks},       {"scripts", of_scripts},      {"ends", ends},
-             {"waiters", waiters},   {"cancelled", all_cancelled}, {"dropped", dropped},
-             {"commits", commits},   {"wholes", wholes},           {"singles", singles},
-             {"replaced", replaced}, {"outcomes", outcomes},       {"deep", deep},
-             {"locks", many_locks},  {"renames", renames},         {"values", values},
-             {"catalog", catalog},   {"others", others_before}};
+} parts[] = {{"bulks", bulks},
+             {"scripts", of_scripts},
+             {"ends", ends},
+             {"waiters", waiters},
+             {"cancelled", all_cancelled},
+             {"dropped", dropped},
+             {"commits", commits},
+             {"ended", ended},
+             {"wholes", wholes},
+             {"singles", singles},
+             {"replaced", replaced},
+             {"outcomes", outcomes},
+             {"deep", deep},
+             {"locks", many_locks},
+             {"renames", renames},
+             {"values", values},
+             {"catalog", catalog},
+             {"others", others_before}};
 
 int main(int argc, char **argv)
 {
@@ -1148,6 +1242,8 @@ int main(int argc, char **argv)
     setvbuf(stdout, NULL, _IOLBF, 0);
     limits.transaction_changes_max = 200000;
     effects_init(&bench.effects);
+    if (reclaim_begin() != 0)
+        die("no thread");
     if (store_open_rocks(&options, &store, &reason) != 0)
         die(reason);
     if (core_open(store, &limits, &bench.core) != 0)
@@ -1161,5 +1257,6 @@ int main(int argc, char **argv)
             parts[i].run(&bench);
     core_close(bench.core);
     store_close(store);
+    reclaim_end();
     return 0;
 }

@@ -23,6 +23,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/reclaim.h"
 #include "base/stack.h"
 #include "base/thread.h"
 #include "cli/archive.h"
@@ -1328,7 +1329,7 @@ int command_serve(int argc, char **argv)
     sigset_t signals = stop_signals();
     pthread_sigmask(SIG_BLOCK, &signals, NULL);
     signal(SIGPIPE, SIG_IGN);
-    if (log_begin_queue(STDERR_FILENO) != 0)
+    if (log_begin_queue(STDERR_FILENO) != 0 || reclaim_begin() != 0)
         return serve_failed(TL_ERR_IO, "cannot start a thread", NULL);
     private_dir_begin();
     raise_file_limit();
@@ -1344,6 +1345,7 @@ int command_serve(int argc, char **argv)
     int status = stack_run(serve_until_signal, &serving);
     if (status < 0)
         log_error("cannot start a thread");
+    reclaim_end();
     free_options(&o);
     return status == 0 ? 0 : 1;
 }

@@ -6,14 +6,21 @@
 
 #include "base/alloc.h"
 #include "base/check.h"
+#include "base/reclaim.h"
 
-enum { PREFETCH_AHEAD = 4 };
+enum {
+    PREFETCH_AHEAD = 4,
+    NODES_AT_ONCE = 64, /* nodes that are freed where they are dropped, with up to 16 entries each: some 0.1 ms */
+};
 
 struct overlay_node {
     atomic_uint refs;
     uint16_t count; /* of slots in use */
     uint16_t level; /* 0: a leaf */
-    size_t low_len;
+    union {
+        size_t low_len;
+        struct overlay_node *next; /* of one that is no part of any tree any more: struct dropped */
+    };
     union {
         struct overlay_entry *entries[OVERLAY_NODE_MAX]; /* of a leaf */
         struct overlay_node *children[OVERLAY_NODE_MAX]; /* of any other node */
@@ -82,20 +89,52 @@ static struct overlay_node *node_new(unsigned level, struct slice low)
     return node;
 }
 
+/* Nodes of which the last reference was dropped. They still have references to the nodes and entries below them. */
+struct dropped {
+    size_t most;                /* how many nodes may be freed */
+    struct overlay_node *nodes; /* those beyond that; at most 15 of each level */
+};
+
 /* Drops a reference; the last one frees the node and drops those that it has. At most one call per level. */
-static void node_unref(struct overlay_node *node)
+static void drop_node(struct dropped *dropped, struct overlay_node *node)
 {
     if (!drop_reference(&node->refs))
         return;
+    if (dropped->most == 0) {
+        node->next = dropped->nodes;
+        dropped->nodes = node;
+        return;
+    }
+    dropped->most--;
     for (unsigned i = 0; i < node->count; i++) {
         if (i + PREFETCH_AHEAD < node->count)
             __builtin_prefetch(node->entries[i + PREFETCH_AHEAD], 1); /* or the child */
         if (node->level == 0)
             overlay_entry_unref(node->entries[i]);
         else
-            node_unref(node->children[i]);
+            drop_node(dropped, node->children[i]);
     }
     mem_free(node);
+}
+
+/* Frees dropped nodes, and all that nothing else refers to below them. On the reclaimer's thread, if it runs. */
+static void free_dropped(void *nodes)
+{
+    for (struct overlay_node *node = nodes, *next; node != NULL; node = next) {
+        struct dropped all = {.most = SIZE_MAX};
+        next = node->next;
+        atomic_store_explicit(&node->refs, 1, memory_order_relaxed); /* dropped as any other */
+        drop_node(&all, node);
+    }
+}
+
+/* As drop_node(); a large tree is left to the reclaimer. */
+static void node_unref(struct overlay_node *node)
+{
+    struct dropped dropped = {.most = NODES_AT_ONCE};
+    drop_node(&dropped, node);
+    if (dropped.nodes != NULL)
+        reclaim(dropped.nodes, free_dropped);
 }
 
 /* Makes the node in `slot` one that only this map has. The slot is in such a node, or the root's. */

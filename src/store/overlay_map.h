@@ -24,7 +24,9 @@
  *     node is split, in halves but at the right edge, so a level is split at most once in
  *     OVERLAY_NODE_MAX / 2 splits of the one below. OVERLAY_LEVELS_MAX levels take 10^13 new keys,
  *     also if others are removed, which does not join nodes.
- *  7. A cursor is valid until its map changes. Readers of different snapshots need no lock.
+ *  7. A node without references is freed by the thread that drops the last one, or if there are many
+ *     by the reclaimer (base/reclaim.h): the writer drops a tree of any size at the same cost.
+ *  8. A cursor is valid until its map changes. Readers of different snapshots need no lock.
  */
 #ifndef TL_STORE_OVERLAY_MAP_H
 #define TL_STORE_OVERLAY_MAP_H
@@ -68,7 +70,7 @@ struct overlay_node;
 struct overlay_map {
     struct overlay_node *root; /* NULL: empty */
     size_t count;              /* of entries */
-    uint64_t changes;          /* since it was made: invariant 7 */
+    uint64_t changes;          /* since it was made: invariant 8 */
     uint64_t copied;           /* nodes copied since it was made, because they were shared */
 };
 

@@ -79,7 +79,10 @@ int view_iter_status(const struct view_iter *iter) TL_MUST_USE;
  * overlay is in use; readers on other threads have snapshots.
  */
 struct overlay *overlay_new(void);
-/* NULL: no effect. A snapshot: from any thread. */
+/*
+ * NULL: no effect. A snapshot: from any thread. Much of a large one is left to the reclaimer (base/reclaim.h), so that
+ * the end of a transaction takes the writer no time for its writes.
+ */
 void overlay_free(struct overlay *overlay);
 /*
  * Makes a snapshot for one reader, which may keep it beyond the end of the transaction. It shares its

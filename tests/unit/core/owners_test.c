@@ -5,6 +5,7 @@
  */
 #include "../../lib/core_fixture.h"
 #include "../../lib/maintenance.h"
+#include "../../lib/reclaim_stop.h"
 #include "../../lib/unit.h"
 
 #include "core/acquire/lock_resolve.h"
@@ -258,6 +259,59 @@ static void test_overlay_of_reader_is_unchanged_by_commit(void **state)
     core_overlay_unref(seen);
     assert_int_equal(fixture_count(&box, "fs"), 1);
     fixture_close(&box);
+}
+
+/* Writes documents with sources of `bytes` each in the transaction "t". */
+static void write_large(struct core_fixture *box, unsigned count, size_t bytes)
+{
+    char id[16], *source = mem_alloc(bytes + 1);
+    memset(source, 'x', bytes);
+    memcpy(source, "{\"t\":\"", 6);
+    memcpy(source + bytes - 2, "\"}", 3);
+    for (unsigned i = 0; i < count; i++) {
+        snprintf(id, sizeof id, "%u", i * 7919 % count);
+        write_in(box, "t", fixture_item(WRITE_INDEX, "fs", "", id, source));
+    }
+    mem_free(source);
+}
+
+/*
+ * Goal: a step that ends a transaction frees little of its writes; the reclaimer does, which is stopped here.
+ * A commit's writes are freed with its command.
+ */
+static void test_end_of_large_transaction_frees_little(void **state)
+{
+    enum { DOCUMENTS = 5000, BYTES = 3000 };
+    (void)state;
+    for (int end = 0; end < 4; end++) {
+        struct core_fixture box;
+        size_t before = reclaim_stop_used();
+        fixture_open(&box);
+        open_session(&box, "s", NULL, 0);
+        struct command *begin = command_new(COMMAND_TXN_BEGIN, DIALECT_7);
+        begin->txn.id = SLICE_LIT("t");
+        begin->txn.mode = TXN_UPDATE;
+        begin->txn.idle_us = TL_SECOND;
+        begin->owner.session = SLICE_LIT("s");
+        fixture_run(&box, begin, 1);
+        write_large(&box, DOCUMENTS, BYTES);
+        reclaim_stop_begin();
+        size_t used = reclaim_stop_used();
+        if (end == 0)
+            transaction(&box, COMMAND_TXN_ROLLBACK, "t");
+        else if (end == 1)
+            end_session(&box, "s");
+        else if (end == 2)
+            fixture_run(&box, command_new(COMMAND_TICK, DIALECT_7), 2 * TL_SECOND);
+        else
+            transaction(&box, COMMAND_TXN_COMMIT, "t");
+        assert_null(owners_txn(box.core->owners, SLICE_LIT("t")));
+        command_free(tl_steal(box.last));
+        assert_true(reclaim_stop_used() > used - DOCUMENTS * BYTES / 2);
+        reclaim_stop_end();
+        fixture_close(&box);
+        assert_int_equal(reclaim_stop_used(), before);
+    }
 }
 
 /* A lock on a directory also covers the first document of a new mapping type. */
@@ -1530,6 +1584,7 @@ int main(void)
         cmocka_unit_test(test_overlay_of_reader_is_unchanged_by_later_write),
         cmocka_unit_test(test_write_after_read_copies_few_nodes),
         cmocka_unit_test(test_overlay_of_reader_is_unchanged_by_commit),
+        cmocka_unit_test(test_end_of_large_transaction_frees_little),
         cmocka_unit_test(test_read_locks_no_document_of_impossible_type),
         cmocka_unit_test(test_directory_lock_blocks_first_document_of_type),
         cmocka_unit_test(test_write_ignores_locks_in_other_index),

@@ -3,6 +3,7 @@
  * An overlay's map against base/omap.h as its model: random changes, snapshots of all ages, and the
  * number of nodes that a change copies.
  */
+#include "../../lib/reclaim_stop.h"
 #include "../../lib/unit.h"
 
 #include "base/omap.h"
@@ -246,13 +247,54 @@ static void test_entries_are_shared(void **state)
     overlay_map_clear(&map);
 }
 
+/* Returns: the bytes that a map of so many keys has taken. */
+static size_t fill_map(struct overlay_map *map, unsigned count)
+{
+    size_t before = reclaim_stop_used();
+    char text[KEY_BYTES];
+    for (unsigned n = 0; n < count; n++) {
+        struct slice key = key_of(text, n * UINT64_C(7919) % count);
+        overlay_map_put(map, overlay_entry_new(key, SLICE_LIT("value"), false, n));
+    }
+    return reclaim_stop_used() - before;
+}
+
+/*
+ * Goal: the thread that drops a large map frees little of it itself, and the reclaimer the rest, without the nodes of a
+ * snapshot; a small one is freed at once. Method: the reclaimer is stopped.
+ */
+static void test_large_map_is_left_to_reclaimer(void **state)
+{
+    (void)state;
+    enum { LARGE = 50000, SMALL = 500 };
+    struct overlay_map large = {.root = NULL}, small = {.root = NULL}, shared = {.root = NULL}, snapshot;
+    size_t before = reclaim_stop_used();
+    reclaim_stop_begin();
+    size_t unused = reclaim_stop_used(), bytes = fill_map(&large, LARGE);
+    overlay_map_clear(&large);
+    assert_true(reclaim_stop_used() > unused + bytes - bytes / 10);
+    unused = reclaim_stop_used();
+    fill_map(&small, SMALL);
+    assert_true(reclaim_stop_used() > unused);
+    overlay_map_clear(&small);
+    assert_int_equal(reclaim_stop_used(), unused);
+    fill_map(&shared, LARGE);
+    overlay_map_share(&shared, &snapshot);
+    copied_by(&shared, 1, false); /* their roots differ */
+    overlay_map_clear(&shared);
+    reclaim_stop_end();
+    overlay_map_check(&snapshot);
+    assert_int_equal(snapshot.count, LARGE);
+    overlay_map_clear(&snapshot);
+    assert_int_equal(reclaim_stop_used(), before);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_map_and_snapshots_equal_model),
-        cmocka_unit_test(test_map_is_emptied_in_any_order),
-        cmocka_unit_test(test_change_copies_one_node_of_each_level),
-        cmocka_unit_test(test_entries_are_shared),
+        cmocka_unit_test(test_map_and_snapshots_equal_model),        cmocka_unit_test(test_map_is_emptied_in_any_order),
+        cmocka_unit_test(test_change_copies_one_node_of_each_level), cmocka_unit_test(test_entries_are_shared),
+        cmocka_unit_test(test_large_map_is_left_to_reclaimer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
