@@ -5,12 +5,12 @@
  * To free a million blocks that lie scattered in memory takes 0.1 s and more. The writer of a server must not take that
  * time when it drops the writes of a large transaction: all clients would wait for it. So it hands them over.
  *
- *  1. What is handed over is freed exactly once, in the order in which it was handed over. The caller has given up all
- *     access to it.
+ *  1. An object that was handed over is freed exactly once, in the order in which it was handed over. The caller has
+ *     given up all access to it.
  *  2. Freeing has no effect but that memory is free again. So no result depends on when it happens, and deterministic
  *     layers may hand over, too.
- *  3. Until it is freed, memory counts as used: for the budget (budget.h), too, which gets it back bit by bit. So what
- *     waits for the reclaimer never exceeds what clients may make the server hold.
+ *  3. Until it is freed, memory counts as used: for the budget (budget.h), too, which gets it back bit by bit. So the
+ *     memory that waits for the reclaimer never exceeds what clients may make the server hold.
  *  4. While no reclaimer runs, the caller frees: in tests of the layers above, in replays and in other commands.
  */
 #ifndef TL_BASE_RECLAIM_H
@@ -30,7 +30,7 @@ void reclaim(void *object, void (*free_object)(void *object));
  * Returns: 0; TL_ERR_IO: the system has no further thread.
  */
 int reclaim_begin(void) TL_MUST_USE;
-/* Ends it when it has freed all that was handed over. No effect if it does not run. */
+/* Ends it when it has freed all objects that were handed over. No effect if it does not run. */
 void reclaim_end(void);
 
 #endif

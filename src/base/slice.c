@@ -5,6 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/check.h"
+
 /* The exact decimal expansion of any double fits. */
 enum { NUMBER_BYTES_MAX = 1200 };
 
@@ -125,16 +127,32 @@ static uint64_t fold_hash(uint64_t hash, uint64_t word)
     return hash ^ hash >> 32;
 }
 
-uint64_t slice_hash(struct slice bytes)
+/* Folds all whole words. Returns: the hash; *ret_at: the position after them. */
+static uint64_t fold_words(uint64_t hash, struct slice bytes, size_t *ret_at)
 {
-    uint64_t hash = fold_hash(0xcbf29ce484222325u, bytes.len), word;
+    uint64_t word;
     size_t at = 0;
     for (; at + sizeof word <= bytes.len; at += sizeof word) {
         memcpy(&word, bytes.data + at, sizeof word);
         hash = fold_hash(hash, word);
     }
-    word = 0;
-    if (at < bytes.len)
-        memcpy(&word, bytes.data + at, bytes.len - at);
+    *ret_at = at;
+    return hash;
+}
+
+uint64_t slice_hash_joined(struct slice head, struct slice rest)
+{
+    REQUIRE(head.len % sizeof(uint64_t) == 0);
+    uint64_t hash = fold_hash(0xcbf29ce484222325u, head.len + rest.len), word = 0;
+    size_t at;
+    hash = fold_words(hash, head, &at);
+    hash = fold_words(hash, rest, &at);
+    if (at < rest.len)
+        memcpy(&word, rest.data + at, rest.len - at);
     return fold_hash(fold_hash(hash, word), 0);
+}
+
+uint64_t slice_hash(struct slice bytes)
+{
+    return slice_hash_joined(SLICE_NONE, bytes);
 }

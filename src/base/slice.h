@@ -133,5 +133,10 @@ size_t slice_utf8_valid_prefix(struct slice text);
  * compared between processes. It does not resist chosen collisions; siphash.h does.
  */
 uint64_t slice_hash(struct slice bytes);
+/*
+ * Returns: slice_hash() of both, one after the other, which need not be joined for it. Requires: head.len is a multiple
+ * of 8.
+ */
+uint64_t slice_hash_joined(struct slice head, struct slice rest);
 
 #endif

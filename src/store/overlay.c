@@ -16,8 +16,6 @@
 #include "store/overlay_internal.h"
 #include "store/view.h"
 
-#include <stdatomic.h>
-
 /* A chunk of this weight gets no further key; one of twice the weight is cut. */
 enum { CHUNK_WEIGHT = OVERLAY_CHUNK_BYTES, ITEM_WEIGHT = 8 };
 
@@ -38,8 +36,6 @@ struct overlay {
     uint32_t magic; /* OVERLAY_MAGIC */
     struct overlay_map spaces[SPACE_COUNT];
     size_t bytes[SPACE_COUNT]; /* of keys and values */
-    /* Number of those that share memory, the overlay and its snapshots; shared by them; NULL: there was no snapshot. */
-    atomic_uint *holders;
     bool is_snapshot; /* has only the fields above */
     struct item *items;
     size_t item_count;
@@ -99,23 +95,11 @@ struct overlay *overlay_snapshot(struct overlay *overlay)
 {
     REQUIRE(MAGIC_VALID(overlay, OVERLAY_MAGIC) && !overlay->is_snapshot && !overlay->has_savepoint);
     struct overlay *snapshot = overlay_new();
-    if (overlay->holders == NULL) {
-        overlay->holders = mem_alloc(sizeof *overlay->holders);
-        atomic_init(overlay->holders, 1);
-    }
-    atomic_fetch_add_explicit(overlay->holders, 1, memory_order_relaxed);
     snapshot->is_snapshot = true;
-    snapshot->holders = overlay->holders;
     memcpy(snapshot->bytes, overlay->bytes, sizeof snapshot->bytes);
     for (int space = 0; space < SPACE_COUNT; space++)
         overlay_map_share(&overlay->spaces[space], &snapshot->spaces[space]);
     return snapshot;
-}
-
-bool overlay_is_shared(const struct overlay *overlay)
-{
-    REQUIRE(MAGIC_VALID(overlay, OVERLAY_MAGIC));
-    return overlay->holders != NULL && atomic_load_explicit(overlay->holders, memory_order_acquire) > 1;
 }
 
 uint64_t overlay_nodes_copied(const struct overlay *overlay)
@@ -133,9 +117,6 @@ void overlay_free(struct overlay *overlay)
     if (overlay == NULL)
         return;
     overlay_clear(overlay);
-    /* Last: until then an owner that would modify an entry in place finds it shared. */
-    if (overlay->holders != NULL && atomic_fetch_sub_explicit(overlay->holders, 1, memory_order_acq_rel) == 1)
-        mem_free(overlay->holders);
     mem_free(overlay->undo);
     mem_free(overlay->items);
     mem_free(overlay->chunks);

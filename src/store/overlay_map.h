@@ -8,8 +8,7 @@
  * share. Keys and values are in entries that the copies of a leaf share.
  *
  * Invariants
- *  1. An entry is never modified after it was put, except by the owner of a map that has no
- *     snapshot (overlay_is_shared()). A value is replaced by another entry.
+ *  1. An entry is never modified after it was put. A value is replaced by another entry.
  *  2. A node with more than one reference is not modified, nor is any node below one. A node with
  *     one reference, below nodes with one reference, is reachable through this map only.
  *  3. References are only added by the thread that changes the map, to nodes that it reaches

@@ -16,11 +16,12 @@
 #include <sys/mman.h>
 
 enum {
-    RETAINED_BYTES_MAX = 4 << 20,   /* larger buffers are freed when a batch is cleared */
-    MOVES_MIN = 256,                /* moves of an insertion sort before it falls back to qsort(), */
-    MOVES_FRACTION = 8,             /* plus one for each so many changes */
-    CHANGE_OVERHEAD_BYTES_MAX = 20, /* of a change in RocksDB besides key and value: tag, family, lengths, timestamp */
-    CHANGES_AHEAD = 4,              /* by which keys and values are prefetched: those of an overlay are scattered */
+    RETAINED_BYTES_MAX = 4 << 20,    /* larger buffers are freed when a batch is cleared */
+    STAMPED_RETAINED_MAX = 64 << 10, /* a larger buffer of stamped values is freed when the batch is written */
+    MOVES_MIN = 256,                 /* moves of an insertion sort before it falls back to qsort(), */
+    MOVES_FRACTION = 8,              /* plus one for each so many changes */
+    CHANGE_OVERHEAD_BYTES_MAX = 20,  /* of a change in RocksDB besides key and value: tag, family, lengths, timestamp */
+    CHANGES_AHEAD = 4,               /* by which keys and values are prefetched: those of an overlay are scattered */
 };
 
 /*
@@ -31,6 +32,7 @@ struct change {
     uint8_t space;
     bool deletes;
     bool copied;     /* key and value; else the caller keeps them */
+    bool stamped;    /* the value is written with the timestamp in place of its first bytes */
     uint32_t number; /* position in the order of calls */
     struct slice key;
     struct slice value;
@@ -44,6 +46,8 @@ struct rocks_batch {
     size_t capacity;
     size_t in_order;   /* as many, from the first one on, were added in order of space and key */
     size_t newest_key; /* offset in `bytes` of the newest change's key, if that is a copy */
+    char *stamped;     /* the value that is being written, with its timestamp */
+    size_t stamped_capacity;
     struct buf ranges; /* deleted ranges: space, then length and bytes of both bounds */
     rocksdb_writebatch_t *batch;
     bool large; /* `batch` was made for more than RETAINED_BYTES_MAX */
@@ -65,6 +69,7 @@ void rocks__batch_free(struct store_batch *base)
     rocksdb_writebatch_destroy(batch->batch);
     buf_deinit(&batch->bytes);
     buf_deinit(&batch->ranges);
+    mem_free(batch->stamped);
     mem_free(batch->changes);
     mem_free(batch);
 }
@@ -126,6 +131,12 @@ void rocks__batch_put(struct store_batch *base, enum store_space space, struct s
 void rocks__batch_put_nocopy(struct store_batch *base, enum store_space space, struct slice key, struct slice value)
 {
     append_change((struct rocks_batch *)base, &(struct change){.space = (uint8_t)space, .key = key, .value = value});
+}
+
+void rocks__batch_put_stamped(struct store_batch *base, enum store_space space, struct slice key, struct slice value)
+{
+    append_change((struct rocks_batch *)base,
+                  &(struct change){.space = (uint8_t)space, .stamped = true, .key = key, .value = value});
 }
 
 void rocks__batch_delete(struct store_batch *base, enum store_space space, struct slice key)
@@ -220,12 +231,24 @@ static void sort_changes(struct rocks_batch *batch)
         qsort(batch->changes, batch->count, sizeof *batch->changes, compare_changes);
 }
 
+/* Returns: the value with the batch's timestamp, valid until the next call. */
+static struct slice stamp_value(struct rocks_batch *batch, struct slice value)
+{
+    if (value.len > batch->stamped_capacity) {
+        mem_free(batch->stamped);
+        batch->stamped = mem_alloc(value.len);
+        batch->stamped_capacity = value.len;
+    }
+    store__stamp(batch->stamped, batch->base.ts, value);
+    return slice_make(batch->stamped, value.len);
+}
+
 static void emit_change(struct rocks_batch *batch, const struct change *change, const char ts[ROCKS_TS_BYTES])
 {
     enum store_space space = change->space;
     rocksdb_column_family_handle_t *family = rocks_of(batch->base.store)->families[space];
     INSIST(family != NULL);
-    struct slice key = change->key, value = change->value;
+    struct slice key = change->key, value = change->stamped ? stamp_value(batch, change->value) : change->value;
     bool versioned = store__space_is_versioned(space);
     if (versioned && change->deletes)
         rocksdb_writebatch_delete_cf_with_ts(batch->batch, family, key.data, key.len, ts, ROCKS_TS_BYTES);
@@ -280,6 +303,10 @@ rocksdb_writebatch_t *rocks__batch_sorted(struct store_batch *base)
             i + 1 == batch->count || change[1].space != change->space || !slice_equal(change[1].key, change->key);
         if (is_last) /* of its key: earlier ones are replaced */
             emit_change(batch, change, ts);
+    }
+    if (batch->stamped_capacity > STAMPED_RETAINED_MAX) {
+        mem_free(tl_steal(batch->stamped));
+        batch->stamped_capacity = 0;
     }
     return batch->batch;
 }

@@ -99,6 +99,7 @@ void rocks__batch_free(struct store_batch *batch);
 void rocks__batch_clear(struct store_batch *batch);
 void rocks__batch_put(struct store_batch *batch, enum store_space space, struct slice key, struct slice value);
 void rocks__batch_put_nocopy(struct store_batch *batch, enum store_space space, struct slice key, struct slice value);
+void rocks__batch_put_stamped(struct store_batch *batch, enum store_space space, struct slice key, struct slice value);
 void rocks__batch_delete(struct store_batch *batch, enum store_space space, struct slice key);
 void rocks__batch_delete_range(struct store_batch *base, enum store_space space, struct slice lower,
                                struct slice upper);

@@ -4,6 +4,8 @@
  */
 #include "store/store.h"
 
+#include "base/alloc.h"
+#include "base/big_endian.h"
 #include "base/check.h"
 #include "base/magic.h"
 #include "store/store_internal.h"
@@ -59,12 +61,19 @@ void store_batch_begin(struct store_batch *batch, tl_ts ts)
     batch->begun = true;
 }
 
-static void digest_change(struct store_batch *batch, uint64_t what, struct slice key, struct slice value)
+/* A change with the value `head` and `rest`, one after the other. */
+static void digest_joined(struct store_batch *batch, uint64_t what, struct slice key, struct slice head,
+                          struct slice rest)
 {
     if (!batch->tracks_digest)
         return;
-    uint64_t words[] = {batch->digest, what, slice_hash(key), slice_hash(value)};
+    uint64_t words[] = {batch->digest, what, slice_hash(key), slice_hash_joined(head, rest)};
     batch->digest = slice_hash(slice_make(words, sizeof(words)));
+}
+
+static void digest_change(struct store_batch *batch, uint64_t what, struct slice key, struct slice value)
+{
+    digest_joined(batch, what, key, SLICE_NONE, value);
 }
 
 void store_batch_put(struct store_batch *batch, enum store_space space, struct slice key, struct slice value)
@@ -86,6 +95,26 @@ void store_batch_put_nocopy(struct store_batch *batch, enum store_space space, s
     batch->count++;
     batch->bytes += key.len + value.len;
     digest_change(batch, space, key, value);
+}
+
+void store_batch_put_stamped(struct store_batch *batch, enum store_space space, struct slice key, struct slice value)
+{
+    REQUIRE(MAGIC_VALID(batch, STORE_BATCH_MAGIC) && batch->begun);
+    REQUIRE(space >= 0 && space < SPACE_COUNT && value.len >= STORE_STAMP_BYTES);
+    const struct store_ops *ops = batch->store->ops;
+    char stamp[STORE_STAMP_BYTES];
+    big_endian_put_u64(stamp, batch->ts);
+    if (ops->batch_put_stamped != NULL) {
+        ops->batch_put_stamped(batch, space, key, value);
+    } else {
+        char *stamped = mem_alloc(value.len);
+        store__stamp(stamped, batch->ts, value);
+        ops->batch_put(batch, space, key, slice_make(stamped, value.len));
+        mem_free(stamped);
+    }
+    digest_joined(batch, space, key, slice_make(stamp, sizeof stamp), slice_from_offset(value, STORE_STAMP_BYTES));
+    batch->count++;
+    batch->bytes += key.len + value.len;
 }
 
 void store_batch_delete(struct store_batch *batch, enum store_space space, struct slice key)

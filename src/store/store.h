@@ -113,6 +113,12 @@ void store_batch_put(struct store_batch *batch, enum store_space space, struct s
  * is written, cleared or freed.
  */
 void store_batch_put_nocopy(struct store_batch *batch, enum store_space space, struct slice key, struct slice value);
+/*
+ * As store_batch_put_nocopy(), but the value begins with the batch's timestamp, big endian, in place of its own first
+ * STORE_STAMP_BYTES: others may read these bytes meanwhile. Requires: the value has as many.
+ */
+enum { STORE_STAMP_BYTES = 8 };
+void store_batch_put_stamped(struct store_batch *batch, enum store_space space, struct slice key, struct slice value);
 void store_batch_delete(struct store_batch *batch, enum store_space space, struct slice key);
 /*
  * Deletes all keys within [lower, upper) that earlier batches have put, at the cost of one change.

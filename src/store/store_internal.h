@@ -11,7 +11,10 @@
 #include "store/store.h"
 
 #include <stdatomic.h>
+#include <string.h>
 
+#include "base/big_endian.h"
+#include "base/check.h"
 #include "base/magic.h"
 
 #define STORE_MAGIC MAGIC('S', 't', 'o', 'r')
@@ -37,6 +40,14 @@ struct store_batch {
     uint64_t digest;
 };
 
+/* Copies a value to `bytes`, with the timestamp in place of its first bytes: store_batch_put_stamped(). */
+static inline void store__stamp(char *bytes, tl_ts ts, struct slice value)
+{
+    REQUIRE(value.len >= STORE_STAMP_BYTES);
+    big_endian_put_u64(bytes, ts);
+    memcpy(bytes + STORE_STAMP_BYTES, value.data + STORE_STAMP_BYTES, value.len - STORE_STAMP_BYTES);
+}
+
 struct store_iter {
     uint32_t magic; /* STORE_ITER_MAGIC */
     struct store *store;
@@ -58,6 +69,8 @@ struct store_ops {
     void (*batch_put)(struct store_batch *batch, enum store_space space, struct slice key, struct slice value);
     /* batch_put() of a key and a value that stay unchanged until the write; NULL: use batch_put(). */
     void (*batch_put_nocopy)(struct store_batch *batch, enum store_space space, struct slice key, struct slice value);
+    /* As batch_put_nocopy() of the value as it is with the stamp; NULL: use batch_put(). */
+    void (*batch_put_stamped)(struct store_batch *batch, enum store_space space, struct slice key, struct slice value);
     void (*batch_delete)(struct store_batch *batch, enum store_space space, struct slice key);
     void (*batch_delete_range)(struct store_batch *batch, enum store_space space, struct slice lower,
                                struct slice upper);

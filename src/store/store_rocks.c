@@ -237,6 +237,7 @@ static const struct store_ops rocks_ops = {
     .batch_clear = rocks__batch_clear,
     .batch_put = rocks__batch_put,
     .batch_put_nocopy = rocks__batch_put_nocopy,
+    .batch_put_stamped = rocks__batch_put_stamped,
     .batch_delete = rocks__batch_delete,
     .batch_delete_range = rocks__batch_delete_range,
     .write = rocks_write,

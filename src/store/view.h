@@ -91,8 +91,6 @@ void overlay_free(struct overlay *overlay);
  * Returns: the snapshot. Owns: the caller; overlay_free(). Requires: no savepoint, not a snapshot itself.
  */
 struct overlay *overlay_snapshot(struct overlay *overlay);
-/* Returns: whether the overlay may share memory with a snapshot, so that values must not be modified in place. */
-bool overlay_is_shared(const struct overlay *overlay);
 /* Returns: how many nodes changes have copied because snapshots shared them; for tests. */
 uint64_t overlay_nodes_copied(const struct overlay *overlay);
 void overlay_put(struct overlay *overlay, enum store_space space, struct slice key, struct slice value);

@@ -136,8 +136,14 @@ static void write_batch(struct diff_run *run)
             store_batch_delete(run->rocks_batch, space, key);
         } else {
             struct slice value = random_value(run, value_bytes);
+            uint64_t how = below(run, 3);
+            if (how == 2 && value.len >= STORE_STAMP_BYTES) {
+                store_batch_put_stamped(run->mem_batch, space, key, value);
+                store_batch_put_stamped(run->rocks_batch, space, arena_copy(&kept, key), arena_copy(&kept, value));
+                continue;
+            }
             store_batch_put(run->mem_batch, space, key, value);
-            if (below(run, 2) == 0)
+            if (how == 0)
                 store_batch_put(run->rocks_batch, space, key, value);
             else
                 store_batch_put_nocopy(run->rocks_batch, space, arena_copy(&kept, key), arena_copy(&kept, value));

@@ -26,8 +26,6 @@ enum {
     DOC_FLAGS = 63
 };
 
-enum { DOC_TS_BYTES = 8 };
-
 struct slice doc_key(char *bytes, uint32_t index, uint16_t type, struct slice id)
 {
     big_endian_put_u32(bytes, index);
@@ -164,13 +162,6 @@ uint64_t doc_path_levels(const struct doc *doc, char delimiter)
     for (size_t next = 0; next < path.len; next += slice_find_byte(slice_from_offset(path, next), delimiter) + 1)
         levels++;
     return levels;
-}
-
-void doc_set_ts(char *record, tl_ts ts)
-{
-    REQUIRE(ts > TL_TS_NONE && ts < TL_TS_MAX);
-    for (int i = 0; i < DOC_TS_BYTES; i++)
-        record[i] = (char)(ts >> (56 - 8 * i));
 }
 
 static int read_record(const struct view *view, struct slice key, struct doc *ret_doc)

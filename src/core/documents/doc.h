@@ -101,7 +101,10 @@ int doc_apply_renames_as_of(const struct view *view, const struct omap *pending,
 int doc_apply_renames_to_path(const struct view *view, const struct omap *pending, uint32_t index, struct arena *arena,
                               struct doc *doc, struct slice *ret_path) TL_MUST_USE;
 
-/* Appends the record of `doc`. stored, stored_seq_no and value are ignored. */
+/*
+ * Appends the record of `doc`. stored, stored_seq_no and value are ignored. It begins with the timestamp: that of a
+ * transaction's record is known only at its commit, which sets it by store_batch_put_stamped().
+ */
 void doc_encode(struct buf *buf, const struct doc *doc);
 /* Decodes a record. Returns: 0, *ret_doc with slices into `record`; TL_ERR_CORRUPT. */
 int doc_decode(struct slice record, struct doc *ret_doc) TL_MUST_USE;
@@ -121,12 +124,6 @@ static inline uint64_t doc_entry_batch(const struct doc *doc, uint16_t field)
 {
     return doc->batch == 0 || doc_has_single_entries(doc, field) ? 0 : doc->batch;
 }
-/*
- * Overwrites the timestamp of an encoded record; a transaction's is known only at its commit.
- * Requires: `ts` is above TL_TS_NONE and below TL_TS_MAX.
- */
-void doc_set_ts(char *record, tl_ts ts);
-
 /*
  * Iterates over the live documents of an index, or of one of its types, by type number and id.
  *

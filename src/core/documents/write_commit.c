@@ -19,9 +19,7 @@
 struct commit_state {
     struct core *core;
     uint64_t changes;
-    bool shared;       /* a snapshot may share the overlay's bytes: they must not be modified */
-    bool keeps_paths;  /* known paths stay known, except those of the documents */
-    struct buf record; /* reused */
+    bool keeps_paths; /* known paths stay known, except those of the documents */
     int r;
     uint32_t index; /* of the key before; 0: none */
     bool exists;
@@ -38,23 +36,6 @@ static bool index_exists(struct commit_state *state, struct slice key)
         state->exists = catalog_index_by_number(state->core->catalog, index) != NULL;
     }
     return state->exists;
-}
-
-/* Sets a record's timestamp and puts it: in place in the overlay's memory, or as a copy. */
-static void put_with_ts(struct commit_state *state, struct slice key, struct slice record)
-{
-    REQUIRE(state->core->open && record.data != NULL);
-    struct core *core = state->core;
-
-    if (!state->shared) {
-        doc_set_ts((char *)(uintptr_t)record.data, core->ts);
-        store_batch_put_nocopy(core->batch, SPACE_DOCUMENTS, key, record);
-        return;
-    }
-    buf_clear(&state->record);
-    buf_slice(&state->record, record);
-    doc_set_ts(state->record.data, core->ts);
-    store_batch_put(core->batch, SPACE_DOCUMENTS, key, buf_as_slice(&state->record));
 }
 
 /*
@@ -97,7 +78,8 @@ static void commit_document(void *context, struct slice key, struct slice value)
         return;
     INSIST(value.data != NULL); /* a deletion is a tombstone record */
     record_change(state, key, value);
-    put_with_ts(state, key, value);
+    /* Readers may have a snapshot: the record's memory is not modified. */
+    store_batch_put_stamped(state->core->batch, SPACE_DOCUMENTS, key, value);
     recent_writes_record(&state->core->recent_writes, key, state->core->ts);
     state->changes++;
 }
@@ -183,7 +165,7 @@ enum { PATHS_MAX = 1000 };
 int write__commit_overlay(struct core *core, struct overlay *overlay, uint64_t *ret_changes)
 {
     REQUIRE(core->open && overlay != NULL);
-    struct commit_state state = {.core = core, .shared = overlay_is_shared(overlay), .record = BUF_INIT(BUF_UNLIMITED)};
+    struct commit_state state = {.core = core};
 
     state.keeps_paths =
         overlay_count_in(overlay, SPACE_TREE) == 0 && overlay_count_in(overlay, SPACE_DOCUMENTS) <= PATHS_MAX;
@@ -197,7 +179,6 @@ int write__commit_overlay(struct core *core, struct overlay *overlay, uint64_t *
     overlay_each(overlay, SPACE_SYSTEM, commit_system, &state);
     if (overlay_count_in(overlay, SPACE_TREE) > 0)
         recent_writes_invalidate_all(&core->recent_writes, core->ts);
-    buf_deinit(&state.record);
     *ret_changes = state.changes;
     return state.r;
 }

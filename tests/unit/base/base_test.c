@@ -202,6 +202,21 @@ static void test_zeroed_memory_is_zero(void **state)
     }
 }
 
+/* The hash of two slices equals that of both joined. */
+static void test_slice_hash_joins(void **state)
+{
+    char bytes[40];
+    (void)state;
+
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (char)(i * 37 + 1);
+    for (size_t head = 0; head <= 16; head += 8)
+        for (size_t len = head; len <= sizeof bytes; len++)
+            assert_true(slice_hash_joined(slice_make(bytes, head), slice_make(bytes + head, len - head)) ==
+                        slice_hash(slice_make(bytes, len)));
+    assert_true(slice_hash_joined(SLICE_NONE, SLICE_NONE) == slice_hash(SLICE_NONE));
+}
+
 static void test_slice_checks_utf8(void **state)
 {
     (void)state;
@@ -343,19 +358,13 @@ static void test_buf_escapes_text_in_a_line(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_arena_allocates_any_size),
-        cmocka_unit_test(test_buf_overflows_at_maximum),
-        cmocka_unit_test(test_buf_edits_written_bytes),
-        cmocka_unit_test(test_buf_writes_json_and_numbers),
-        cmocka_unit_test(test_slice_parses_numbers),
-        cmocka_unit_test(test_slice_compares_words),
-        cmocka_unit_test(test_zeroed_memory_is_zero),
-        cmocka_unit_test(test_slice_checks_utf8),
-        cmocka_unit_test(test_map_equals_model),
-        cmocka_unit_test(test_list_keeps_order),
-        cmocka_unit_test(test_buf_escapes_text_in_a_line),
-        cmocka_unit_test(test_arena_rewinds_to_mark),
-        cmocka_unit_test(test_arena_reserves_contiguous_memory),
+        cmocka_unit_test(test_arena_allocates_any_size), cmocka_unit_test(test_buf_overflows_at_maximum),
+        cmocka_unit_test(test_buf_edits_written_bytes),  cmocka_unit_test(test_buf_writes_json_and_numbers),
+        cmocka_unit_test(test_slice_parses_numbers),     cmocka_unit_test(test_slice_compares_words),
+        cmocka_unit_test(test_zeroed_memory_is_zero),    cmocka_unit_test(test_slice_hash_joins),
+        cmocka_unit_test(test_slice_checks_utf8),        cmocka_unit_test(test_map_equals_model),
+        cmocka_unit_test(test_list_keeps_order),         cmocka_unit_test(test_buf_escapes_text_in_a_line),
+        cmocka_unit_test(test_arena_rewinds_to_mark),    cmocka_unit_test(test_arena_reserves_contiguous_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

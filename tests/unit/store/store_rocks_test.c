@@ -312,6 +312,63 @@ static void test_rocks_large_batches_are_complete(void **state)
     store_value_release(&value);
 }
 
+enum { STAMPED = 200, STAMPED_BYTES = 50000 };
+
+/* Returns: the digest of a batch of large values with the timestamp in front, which is written at `ts`. */
+static uint64_t write_stamped(struct fixture *f, tl_ts ts, bool joined, const char *value)
+{
+    struct store_batch *batch = store_batch_new(f->store);
+    char copy[STAMPED_BYTES], keys[STAMPED][8];
+    memcpy(copy, value, sizeof copy);
+    for (int i = 0; i < STORE_STAMP_BYTES; i++)
+        copy[i] = (char)(ts >> (56 - 8 * i));
+    store_batch_track_digest(batch);
+    store_batch_begin(batch, ts);
+    for (int i = 0; i < STAMPED; i++) {
+        snprintf(keys[i], sizeof keys[i], "s%03d", i * 77 % STAMPED);
+        if (joined)
+            store_batch_put(batch, SPACE_DOCUMENTS, slice_from(keys[i]), slice_make(copy, sizeof copy));
+        else
+            store_batch_put_stamped(batch, SPACE_DOCUMENTS, slice_from(keys[i]), slice_make(value, sizeof copy));
+    }
+    assert_int_equal(store_batch_bytes(batch), STAMPED * (4 + STAMPED_BYTES));
+    uint64_t digest = store_batch_digest(batch);
+    assert_int_equal(store_write(f->store, batch), 0);
+    mem_thread_end();
+    if (!joined)
+        assert_true(mem_used() < (size_t)STAMPED * STAMPED_BYTES / 2); /* it has no copies */
+    store_batch_free(batch);
+    return digest;
+}
+
+/*
+ * Goal: a stamped value is written with the batch's timestamp, and is as any other of these bytes; its bytes in memory
+ * are neither changed nor copied.
+ */
+static void test_rocks_stamped_values_have_timestamp(void **state)
+{
+    struct fixture *f = *state;
+    char value[STAMPED_BYTES], before[STAMPED_BYTES];
+    must_open(f, false);
+    memset(value, 'v', sizeof value);
+    memcpy(before, value, sizeof value);
+    uint64_t stamped = write_stamped(f, 0x0102030405060, false, value);
+    assert_memory_equal(value, before, sizeof value);
+    for (int i = 0; i < STAMPED; i += 33) {
+        struct store_value found;
+        char key[8];
+        snprintf(key, sizeof key, "s%03d", i);
+        assert_int_equal(store_get(f->store, SPACE_DOCUMENTS, TL_TS_MAX, slice_from(key), &found), 0);
+        assert_int_equal(found.bytes.len, sizeof value);
+        assert_memory_equal(found.bytes.data, "\x00\x00\x10\x20\x30\x40\x50\x60", STORE_STAMP_BYTES);
+        assert_memory_equal(found.bytes.data + STORE_STAMP_BYTES, value, sizeof value - STORE_STAMP_BYTES);
+        store_value_release(&found);
+    }
+    store_close(f->store);
+    f->store = store_open_mem();
+    assert_true(write_stamped(f, 0x0102030405060, true, value) == stamped);
+}
+
 /* Turns a store into one made before the feed had an unversioned family. */
 static void make_older(struct fixture *f)
 {
@@ -420,6 +477,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_rocks_values_outlive_later_reads, setup, teardown),
         cmocka_unit_test_setup_teardown(test_rocks_disk_size_counts_data, setup, teardown),
         cmocka_unit_test_setup_teardown(test_rocks_large_batches_are_complete, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_rocks_stamped_values_have_timestamp, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
