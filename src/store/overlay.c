@@ -36,7 +36,7 @@ struct overlay {
     uint32_t magic; /* OVERLAY_MAGIC */
     struct overlay_map spaces[SPACE_COUNT];
     size_t bytes[SPACE_COUNT]; /* of keys and values */
-    bool is_snapshot; /* has only the fields above */
+    bool is_snapshot;          /* has only the fields above */
     struct item *items;
     size_t item_count;
     size_t item_capacity;
