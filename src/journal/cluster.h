@@ -68,6 +68,7 @@ struct cluster {
     uint64_t timeout_us, clock_skew_us;
     struct cmdlog_cursor *cursor; /* the follower's */
     struct read_ahead *ahead;     /* entries read from the cursor and not applied yet */
+    bool behind;                  /* more entries wait than there is room for; the follower's */
     struct start_replay replay;
 
     /* Entries that are not applied; cmdlog README.md, "Skipped entries". */

@@ -564,7 +564,8 @@ static int read_entries(struct journal *journal)
     adopt_skips(journal);
     while (r == 0 && read_ahead_has_room(cluster->ahead))
         if ((r = cmdlog_next(cluster->cursor, &entry)) == 0)
-            read_ahead_put(cluster->ahead, &entry, may_decode_ahead(journal, &entry));
+            read_ahead_put(cluster->ahead, &entry, cluster->behind && may_decode_ahead(journal, &entry));
+    cluster->behind = r == 0 || (cluster->behind && r != CMDLOG_END);
     return r;
 }
 
