@@ -17,7 +17,7 @@
 #include "core/command/command.h"
 #include "core/step/core.h"
 
-enum { PAGE_BYTES = 4096, BOOT_BYTES_MAX = 64, CACHE_LINE = 64, ENDED_AT_COUNT = 4 };
+enum { PAGE_BYTES = 4096, BOOT_BYTES_MAX = 64, CACHE_LINE = 64 };
 
 /*
  * A recorded entry. The position is written last and cleared first, so that the other fields always
@@ -64,7 +64,9 @@ static const char entry_magic[8] = "tideentr";
 struct at_work {
     struct page *page;
     struct page found; /* as found at opening */
-    uint64_t ended_at[ENDED_AT_COUNT]; /* positions in which a process may have ended, as of the opening; 0: none */
+    /* Position of the last entry in whose decoding ahead an earlier process may have ended; 0: none, or applied */
+    _Atomic uint64_t ended_until;
+    uint64_t ended_at[2]; /* positions in whose application one may have ended, as of the opening; 0: none */
     struct core_watch watch;
     struct core_watch command_watch;
 };
@@ -220,10 +222,10 @@ int at_work_open(struct slice directory, struct slice boot, struct at_work **ret
         atomic_store(&at_work->found.noted, 0);
     memcpy(page->magic, page_magic, sizeof page_magic);
     begin_entries(&page->entry, boot);
-    const struct entry_slot *ended[ENDED_AT_COUNT] = {&page->entry.now, &page->entry.ahead, &page->entry.found,
-                                                      &page->entry.found_ahead};
-    for (size_t i = 0; i < ENDED_AT_COUNT; i++)
-        at_work->ended_at[i] = atomic_load(&ended[i]->position);
+    uint64_t ahead = atomic_load(&page->entry.ahead.position), found = atomic_load(&page->entry.found_ahead.position);
+    atomic_init(&at_work->ended_until, ahead > found ? ahead : found);
+    at_work->ended_at[0] = atomic_load(&page->entry.now.position);
+    at_work->ended_at[1] = atomic_load(&page->entry.found.position);
     count_end(&page->entry, atomic_load(&at_work->found.noted) == 0);
     at_work->page = page;
     at_work->watch = (struct core_watch){count_step, begin_action, end_action, at_work};
@@ -313,6 +315,8 @@ void at_work_end_entry(struct at_work *at_work)
         atomic_store(&entry->found.position, 0);
     if (is_same_entry(&entry->found_ahead, &entry->now))
         atomic_store(&entry->found_ahead.position, 0);
+    if (position >= atomic_load_explicit(&at_work->ended_until, memory_order_relaxed))
+        atomic_store_explicit(&at_work->ended_until, 0, memory_order_relaxed);
     atomic_store_explicit(&entry->now.position, 0, memory_order_release);
 }
 
@@ -328,7 +332,7 @@ void at_work_begin_ahead(struct at_work *at_work, uint64_t position, uint64_t ts
         return;
     struct entry_slot *ahead = &at_work->page->entry.ahead;
     REQUIRE(position != 0 && atomic_load_explicit(&ahead->position, memory_order_relaxed) == 0);
-    REQUIRE(!at_work_has_ended_at(at_work, position));
+    REQUIRE(at_work_may_decode_ahead(at_work, position));
     ahead->ts = ts;
     ahead->bytes = bytes;
     atomic_store_explicit(&ahead->position, position, memory_order_release);
@@ -340,13 +344,11 @@ void at_work_end_ahead(struct at_work *at_work)
         atomic_store_explicit(&at_work->page->entry.ahead.position, 0, memory_order_release);
 }
 
-bool at_work_has_ended_at(const struct at_work *at_work, uint64_t position)
+bool at_work_may_decode_ahead(const struct at_work *at_work, uint64_t position)
 {
     REQUIRE(position != 0);
-    bool ended = false;
-    for (size_t i = 0; at_work != NULL && i < ENDED_AT_COUNT; i++)
-        ended = ended || at_work->ended_at[i] == position;
-    return ended;
+    return at_work == NULL || (atomic_load_explicit(&at_work->ended_until, memory_order_relaxed) == 0 &&
+                               position != at_work->ended_at[0] && position != at_work->ended_at[1]);
 }
 
 bool at_work_ended_in(const struct at_work *at_work, struct at_work_entry *ret_entry)
@@ -372,6 +374,7 @@ void at_work_begin_log(struct at_work *at_work)
     REQUIRE(at_work != NULL);
     at_work_forget_entry(at_work);
     atomic_store(&at_work->page->entry.applied, 0);
+    atomic_store_explicit(&at_work->ended_until, 0, memory_order_relaxed);
 }
 
 void at_work_forget_entry(struct at_work *at_work)

@@ -100,16 +100,16 @@ void at_work_fail_entry(struct at_work *at_work);
 /*
  * Record the entry that another thread than the applying one begins to decode, and that this has been done. Any one
  * thread, concurrently with the calls above. NULL `at_work`: no effect.
- * Requires: begin: no other entry is being decoded ahead, and not at_work_has_ended_at(), so that a second end in
- * the entry is not attributed to one that is applied at the same time.
+ * Requires: begin: no other entry is being decoded ahead, and at_work_may_decode_ahead().
  */
 void at_work_begin_ahead(struct at_work *at_work, uint64_t position, uint64_t ts, uint64_t bytes);
 void at_work_end_ahead(struct at_work *at_work);
 /*
- * Returns: whether an earlier process may have ended in the entry at this position, as of at_work_open(). It is not
- * decoded ahead then. Any thread. NULL `at_work`: false.
+ * Returns: whether an entry may be decoded ahead: not one in which an earlier process may have ended; none at all until
+ * that has been applied which was being decoded ahead at such an end. So a second end is in the entry that is applied,
+ * whichever entries end the process. If it is true it remains so. Any thread. NULL `at_work`: true.
  */
-bool at_work_has_ended_at(const struct at_work *at_work, uint64_t position);
+bool at_work_may_decode_ahead(const struct at_work *at_work, uint64_t position);
 
 /*
  * Returns: whether the process has ended in an entry that was not applied completely since. If it was applying one

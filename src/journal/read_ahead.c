@@ -106,11 +106,12 @@ static void append_entry(struct read_ahead *ahead, struct read_ahead_entry *entr
     ahead->count++;
 }
 
-/* Returns: whether the thread should decode an entry: not the one that may have ended an earlier process. */
+/* Returns: whether the thread should decode an entry: none that could blur which one ended an earlier process. */
 static bool is_worth_it(const struct read_ahead *ahead, const struct cmdlog_entry *entry)
 {
     return ahead->threaded && entry->bytes.len >= READ_AHEAD_DECODED_MIN &&
-           entry->bytes.len <= READ_AHEAD_DECODED_MAX && !at_work_has_ended_at(ahead->options.at_work, entry->position);
+           entry->bytes.len <= READ_AHEAD_DECODED_MAX &&
+           at_work_may_decode_ahead(ahead->options.at_work, entry->position);
 }
 
 /* Lets the thread decode an entry if that is worth it. Assumes: lock. Returns: whether it is. */

@@ -308,10 +308,11 @@ static void test_skipped_entry_is_not_decoded(void **state)
 }
 
 /*
- * An end while one entry is applied and another one is decoded ahead counts for both. At the next start neither is
- * decoded ahead, so that a second end counts for one alone.
+ * An end while one entry is applied and another one is decoded ahead counts for both. Until the latter is applied no
+ * entry is decoded ahead, also none of the others, which may be like the one that ended the process: so a second end
+ * counts for one entry alone.
  */
-static void test_entry_that_ended_a_process_is_decoded_in_place(void **state)
+static void test_entries_are_decoded_in_place_after_an_end(void **state)
 {
     char directory[] = "/tmp/tidelock-test-XXXXXX", path[sizeof directory + 8];
     struct at_work *at_work;
@@ -328,13 +329,15 @@ static void test_entry_that_ended_a_process_is_decoded_in_place(void **state)
     at_work_close(at_work); /* the process ends */
     assert_int_equal(at_work_open(slice_from(directory), SLICE_LIT("boot"), &at_work), 0);
     struct read_ahead *ahead = begin_until(&world, at_work, 0);
-    await_count(&decoded_ahead, 2);
     for (unsigned i = 1; i <= 4; i++)
         expect_write(ahead, i, i);
     read_ahead_close(ahead);
-    assert_int_equal(decoded_here, 2);
+    cmdlog_unfollow(world.cursor);
+    assert_int_equal(decoded_here, 4);
+    assert_int_equal(decoded_ahead, 0);
     at_work_begin_entry(at_work, 2, 1002, 1);
     at_work_end_entry(at_work);
+    assert_false(at_work_may_decode_ahead(at_work, 4));
     assert_true(at_work_ended_in(at_work, &ended));
     assert_int_equal(ended.position, 3);
     assert_int_equal(ended.ends, 1);
@@ -347,6 +350,16 @@ static void test_entry_that_ended_a_process_is_decoded_in_place(void **state)
     at_work_begin_entry(at_work, 3, 1003, 1);
     at_work_end_entry(at_work);
     assert_false(at_work_ended_in(at_work, &ended));
+    assert_true(at_work_may_decode_ahead(at_work, 4));
+    at_work_begin_entry(at_work, 4, 1004, 1);
+    at_work_close(at_work); /* it was the only one at work: the others are decoded ahead */
+    assert_int_equal(at_work_open(slice_from(directory), SLICE_LIT("boot"), &at_work), 0);
+    ahead = begin_until(&world, at_work, 0);
+    await_count(&decoded_ahead, 3);
+    for (unsigned i = 1; i <= 4; i++)
+        expect_write(ahead, i, i);
+    read_ahead_close(ahead);
+    assert_int_equal(decoded_here, 5);
     at_work_close(at_work);
     assert_int_equal(unlink(path), 0);
     assert_int_equal(rmdir(directory), 0);
@@ -512,7 +525,7 @@ int main(void)
         cmocka_unit_test(test_error_comes_at_its_position),
         cmocka_unit_test(test_nothing_is_decoded_from_the_end_on),
         cmocka_unit_test(test_skipped_entry_is_not_decoded),
-        cmocka_unit_test(test_entry_that_ended_a_process_is_decoded_in_place),
+        cmocka_unit_test(test_entries_are_decoded_in_place_after_an_end),
         cmocka_unit_test(test_page_names_entry_being_decoded),
         cmocka_unit_test(test_close_at_any_time),
         cmocka_unit_test(test_entries_that_are_put),
