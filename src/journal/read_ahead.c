@@ -53,19 +53,19 @@ void read_ahead_entry_free(struct read_ahead_entry *entry)
     mem_free(entry);
 }
 
-static void decode(struct read_ahead_entry *entry)
+static void decode_entry(struct read_ahead_entry *entry)
 {
     entry->result = command_group_decode(entry->entry.bytes, &entry->head, &entry->commands);
 }
 
-/* As decode(), by the thread; parses the sources, too. */
+/* As decode_entry(), by the thread; parses the sources, too. */
 static void decode_ahead(struct read_ahead *ahead, struct read_ahead_entry *entry)
 {
     struct command_group_header head;
     struct slice bytes = entry->entry.bytes;
     if (command_group_read_header(bytes, &head) == 0)
         at_work_begin_ahead(ahead->options.at_work, entry->entry.position, head.ts, bytes.len);
-    decode(entry);
+    decode_entry(entry);
     list_for_each(link, &entry->commands) command_parse_ahead(list_entry(link, struct command, link));
     at_work_end_ahead(ahead->options.at_work);
 }
@@ -80,7 +80,7 @@ int read_ahead_decode(struct read_ahead *ahead, struct read_ahead_entry *entry)
     /* Decoding may end the process, as applying may. */
     if (command_group_read_header(bytes, &head) == 0)
         at_work_begin_entry(ahead->options.at_work, entry->entry.position, head.ts, bytes.len);
-    decode(entry);
+    decode_entry(entry);
     at_work_fail_entry(ahead->options.at_work); /* not applied yet */
     entry->state = ENTRY_DECODED;
     return entry->result;
@@ -202,7 +202,7 @@ static bool decode_next(struct read_ahead *ahead)
     return true;
 }
 
-static void run(void *context)
+static void run_reader(void *context)
 {
     struct read_ahead *ahead = context;
     pthread_mutex_lock(&ahead->lock);
@@ -227,7 +227,7 @@ struct read_ahead *read_ahead_open(const struct read_ahead_options *options)
     pthread_mutex_init(&ahead->lock, NULL);
     pthread_cond_init(&ahead->changed, NULL);
     pthread_mutex_lock(&ahead->lock);
-    ahead->threaded = !options->in_place && thread_start(&ahead->thread, "read-ahead", run, ahead) == 0;
+    ahead->threaded = !options->in_place && thread_start(&ahead->thread, "read-ahead", run_reader, ahead) == 0;
     pthread_mutex_unlock(&ahead->lock);
     return ahead;
 }
