@@ -21,8 +21,9 @@
  * cancelled and ended, and are saved and loaded meanwhile; seeds have another meaning then.
  *
  * With --waits --named most autocommit writes have names, and most of these are sent again: while they wait,
- * keep a place for the repetition, or have an outcome. Places of each kind (place_kinds) are counted; in 20 seeds or
- * more, each kind must be kept some times, and those of hosts that are gone taken over.
+ * keep a place for the repetition, or have an outcome. Places of each kind (place_kinds) are counted. In 100 seeds or
+ * more each kind must be kept some times, and those of hosts that are gone taken over; in seeds that are named, each
+ * kind must be kept and taken over. A few fresh seeds may have none.
  *
  * With --attempts two sessions lock and unlock, in turn, the first and the last document of an atomic write that is
  * carried out in pieces, so that it reaches its last attempt, which is cancelled, ended, saved and loaded, too; at
@@ -105,7 +106,7 @@ struct side {
 enum place_kind { PLACE_OF_READY, PLACE_IN_PIECES, PLACE_OF_GONE_HOST, PLACE_KINDS };
 static const struct {
     const char *name;
-    uint64_t kept_min, taken_min; /* in twenty seeds: a fifth of what they usually have; 0: some have one */
+    uint64_t kept_min, taken_min; /* in twenty of a hundred seeds: a fifth of what they usually have */
 } place_kinds[PLACE_KINDS] = {
     [PLACE_OF_READY] = {"that have their locks", 2, 0},
     [PLACE_IN_PIECES] = {"in pieces", 2, 0},
@@ -1249,8 +1250,11 @@ static void print_totals(const struct totals *totals, bool rich)
                totals->added, totals->copied, totals->followed);
 }
 
-/* Prints how many places of writes were kept, and taken over. Returns: whether there were enough of each kind. */
-static bool print_places(const struct totals *totals)
+/*
+ * Prints how many places of writes were kept, and taken over. `named`: the seeds are.
+ * Returns: whether there were enough of each kind.
+ */
+static bool print_places(const struct totals *totals, bool named)
 {
     bool enough = true;
 
@@ -1260,7 +1264,10 @@ static bool print_places(const struct totals *totals)
                    totals->taken_over[kind] * 20 < place_kinds[kind].taken_min * totals->seeds;
         printf("replicas: %" PRIu64 " places of writes %s, %" PRIu64 " taken over\n", totals->kept[kind],
                place_kinds[kind].name, totals->taken_over[kind]);
-        enough = enough && (totals->seeds < 20 || !few);
+        if (named)
+            enough = enough && totals->kept[kind] > 0 && totals->taken_over[kind] > 0;
+        else
+            enough = enough && (totals->seeds < 100 || !few);
     }
     return enough;
 }
@@ -1289,7 +1296,7 @@ int main(int argc, char **argv)
     for (uint64_t seed = from; seed < from + seeds || totals.commands < commands; seed++)
         live(seed, &mode, &totals);
     print_totals(&totals, mode.rich);
-    if (mode.named && !print_places(&totals)) {
+    if (mode.named && !print_places(&totals, named.count > 0)) {
         fprintf(stderr, "replicas: too few places of writes, of one kind at least: replicas.c, place_kinds\n");
         return 1;
     }
