@@ -50,6 +50,10 @@ enum {
     TRIM_SECONDS = 10,
     HELD_PART = 4, /* of the memory is what one transaction, or the locks of one session, may hold at most */
     FREE_BYTES_KEPT = 32 << 20, /* free heap memory that is not returned to the system */
+    HEAPS = 4,
+    HEAP_END_PART = 64, /* of the memory budget: free memory at the end of a heap that is not returned at once */
+    HEAP_END_KEPT_MIN = 4 << 20,
+    HEAP_END_KEPT_MAX = 64 << 20,
 };
 
 struct serve_options {
@@ -648,9 +652,21 @@ static void fit_connections(struct http_options *http)
  */
 static void tune_allocator(void)
 {
-    (void)mallopt(M_ARENA_MAX, 4);
+    (void)mallopt(M_ARENA_MAX, HEAPS);
     (void)mallopt(M_MMAP_THRESHOLD, 1 << 20);
-    (void)mallopt(M_TRIM_THRESHOLD, 4 << 20);
+    (void)mallopt(M_TRIM_THRESHOLD, HEAP_END_KEPT_MIN);
+}
+
+/*
+ * Lets each heap keep more free memory at its end where the budget is large. A large transaction frees
+ * tens of MB, which would all be returned to the system at once, and the next one would wait for page
+ * faults; give_back_memory() returns it later.
+ */
+static void keep_heap_ends(size_t budget)
+{
+    size_t bytes = budget / HEAP_END_PART;
+    if (bytes > HEAP_END_KEPT_MIN)
+        (void)mallopt(M_TRIM_THRESHOLD, bytes < HEAP_END_KEPT_MAX ? (int)bytes : HEAP_END_KEPT_MAX);
 }
 
 /*
@@ -694,6 +710,7 @@ static void share_memory(struct server *server, struct serve_options *o)
 {
     size_t bytes = o->memory_bytes != 0 ? o->memory_bytes : memory_there() / 4;
     budget_init(&server->budget, bytes < BUDGET_LIMIT_MIN ? BUDGET_LIMIT_MIN : bytes);
+    keep_heap_ends(server->budget.limit);
     o->http.budget = o->api.budget = &server->budget;
     if (o->http.bodies_bytes_max > bytes / 2)
         o->http.bodies_bytes_max = bytes / 2;
