@@ -7,6 +7,8 @@
 #include "fuzz.h"
 
 #include "base/buf.h"
+#include "base/crc32c.h"
+#include "base/little_endian.h"
 #include "cmdlog/etcd/envelope.h"
 #include "cmdlog/etcd/messages.h"
 #include "cmdlog/etcd/proto.h"
@@ -65,19 +67,29 @@ static void read_watch(struct slice reply)
     }
 }
 
-/* An entry with a valid checksum, so that the bytes after it are decoded. */
+/*
+ * An entry with a valid checksum, so that the bytes after it are decoded. Its number of parts may be invalid:
+ * envelope_write() makes no such entry, but a host with a fault may.
+ */
 static void read_framed(struct slice input)
 {
-    const struct envelope envelope = {.life = input.len, .number = 7, .part = 2, .parts = (uint32_t)(input.len % 4)};
+    enum { CHECKSUM_AT = 0, CHECKED_FROM = 4, PARTS_AT = 36 };
+    const struct envelope envelope = {.life = 1 + input.len, .number = 7, .part = 2, .parts = 2};
+    uint32_t parts = (uint32_t)(input.len % 4);
     char value[ENVELOPE_BYTES + 64];
-    struct slice bytes = slice_make(input.data, input.len < 64 ? input.len : 64), read;
+    struct slice bytes = slice_make(input.data, input.len < 64 ? input.len : 64), host = SLICE_LIT("host"), read;
     struct envelope found;
-    envelope_write(&envelope, SLICE_LIT("host"), &bytes, 1, value);
+    envelope_write(&envelope, host, &bytes, 1, value);
     if (bytes.len > 0)
         memcpy(value + ENVELOPE_BYTES, bytes.data, bytes.len);
-    int r = envelope_read(slice_make(value, ENVELOPE_BYTES + bytes.len), SLICE_LIT("host"), &found, &read);
-    MUST((r == 0) == (bytes.len > 0 && envelope.parts >= 2));
-    MUST(r != 0 || (found.life == input.len && found.part == 2 && slice_equal(read, bytes)));
+    size_t len = ENVELOPE_BYTES + bytes.len;
+    little_endian_put(value + PARTS_AT, 4, parts);
+    little_endian_put(value + CHECKSUM_AT, 4,
+                      crc32c(crc32c(0, host.data, host.len), value + CHECKED_FROM, len - CHECKED_FROM));
+    int r = envelope_read(slice_make(value, len), host, &found, &read);
+    MUST((r == 0) == (bytes.len > 0 && parts >= 2));
+    MUST(r != 0 ||
+         (found.life == envelope.life && found.part == 2 && found.parts == parts && slice_equal(read, bytes)));
 }
 
 static void write_and_read(struct slice input)
