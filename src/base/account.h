@@ -47,6 +47,23 @@ struct account {
     enum account_end end;
 };
 
+/*
+ * A fault injected by a test: every charge polls, and from the `in`-th poll on each account ends
+ * that can end so, as the client, the clock or the server would end it. A poll is where an account
+ * of a large call ends, which may be any charge.
+ */
+struct account_fault {
+    atomic_bool polls_always;
+    enum account_end end; /* ACCOUNT_LATE, or one of a flag */
+    _Atomic uint64_t in;  /* 0: none, or it has happened */
+    atomic_bool happened;
+};
+
+extern struct account_fault account_fault;
+
+/* Counts down the injected fault. Returns: whether it has happened, and ends this account. */
+bool account__has_fault(const struct account *account);
+
 static inline bool account_ended(const struct account *account)
 {
     return account->end != ACCOUNT_RUNNING;
@@ -68,8 +85,9 @@ static inline bool account_poll(struct account *account)
 {
     if (account_ended(account))
         return false;
-    account->end = account__end(account);
-    account->poll_at = account->steps + ACCOUNT_POLL_EVERY;
+    bool always = atomic_load_explicit(&account_fault.polls_always, memory_order_relaxed);
+    account->end = always && account__has_fault(account) ? account_fault.end : account__end(account);
+    account->poll_at = account->steps + (always ? 1 : ACCOUNT_POLL_EVERY);
     if (account->steps_max != 0 && account->poll_at > account->steps_max)
         account->poll_at = account->steps_max + 1;
     return !account_ended(account);

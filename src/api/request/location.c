@@ -6,10 +6,38 @@
 
 #include "json/each.h"
 
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
+/* Returns: the offset after the comment that begins at `at`, of which Jackson takes two kinds; `at`: none does. */
+static size_t skip_comment(struct slice text, size_t at)
+{
+    if (at + 1 >= text.len || text.data[at] != '/')
+        return at;
+    size_t end = at + 2;
+    if (text.data[at + 1] == '/') {
+        while (end < text.len && text.data[end] != '\n' && text.data[end] != '\r')
+            end++;
+        return end;
+    }
+    if (text.data[at + 1] != '*')
+        return at;
+    const char *closing = memmem(text.data + end, text.len - end, "*/", 2);
+    return closing == NULL ? text.len : (size_t)(closing - text.data) + 2;
+}
+
+/* Passes over blanks and comments. */
 static size_t skip_blank(struct slice text, size_t at)
 {
-    while (at < text.len && strchr(" \t\r\n", text.data[at]) != NULL && text.data[at] != '\0')
-        at++;
+    size_t begin;
+    do {
+        begin = at;
+        while (at < text.len && is_blank(text.data[at]))
+            at++;
+        at = skip_comment(text, at);
+    } while (at != begin);
     return at;
 }
 
@@ -58,7 +86,7 @@ static size_t skip_value(struct slice text, size_t offset)
         } else {
             do
                 at++;
-            while (at < text.len && strchr(",:]}[{\" \t\r\n", text.data[at]) == NULL);
+            while (at < text.len && strchr(",:]}[{\"/ \t\r\n", text.data[at]) == NULL);
         }
     } while (depth > 0 && at < text.len);
     return at;
@@ -72,7 +100,7 @@ size_t location_after(const struct json_doc *doc, size_t offset)
 bool location_is_blank(struct slice text)
 {
     for (size_t i = 0; i < text.len; i++)
-        if (strchr(" \t\r\n", text.data[i]) == NULL || text.data[i] == '\0')
+        if (!is_blank(text.data[i]))
             return false;
     return true;
 }

@@ -557,9 +557,15 @@ static int submit_command(struct request *request, struct command *command, stru
     command->context = submission;
     command->on_done = command_done;
     command->waiter = &request->waiter;
-    request->on_worker = false; /* the completion runs on a thread that others wait for */
+    /*
+     * The completion runs on a thread that others wait for. It may not block, either: a request of many
+     * commands would be carried out within its first completion, on its stack, before the others of that
+     * group are answered.
+     */
+    bool may_block = request->exchange->may_block;
+    request->on_worker = request->exchange->may_block = false;
     request_watch(request);
-    journal_submit(request->api->journal, command, request->exchange->may_block);
+    journal_submit(request->api->journal, command, may_block);
     return REQUEST_PENDING;
 }
 

@@ -349,6 +349,8 @@ static int run_items(struct write_executor *exec, bool *failed)
         int r = WRITE_ITEM_FAILED;
         if (postpone_item(exec, &run->items[i], result, failed))
             continue;
+        if (!run->alone)
+            core__begin_document(exec->core);
         count_item(exec, &run->items[i]);
         if (result->problem.type == PROBLEM_NONE)
             r = write_executor__item(exec, &run->items[i], result);

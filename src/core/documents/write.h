@@ -141,6 +141,7 @@ struct write_run {
     bool cleanup;                              /* ignores write blocks and closed indices */
     bool purge;                                /* purges documents hidden by a session tombstone; not counted */
     bool last;                                 /* no later read in this unit needs its documents */
+    bool alone; /* one item, the only one of its command: finding its locks was work of the same document */
     struct overlay *overlay;                   /* of the transaction; NULL: write to the unit's batch */
     struct provisional_entries *provisional;   /* collects a transaction's posting lists; NULL outside of one */
     const struct write_path_check *path_check; /* NULL: all paths are allowed */

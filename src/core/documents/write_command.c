@@ -153,6 +153,7 @@ int write_command__run(struct core *core, struct command *command, struct write_
         .one_step = write_command__in_one_step(core, command, how->in_pieces),
         .cleanup = write->cleanup,
         .last = chosen == NULL,
+        .alone = write->item_count == 1,
         .overlay = overlay,
         .provisional = how->provisional,
         .path_check = how->path_check,

@@ -232,7 +232,7 @@ static inline void write_executor__count_visits(struct write_executor *exec, siz
     uint64_t units = write_executor__counts_values(exec) ? visits / WORK_VISITS : 0;
 
     exec->work += units;
-    core__work_indivisible(exec->core, units);
+    core__work_document(exec->core, units);
 }
 /* Counts the fields of a mapping that was copied in vain. Those of one that is kept count where the catalog changes. */
 static inline void write_executor__count_fields(struct write_executor *exec, size_t fields)
@@ -240,7 +240,7 @@ static inline void write_executor__count_fields(struct write_executor *exec, siz
     uint64_t units = write_executor__counts_values(exec) ? fields * (uint64_t)WORK_FIELD : 0;
 
     exec->work += units;
-    core__work_indivisible(exec->core, units);
+    core__work_document(exec->core, units);
 }
 /* Returns: the bytes of an item's sources, whether or not they are used. */
 static inline size_t write_executor__source_bytes(const struct write_item *item)
@@ -257,7 +257,7 @@ static inline void write_executor__count_source(struct write_executor *exec, str
     exec->parsed_bytes += source.len + (uint64_t)value_count * WRITE_FLUSH_VALUE_BYTES;
     exec->core->source_bytes += source.len;
     exec->work += source.len / WORK_BYTES;
-    core__work_indivisible(exec->core, source.len / WORK_BYTES);
+    core__work_document(exec->core, source.len / WORK_BYTES);
 }
 /*
  * Returns: whether this is an atomic write by itself, which is given up and carried out in pieces once

@@ -41,7 +41,7 @@ static void count_bytes(struct target_finder *finder, size_t bytes)
     uint64_t units = write_executor__counts_values(&finder->exec) ? bytes / WORK_BYTES : 0;
 
     finder->exec.work += units;
-    core__work_indivisible(finder->exec.core, units);
+    core__work_document(finder->exec.core, units);
 }
 
 /*
@@ -332,7 +332,7 @@ static int find_target(struct target_finder *finder, const struct write_item *it
 
     write_executor__work(&finder->exec, WORK_ITEM);
     finder->exec.work += item->source.len / WORK_BYTES;
-    core__work_indivisible(core, item->source.len / WORK_BYTES);
+    core__work_document(core, item->source.len / WORK_BYTES);
     count_bytes(finder, write_executor__source_bytes(item) - item->source.len);
     target->index = item->index;
     target->type = write_executor__type_text(&at);
@@ -457,6 +457,8 @@ int write__targets(struct core *core, struct command *command, const struct writ
             write__postpone(core, command, i);
         if (write->results[i].postponed)
             continue;
+        if (write->item_count > 1)
+            core__begin_document(core);
         r = find_target(&finder, &write->items[i], target);
         arena_rewind(&core->scratch, mark);
         if (r != 0) {

@@ -50,6 +50,7 @@ void core__begin(struct core *core, tl_ts at)
     core->change_chain = 0;
     core->origins_created = 0;
     core->indivisible = false;
+    core__begin_document(core);
     core->unit_work = core_step_work(core);
     core->recorded_ts = TL_TS_NONE;
     core->used_ts = core->ts;

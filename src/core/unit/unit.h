@@ -86,6 +86,7 @@ struct core {
     uint64_t lock_work_before;                      /* lock_work() when the step began */
     /* The largest indivisible part of the step: one script, one document or one commit */
     uint64_t indivisible_work;
+    uint64_t document_work; /* what core__work_document() has counted for the current document */
     uint64_t unit_work;    /* core_step_work() when the unit began */
     uint64_t script_steps; /* of all scripts in the step; follows from state and commands */
     uint64_t scripts_run;  /* in the step, by updates; without those whose results were kept */
@@ -236,11 +237,28 @@ static inline void core__work_mapping(struct core *core, uint64_t units)
  */
 void core__work_catalog(struct core *core, uint64_t units);
 
-/* Counts work of one indivisible operation: one script or one document. */
+/* Counts work of one indivisible operation, such as a script. */
 static inline void core__work_indivisible(struct core *core, uint64_t units)
 {
     core->work += units;
     core__note_indivisible(core, units);
+}
+
+/* The next core__work_document() is for another document than those before. */
+static inline void core__begin_document(struct core *core)
+{
+    core->document_work = 0;
+}
+
+/*
+ * Counts work in proportion to one document, which is read, parsed and written in several passes:
+ * together they are one indivisible operation.
+ */
+static inline void core__work_document(struct core *core, uint64_t units)
+{
+    core->work += units;
+    core->document_work += units;
+    core__note_indivisible(core, core->document_work);
 }
 
 /* Notifies the parts that the open unit removed an index from the catalog. */

@@ -24,6 +24,7 @@ enum { ITEMS = 300, BLOCK = 32, COMMANDS_MAX = 2 * ITEMS };
 struct submitted {
     size_t items;
     uint64_t timeout_us;
+    bool may_block;
 };
 
 static struct api_fixture fixture;
@@ -43,8 +44,10 @@ void __wrap_journal_submit(struct journal *journal, struct command *command, boo
     pthread_mutex_lock(&seen.lock);
     if (command->type == seen.type && seen.count < COMMANDS_MAX)
         seen.commands[seen.count++] =
-            (struct submitted){seen.type == COMMAND_WRITE ? command->write.item_count : command->txn_lock.target_count,
-                               command->owner.timeout_us};
+            (struct submitted){seen.type == COMMAND_WRITE      ? command->write.item_count
+                               : seen.type == COMMAND_TXN_LOCK ? command->txn_lock.target_count
+                                                               : 1,
+                               command->owner.timeout_us, may_block};
     pthread_mutex_unlock(&seen.lock);
     __real_journal_submit(journal, command, may_block);
 }
@@ -258,6 +261,38 @@ static void test_change_of_several_indices_in_a_full_server(void **state)
     api_fixture_close(&limited);
 }
 
+/*
+ * Only the first command of a request may be applied on its caller's thread. The others follow as one completes, on a
+ * thread that has the replies of other requests to send: applied there, each within the completion of the one before,
+ * they kept all others waiting until the last one, and took as much of the stack.
+ */
+static void test_later_commands_of_a_request_do_not_block(void **state)
+{
+    enum { INDICES = 20 };
+    static const char *const calls[][3] = {
+        {"PUT", "/c*/_settings", "{\"index.priority\":3}"}, {"POST", "/c*/_close", NULL}, {"DELETE", "/c*", NULL}};
+    static const enum command_type types[] = {COMMAND_SETTINGS_PUT, COMMAND_INDEX_STATE, COMMAND_INDEX_DELETE};
+    char target[16];
+    (void)state;
+    for (int i = 0; i < INDICES; i++) {
+        snprintf(target, sizeof target, "/c%d", i);
+        assert_int_equal(api_fixture_ask(&fixture, "PUT", target, NULL, NULL), 200);
+    }
+    for (size_t i = 0; i < COUNT_OF(calls); i++) {
+        struct fixture_exchange *sent = fixture_exchange_new(calls[i][0], calls[i][1], calls[i][2]);
+        seen.count = 0;
+        seen.type = types[i];
+        sent->exchange.may_block = true;
+        fixture_exchange_start(&fixture, sent);
+        fixture_exchange_wait(sent);
+        assert_int_equal(sent->exchange.status, 200);
+        fixture_exchange_free(sent);
+        assert_int_equal(seen.count, INDICES);
+        for (size_t k = 0; k < seen.count; k++)
+            assert_int_equal(seen.commands[k].may_block, k == 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -267,6 +302,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_locks_of_a_call_by_query_have_time_that_is_left, setup, teardown),
         cmocka_unit_test_setup_teardown(test_read_of_a_long_script_has_some_time, setup, teardown),
         cmocka_unit_test(test_change_of_several_indices_in_a_full_server),
+        cmocka_unit_test_setup_teardown(test_later_commands_of_a_request_do_not_block, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -60,8 +60,27 @@ static void test_first_value(void **state)
     assert_int_equal(location_first_value(slice_make("{\"a\":\0x}", 8)).len, 8);
 }
 
+/* Jackson passes over them, wherever they are. */
+static void test_comments_are_passed_over(void **state)
+{
+    (void)state;
+    first_value("/* } */ {\"a\":1} x", "/* } */ {\"a\":1}");
+    first_value(" // {\n/**/{} y", " // {\n/**/{}");
+    first_value("{\"a\":1/*}*/,\"b\": // \"\r[2]} z", "{\"a\":1/*}*/,\"b\": // \"\r[2]}");
+    first_value("{\"a\":\"/*\"} */", "{\"a\":\"/*\"}");
+    first_value("{/* }", "{/* }");
+    first_value("{/", "{/");
+    first_value("/x {}", "/x");
+    struct json_doc doc = parse("/* \"a\" */{\"a\" /* : */ : // 1\n {\"b\": 1 /* } */}}");
+    yyjson_val *a = unsafe_yyjson_get_first(doc.root);
+    assert_int_equal(location_of_root(&doc), 9);
+    assert_int_equal(doc.source.data[location_of_member(&doc, a)], '{');
+    assert_int_equal(location_of_end(&doc, location_of_member(&doc, a)), doc.source.len - 2);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_members), cmocka_unit_test(test_first_value)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_members), cmocka_unit_test(test_first_value),
+                                       cmocka_unit_test(test_comments_are_passed_over)};
     return cmocka_run_group_tests(tests, NULL, teardown);
 }

@@ -1097,6 +1097,62 @@ static void put_large_documents(struct core_fixture *box)
     buf_deinit(&source);
 }
 
+/* Writes or updates document 1 of an index; `transaction` NULL: in none. */
+static void write_large(struct core_fixture *box, const char *index, struct write_item item, const char *transaction)
+{
+    struct command *command = fixture_write_command(box, 1);
+
+    if (transaction != NULL)
+        command->owner.transaction = slice_from(transaction);
+    item.index = slice_from(index);
+    command->write.items[0] = item;
+    fixture_run(box, command, 1);
+    assert_int_equal(command->problem.type, PROBLEM_NONE);
+    assert_true(command->write.results[0].outcome == WRITE_CREATED ||
+                command->write.results[0].outcome == WRITE_UPDATED);
+}
+
+/*
+ * One document is one operation however often it is read, parsed and copied, so that no step with it counts as one that
+ * could have been divided: the fixture checks that.
+ */
+static void test_large_document_is_one_operation(void **state)
+{
+    enum { BYTES = 4 << 20 };
+    static const char *const indices[] = {"plain", "tree"};
+    struct write_update merge = {.doc = SLICE_LIT("{\"n\":1}")};
+    struct buf source = BUF_INIT(BUF_UNLIMITED);
+    struct core_fixture box;
+    (void)state;
+
+    buf_lit(&source, "{\"path\":\"/a/b\",\"text\":\"");
+    for (size_t i = 0; i < BYTES; i++)
+        buf_byte(&source, 'x');
+    buf_lit(&source, "\"}");
+    buf_byte(&source, '\0');
+    fixture_open(&box);
+    fixture_index_command(&box, COMMAND_INDEX_CREATE, "tree",
+                          "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
+    lock_in(&box, "s", "tree", "other");
+    for (size_t i = 0; i < COUNT_OF(indices); i++)
+        for (int kind = 0; kind < 2; kind++) {
+            const char *transaction = kind == 0 ? NULL : i == 0 ? "t" : "u";
+            struct write_item put = fixture_item(WRITE_INDEX, "", NULL, "1", source.data);
+            struct write_item update = fixture_item(WRITE_UPDATE, "", NULL, "1", NULL);
+            update.update = &merge;
+            if (transaction != NULL)
+                fixture_txn(&box, COMMAND_TXN_BEGIN, transaction);
+            write_large(&box, indices[i], put, transaction);
+            write_large(&box, indices[i], put, transaction);
+            write_large(&box, indices[i], update, transaction);
+            if (transaction != NULL)
+                fixture_txn(&box, COMMAND_TXN_COMMIT, transaction);
+        }
+    assert_true(metric_read(&core_metrics(box.core)->steps_over) > 0);
+    fixture_close(&box);
+    buf_deinit(&source);
+}
+
 /* Replaces or deletes the large documents from `first` on, by items of a few bytes. */
 static struct command *replace_large(struct core_fixture *box, size_t first, enum write_op op, const char *transaction,
                                      bool older)
@@ -2274,6 +2330,7 @@ int main(void)
         cmocka_unit_test(test_bulk_postpones_indices_above_command_limit),
         cmocka_unit_test(test_step_counts_mappings),
         cmocka_unit_test(test_older_bulk_is_not_divided_by_mappings),
+        cmocka_unit_test(test_large_document_is_one_operation),
         cmocka_unit_test(test_bulk_postpones_items_by_stored_documents),
         cmocka_unit_test(test_bulk_counts_finding_of_locks),
         cmocka_unit_test(test_work_of_a_whole_is_limited),
