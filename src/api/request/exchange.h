@@ -75,7 +75,8 @@ struct exchange {
     struct slice query;       /* after the '?', as sent; data NULL: no '?' */
     struct slice body;        /* whole; empty: none, or released */
     bool local;               /* from this host itself, and by its headers neither from a browser nor through a proxy */
-    bool may_block; /* the calling thread may wait until it is durable: no other request waits for the thread */
+    /* The calling thread may wait until it is durable: no other request waits for it. Of the first command only. */
+    bool may_block;
 
     /* The response. */
     int status;

@@ -443,6 +443,11 @@ static void command_done(struct command *command)
 {
     struct command_submission *submission = command->context;
     struct request *request = submission->request;
+    /*
+     * A completion must not block its thread. A command that it submits would be applied and completed on it, and so
+     * would each following one, a stack frame deeper: thousands of indices while others wait for the thread.
+     */
+    request->exchange->may_block = false;
     journal_waiter_completed(&request->waiter);
     request_start_timer(request);
     request->exchange->timestamp = command->ts;

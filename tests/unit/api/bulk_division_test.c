@@ -22,8 +22,9 @@
 enum { ITEMS = 300, BLOCK = 32, COMMANDS_MAX = 2 * ITEMS };
 
 struct submitted {
-    size_t items;
+    size_t items; /* or targets; 0: it has none */
     uint64_t timeout_us;
+    bool may_block;
 };
 
 static struct api_fixture fixture;
@@ -43,8 +44,10 @@ void __wrap_journal_submit(struct journal *journal, struct command *command, boo
     pthread_mutex_lock(&seen.lock);
     if (command->type == seen.type && seen.count < COMMANDS_MAX)
         seen.commands[seen.count++] =
-            (struct submitted){seen.type == COMMAND_WRITE ? command->write.item_count : command->txn_lock.target_count,
-                               command->owner.timeout_us};
+            (struct submitted){seen.type == COMMAND_WRITE      ? command->write.item_count
+                               : seen.type == COMMAND_TXN_LOCK ? command->txn_lock.target_count
+                                                               : 0,
+                               command->owner.timeout_us, may_block};
     pthread_mutex_unlock(&seen.lock);
     __real_journal_submit(journal, command, may_block);
 }
@@ -258,6 +261,34 @@ static void test_change_of_several_indices_in_a_full_server(void **state)
     api_fixture_close(&limited);
 }
 
+/*
+ * The first of the commands of a request may block the thread that reads requests of others. The thread that completes
+ * it must not be blocked by the next ones: there they would be completed, too, one within the other.
+ */
+static void test_only_the_first_command_may_block(void **state)
+{
+    enum { INDICES = 20 };
+    (void)state;
+    for (int i = 0; i < INDICES; i++) {
+        char target[16];
+        snprintf(target, sizeof target, "/i%d", i);
+        assert_int_equal(api_fixture_ask(&fixture, "PUT", target, NULL, NULL), 200);
+    }
+    struct fixture_exchange *sent =
+        fixture_exchange_new("PUT", "/_all/_settings", "{\"index\":{\"number_of_replicas\":3}}");
+    sent->exchange.may_block = true;
+    seen.type = COMMAND_SETTINGS_PUT;
+    seen.count = 0;
+    fixture_exchange_start(&fixture, sent);
+    fixture_exchange_wait(sent);
+    assert_int_equal(sent->exchange.status, 200);
+    fixture_exchange_free(sent);
+    assert_int_equal(seen.count, INDICES);
+    assert_true(seen.commands[0].may_block);
+    for (size_t i = 1; i < seen.count; i++)
+        assert_false(seen.commands[i].may_block);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -266,6 +297,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_postponed_items_of_a_batch_have_time_that_is_left, setup, teardown),
         cmocka_unit_test_setup_teardown(test_locks_of_a_call_by_query_have_time_that_is_left, setup, teardown),
         cmocka_unit_test_setup_teardown(test_read_of_a_long_script_has_some_time, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_only_the_first_command_may_block, setup, teardown),
         cmocka_unit_test(test_change_of_several_indices_in_a_full_server),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
