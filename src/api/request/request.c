@@ -10,6 +10,7 @@
 #include "api/request/api_internal.h"
 #include "api/request/as_of.h"
 #include "api/request/awaited.h"
+#include "api/request/catalog_growth.h"
 #include "api/request/consistency.h"
 #include "api/request/date_math_name.h"
 #include "api/request/distribution.h"
@@ -542,6 +543,10 @@ static int submit_command(struct request *request, struct command *command, stru
     if (request_budget_refused(request)) {
         command_free(command);
         return request_budget_refuse(request);
+    }
+    if (catalog_growth_check(request, command) != 0) {
+        command_free(command);
+        return REQUEST_REFUSED;
     }
     if (changes_the_past(request) && !command_is(command->type, COMMAND_UNLOGGED)) {
         command_free(command);

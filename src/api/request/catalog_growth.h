@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Finds the commands that add to the catalog: indices, fields of mappings, settings, aliases, templates, scripts.
+ *
+ * The catalog is in memory, no owner releases it, and the core does not ask the budget (base/budget.h, invariant 3). A
+ * small put may create an index with a thousand fields, some megabytes. So a server whose memory is used as far as that
+ * of requests that keep some refuses such commands, and still serves other small writes.
+ */
+#ifndef TL_API_REQUEST_CATALOG_GROWTH_H
+#define TL_API_REQUEST_CATALOG_GROWTH_H
+
+#include "api/request/request.h"
+
+/*
+ * Checks that the server has memory for what the command adds to the catalog. A command that adds nothing is not
+ * refused. What a script adds is unknown: it is refused where only the reserve is left. A request that has changed
+ * something is not refused either. Returns: 0; REQUEST_REFUSED, with request->problem.
+ */
+int catalog_growth_check(struct request *request, const struct command *command) TL_MUST_USE;
+
+#endif

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Requests that add to the catalog of a server whose memory is used.
+ *
+ * Goal: what no owner releases does not grow beyond --memory by small requests, and other small writes are served.
+ * Method: the limit is lowered to the used memory, once the server has an index.
+ */
+#include "../../lib/api_fixture.h"
+#include "../../lib/unit.h"
+
+#include "base/alloc.h"
+#include "base/budget.h"
+
+static struct budget budget;
+static struct api_fixture fixture = {.budget = &budget};
+
+static int setup(void **state)
+{
+    (void)state;
+    budget_init(&budget, SIZE_MAX / 2);
+    api_fixture_open(&fixture);
+    api_fixture_expect(&fixture, "PUT", "/w/_doc/1?filter_path=result", "{\"n\":1,\"o\":{\"k\":\"one\"}}", 201, "*");
+    api_fixture_expect(&fixture, "PUT", "/w/_alias/a", NULL, 200, "*");
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    api_fixture_close(&fixture);
+    return 0;
+}
+
+static void expect(int status, const char *method, const char *target, const char *body)
+{
+    char *reply;
+    int got = api_fixture_ask(&fixture, method, target, body, &reply);
+    if (got != status)
+        fail_msg("%s %s: %d %s", method, target, got, reply);
+    mem_free(reply);
+}
+
+/* Requests that keep memory are refused, small ones are not. */
+static void fill(void)
+{
+    budget.limit = mem_used() / 4 * 5;
+    assert_false(budget_fits(&budget, BUDGET_RETAINED, 0));
+    assert_true(budget_fits(&budget, BUDGET_TRANSIENT, BUDGET_CHUNK));
+}
+
+/* Only the reserve is left. */
+static void fill_up(void)
+{
+    budget.limit = mem_used() / 15 * 16;
+    assert_false(budget_fits(&budget, BUDGET_TRANSIENT, BUDGET_CHUNK));
+}
+
+#define BULK(...) "{\"index\":{\"_id\":\"8\"}}\n{\"n\":8}\n" __VA_ARGS__ "\n"
+
+static void test_documents_with_new_fields_are_refused_if_memory_is_used(void **state)
+{
+    (void)state;
+    fill();
+    expect(429, "PUT", "/w/_doc/2", "{\"n\":1,\"m\":1}");
+    expect(429, "PUT", "/w/_doc/2", "{\"o\":{\"l\":1}}");
+    expect(429, "PUT", "/a/_doc/2", "{\"m\":1}");
+    expect(429, "POST", "/w/_update/1", "{\"doc\":{\"m\":1}}");
+    expect(429, "POST", "/w/_update/2", "{\"doc\":{\"n\":1},\"upsert\":{\"m\":1}}");
+    expect(429, "POST", "/w/_bulk", BULK("{\"index\":{\"_id\":\"9\"}}\n{\"m\":1}"));
+    expect(404, "GET", "/w/_doc/8", NULL);
+    api_fixture_expect(&fixture, "GET", "/w/_mapping/field/m", NULL, 200, "{\"w\":{\"mappings\":{}}}");
+}
+
+static void test_documents_of_new_indices_are_refused_if_memory_is_used(void **state)
+{
+    (void)state;
+    fill();
+    expect(429, "PUT", "/x/_doc/1", "{\"n\":1}");
+    expect(429, "PUT", "/x/t/1", "{\"n\":1}");
+    expect(429, "POST", "/w/_bulk", BULK("{\"index\":{\"_index\":\"x\",\"_id\":\"9\"}}\n{\"n\":1}"));
+    expect(404, "HEAD", "/x", NULL);
+}
+
+static void test_catalog_requests_are_refused_if_memory_is_used(void **state)
+{
+    static const char script[] = "{\"script\":{\"lang\":\"painless\",\"source\":\"ctx._source.n = 1\"}}";
+    (void)state;
+    fill();
+    expect(429, "PUT", "/x", NULL);
+    expect(429, "PUT", "/w/_mapping", "{\"properties\":{\"m\":{\"type\":\"long\"}}}");
+    expect(429, "PUT", "/w/_alias/b", NULL);
+    expect(429, "PUT", "/_scripts/s", script);
+    expect(429, "PUT", "/_template/t", "{\"index_patterns\":[\"t*\"]}");
+    expect(429, "PUT", "/_index_template/t", "{\"index_patterns\":[\"t*\"]}");
+    expect(429, "PUT", "/_component_template/t", "{\"template\":{}}");
+}
+
+static void test_other_writes_are_served_if_memory_is_used(void **state)
+{
+    (void)state;
+    fill();
+    expect(201, "PUT", "/w/_doc/2", "{\"n\":2,\"o\":{\"k\":\"two\"}}");
+    expect(201, "PUT", "/a/_doc/3", "{\"n\":3}");
+    expect(200, "POST", "/w/_bulk", BULK("{\"delete\":{\"_id\":\"3\"}}"));
+    expect(200, "POST", "/w/_update/1", "{\"doc\":{\"n\":2}}");
+    expect(200, "POST", "/w/_update/1", "{\"script\":{\"source\":\"ctx._source.n += 1\"}}");
+    expect(200, "PUT", "/w/_settings", "{\"index\":{\"number_of_replicas\":0}}");
+    expect(200, "DELETE", "/w/_alias/a", NULL);
+    expect(200, "DELETE", "/w/_doc/2", NULL);
+    expect(200, "DELETE", "/w", NULL);
+}
+
+/* What fields a script makes is known after it has run. */
+static void test_scripts_are_refused_if_only_the_reserve_is_left(void **state)
+{
+    (void)state;
+    fill_up();
+    expect(429, "POST", "/w/_update/1", "{\"script\":{\"source\":\"ctx._source.n += 1\"}}");
+    expect(200, "PUT", "/w/_doc/1", "{\"n\":2}");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_documents_with_new_fields_are_refused_if_memory_is_used, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_documents_of_new_indices_are_refused_if_memory_is_used, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_catalog_requests_are_refused_if_memory_is_used, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_other_writes_are_served_if_memory_is_used, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_scripts_are_refused_if_only_the_reserve_is_left, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
