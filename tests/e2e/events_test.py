@@ -64,14 +64,14 @@ class Case(OwnersCase):
         self.assertEqual({waits[0]["waiters"][0]["name"], waits[0]["waiters"][0]["waits_for"]["name"]}, {"other", "holder"})
         gone = first["locks"]["put"][0]["row"]
         self.server.must("DELETE", "/_session/%s?force=true" % holder)
-        dropped, told = set(), []
-        while gone not in dropped or not any(event["kind"] == "expiry" for event in told):
+        dropped, reported = set(), []
+        while gone not in dropped or not any(event["kind"] == "expiry" for event in reported):
             frame = events.next()
             dropped |= set(frame.get("locks", {"drop": []})["drop"])
-            told += frame.get("events", {"put": []})["put"]
+            reported += frame.get("events", {"put": []})["put"]
         waiter.join()
         self.assertEqual(waiter.status, 200)
-        frame = events.until(lambda frame: "bar" in frame, "figures")
+        frame = events.until(lambda frame: "bar" in frame, "the bar")
         self.assertEqual(len(frame["samples"]), 1)
         events.close()
 

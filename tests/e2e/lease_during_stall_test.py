@@ -34,7 +34,7 @@ class KeepaliveClient:
         self.server, self.session, self.anew = server, session, anew
         self.connection = None
         self.refused = []
-        self.heard = 0
+        self.answered = 0
         self.over = threading.Event()
         self.thread = threading.Thread(target=self.run, daemon=True)
         self.thread.start()
@@ -48,7 +48,7 @@ class KeepaliveClient:
             body = response.read()
             if response.status != 200:
                 self.refused.append(body)
-            self.heard += 1
+            self.answered += 1
             if self.anew:
                 self.connection.close()
                 self.connection = None
@@ -107,8 +107,8 @@ class Case(unittest.TestCase):
 
     def all_are_heard(self, holders):
         """Each of them has been answered at least twice from now on."""
-        before = [holder.heard for holder in holders]
-        until(lambda: all(holder.heard >= count + 2 for holder, count in zip(holders, before)), "all are heard")
+        before = [holder.answered for holder in holders]
+        until(lambda: all(holder.answered >= count + 2 for holder, count in zip(holders, before)), "all are answered")
 
 
 class Stopped(Case):
@@ -120,7 +120,7 @@ class Stopped(Case):
             self.assertTrue(self.lives(session))
             self.pass_time()
             self.assertTrue(self.lives(session))
-        until(lambda: "the disk stalled" in self.server.errors(), "the operator is told")
+        until(lambda: "the disk stalled" in self.server.errors(), "the operator is notified")
 
     def test_session_with_keepalives_stays(self):
         holders = [self.beating(anew) for anew in (False, True, False, True)]

@@ -1006,7 +1006,7 @@ static void end_leases(void *context)
 
 /*
  * All hosts of a build are killed, so the log has them as members until their leases are over. A host of another build
- * that starts meanwhile is refused by them, and waits: none of them has been heard of since.
+ * that starts meanwhile is refused by them, and waits: none of them has sent anything since.
  */
 static void test_build_follows_another_after_kill_of_all_hosts(void **state)
 {
