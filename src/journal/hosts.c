@@ -399,8 +399,8 @@ static void report_refusal_waits(struct journal *journal)
     struct cluster *cluster = journal->cluster;
     if (cluster->refusal_reported || clock_boot_us() - cluster->refused_at < REFUSAL_REPORT_US)
         return;
-    log_warning("this host is not in the cluster yet: %s. None of those hosts has been heard of since this one asked "
-                "to join; it joins when their leases are over",
+    log_warning("this host is not in the cluster yet: %s. None of those hosts has sent anything since this one "
+                "asked to join; it joins when their leases are over",
                 cluster->refused);
     cluster->refusal_reported = true;
 }

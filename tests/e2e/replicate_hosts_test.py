@@ -256,7 +256,7 @@ class Lagging(replicate_test.Copy):
             self.source.must("PUT", "/fs/_doc/1", {"n": 2})
             messages = self.once()
         self.assertEqual(len(given), 3)
-        self.assertIn("%s lags behind what was read before" % host.url, messages)
+        self.assertIn("%s answers with an older state than was read before" % host.url, messages)
         self.assert_equal()
 
     def test_of_another_cluster(self):
@@ -374,7 +374,7 @@ class Lagging(replicate_test.Copy):
                 for index in ("fs", "late"):
                     self.target.must("DELETE", "/" + index)
                 messages = self.through_lagging(captured, self.once)
-                self.assertIn("lags behind what was read before", messages)
+                self.assertIn("answers with an older state than was read before", messages)
                 self.assert_equal()
                 self.assertEqual(self.target.must("GET", "/fs/_mapping")["fs"]["mappings"]["properties"]["more"], {"type": "long"})
 
@@ -422,7 +422,7 @@ class Lagging(replicate_test.Copy):
                 self.once()
                 self.source.must("PUT", "/fs/_doc/2", {"n": 1})
                 messages = self.through_lagging(("GET /_changes?since=", response(status, body, 1)), self.once)
-                self.assertIn("lags behind what was read before", messages)
+                self.assertIn("answers with an older state than was read before", messages)
                 self.assert_equal()
 
     def test_misuse(self):
