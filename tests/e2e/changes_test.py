@@ -432,7 +432,7 @@ class Wait(unittest.TestCase):
     def now(self):
         return self.server.must("GET", "/_timestamp")["timestamp"]
 
-    def behind(self, since, query=""):
+    def in_background(self, since, query=""):
         """A waiting request and its result. It is the only request in flight, except the one that reads the number."""
         came = {}
 
@@ -453,7 +453,7 @@ class Wait(unittest.TestCase):
 
     def test_wait_ends_with_first_matching_change(self):
         """The reply is sent at the first change of the requested index, long before the end of the wait; other indices do not count."""
-        thread, came = self.behind(self.now(), "&wait=1h&index=one")
+        thread, came = self.in_background(self.now(), "&wait=1h&index=one")
         self.server.must("PUT", "/other/_doc/1", {"n": 0})
         self.server.must("PUT", "/one/_doc/1", {"n": 1})
         thread.join()
@@ -463,7 +463,7 @@ class Wait(unittest.TestCase):
     def test_existing_changes_are_returned_at_once(self):
         since = self.now()
         self.server.must("PUT", "/there/_doc/1", {})
-        thread, came = self.behind(since, "&wait=1h")
+        thread, came = self.in_background(since, "&wait=1h")
         thread.join()
         self.assertEqual(len(came["lines"]), 1)
 
@@ -472,7 +472,7 @@ class Wait(unittest.TestCase):
         self.server.must("PUT", "/vain/_doc/1", {})
         since = self.now()
         begin = time.monotonic()
-        thread, came = self.behind(since, "&wait=1s&index=vain")
+        thread, came = self.in_background(since, "&wait=1s&index=vain")
         self.server.must("PUT", "/noise/_doc/1", {})
         thread.join()
         self.assertGreaterEqual(time.monotonic() - begin, 1.0)
@@ -484,7 +484,7 @@ class Wait(unittest.TestCase):
         """While a request waits, the history of its `since` is removed as if it were not there."""
         self.server.must("PUT", "/kept/_doc/1", {})
         since = self.now()
-        thread, came = self.behind(since, "&wait=1h&index=kept")
+        thread, came = self.in_background(since, "&wait=1h&index=kept")
         number = 0
         while self.server.ask("GET", "/kept/_doc/1?timestamp=%d" % since)[0] != 410:
             number += 1

@@ -124,20 +124,20 @@ class Case(OwnersCase):
         self.assertEqual(self.server.request("HEAD", "/_ui").status, 200)
 
     def test_levels_of_the_log(self):
-        def is_told():
+        def is_reported():
             before = self.server.errors().count("debug: GET /_timestamp")
             self.server.must("GET", "/_timestamp")
             return self.server.errors().count("debug: GET /_timestamp") > before
-        self.assertFalse(is_told())
+        self.assertFalse(is_reported())
         self.server.must("PUT", "/_cluster/settings", {"persistent": {"logger._root": "DEBUG"}})
-        self.assertTrue(is_told())
+        self.assertTrue(is_reported())
         self.server.must("PUT", "/_cluster/settings", {"transient": {"logger._root": "warn"}})  # counts before the other
-        self.assertFalse(is_told())
+        self.assertFalse(is_reported())
         self.server.must("PUT", "/_cluster/settings", {"transient": {"logger._root": None}})
         self.server.restart()
-        self.assertTrue(is_told())
+        self.assertTrue(is_reported())
         self.server.must("PUT", "/_cluster/settings", {"persistent": {"logger._root": None}})
-        self.assertFalse(is_told())
+        self.assertFalse(is_reported())
         status, reply = self.server.ask("PUT", "/_cluster/settings", {"transient": {"logger._root": "loud"}})
         self.assertEqual((status, reply["error"]["reason"]), (400, "Unknown level constant [loud]."))
 

@@ -59,7 +59,7 @@ class Case(unittest.TestCase):
     def waiters(self):
         return sum(len(lock["waiters"]) for lock in self.server.must("GET", "/_lock")["locks"])
 
-    def behind(self, method, path, body=None):
+    def in_background(self, method, path, body=None):
         """Starts a request that waits, after those that wait already."""
         before = self.waiters()
         self.background.append(Waiting(self.server, method, path, body))
@@ -94,9 +94,9 @@ class SceneCase(Case):
         self.token = self.lock(self.nightly, {"mode": "exclusive", "index": "fs", "path": "/clinton"})["fencing_token"]
         self.server.must("PUT", "/fs/_doc/note?lease=%s&session=%s" % (self.nightly, self.nightly), {"path": "/clinton"})
         self.transaction = self.server.must("POST", "/_transaction", {"session": self.editor})["transaction"]
-        self.behind("POST", "/_lock", {"session": self.editor, "wait": "10m", "locks": [{"mode": "update", "index": "fs", "id": "1"}]})
-        self.behind("PUT", "/fs/_doc/1?timeout=10m", {"path": "/clinton/projects", "n": 2})
-        self.behind("GET", "/fs/_doc/1?timeout=10m&transaction=" + self.transaction)
+        self.in_background("POST", "/_lock", {"session": self.editor, "wait": "10m", "locks": [{"mode": "update", "index": "fs", "id": "1"}]})
+        self.in_background("PUT", "/fs/_doc/1?timeout=10m", {"path": "/clinton/projects", "n": 2})
+        self.in_background("GET", "/fs/_doc/1?timeout=10m&transaction=" + self.transaction)
 
     def draw(self, rows, columns, *arguments, command="locks"):
         """What `tidelock locks`, or another command, shows on a terminal of that size. Returns: the lines, as drawn last."""
@@ -294,7 +294,7 @@ class SceneInTheLog(SceneCase):
         """An id permits to act for its owner. Everything that other clients can read has public numbers instead."""
         status, refused = self.server.ask("POST", "/_lock", {"session": self.session("other"), "locks": [EXCLUSIVE_1]})
         self.assertEqual(status, 409)
-        self.behind("POST", "/_lock", {"session": self.session("late"), "wait": "5m", "locks": [EXCLUSIVE_1]})
+        self.in_background("POST", "/_lock", {"session": self.session("late"), "wait": "5m", "locks": [EXCLUSIVE_1]})
         self.until_logged(lambda log: "has waited" in log, "the log reports slow waits")
         shown = [json.dumps(refused), self.errors(), self.run_tool("locks"), self.run_tool("status")]
         shown += [self.text(path) for path in ("/_lock", "/_session", "/_transaction", "/_cat/locks?v", "/_cat/sessions?v", "/_cat/transactions?v",
@@ -319,7 +319,7 @@ class SceneInTheLog(SceneCase):
 
     def test_slow_waits_in_the_log(self):
         """Logged when they have lasted a second, with the blocker; and again when they end, with the duration."""
-        self.behind("POST", "/_lock", {"session": self.session("later", ttl="1h"), "wait": "10m", "locks": [EXCLUSIVE_1]})
+        self.in_background("POST", "/_lock", {"session": self.session("later", ttl="1h"), "wait": "10m", "locks": [EXCLUSIVE_1]})
         self.until_logged(lambda log: log.count("has waited") == 4, "the log reports the slow waits")
         log = self.errors()
         self.assertRegex(log, r"info: editor \(session #%d\) has waited \d+\.\d s for update on fs/1, fs:/clinton is held by nightly-rename \(session #%d\)" %
@@ -343,7 +343,7 @@ class Answers(Case):
         self.lock(holder, EXCLUSIVE_1)
         waits = ("5m", "5m", "60457ms", "5m")
         with self.server.clock.standing():
-            lines = [self.behind("POST", "/_lock", {"session": session, "wait": wait, "locks": [EXCLUSIVE_1]}) for session, wait in zip(sessions, waits)]
+            lines = [self.in_background("POST", "/_lock", {"session": session, "wait": wait, "locks": [EXCLUSIVE_1]}) for session, wait in zip(sessions, waits)]
             self.server.pass_time(61.2)
             lines[2].join()
             self.assertEqual((lines[2].status, lines[2].reply["error"]["type"]), (409, "lock_wait_timeout_exception"))
@@ -370,7 +370,7 @@ class LockEvents(Case):
         ann, bob = ("%s (session #%d)" % (name, self.server.number(session)) for name, session in (("ann", a), ("bob", b)))
         self.lock(a, EXCLUSIVE_1)
         self.lock(b, {"mode": "exclusive", "index": "fs", "id": "2"})
-        waiting = self.behind("POST", "/_lock", {"session": a, "wait": "1m", "locks": [{"mode": "exclusive", "index": "fs", "id": "2"}]})
+        waiting = self.in_background("POST", "/_lock", {"session": a, "wait": "1m", "locks": [{"mode": "exclusive", "index": "fs", "id": "2"}]})
         status, reply = self.server.ask("POST", "/_lock", {"session": b, "wait": "1m", "locks": [EXCLUSIVE_1]})
         self.assertEqual((status, reply["error"]["type"]), (409, "deadlock_detected_exception"))
         steps = reply["error"]["cycle"]
