@@ -853,7 +853,7 @@ static struct journal_host lagging(struct host *host, tl_ts ts, enum journal_rea
                                    const char *name)
 {
     struct journal_host *all;
-    assert_int_equal(journal_list_behind(host->journal, ts, reach, &all), wanted);
+    assert_int_equal(journal_list_lagging(host->journal, ts, reach, &all), wanted);
     struct journal_host first = all[0];
     assert_true(slice_is(first.name, name));
     mem_free(all);
