@@ -25,10 +25,10 @@ def load(bench, port, scenario, clients, *more, seconds=None):
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     if not run.stdout:
         raise RuntimeError("%s: %s" % (" ".join(command), run.stderr))
-    figures = json.loads(run.stdout)
-    if figures["errors"]:
-        print("   ! %s: %d unexpected replies: %s" % (scenario, figures["errors"], run.stderr.strip()[:300]), file=sys.stderr)
-    return figures
+    results = json.loads(run.stdout)
+    if results["errors"]:
+        print("   ! %s: %d unexpected replies: %s" % (scenario, results["errors"], run.stderr.strip()[:300]), file=sys.stderr)
+    return results
 
 
 def rate_of(server, scenario, clients, *more):
@@ -137,22 +137,22 @@ class Bench:
 
     def median_each(self, subjects):
         """subjects: name -> function that returns a measurement. Runs them in turn. Returns: name -> median."""
-        figures = {name: [] for name in subjects}
+        results = {name: [] for name in subjects}
         for _ in range(self.runs):
             for name, measure in subjects.items():
                 with self.alone():
-                    figures[name].append(measure())
-        return {name: statistics.median(values) for name, values in figures.items()}
+                    results[name].append(measure())
+        return {name: statistics.median(values) for name, values in results.items()}
 
-    def row(self, work, figure, unit, ratios, note=None):
+    def row(self, work, value, unit, ratios, note=None):
         """ratios: list of (peer, the peer's result, ratio, minimum, goal). If the goal is below the minimum, less is better. `note`: what else was seen."""
-        for name, peer_figure, ratio, least, hoped in ratios or [("(no peer)", None, None, None, None)]:
+        for name, peer_value, ratio, least, hoped in ratios or [("(no peer)", None, None, None, None)]:
             less = least is not None and hoped is not None and hoped < least
             met = None if least is None else (ratio <= least if less else ratio >= least)
-            self.rows.append({"work": work, "figure": figure, "unit": unit, "peer": name, "peer_figure": peer_figure,
+            self.rows.append({"work": work, "value": value, "unit": unit, "peer": name, "peer_value": peer_value,
                               "ratio": ratio, "least": least, "hoped": hoped, "met": met, "note": note})
             print("%-52s %12s %-8s | %-26s %12s | %7s  target %-6s hoped %-6s %s%s" % (
-                work[:52], number(figure), unit, name, number(peer_figure), number(ratio), show(least), show(hoped),
+                work[:52], number(value), unit, name, number(peer_value), number(ratio), show(least), show(hoped),
                 "" if met is None else "met" if met else "MISSED", "  " + note if note else ""), flush=True)
 
     def rates(self, work, product, peers, unit="1/s"):
@@ -162,6 +162,6 @@ class Bench:
         self.row(work, medians["tidelock"], unit, [(name, medians[name], medians["tidelock"] / medians[name], least, hoped)
                                                    for name, _, least, hoped in there])
 
-    def limit(self, work, figure, unit, bound, hoped, note=None):
+    def limit(self, work, value, unit, bound, hoped, note=None):
         """Compares a measurement with a fixed limit; less is better. `note`: what else was seen."""
-        self.row(work, figure, unit, [("bound", bound, figure / bound, 1, hoped / bound if hoped else 0.5)], note)
+        self.row(work, value, unit, [("bound", bound, value / bound, 1, hoped / bound if hoped else 0.5)], note)

@@ -229,11 +229,11 @@ class Postgres:
                                   str(min(clients, 2)), "-T", str(self.bench.seconds), "-f", file.name, *more],
                                  env=environment, capture_output=True, text=True, check=False)
 
-        def figure(pattern):
+        def value_of(pattern):
             found = re.search(pattern, run.stdout, re.M)
             return float(found.group(1)) if found else 0.0
-        return {"ops_per_s": figure(r"^tps = ([\d.]+)"), "done": figure(r"actually processed: (\d+)"),
-                "retries": figure(r"^total number of retries: (\d+)")}
+        return {"ops_per_s": value_of(r"^tps = ([\d.]+)"), "done": value_of(r"actually processed: (\d+)"),
+                "retries": value_of(r"^total number of retries: (\d+)")}
 
     def close(self):
         stop(self.process, signal.SIGINT)

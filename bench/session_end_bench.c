@@ -79,7 +79,7 @@ static void forget(struct bench *bench)
     bench->steps = 0;
 }
 
-static void tell(const struct bench *bench, const char *what)
+static void report(const struct bench *bench, const char *what)
 {
     printf("%-58s %7zu steps, the longest %7.2f ms, all %8.0f ms\n", what, bench->steps, bench->longest_ms,
            bench->all_ms);
@@ -141,7 +141,7 @@ static void end(struct bench *bench, const char *session, const char *what)
     double itself_ms = bench->longest_ms;
     while (core_next_deadline(bench->core) == 0)
         step(bench, command_new(COMMAND_TICK, DIALECT_7));
-    tell(bench, what);
+    report(bench, what);
     printf("%-58s    %7.2f ms\n", "    of which the end itself", itself_ms);
 }
 

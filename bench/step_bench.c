@@ -94,7 +94,7 @@ static void forget(struct bench *bench)
     bench->longest_ms = 0;
 }
 
-static void tell(struct bench *bench, const char *what)
+static void report(struct bench *bench, const char *what)
 {
     printf("%-58s %9.2f ms %10llu units %7.1f ns\n", what, bench->longest_ms, (unsigned long long)bench->work,
            bench->longest_ms * 1e6 / (double)bench->work);
@@ -206,30 +206,30 @@ static void bulks(struct bench *bench)
 {
     for (uint64_t first = 0; first < 100000; first += 2000)
         load(bench, first, 2000, NULL, NULL);
-    tell(bench, "bulks of 2000 new documents");
+    report(bench, "bulks of 2000 new documents");
     for (uint64_t first = 0; first < 20000; first += 2000)
         load(bench, first, 2000, NULL, NULL);
-    tell(bench, "bulks that replace 2000 documents");
+    report(bench, "bulks that replace 2000 documents");
     for (uint64_t first = 0; first < 20000; first += 2000)
         delete (bench, first, 2000);
-    tell(bench, "bulks that delete 2000 documents");
+    report(bench, "bulks that delete 2000 documents");
     delete (bench, 500000, 40000);
-    tell(bench, "a bulk that deletes 40000 documents that are not there");
+    report(bench, "a bulk that deletes 40000 documents that are not there");
 }
 
 static void of_scripts(struct bench *bench)
 {
     scripts(bench, 50000, 1, "int n = 0; for (int i = 0; i < 300000; i++) { n += i } ctx._source.v = n");
-    tell(bench, "a script that counts");
+    report(bench, "a script that counts");
     scripts(bench, 50000, 1,
             "def s = ''; for (int i = 0; i < 20000; i++) { s = 'a' + i; ctx._source.s = s.substring(1) }");
-    tell(bench, "a script with strings");
+    report(bench, "a script with strings");
     scripts(bench, 50000, 1,
             "def l = []; for (int i = 0; i < 30000; i++) { l.add(i % 100) } l.sort((a, b) -> a - b); ctx._source.v = "
             "l.size()");
-    tell(bench, "a script that sorts");
+    report(bench, "a script that sorts");
     scripts(bench, 50000, 2000, "ctx._source.v = (int) (ctx._source.v + 1)");
-    tell(bench, "2000 updates by a short script");
+    report(bench, "2000 updates by a short script");
 }
 
 /* All sessions that there are end. */
@@ -254,7 +254,7 @@ static void leases(struct bench *bench, int count, int documents)
     forget(bench);
     end_all(bench);
     snprintf(what, sizeof what, "TICKs when %d sessions with %d documents each end", count, documents);
-    tell(bench, what);
+    report(bench, what);
 }
 
 static void ends(struct bench *bench)
@@ -263,21 +263,21 @@ static void ends(struct bench *bench)
     load(bench, 1000000, 1000, "documents", NULL);
     forget(bench);
     session(bench, COMMAND_SESSION_CLOSE, "documents");
-    tell(bench, "the end of a session with 1000 documents");
+    report(bench, "the end of a session with 1000 documents");
     session(bench, COMMAND_SESSION_OPEN, "many");
     for (uint64_t first = 0; first < 10000; first += 1000)
         load(bench, 1000000 + first, 1000, "many", NULL);
     forget(bench);
     session(bench, COMMAND_SESSION_CLOSE, "many");
-    tell(bench, "the end of a session with 10000 documents");
+    report(bench, "the end of a session with 10000 documents");
     pieces(bench);
-    tell(bench, "the pieces after it");
+    report(bench, "the pieces after it");
     session(bench, COMMAND_SESSION_OPEN, "locks");
     forget(bench);
     locks(bench, "locks", 100000);
-    tell(bench, "locking 1000 directories");
+    report(bench, "locking 1000 directories");
     session(bench, COMMAND_SESSION_CLOSE, "locks");
-    tell(bench, "the end of a session with 100000 locks");
+    report(bench, "the end of a session with 100000 locks");
     leases(bench, 300, 100);
     leases(bench, 10000, 20);
     struct command *open = command_new(COMMAND_SESSION_OPEN, DIALECT_7);
@@ -294,7 +294,7 @@ static void ends(struct bench *bench)
     step(bench, open);
     forget(bench);
     end_all(bench);
-    tell(bench, "a TICK when a session with 100 long actions ends");
+    report(bench, "a TICK when a session with 100 long actions ends");
 }
 
 /* A thousand locks that ten thousand writes wait for, which move nothing. */
@@ -323,9 +323,9 @@ static void waiters(struct bench *bench)
     }
     forget(bench);
     session(bench, COMMAND_SESSION_CLOSE, "held");
-    tell(bench, "the end of a session for which 10000 writes wait");
+    report(bench, "the end of a session for which 10000 writes wait");
     pieces(bench);
-    tell(bench, "the pieces after it");
+    report(bench, "the pieces after it");
 }
 
 static void lock(struct bench *bench, const char *id, struct slice document, uint64_t request)
@@ -364,15 +364,15 @@ static void others_before(struct bench *bench)
     forget(bench);
     for (int i = 0; i <= OTHERS; i++) {
         if (i == OTHERS) {
-            tell(bench, "UNLOCKs of 40 sessions whose lock 18000 requests of one session wait for, in turn");
+            report(bench, "UNLOCKs of 40 sessions whose lock 18000 requests of one session wait for, in turn");
             forget(bench);
         }
         snprintf(id, sizeof id, "other%d", i);
         unlock(bench, id);
     }
-    tell(bench, "the UNLOCK that grants it to these");
+    report(bench, "the UNLOCK that grants it to these");
     pieces(bench);
-    tell(bench, "the pieces after it");
+    report(bench, "the pieces after it");
 }
 
 /* Writes of one host wait, `each` for one of the documents that a session holds, and are cancelled together. */
@@ -398,9 +398,9 @@ static void cancelled(struct bench *bench, uint64_t count, uint64_t each)
     step(bench, cancel);
     snprintf(what, sizeof what, "CANCEL of %llu writes that wait for %llu documents", (unsigned long long)count,
              (unsigned long long)(count / each));
-    tell(bench, what);
+    report(bench, what);
     pieces(bench);
-    tell(bench, "the pieces after it");
+    report(bench, "the pieces after it");
     session(bench, COMMAND_SESSION_CLOSE, "held");
     pieces(bench);
     forget(bench);
@@ -431,9 +431,9 @@ static void cancelled_bulks(struct bench *bench, uint64_t count, uint64_t items)
     step(bench, command);
     snprintf(what, sizeof what, "CANCEL of %llu bulks that wait for %llu documents", (unsigned long long)count,
              (unsigned long long)items);
-    tell(bench, what);
+    report(bench, what);
     pieces(bench);
-    tell(bench, "the pieces after it");
+    report(bench, "the pieces after it");
     session(bench, COMMAND_SESSION_CLOSE, "held");
     pieces(bench);
     forget(bench);
@@ -456,7 +456,7 @@ static void abandoned(struct bench *bench, uint64_t count)
     forget(bench);
     session(bench, COMMAND_SESSION_CLOSE, "waits");
     snprintf(what, sizeof what, "the end of a session with %llu waiting writes", (unsigned long long)count);
-    tell(bench, what);
+    report(bench, what);
     pieces(bench);
     session(bench, COMMAND_SESSION_CLOSE, "held");
     pieces(bench);
@@ -487,7 +487,7 @@ static void dropped(struct bench *bench)
         step(bench, command);
     }
     pieces(bench);
-    tell(bench, "DELETE of 200 indices with 50 documents of a session each");
+    report(bench, "DELETE of 200 indices with 50 documents of a session each");
     session(bench, COMMAND_SESSION_CLOSE, "leased");
     pieces(bench);
     forget(bench);
@@ -499,9 +499,9 @@ static void commits(struct bench *bench)
     forget(bench);
     for (uint64_t first = 0; first < 100000; first += 2000)
         load(bench, 20000 + first, 2000, NULL, "t");
-    tell(bench, "bulks of 2000 documents in a transaction");
+    report(bench, "bulks of 2000 documents in a transaction");
     transaction(bench, COMMAND_TXN_COMMIT, "t");
-    tell(bench, "a commit of 100000 changes");
+    report(bench, "a commit of 100000 changes");
 }
 
 /* Documents of the index "raw", which indexes nothing, in an open transaction. */
@@ -566,7 +566,7 @@ static void end_large(struct bench *bench, enum command_type type, uint64_t coun
     pieces(bench);
     snprintf(what, sizeof what, "%s of %llu documents, %zu bytes each%s", command_name(type), (unsigned long long)count,
              bytes, shared ? ", with a reader" : "");
-    tell(bench, what);
+    report(bench, what);
     core_overlay_unref(overlay);
 }
 
@@ -624,7 +624,7 @@ static void atomic(struct bench *bench, size_t count, bool large, const char *wh
     forget(bench);
     step(bench, command);
     pieces(bench); /* the commit is the longest */
-    tell(bench, what);
+    report(bench, what);
 }
 
 /* A named atomic write, and its repetition, which reads the outcome. `reuses`: its updates return their sources. */
@@ -649,7 +649,7 @@ static void named(struct bench *bench, size_t count, bool returns, const char *i
         snprintf(what, sizeof what, "%s of a named atomic write of %zu %s",
                  round == 0 ? "the longest step" : "repetition", count,
                  returns ? "updates with their sources" : "documents");
-        tell(bench, what);
+        report(bench, what);
     }
 }
 
@@ -700,7 +700,7 @@ static void commit_single(struct bench *bench, int values, struct slice (*text)(
     transaction(bench, COMMAND_TXN_COMMIT, id);
     snprintf(what, sizeof what, "a commit that %s %llu documents, each with %d %s values",
              replaces ? "replaces" : "adds", (unsigned long long)count - refused, values, which);
-    tell(bench, what);
+    report(bench, what);
     pieces(bench);
     forget(bench);
     first += 200000;
@@ -761,15 +761,15 @@ static void lock_deep(struct bench *bench, size_t levels, uint64_t directories)
         bench->work = core_step_work(bench->core);
         if (refused && count == MOST) {
             snprintf(what, sizeof what, "a refused LOCK of %zu documents at %zu levels", count, levels);
-            tell(bench, what);
+            report(bench, what);
         } else if (!refused) {
             snprintf(what, sizeof what, "a LOCK of %zu documents at %zu levels", count, levels);
-            tell(bench, what);
+            report(bench, what);
             break;
         }
     }
     session(bench, COMMAND_SESSION_CLOSE, "deep");
-    tell(bench, "the end of its session");
+    report(bench, "the end of its session");
     pieces(bench);
     forget(bench);
 }
@@ -790,9 +790,9 @@ static void write_deep(struct bench *bench, size_t count, size_t levels)
     step(bench, command);
     pieces(bench);
     snprintf(what, sizeof what, "a bulk of %zu documents at %zu levels in a transaction", count, levels);
-    tell(bench, what);
+    report(bench, what);
     transaction(bench, COMMAND_TXN_COMMIT, "deep");
-    tell(bench, "its commit");
+    report(bench, "its commit");
     pieces(bench);
     forget(bench);
 }
@@ -855,12 +855,12 @@ static void lock_many(struct bench *bench, enum lock_what what, const char *name
         refused = step_many(bench, many_command(COMMAND_LOCK, what, 0, count), &done);
         snprintf(text, sizeof text, "%s LOCK of %zu %s", refused ? "a refused" : "a", count, name);
         if (!refused || count == MOST)
-            tell(bench, text);
+            report(bench, text);
     }
     while (step_many(bench, many_command(COMMAND_UNLOCK, what, 0, names), &done))
         names = names * 9 / 10;
     snprintf(text, sizeof text, "an UNLOCK of %zu %s: %zu of them", names, name, done);
-    tell(bench, text);
+    report(bench, text);
     for (size_t first = done; first < count; first += done)
         step_many(bench, many_command(COMMAND_UNLOCK, what, first, count - first), &done);
     session(bench, COMMAND_SESSION_CLOSE, "many");
@@ -925,11 +925,11 @@ static void renames(struct bench *bench)
         if (in_txn)
             command->owner.transaction = SLICE_LIT("r");
         step(bench, command);
-        tell(bench,
-             in_txn ? "a rename in a transaction, with 32000 locks elsewhere" : "a rename with 32000 locks elsewhere");
+        report(bench, in_txn ? "a rename in a transaction, with 32000 locks elsewhere"
+                             : "a rename with 32000 locks elsewhere");
     }
     transaction(bench, COMMAND_TXN_COMMIT, "r");
-    tell(bench, "the commit of the rename in a transaction");
+    report(bench, "the commit of the rename in a transaction");
     session(bench, COMMAND_SESSION_CLOSE, "beside");
     pieces(bench);
     forget(bench);
@@ -1018,34 +1018,34 @@ static void values_of(struct bench *bench, const char *name, const char *field, 
         for (int again = 0; again < 2; again++) {
             step_values(bench, puts_of(1, (uint64_t)parsed, text), parsed);
             snprintf(what, sizeof what, "%s: %zu, %s%s", name, count, again ? "unchanged" : "new", where);
-            tell(bench, what);
+            report(bench, what);
         }
     }
     step_values(bench, merges_of(1, 0, &same), false);
     snprintf(what, sizeof what, "%s: %zu, merged without effect", name, count);
-    tell(bench, what);
+    report(bench, what);
     step_values(bench, merges_of(1, 0, &script), false);
     snprintf(what, sizeof what, "%s: %zu, updated by a script without effect", name, count);
-    tell(bench, what);
+    report(bench, what);
     for (uint64_t i = 0; i < 30; i++)
         step_values(bench, puts_of(1, 100 + i, text), true);
     forget(bench);
     step_values(bench, puts_of(30, 100, text), false);
     snprintf(what, sizeof what, "%s: a bulk of 30 unchanged", name);
-    tell(bench, what);
+    report(bench, what);
     step_values(bench, merges_of(30, 100, &same), false);
     snprintf(what, sizeof what, "%s: a bulk of 30 merges without effect", name);
-    tell(bench, what);
+    report(bench, what);
     step_values(bench, merges_of(30, 100, &script), false);
     snprintf(what, sizeof what, "%s: a bulk of 30 scripts without effect", name);
-    tell(bench, what);
+    report(bench, what);
     step_values(bench, puts_of(40, 200, text), true); /* with posting lists, of which a put keeps those of the field */
     snprintf(what, sizeof what, "%s: a bulk of 40 new", name);
-    tell(bench, what);
+    report(bench, what);
     struct slice other = arena_printf(&arena, "%.*s,\"w\":5}", (int)text.len - 1, text.data);
     step_values(bench, puts_of(1, 200, other), true);
     snprintf(what, sizeof what, "%s: %zu, one of the bulk with another field", name, count);
-    tell(bench, what);
+    report(bench, what);
     arena_deinit(&arena);
 }
 
@@ -1080,7 +1080,7 @@ static void different_values(struct bench *bench, size_t documents, int each)
             item(&command->arena, WRITE_INDEX, i, scattered(&command->arena, i * (uint64_t)each, each));
     step_values(bench, command, true);
     snprintf(what, sizeof what, "a bulk of %zu documents of %d different values", documents, each);
-    tell(bench, what);
+    report(bench, what);
 }
 
 static void values(struct bench *bench)
@@ -1139,8 +1139,8 @@ static void many_aliases(struct bench *bench)
             forget(bench);
         make_index(bench, name, body.data);
         if (i >= INDICES)
-            tell(bench, i == INDICES ? "an index with 1000 aliases, where there are 198000"
-                                     : "one with 1000 of the same aliases");
+            report(bench, i == INDICES ? "an index with 1000 aliases, where there are 198000"
+                                       : "one with 1000 of the same aliases");
     }
     struct command *command = command_new(COMMAND_INDEX_DELETE, DIALECT_7);
     command->index.name = SLICE_LIT("aliased-198");
@@ -1160,7 +1160,7 @@ static void many_aliases(struct bench *bench)
         at->require_alias = i % 2 == 1;
     }
     step(bench, command);
-    tell(bench, "a bulk that creates indices and requires aliases");
+    report(bench, "a bulk that creates indices and requires aliases");
 }
 
 /* An index for which many templates apply, the first of which has most of the settings. */
@@ -1182,7 +1182,7 @@ static void many_settings(struct bench *bench)
     buf_deinit(&body);
     forget(bench);
     make_index(bench, "set-1", "{}");
-    tell(bench, "an index of 900 templates with 990 settings");
+    report(bench, "an index of 900 templates with 990 settings");
 }
 
 static void catalog(struct bench *bench)

@@ -97,11 +97,11 @@ class Cluster(Http):
         shares = [clients // len(self.hosts) + (i < clients % len(self.hosts)) for i in range(len(self.hosts))]
         runs = [subprocess.Popen(load_command(self.bench, host.port, scenario, share, *more), stdout=subprocess.PIPE, text=True)
                 for host, share in zip(self.hosts, shares)]
-        figures = [json.loads(run.communicate()[0]) for run in runs]
-        errors = sum(one["errors"] for one in figures)
+        results = [json.loads(run.communicate()[0]) for run in runs]
+        errors = sum(one["errors"] for one in results)
         if errors:
             print("   ! %s: %d unexpected replies" % (scenario, errors))
-        return figures
+        return results
 
     def load(self, scenario, clients, *more):
         return {"ops_per_s": sum(one["ops_per_s"] for one in self.loads(scenario, clients, *more))}
@@ -136,8 +136,8 @@ def follower_cost(bench, three, n):
     three.set(distribute_timestamps="fast")
     before = cpu_seconds(three.hosts[1])
     begin = time.time()
-    figures = three.hosts[0].load("put", 64, *n)
-    puts = figures["ops_per_s"] * (time.time() - begin)  # its warm-up, too
+    results = three.hosts[0].load("put", 64, *n)
+    puts = results["ops_per_s"] * (time.time() - begin)  # its warm-up, too
     until(lambda: three.ask("GET", "/_cluster/health")["status"] != "red", "the log is reached")
     time.sleep(1)
     bench.limit("processor time of a host that follows, a put", (cpu_seconds(three.hosts[1]) - before) * 1e6 / puts, "us", 40, 25)

@@ -490,7 +490,7 @@ class Small(Tidelock):
         Tidelock.__init__(self, bench, "--memory", "256m", "--cache", "8m", "--write-buffer", "16m")
 
 
-class Figures:
+class Measured:
     """The measurements during one attack, the worst of all runs."""
 
     def __init__(self):
@@ -554,16 +554,16 @@ def run(bench):
     open_files()
     worst = 0
     for attack in (idle, *ATTACKS, own_requests_wait, many_lines):
-        figures = Figures()
+        results = Measured()
         for _ in range(bench.runs):
             with bench.servers(server_of(attack)) as (t,):
                 t.ask("PUT", "/others", {})
-                figures.measure(bench, t, attack)
+                results.measure(bench, t, attack)
         name = attack.__doc__ % own_waiting(bench) if attack is own_requests_wait else attack.__doc__
-        bench.limit(name, figures.longest, "ms", BOUND_MS, HOPED_MS, figures.note())
+        bench.limit(name, results.longest, "ms", BOUND_MS, HOPED_MS, results.note())
         if attack in OF_MEMORY:
-            bench.limit("its resident memory", figures.memory >> 20, "MB", (figures.budget >> 20) + BESIDES_MB, None)
-        worst = max(worst, figures.longest)
+            bench.limit("its resident memory", results.memory >> 20, "MB", (results.budget >> 20) + BESIDES_MB, None)
+        worst = max(worst, results.longest)
     bench.limit("the longest of all", worst, "ms", BOUND_MS, HOPED_MS)
 
     together, over = [], []

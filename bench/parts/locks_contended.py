@@ -29,9 +29,9 @@ def run(bench):
         waits = []
 
         def product():
-            figures = t.load("lock-one", 64)
-            waits.append(figures["steps"][0])
-            return figures["ops_per_s"]
+            results = t.load("lock-one", 64)
+            waits.append(results["steps"][0])
+            return results["ops_per_s"]
 
         def postgres(script):
             return (lambda: pg.pgbench(script, 64)) if pg else None

@@ -57,30 +57,30 @@ def lock(session):
     return {"session": session, "wait": "60s", "locks": [{"mode": "exclusive", "index": "fs", "id": "one"}]}
 
 
-def hold(port, tell):
+def hold(port, writer):
     """The holder's process: attached, with the lock, until it is killed."""
     life, wire = Wire(port), Wire(port)
     session = wire.ask("POST", "/_session", {"ttl": "1m"})["session"]
     life.send("GET", "/_session/%s/_attach" % session)
     life.receive()
     wire.ask("POST", "/_lock", lock(session))
-    os.write(tell, b".")
+    os.write(writer, b".")
     signal.pause()
 
 
 def once(t, disk):
     """Returns: milliseconds."""
-    heard, tell = os.pipe()
+    reader, writer = os.pipe()
     holder = os.fork()
     if holder == 0:
         try:
-            hold(t.port, tell)
+            hold(t.port, writer)
         finally:
             os._exit(1)
-    os.close(tell)
-    if os.read(heard, 1) != b".":
+    os.close(writer)
+    if os.read(reader, 1) != b".":
         raise RuntimeError("the holder failed")
-    os.close(heard)
+    os.close(reader)
     wire = Wire(t.port)
     session = wire.ask("POST", "/_session", {"ttl": "1m"})["session"]
     wire.send("POST", "/_lock", lock(session))

@@ -77,9 +77,9 @@ def written_for_a_put(bench, server):
 
 
 def written(bench, t, before):
-    figures = bench.median_each({s.name: lambda s=s: written_for_a_put(bench, s) for s in (t, before) if s})
-    ratios = [("before", figures[before.name], figures[t.name] / figures[before.name], 0.8, 0.6)] if before else None
-    bench.row("bytes written to the disk for a put", figures[t.name], "bytes", ratios)
+    results = bench.median_each({s.name: lambda s=s: written_for_a_put(bench, s) for s in (t, before) if s})
+    ratios = [("before", results[before.name], results[t.name] / results[before.name], 0.8, 0.6)] if before else None
+    bench.row("bytes written to the disk for a put", results[t.name], "bytes", ratios)
 
 
 class Bulk(threading.Thread):
@@ -168,8 +168,8 @@ def large(bench):
         pauses = []
         for _ in range(bench.runs):
             with bench.alone():
-                figures, _ = transactions_large.beside(bench, t, "put", 4, 5, "-n", transactions_large.changes(bench))
-                pauses.append(figures["max_us"] / 1000)
+                results, _ = transactions_large.beside(bench, t, "put", 4, 5, "-n", transactions_large.changes(bench))
+                pauses.append(results["max_us"] / 1000)
         bench.limit("the same: longest pause of others", statistics.median(pauses), "ms", 150, 50)
 
 

@@ -40,10 +40,10 @@ class Retries:
         self.done = self.retried = 0
 
     def __call__(self):
-        figures = self.measure()
-        self.done += figures.get("done", figures["ops_per_s"] * self.seconds)
-        self.retried += figures["retries"]
-        return figures["ops_per_s"]
+        results = self.measure()
+        self.done += results.get("done", results["ops_per_s"] * self.seconds)
+        self.retried += results["retries"]
+        return results["ops_per_s"]
 
     def each(self):
         return self.retried / max(1, self.done)

@@ -68,9 +68,9 @@ def beside(bench, t, scenario, clients, seconds, *more):
     took = []
     timer = threading.Timer(1.5, lambda: took.append(timed(lambda: commit(mine, transaction))))
     timer.start()
-    figures = load(bench, t.port, scenario, clients, "-w", 1, *more, seconds=seconds)
+    results = load(bench, t.port, scenario, clients, "-w", 1, *more, seconds=seconds)
     timer.join()
-    return figures, took[0]
+    return results, took[0]
 
 
 def run(bench):
@@ -84,14 +84,14 @@ def run(bench):
         gets = []
         for _ in range(bench.runs):
             with bench.alone():
-                figures, took = beside(bench, t, "put", 4, PATIENCE, *n)
-                pauses.append((figures["max_us"] / 1000, took))
+                results, took = beside(bench, t, "put", 4, PATIENCE, *n)
+                pauses.append((results["max_us"] / 1000, took))
             with bench.alone():
                 burner = subprocess.Popen([sys.executable, "-c", "while True: pass"])
                 calm = load(bench, t.port, "get", 64, *n, seconds=1)["p99_us"]
                 stop(burner)
-                figures, took = beside(bench, t, "get", 64, max(0.5, pauses[-1][1]), *n)
-                gets.append((figures["p99_us"], calm))
+                results, took = beside(bench, t, "get", 64, max(0.5, pauses[-1][1]), *n)
+                gets.append((results["p99_us"], calm))
         pause, took = statistics.median(p[0] for p in pauses), statistics.median(p[1] for p in pauses)
         bench.limit("longest pause of other writers at its commit", pause, "ms", 500, 50)
         bench.row("the commit", took * 1000, "ms", [("longest pause", pause, took * 1000 / pause, None, None)])

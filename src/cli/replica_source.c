@@ -32,7 +32,8 @@ static bool is_older(const struct client *client, long status, tl_ts least)
 bool source_leave_lagging(struct client *client, unsigned tries)
 {
     if (tries == 1)
-        replica_print("%s lags behind what was read before; trying again", url_without_password(client->url));
+        replica_print("%s answers with an older state than was read before; trying again",
+                      url_without_password(client->url));
     if (replica_ends(client))
         return false;
     source_hosts_leave(client->context, client->url);

@@ -126,7 +126,7 @@ int target_open(struct target *target, const struct replica_options *options)
     const char *number = yyjson_get_str(yyjson_obj_get(version, "number"));
     const char *distribution = yyjson_get_str(yyjson_obj_get(version, "distribution"));
     if (status != 200)
-        return complain_of_target(target, "the target does not say what it is", "", status);
+        return complain_of_target(target, "the target does not report its version", "", status);
     if (number == NULL) {
         replica_print("the target is no Elasticsearch: GET / has no version.number");
         return REPLICA_FAILED;
@@ -222,7 +222,7 @@ int target_read_place(struct target *target, const char *source, struct place *r
     }
     bool had = yyjson_get_bool(yyjson_obj_get(place, "tombstones"));
     if (had != target->options->tombstones) {
-        replica_print("the copy under --name %s was made %s --tombstones: go on so, or give this one "
+        replica_print("the copy under --name %s was made %s --tombstones: continue so, or give this one "
                       "another name, and a --prefix",
                       escape_terminal(target->options->name), had ? "with" : "without");
         return REPLICA_FAILED;

@@ -79,7 +79,7 @@ int tombstone_check_name(const struct replica *replica, const char *name)
     if (!taken)
         return 0;
     replica_print("with --tombstones the copy of an index is named INDEX" TOMBSTONE_COPY
-                  ", and there is one of that name beside %s: leave one out by --index",
+                  ", and there is one of that name besides %s: leave one out by --index",
                   escape_terminal(name));
     return REPLICA_FAILED;
 }

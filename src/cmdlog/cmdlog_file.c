@@ -27,9 +27,11 @@ static const char durable_name[] = "durable";
 static const char checkpoints_name[] = "checkpoints";
 static const char checkpoints_new_name[] = "checkpoints.new";
 
-static struct cmdlog_file *file_of(struct cmdlog *log)
+static struct cmdlog_file *file_of(struct cmdlog *base)
 {
-    return (struct cmdlog_file *)log;
+    struct cmdlog_file *log = (struct cmdlog_file *)base;
+    REQUIRE(MAGIC_VALID(log, CMDLOG_FILE_MAGIC));
+    return log;
 }
 
 void cmdlog_segment_name(uint64_t number, char name[CMDLOG_FILE_NAME_BYTES])
@@ -1135,6 +1137,7 @@ static void file_close(struct cmdlog *base)
     pthread_mutex_destroy(&log->trim_lock);
     pthread_mutex_destroy(&log->spares_lock);
     log->disk->functions->free(log->disk);
+    magic_clear(&log->magic);
     mem_free(log);
 }
 
@@ -1177,6 +1180,7 @@ int cmdlog_file_open(struct cmdlog_disk *disk, const struct cmdlog_file_options 
 {
     struct cmdlog_file *log = mem_zalloc(sizeof *log);
     log->log.functions = &functions;
+    log->magic = CMDLOG_FILE_MAGIC;
     log->disk = disk;
     log->segment_bytes = options->segment_bytes == 0 ? SEGMENT_BYTES_DEFAULT : options->segment_bytes;
     log->spares_max = options->spares_max < CMDLOG_SPARES_MAX ? options->spares_max : CMDLOG_SPARES_MAX;

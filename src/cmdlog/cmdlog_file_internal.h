@@ -13,6 +13,7 @@
 #include <pthread.h>
 
 #include "base/buf.h"
+#include "base/magic.h"
 #include "cmdlog/cmdlog_file.h"
 #include "cmdlog/segment.h"
 
@@ -38,8 +39,11 @@ struct cmdlog_address {
     uint32_t prev_crc; /* checksum of the record before it */
 };
 
+#define CMDLOG_FILE_MAGIC MAGIC('C', 'L', 'o', 'F')
+
 struct cmdlog_file {
     struct cmdlog log;
+    uint32_t magic; /* CMDLOG_FILE_MAGIC */
     struct cmdlog_disk *disk;
     uint64_t segment_bytes;
     unsigned spares_max;

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/crc32c.h"
 #include "base/list.h"
+#include "base/magic.h"
 #include "base/mutex.h"
 
 /* A host that was ever opened; never freed before the medium. */
@@ -56,8 +57,11 @@ struct cmdlog_medium {
 
 enum { ANSWERS_KEPT = 64 };
 
+#define CMDLOG_MEMORY_MAGIC MAGIC('C', 'L', 'o', 'M')
+
 struct cmdlog_memory {
     struct cmdlog log;
+    uint32_t magic; /* CMDLOG_MEMORY_MAGIC */
     struct cmdlog_medium *medium;
     /* Only of a log opened as a host: */
     struct medium_host *host;
@@ -79,9 +83,16 @@ struct memory_cursor {
     char *copy; /* of the last entry returned; the medium's own may be trimmed */
 };
 
+static struct cmdlog_memory *memory_of(struct cmdlog *base)
+{
+    struct cmdlog_memory *log = (struct cmdlog_memory *)base;
+    REQUIRE(MAGIC_VALID(log, CMDLOG_MEMORY_MAGIC));
+    return log;
+}
+
 static struct cmdlog_medium *medium_of(struct cmdlog *log)
 {
-    return ((struct cmdlog_memory *)log)->medium;
+    return memory_of(log)->medium;
 }
 
 static cmdlog_position appended_position(const struct cmdlog_medium *medium)
@@ -206,7 +217,7 @@ static void add_entry(struct cmdlog_medium *medium, const struct memory_entry *e
 
 static int memory_append(struct cmdlog *log, const struct slice *parts, size_t count, cmdlog_position *ret_position)
 {
-    REQUIRE(((struct cmdlog_memory *)log)->host == NULL);
+    REQUIRE(memory_of(log)->host == NULL);
     struct cmdlog_medium *medium = medium_of(log);
     pthread_mutex_lock(&medium->lock);
     add_entry(medium, &(struct memory_entry){.bytes = join_parts(parts, count)});
@@ -259,10 +270,8 @@ static int memory_follow(struct cmdlog *log, cmdlog_position from, struct cmdlog
     if (!there)
         return CMDLOG_TRIMMED;
     struct memory_cursor *cursor = mem_zalloc(sizeof *cursor);
-    *cursor = (struct memory_cursor){.cursor = {log->functions, log->shared},
-                                     .medium = medium,
-                                     .host = ((struct cmdlog_memory *)log)->host,
-                                     .next = from};
+    *cursor = (struct memory_cursor){
+        .cursor = {log->functions, log->shared}, .medium = medium, .host = memory_of(log)->host, .next = from};
     *ret_cursor = &cursor->cursor;
     return 0;
 }
@@ -356,7 +365,7 @@ static int memory_shrink(struct cmdlog *log)
 /* Returns: the two checkpoints of the log's host, or of the medium if the log is not shared. */
 static struct cmdlog_checkpoint *checkpoints_of(struct cmdlog *log)
 {
-    struct medium_host *host = ((struct cmdlog_memory *)log)->host;
+    struct medium_host *host = memory_of(log)->host;
     return host != NULL ? host->checkpoints : medium_of(log)->checkpoints;
 }
 
@@ -378,7 +387,7 @@ static bool is_forgotten(const struct cmdlog_memory *log)
 
 static int memory_put_checkpoint(struct cmdlog *base, const struct cmdlog_checkpoint *checkpoint)
 {
-    struct cmdlog_memory *log = (struct cmdlog_memory *)base;
+    struct cmdlog_memory *log = memory_of(base);
     struct cmdlog_medium *medium = log->medium;
     struct cmdlog_checkpoint *checkpoints = checkpoints_of(base);
     pthread_mutex_lock(&medium->lock);
@@ -431,6 +440,7 @@ static void memory_close(struct cmdlog *log)
     INSIST(medium->open_count > 0);
     medium->open_count--;
     pthread_mutex_unlock(&medium->lock);
+    magic_clear(&memory_of(log)->magic);
     mem_free(log);
 }
 
@@ -455,7 +465,7 @@ static const struct cmdlog_functions functions = {
 struct cmdlog *cmdlog_memory_open(struct cmdlog_medium *medium)
 {
     struct cmdlog_memory *log = mem_zalloc(sizeof *log);
-    *log = (struct cmdlog_memory){.log = {&functions, NULL}, .medium = medium};
+    *log = (struct cmdlog_memory){.log = {&functions, NULL}, .magic = CMDLOG_MEMORY_MAGIC, .medium = medium};
     pthread_mutex_lock(&medium->lock);
     medium->open_count++;
     pthread_mutex_unlock(&medium->lock);
@@ -463,11 +473,6 @@ struct cmdlog *cmdlog_memory_open(struct cmdlog_medium *medium)
 }
 
 /* --- Shared logs -------------------------------------------------------------------------------------------------- */
-
-static struct cmdlog_memory *memory_of(struct cmdlog *log)
-{
-    return (struct cmdlog_memory *)log;
-}
 
 /* Requires: the lock. */
 static struct medium_host *find_host(struct cmdlog_medium *medium, struct slice name)

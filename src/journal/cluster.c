@@ -321,11 +321,11 @@ static bool is_out(struct journal *journal)
         if (cluster->joined)
             log_warning("this host was out of the cluster; it joins again");
         cluster->joined = cluster->joining = false;
-        if (!cluster->refusal_stands)
+        if (!cluster->refusal_is_final)
             mem_free(tl_steal(cluster->refused)); /* without a lease nothing is applied that could decide */
     }
     bool out = !cluster->joined && !cluster->joining && cluster->refused == NULL;
-    bool refused = cluster->refused != NULL && cluster->refusal_stands && cluster->was_joined;
+    bool refused = cluster->refused != NULL && cluster->refusal_is_final && cluster->was_joined;
     pthread_mutex_unlock(&journal->queue_lock);
     if (refused) /* while it was out, the cluster changed its limits or its build */
         journal__store_failed(cluster->refused, TL_ERR_BUSY);
@@ -437,9 +437,9 @@ static int await_join(struct journal *journal, const atomic_bool *stopping, char
 {
     struct cluster *cluster = journal->cluster;
     pthread_mutex_lock(&journal->queue_lock);
-    while (!cluster->joined && !cluster->refusal_stands && !(stopping != NULL && atomic_load(stopping)))
+    while (!cluster->joined && !cluster->refusal_is_final && !(stopping != NULL && atomic_load(stopping)))
         (void)clock_wait(&cluster->changed, &journal->queue_lock, clock_boot_us() + STOP_POLL_US);
-    bool in = cluster->joined, refused = cluster->refused != NULL && cluster->refusal_stands;
+    bool in = cluster->joined, refused = cluster->refused != NULL && cluster->refusal_is_final;
     if (!in && refused && ret_reason != NULL)
         *ret_reason = mem_strdup(cluster->refused, strlen(cluster->refused));
     pthread_mutex_unlock(&journal->queue_lock);

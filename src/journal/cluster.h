@@ -100,7 +100,7 @@ struct cluster {
     bool has_joined;                    /* the keeper's: the log had this host, by the last attempt that it knows of */
     bool was_joined;                    /* joined in this life or an earlier one */
     char *refused;                      /* why JOIN was refused; NULL: it was not; mem_free */
-    bool refusal_stands;                /* it is not repeated; cluster__reconsider_refusal() */
+    bool refusal_is_final;              /* it is not repeated; cluster__reconsider_refusal() */
     uint64_t refused_at;                /* boot clock: when the refusal was applied */
     bool refusal_reported;              /* the log says that this host waits for the end of others' leases */
     uint64_t lives_ended;               /* of hosts, as this one has seen */

@@ -157,7 +157,7 @@ static void handle_join(struct journal *journal, uint64_t life, const struct lis
         {
             const struct command *command = list_entry(link, struct command, link);
             if (command->type == COMMAND_JOIN && command->problem.type != PROBLEM_NONE && cluster->refused == NULL) {
-                cluster->joining = cluster->refusal_stands = cluster->refusal_reported = false;
+                cluster->joining = cluster->refusal_is_final = cluster->refusal_reported = false;
                 cluster->refused_at = clock_boot_us();
                 cluster->refused_after = cluster->lives_ended;
                 cluster->refused = describe_refusal(journal, command->problem.reason);

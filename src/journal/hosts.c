@@ -350,7 +350,7 @@ static bool may_report(const struct journal *journal)
 {
     REQUIRE(journal__holds(&journal->queue_lock));
     const struct cluster *cluster = journal->cluster;
-    return cluster->joined || (cluster->refused != NULL && !cluster->refusal_stands);
+    return cluster->joined || (cluster->refused != NULL && !cluster->refusal_is_final);
 }
 
 void cluster__report_gone(struct journal *journal, const struct cmdlog_hosts *in)
@@ -399,8 +399,8 @@ static void report_refusal_waits(struct journal *journal)
     struct cluster *cluster = journal->cluster;
     if (cluster->refusal_reported || clock_boot_us() - cluster->refused_at < REFUSAL_REPORT_US)
         return;
-    log_warning("this host is not in the cluster yet: %s. None of those hosts has been heard of since this one asked "
-                "to join; it joins when their leases are over",
+    log_warning("this host is not in the cluster yet: %s. None of those hosts has sent anything since this one "
+                "asked to join; it joins when their leases are over",
                 cluster->refused);
     cluster->refusal_reported = true;
 }
@@ -412,11 +412,11 @@ void cluster__reconsider_refusal(struct journal *journal, const struct cmdlog_ho
     pthread_mutex_lock(&journal->queue_lock);
     for (size_t i = 0; i < cluster->host_count; i++)
         absent = absent || (cluster->hosts[i].live && !cluster->hosts[i].self && !is_in(in, &cluster->hosts[i]));
-    if (cluster->refused != NULL && !cluster->refusal_stands && !absent) {
+    if (cluster->refused != NULL && !cluster->refusal_is_final && !absent) {
         if (cluster->lives_ended != cluster->refused_after)
             mem_free(tl_steal(cluster->refused)); /* with which the next JOIN is due */
         else if (is_refusal_confirmed(journal))
-            cluster->refusal_stands = true;
+            cluster->refusal_is_final = true;
         else
             report_refusal_waits(journal);
         pthread_cond_broadcast(&cluster->changed);
@@ -636,7 +636,8 @@ tl_ts journal_reached(struct journal *journal, enum journal_reach reach)
     return reached;
 }
 
-size_t journal_list_behind(struct journal *journal, tl_ts ts, enum journal_reach reach, struct journal_host **ret_hosts)
+size_t journal_list_lagging(struct journal *journal, tl_ts ts, enum journal_reach reach,
+                            struct journal_host **ret_hosts)
 {
     REQUIRE(MAGIC_VALID(journal, JOURNAL_MAGIC));
     struct cluster *cluster = journal->cluster;

@@ -186,8 +186,8 @@ static inline bool journal_has_reached(struct journal *journal, tl_ts ts, enum j
  * Lists the live hosts within `reach` that are not known to have reached `ts`.
  * Returns: their number. Owns: the caller; mem_free.
  */
-size_t journal_list_behind(struct journal *journal, tl_ts ts, enum journal_reach reach,
-                           struct journal_host **ret_hosts);
+size_t journal_list_lagging(struct journal *journal, tl_ts ts, enum journal_reach reach,
+                            struct journal_host **ret_hosts);
 /*
  * Records that a host, in one of its lives, has said that it serves reads at `ts`. Without effect
  * if that life is over.

@@ -450,15 +450,16 @@ static int check_lineage(struct cmdlog *log, const struct recovered *store, char
                                              "the store's checkpoint: " REMEDY));
 }
 
-int recover_check_log(struct cmdlog *log, const struct recovered *store, cmdlog_position *ret_behind, char **ret_reason)
+int recover_check_log(struct cmdlog *log, const struct recovered *store, cmdlog_position *ret_later_count,
+                      char **ret_reason)
 {
-    REQUIRE(log != NULL && ret_behind != NULL);
+    REQUIRE(log != NULL && ret_later_count != NULL);
     struct recovered recovered = *store;
     int r = check_lineage(log, store, ret_reason);
     struct replay looking = {.recovered = &recovered, .in_place = true, .ret_reason = ret_reason};
     if (r == 0)
         r = replay_entries(&looking, log);
-    *ret_behind = r == 0 ? recovered.position - store->checkpoint : 0;
+    *ret_later_count = r == 0 ? recovered.position - store->checkpoint : 0;
     return r;
 }
 

@@ -137,9 +137,9 @@ int recover_read_position(struct slice record, cmdlog_position *ret_position,
 
 /*
  * Checks that the store was made from this log, and that all entries after the checkpoint can be
- * decoded. *ret_behind: their number. Returns: as recover_core().
+ * decoded. *ret_later_count: their number. Returns: as recover_core().
  */
-int recover_check_log(struct cmdlog *log, const struct recovered *store, cmdlog_position *ret_behind,
+int recover_check_log(struct cmdlog *log, const struct recovered *store, cmdlog_position *ret_later_count,
                       char **ret_reason) TL_MUST_USE;
 
 /*

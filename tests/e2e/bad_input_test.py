@@ -317,8 +317,8 @@ class FullDisk(unittest.TestCase):
             self.assertIn("room", reply["error"]["reason"])
             self.assertEqual(server.must("GET", "/_cluster/health")["status"], "red")
             self.assertIn(b" red ", server.request("GET", "/_cat/health").body)
-            told = subprocess.run([PROGRAM, "status", "--url", server.url], capture_output=True, text=True, check=True).stdout
-            self.assertIn("WRITES ARE REFUSED: the disk is full", told)
+            reported = subprocess.run([PROGRAM, "status", "--url", server.url], capture_output=True, text=True, check=True).stdout
+            self.assertIn("WRITES ARE REFUSED: the disk is full", reported)
             self.assertEqual(server.ask("GET", "/kept/_doc/1")[0], 200)
             self.assertEqual(server.must("GET", "/kept/_count")["count"], 1)
             server.stop()

@@ -220,10 +220,10 @@ def judge(server, notes):
     assert done <= set(receipts), "acknowledged, but no receipt: %s" % sorted(done - set(receipts))
     assert not refused & set(receipts), "refused, but done: %s" % sorted(refused & set(receipts))
     asked_after = check_outcomes(server, notes, receipts)
-    moments = [note["timestamp"] for note in notes if note["kind"] == "done" and note["timestamp"]]
-    for moment in moments[::len(moments) // MOMENTS_MAX + 1]:
-        balances(server, "&timestamp=%d" % moment)
-        balances(server, "&timestamp=%d" % (moment - 1))
+    instants = [note["timestamp"] for note in notes if note["kind"] == "done" and note["timestamp"]]
+    for instant in instants[::len(instants) // MOMENTS_MAX + 1]:
+        balances(server, "&timestamp=%d" % instant)
+        balances(server, "&timestamp=%d" % (instant - 1))
     return len(done), asked_after
 
 

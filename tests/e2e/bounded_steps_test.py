@@ -26,7 +26,7 @@ class BoundedSteps(unittest.TestCase):
         self.addCleanup(self.server.close)
         self.server.must("PUT", "/_scripts/loop", {"script": {"lang": "painless", "source": LOOP}})
 
-    def figure(self, name):
+    def metric(self, name):
         page = self.server.request("GET", "/_metrics").body.decode()
         return int(re.search(r"^%s (\d+)" % re.escape(name), page, re.M).group(1))
 
@@ -45,15 +45,15 @@ class BoundedSteps(unittest.TestCase):
 
     def test_bulk_of_scripts_is_divided(self):
         self.fill(200)
-        before = self.figure('tidelock_commands_total{command="write"}')
+        before = self.metric('tidelock_commands_total{command="write"}')
         answer = self.bulk(200, 4000)
         self.assertEqual(answer.status, 200)
-        told = json.loads(answer.body)
-        self.assertFalse(told["errors"])
-        self.assertEqual([item["update"]["_id"] for item in told["items"]], [str(i) for i in range(200)])
-        self.assertEqual({item["update"]["_version"] for item in told["items"]}, {2})
-        self.assertGreater(self.figure('tidelock_commands_total{command="write"}') - before, 2)
-        self.assertEqual(self.figure("tidelock_steps_over_bound_total"), 0)
+        result = json.loads(answer.body)
+        self.assertFalse(result["errors"])
+        self.assertEqual([item["update"]["_id"] for item in result["items"]], [str(i) for i in range(200)])
+        self.assertEqual({item["update"]["_version"] for item in result["items"]}, {2})
+        self.assertGreater(self.metric('tidelock_commands_total{command="write"}') - before, 2)
+        self.assertEqual(self.metric("tidelock_steps_over_bound_total"), 0)
 
     def test_unlock_of_many_names_is_divided(self):
         """Several commands release them, which the reply adds up; a wrong name releases none of them."""
@@ -64,10 +64,10 @@ class BoundedSteps(unittest.TestCase):
         status, reply = self.server.ask("POST", "/_unlock", {"session": session, "locks": locks + wrong})
         self.assertEqual((status, reply["error"]["type"]), (400, "invalid_index_name_exception"))
         others = [{"mode": "shared", "index": "fs", "id": "not-%d" % n} for n in range(1000)]
-        before, over = self.figure('tidelock_commands_total{command="unlock"}'), self.figure("tidelock_steps_over_bound_total")
+        before, over = self.metric('tidelock_commands_total{command="unlock"}'), self.metric("tidelock_steps_over_bound_total")
         self.assertEqual(self.server.must("POST", "/_unlock", {"session": session, "locks": locks + others}), {"released": 25000})
-        self.assertIn(self.figure('tidelock_commands_total{command="unlock"}') - before, range(2, 9))
-        self.assertEqual(self.figure("tidelock_steps_over_bound_total"), over)
+        self.assertIn(self.metric('tidelock_commands_total{command="unlock"}') - before, range(2, 9))
+        self.assertEqual(self.metric("tidelock_steps_over_bound_total"), over)
 
     def test_lock_of_more_than_one_step_is_refused(self):
         """Without effect, with what to do instead, which works; so is an unlock of too many long names."""
@@ -79,7 +79,7 @@ class BoundedSteps(unittest.TestCase):
             self.assertEqual((status, reply["status"], reply["error"]["type"]), (400, 400, "illegal_argument_exception"))
             self.assertEqual(reply["error"]["root_cause"][0]["reason"], reply["error"]["reason"])
             self.assertRegex(reply["error"]["reason"], "take more work than one request may.*: lock a directory above them or the index, .* or divide the request")
-            self.assertEqual(self.figure('tidelock_locks_held{mode="exclusive"}'), 0)
+            self.assertEqual(self.metric('tidelock_locks_held{mode="exclusive"}'), 0)
         self.server.must("POST", "/_lock", {"session": session, "locks": [{"mode": "exclusive", "index": "fs", "path": "/a"}]})
         status, _ = self.server.ask("PUT", "/fs/_doc/1?timeout=0s", {"path": "/a/7/x"})
         self.assertEqual(status, 409)
@@ -90,29 +90,29 @@ class BoundedSteps(unittest.TestCase):
         self.assertEqual((status, reply["error"]["type"]), (400, "illegal_argument_exception"))
         self.assertRegex(reply["error"]["reason"], r"divide the request, or release all locks of the session by a request without \[locks\]")
         self.assertEqual(self.server.must("POST", "/_unlock", {"session": session, "locks": locks}), {"released": 20000})
-        self.assertEqual(self.figure("tidelock_steps_over_bound_total"), 0)
+        self.assertEqual(self.metric("tidelock_steps_over_bound_total"), 0)
 
     def test_reads_of_a_transaction_lock_in_several_steps(self):
         """The last ones are locked, too, and another transaction waits for them, however long the list is."""
         self.server.must("PUT", "/u/_doc/39999", {"n": 1})
         transaction, other = (self.server.must("POST", "/_transaction")["transaction"] for _ in range(2))
-        before = self.figure('tidelock_commands_total{command="txn_lock"}')
+        before = self.metric('tidelock_commands_total{command="txn_lock"}')
         reply = self.server.must("POST", "/u/_mget?transaction=" + transaction, {"ids": [str(n) for n in range(40000)]})
         self.assertEqual([doc["_id"] for doc in reply["docs"] if doc["found"]], ["39999"])
-        self.assertIn(self.figure('tidelock_commands_total{command="txn_lock"}') - before, range(2, 9))
+        self.assertIn(self.metric('tidelock_commands_total{command="txn_lock"}') - before, range(2, 9))
         for n in 0, 20000, 39999:
             status, reply = self.server.ask("PUT", "/u/_doc/%d?timeout=0s&transaction=%s" % (n, other), {"n": 2})
             self.assertEqual((n, status), (n, 409))
-        self.assertEqual(self.figure("tidelock_steps_over_bound_total"), 0)
+        self.assertEqual(self.metric("tidelock_steps_over_bound_total"), 0)
 
     def test_log_of_a_divided_unlock_is_in_proportion_to_it(self):
         """150 directories 4,000 levels deep, of which one command releases some four, and other names, 3 MB in all."""
         session = self.server.must("POST", "/_session", {"ttl": "1h"})["session"]
         locks = [{"index": "new", "path": "/%d" % n + "/x" * 4000} for n in range(150)]
         locks += [{"index": "new", "id": "%d-" % n + "x" * 450} for n in range(4000)]
-        before = self.figure('tidelock_commands_total{command="unlock"}')
+        before = self.metric('tidelock_commands_total{command="unlock"}')
         self.assertEqual(self.server.must("POST", "/_unlock", {"session": session, "locks": locks}), {"released": 0})
-        self.assertGreater(self.figure('tidelock_commands_total{command="unlock"}') - before, 20)
+        self.assertGreater(self.metric('tidelock_commands_total{command="unlock"}') - before, 20)
         segments = [name for name in os.listdir(os.path.join(self.server.data, "log")) if name.endswith(".segment")]
         self.assertEqual(len(segments), 1, "the log has more than 16 MiB")
 
@@ -128,7 +128,7 @@ class BoundedSteps(unittest.TestCase):
         self.server.must("PUT", "/many-00*/_alias/filtered", body)
         self.server.must("PUT", "/many-*/_alias/short", {"filter": {"term": {"a": 1}}})
         self.assertEqual([len(self.server.must("GET", "/_alias/" + name)) for name in ("filtered", "short")], [10, 200])
-        self.assertEqual(self.figure("tidelock_steps_over_bound_total"), 0)
+        self.assertEqual(self.metric("tidelock_steps_over_bound_total"), 0)
 
     def test_last_locks_of_a_divided_read_are_waited_for(self):
         """It reads the state after the commit of the other transaction; without a wait it is refused, and keeps its locks."""
@@ -142,7 +142,7 @@ class BoundedSteps(unittest.TestCase):
         status, reply = self.server.ask("POST", "/u/_mget?timeout=1ms&transaction=" + transaction, ids)  # over before the last
         self.assertEqual((status, reply["error"]["type"]), (409, "lock_wait_timeout_exception"))
         waiting = Waiting(self.server, "POST", "/u/_mget?timeout=10m&transaction=" + transaction, ids)
-        until(lambda: self.figure("tidelock_lock_waiters") == 1, "it waits for the last document")
+        until(lambda: self.metric("tidelock_lock_waiters") == 1, "it waits for the last document")
         self.server.must("POST", "/_transaction/%s/_commit" % writer)
         waiting.join()
         self.assertEqual([doc["_source"] for doc in waiting.reply["docs"] if doc["found"]], [{"n": 2}])
@@ -153,7 +153,7 @@ class BoundedSteps(unittest.TestCase):
         transaction, writer = (self.server.must("POST", "/_transaction")["transaction"] for _ in range(2))
         self.server.must("PUT", "/u/_doc/39999?transaction=" + writer, {"n": 2})
         waiting = Waiting(self.server, "POST", "/u/_mget?timeout=10m&transaction=" + transaction, ids)
-        until(lambda: self.figure("tidelock_lock_waiters") == 1, "it waits for the last document")
+        until(lambda: self.metric("tidelock_lock_waiters") == 1, "it waits for the last document")
         self.server.must("POST", "/_transaction/%s/_rollback" % transaction)
         waiting.join()
         self.assertEqual((waiting.status, waiting.reply["error"]["type"]), (409, "transaction_aborted_exception"))
@@ -165,10 +165,10 @@ class BoundedSteps(unittest.TestCase):
         self.server.must("PUT", "/fs/_doc/deep", {"path": "/x" * 4000})
         transaction = self.server.must("POST", "/_transaction")["transaction"]
         ids = ["deep"] * 100 + ["%d-" % n + "x" * 450 for n in range(4000)]
-        before = self.figure('tidelock_commands_total{command="txn_lock"}')
+        before = self.metric('tidelock_commands_total{command="txn_lock"}')
         reply = self.server.must("POST", "/fs/_mget?_source=false&transaction=" + transaction, {"ids": ids})
         self.assertEqual([doc["found"] for doc in reply["docs"]], [True] * 100 + [False] * 4000)
-        self.assertGreater(self.figure('tidelock_commands_total{command="txn_lock"}') - before, 20)
+        self.assertGreater(self.metric('tidelock_commands_total{command="txn_lock"}') - before, 20)
         segments = [name for name in os.listdir(os.path.join(self.server.data, "log")) if name.endswith(".segment")]
         self.assertEqual(len(segments), 1, "the log has more than 8 MiB")
 
@@ -177,10 +177,10 @@ class BoundedSteps(unittest.TestCase):
         fields = {"f%d" % i: {"type": "keyword"} for i in range(900)}
         self.server.must("PUT", "/_index_template/t", {"index_patterns": ["new-*"], "template": {"mappings": {"properties": fields}}})
         body = "".join(json.dumps(line) + "\n" for i in range(100) for line in ({"index": {"_index": "new-%d" % i, "_id": "1"}}, {"f1": "x" * 8000}))
-        before = self.figure('tidelock_commands_total{command="write"}')
+        before = self.metric('tidelock_commands_total{command="write"}')
         answer = json.loads(self.server.request("POST", "/_bulk", body, {"Content-Type": "application/x-ndjson"}).body)
         self.assertEqual([item["index"]["status"] for item in answer["items"]], [201] * 100)
-        self.assertGreater(self.figure('tidelock_commands_total{command="write"}') - before, 20)
+        self.assertGreater(self.metric('tidelock_commands_total{command="write"}') - before, 20)
         segments = [name for name in os.listdir(os.path.join(self.server.data, "log")) if name.endswith(".segment")]
         self.assertEqual(len(segments), 1, "the log has more than 8 MiB")
 
@@ -192,28 +192,28 @@ class BoundedSteps(unittest.TestCase):
             one = {"index_patterns": ["new-*"], "mappings": {"properties": {"g%d" % i: {"type": "keyword"}}}, "aliases": {"a%d" % i: {}}}
             self.server.must("PUT", "/_template/new-%d" % i, one)
         lines = [line for i in range(20) for line in ({"index": {"_index": "new-%d" % i, "_id": "1"}}, {})]
-        status, told = self.bulk_of(*lines)
-        self.assertEqual((status, [item["index"]["status"] for item in told["items"]]), (200, [201] * 20))
+        status, result = self.bulk_of(*lines)
+        self.assertEqual((status, [item["index"]["status"] for item in result["items"]]), (200, [201] * 20))
         self.assertEqual(len(self.server.must("GET", "/new-7/_mapping")["new-7"]["mappings"]["properties"]), 100)
         self.assertEqual(len(self.server.must("GET", "/new-7/_alias")["new-7"]["aliases"]), 100)
-        self.assertEqual(self.figure("tidelock_steps_over_bound_total"), 0)
+        self.assertEqual(self.metric("tidelock_steps_over_bound_total"), 0)
         for i in range(100, 200):
             self.server.must("PUT", "/_template/other-%d" % i, {"index_patterns": ["other-*"], "mappings": {"properties": fields}})
         status, reply = self.server.ask("PUT", "/other-1/_doc/1", {})
         self.assertEqual((status, reply["error"]["type"]), (400, "illegal_argument_exception"))
         self.assertIn("more than [4194304] bytes", reply["error"]["reason"])
-        self.assertEqual(self.figure("tidelock_steps_over_bound_total"), 0)
+        self.assertEqual(self.metric("tidelock_steps_over_bound_total"), 0)
 
     def test_scripts_of_a_bulk_share_their_steps(self):
         """What one command did before it was cut: all share the steps of one script, each has 20,000 besides."""
         self.fill(200)
-        told = json.loads(self.bulk(200, 20000).body)
-        self.assertTrue(told["errors"])
-        statuses = [item["update"]["status"] for item in told["items"]]
+        result = json.loads(self.bulk(200, 20000).body)
+        self.assertTrue(result["errors"])
+        statuses = [item["update"]["status"] for item in result["items"]]
         self.assertEqual(statuses[0], 200)
         self.assertEqual(statuses[-1], 400)
-        self.assertEqual(told["items"][-1]["update"]["error"]["type"], "illegal_argument_exception")
-        self.assertEqual(self.figure("tidelock_steps_over_bound_total"), 0)
+        self.assertEqual(result["items"][-1]["update"]["error"]["type"], "illegal_argument_exception")
+        self.assertEqual(self.metric("tidelock_steps_over_bound_total"), 0)
 
     def update(self, key, turns, query="", script=LOOP, **more):
         body = dict({"script": {"lang": "painless", "source": script, "params": {"n": turns}}}, **more)
@@ -235,7 +235,7 @@ class BoundedSteps(unittest.TestCase):
         self.assertEqual((status, reply["error"]["type"]), (409, "version_conflict_engine_exception"))
         status, reply = self.update("2", 40000, script=LOOP + " ctx.op = 'delete'")
         self.assertEqual((status, reply["result"]), (200, "deleted"))
-        self.assertLess(self.figure('tidelock_step_work_max{command="write"}'), 20000)
+        self.assertLess(self.metric('tidelock_step_work_max{command="write"}'), 20000)
 
     def test_long_script_runs_outside_of_the_core_in_a_transaction(self):
         self.server.must("PUT", "/u/_doc/1", {"n": -1, "m": 0})
@@ -247,7 +247,7 @@ class BoundedSteps(unittest.TestCase):
         self.assertEqual(self.server.must("GET", "/u/_doc/1")["_source"], {"n": -1, "m": 0})
         self.server.must("POST", "/_transaction/%s/_commit" % transaction)
         self.assertEqual(self.server.must("GET", "/u/_doc/1")["_source"], {"n": 39999, "m": 3})
-        self.assertLess(self.figure('tidelock_step_work_max{command="write"}'), 20000)
+        self.assertLess(self.metric('tidelock_step_work_max{command="write"}'), 20000)
 
     def send_at_once(self, path, bodies, times):
         """Each client, one of `bodies`, repeats its request on a connection of its own. Returns: the statuses."""
@@ -284,11 +284,11 @@ class BoundedSteps(unittest.TestCase):
                       {"script": {"source": LOOP + " ctx._source." + text.replace("= m", "= ctx._source.m"), "params": {"n": turns}}}]
         lines += [{"index": {"_index": "u", "_id": "2"}}, {"m": 7}]
         body = "".join(json.dumps(line) + "\n" for line in lines)
-        told = json.loads(self.server.request("POST", "/_bulk", body, {"Content-Type": "application/x-ndjson"}).body)
-        self.assertEqual([list(item.values())[0]["status"] for item in told["items"]], [201, 200, 200, 200, 400, 200, 201], told)
+        result = json.loads(self.server.request("POST", "/_bulk", body, {"Content-Type": "application/x-ndjson"}).body)
+        self.assertEqual([list(item.values())[0]["status"] for item in result["items"]], [201, 200, 200, 200, 400, 200, 201], result)
         self.assertEqual(self.server.must("GET", "/u/_doc/1")["_source"]["m"], 7)
         self.assertEqual(self.server.must("GET", "/u/_doc/2")["_source"], {"m": 7})
-        self.assertLess(self.figure('tidelock_step_work_max{command="write"}'), 20000)
+        self.assertLess(self.metric('tidelock_step_work_max{command="write"}'), 20000)
 
     def bulk_of(self, *lines, query=""):
         body = "".join(json.dumps(line) + "\n" for line in lines)
@@ -303,13 +303,13 @@ class BoundedSteps(unittest.TestCase):
     def test_long_scripts_of_an_atomic_bulk_run_outside_of_the_core(self):
         for key in "12":
             self.server.must("PUT", "/u/_doc/" + key, {"n": -1, "m": 0})
-        status, told = self.bulk_of(*self.long_update("1"), {"index": {"_index": "u", "_id": "3"}}, {"m": 3}, *self.long_update("2"),
+        status, result = self.bulk_of(*self.long_update("1"), {"index": {"_index": "u", "_id": "3"}}, {"m": 3}, *self.long_update("2"),
                                     {"update": {"_index": "u", "_id": "2"}}, {"doc": {"after": True}}, query="?atomic=true&_source=true")
-        self.assertEqual((status, told["errors"]), (200, False), told)
-        self.assertEqual([list(item.values())[0]["_version"] for item in told["items"]], [2, 1, 2, 3])
-        self.assertEqual(told["items"][0]["update"]["get"]["_source"], {"n": 99999, "m": 1})
+        self.assertEqual((status, result["errors"]), (200, False), result)
+        self.assertEqual([list(item.values())[0]["_version"] for item in result["items"]], [2, 1, 2, 3])
+        self.assertEqual(result["items"][0]["update"]["get"]["_source"], {"n": 99999, "m": 1})
         self.assertEqual(self.server.must("GET", "/u/_doc/2")["_source"], {"n": 99999, "m": 1, "after": True})
-        self.assertLess(self.figure('tidelock_step_work_max{command="write"}'), 60000)
+        self.assertLess(self.metric('tidelock_step_work_max{command="write"}'), 60000)
 
     def test_failed_long_script_rolls_an_atomic_bulk_back(self):
         """The reply has what failed, and nothing of a script whose end is not known."""
@@ -317,11 +317,11 @@ class BoundedSteps(unittest.TestCase):
         lines = [{"index": {"_index": "u", "_id": "3"}}, {"m": 3}, *self.long_update("1"), *self.long_update("1", "missing.x = 1", index="u")]
         lines[4] = {"update": {"_index": "u", "_id": "2"}}
         self.server.must("PUT", "/u/_doc/2", {"n": -1})
-        status, told = self.bulk_of(*lines, query="?atomic=true")
-        self.assertEqual((status, told["rolled_back"], [item["update"]["_id"] for item in told["items"]]), (409, True, ["2"]), told)
-        self.assertEqual(told["items"][0]["update"]["error"]["caused_by"]["type"], "script_exception", told)
-        status, told = self.bulk_of(*self.long_update("1"), {"create": {"_index": "u", "_id": "2"}}, {}, query="?atomic=true")
-        self.assertEqual((status, [list(item)[0] for item in told["items"]]), (409, ["create"]), told)
+        status, result = self.bulk_of(*lines, query="?atomic=true")
+        self.assertEqual((status, result["rolled_back"], [item["update"]["_id"] for item in result["items"]]), (409, True, ["2"]), result)
+        self.assertEqual(result["items"][0]["update"]["error"]["caused_by"]["type"], "script_exception", result)
+        status, result = self.bulk_of(*self.long_update("1"), {"create": {"_index": "u", "_id": "2"}}, {}, query="?atomic=true")
+        self.assertEqual((status, [list(item)[0] for item in result["items"]]), (409, ["create"]), result)
         self.assertEqual(self.server.must("GET", "/u/_doc/1")["_source"], {"n": -1, "m": 0})
         self.assertEqual(self.server.ask("GET", "/u/_doc/3")[0], 404)
 
@@ -330,28 +330,28 @@ class BoundedSteps(unittest.TestCase):
         self.server.must("PUT", "/u/_doc/1", {"m": 0})
         self.server.must("POST", "/_aliases", {"actions": [{"add": {"index": "u", "alias": "other"}}]})
         put = {"index": {"_index": "u", "_id": "1"}}, {"m": 5}
-        status, told = self.bulk_of(*put, *self.long_update("1", index="other"), query="?atomic=true")
-        self.assertEqual((status, told["errors"]), (200, False), told)
+        status, result = self.bulk_of(*put, *self.long_update("1", index="other"), query="?atomic=true")
+        self.assertEqual((status, result["errors"]), (200, False), result)
         self.assertEqual(self.server.must("GET", "/u/_doc/1")["_source"], {"m": 6, "n": 99999})
-        status, told = self.bulk_of(*put, *self.long_update("1", turns=400000), query="?atomic=true")
-        self.assertEqual((status, len(told["items"]), told["items"][0]["update"]["status"]), (409, 1, 400), told)
-        self.assertIn("an earlier item of this atomic request writes its document", told["items"][0]["update"]["error"]["reason"])
+        status, result = self.bulk_of(*put, *self.long_update("1", turns=400000), query="?atomic=true")
+        self.assertEqual((status, len(result["items"]), result["items"][0]["update"]["status"]), (409, 1, 400), result)
+        self.assertIn("an earlier item of this atomic request writes its document", result["items"][0]["update"]["error"]["reason"])
         self.assertEqual(self.server.must("GET", "/u/_doc/1")["_source"], {"m": 6, "n": 99999})
-        self.assertEqual(self.figure("tidelock_steps_over_bound_total"), 0)
+        self.assertEqual(self.metric("tidelock_steps_over_bound_total"), 0)
 
     def writes(self):
-        return self.figure('tidelock_commands_total{command="write"}')
+        return self.metric('tidelock_commands_total{command="write"}')
 
     def test_items_of_an_atomic_bulk_that_need_what_a_long_script_does(self):
         """Without it they fail, which is no reply: the script has not run yet."""
         self.server.must("PUT", "/u/_doc/1", {"m": 0})
         creates, removes = self.long_update("9"), self.long_update("1", "ctx.op = 'delete'")
         creates[1].update(upsert={"m": 4}, scripted_upsert=True)
-        status, told = self.bulk_of(*creates, {"update": {"_index": "u", "_id": "9"}}, {"doc": {"after": True}},
+        status, result = self.bulk_of(*creates, {"update": {"_index": "u", "_id": "9"}}, {"doc": {"after": True}},
                                     *removes, {"create": {"_index": "u", "_id": "1"}}, {"new": True}, query="?atomic=true")
-        self.assertEqual([(name, item["status"]) for one in told["items"] for name, item in one.items()],
-                         [("update", 201), ("update", 200), ("update", 200), ("create", 201)], told)
-        self.assertEqual((status, told["errors"]), (200, False))
+        self.assertEqual([(name, item["status"]) for one in result["items"] for name, item in one.items()],
+                         [("update", 201), ("update", 200), ("update", 200), ("create", 201)], result)
+        self.assertEqual((status, result["errors"]), (200, False))
         self.assertEqual(self.server.must("GET", "/u/_doc/9")["_source"], {"m": 5, "n": 99999, "after": True})
         self.assertEqual(self.server.must("GET", "/u/_doc/1")["_source"], {"new": True})
 
@@ -359,20 +359,20 @@ class BoundedSteps(unittest.TestCase):
         self.server.must("PUT", "/u/_doc/2", {})
         creates = self.long_update("9")
         creates[1].update(upsert={"m": 4}, scripted_upsert=True)
-        status, told = self.bulk_of({"update": {"_index": "u", "_id": "none"}}, {"doc": {}}, *creates,
+        status, result = self.bulk_of({"update": {"_index": "u", "_id": "none"}}, {"doc": {}}, *creates,
                                     {"update": {"_index": "u", "_id": "9"}}, {"doc": {"after": True}}, {"create": {"_index": "u", "_id": "9"}}, {},
                                     {"create": {"_index": "u", "_id": "2"}}, {}, query="?atomic=true")
-        self.assertEqual((status, [item["_id"] for one in told["items"] for item in one.values()]), (409, ["none", "2"]), told)
-        self.assertEqual(told["items"][1]["create"]["_version"], 1)
+        self.assertEqual((status, [item["_id"] for one in result["items"] for item in one.values()]), (409, ["none", "2"]), result)
+        self.assertEqual(result["items"][1]["create"]["_version"], 1)
 
     def test_attempts_of_an_atomic_bulk_do_not_grow_with_its_items(self):
         """Each script takes long only after the one before, so that one attempt cannot show all of them."""
         self.server.must("PUT", "/u/_doc/1", {"k": 0})
         text = "if (ctx._source.k == params.i) { for (int j = 0; j < 15000; j++) { ctx._source.n = j } ctx._source.k += 1 }"
         before = self.writes()
-        status, told = self.bulk_of(*(line for i in range(8) for line in (
+        status, result = self.bulk_of(*(line for i in range(8) for line in (
             {"update": {"_index": "u", "_id": "1"}}, {"script": {"source": text, "params": {"i": i}}})), query="?atomic=true")
-        self.assertEqual((status, told["errors"]), (200, False), told)
+        self.assertEqual((status, result["errors"]), (200, False), result)
         self.assertEqual(self.server.must("GET", "/u/_doc/1")["_source"], {"k": 8, "n": 14999})
         self.assertLessEqual(self.writes() - before, 2)
 
@@ -398,9 +398,9 @@ class BoundedSteps(unittest.TestCase):
         for key in "12":
             self.server.must("PUT", "/u/_doc/" + key, {"n": -1, "m": 0})
         refused = {"index": {"_index": "u", "_id": "3", "pipeline": "none"}}, {}
-        status, told = self.bulk_of(*refused, *self.long_update("1"), *refused, *refused, *self.long_update("2", "missing.x = 1"), *refused, *self.long_update("2"))
-        self.assertEqual((status, [list(item.values())[0]["status"] for item in told["items"]]), (200, [400, 200, 400, 400, 400, 400, 200]), told)
-        self.assertEqual(told["items"][4]["update"]["error"]["caused_by"]["type"], "script_exception", told)
+        status, result = self.bulk_of(*refused, *self.long_update("1"), *refused, *refused, *self.long_update("2", "missing.x = 1"), *refused, *self.long_update("2"))
+        self.assertEqual((status, [list(item.values())[0]["status"] for item in result["items"]]), (200, [400, 200, 400, 400, 400, 400, 200]), result)
+        self.assertEqual(result["items"][4]["update"]["error"]["caused_by"]["type"], "script_exception", result)
         self.assertEqual([self.server.must("GET", "/u/_doc/" + key)["_source"]["m"] for key in "12"], [1, 1])
 
     def test_atomic_bulk_whose_scripts_fill_the_memory_is_refused_as_a_whole(self):
@@ -412,8 +412,8 @@ class BoundedSteps(unittest.TestCase):
             server.must("PUT", "/u/_doc/" + key, {"n": -1})
             lines += [{"update": {"_index": "u", "_id": key}}, {"script": {"source": text, "params": {"pad": "x" * 2000}}}]
         answer = server.request("POST", "/_bulk?atomic=true", "".join(json.dumps(line) + "\n" for line in lines), {"Content-Type": "application/x-ndjson"})
-        told = json.loads(answer.body)
-        self.assertEqual((answer.status, told.get("error", {}).get("type")), (429, "circuit_breaking_exception"), answer.body[:600])
+        result = json.loads(answer.body)
+        self.assertEqual((answer.status, result.get("error", {}).get("type")), (429, "circuit_breaking_exception"), answer.body[:600])
         self.assertEqual([server.must("GET", "/u/_doc/" + key)["_source"] for key in "123"], [{"n": -1}] * 3)
 
     def test_long_scripted_upsert_in_a_transaction_makes_its_index(self):
@@ -421,8 +421,8 @@ class BoundedSteps(unittest.TestCase):
         for index, query in ("one", ""), ("two", "&atomic=true"):
             lines = self.long_update("1", index=index)
             lines[1].update(upsert={"m": 4}, scripted_upsert=True)
-            status, told = self.bulk_of(*lines, query="?transaction=" + transaction + query)
-            self.assertEqual((status, told["items"][0]["update"]["status"]), (200, 201), told)
+            status, result = self.bulk_of(*lines, query="?transaction=" + transaction + query)
+            self.assertEqual((status, result["items"][0]["update"]["status"]), (200, 201), result)
         self.server.must("POST", "/_transaction/%s/_commit" % transaction)
         self.assertEqual([self.server.must("GET", "/%s/_doc/1" % index)["_source"]["m"] for index in ("one", "two")], [5, 5])
 
@@ -431,18 +431,18 @@ class BoundedSteps(unittest.TestCase):
         self.server.must("PUT", "/u/_doc/1", {"n": -1, "m": 0})
         transaction = self.server.must("POST", "/_transaction", {})["transaction"]
         for query, m in (("", 13), ("&atomic=true", 26)):
-            status, told = self.bulk_of(*self.long_update("1"), {"index": {"_index": "u", "_id": "2"}}, {"m": m},
+            status, result = self.bulk_of(*self.long_update("1"), {"index": {"_index": "u", "_id": "2"}}, {"m": m},
                                         query="?transaction=" + transaction + query)
-            self.assertEqual((status, told["errors"]), (200, False), told)
+            self.assertEqual((status, result["errors"]), (200, False), result)
             if not query:
-                status, told = self.bulk_of(*self.long_update("2"), *self.long_update("2", "ctx._source.m += 2"), query="?transaction=" + transaction)
-                self.assertEqual((status, [item["update"]["_version"] for item in told["items"]]), (200, [2, 3]), told)
+                status, result = self.bulk_of(*self.long_update("2"), *self.long_update("2", "ctx._source.m += 2"), query="?transaction=" + transaction)
+                self.assertEqual((status, [item["update"]["_version"] for item in result["items"]]), (200, [2, 3]), result)
                 self.assertEqual(self.server.must("GET", "/u/_doc/2?transaction=" + transaction)["_source"], {"m": 16, "n": 99999})
         self.assertEqual(self.server.must("GET", "/u/_doc/1")["_source"], {"n": -1, "m": 0})
         self.server.must("POST", "/_transaction/%s/_commit" % transaction)
         self.assertEqual(self.server.must("GET", "/u/_doc/1")["_source"], {"n": 99999, "m": 2})
         self.assertEqual(self.server.must("GET", "/u/_doc/2")["_source"], {"m": 26})
-        self.assertLess(self.figure('tidelock_step_work_max{command="write"}'), 60000)
+        self.assertLess(self.metric('tidelock_step_work_max{command="write"}'), 60000)
 
     def bulk_in(self, transaction, *lines, query=""):
         return self.bulk_of(*lines, query="?transaction=%s%s" % (transaction, query))
@@ -453,11 +453,11 @@ class BoundedSteps(unittest.TestCase):
         transaction = self.server.must("POST", "/_transaction")["transaction"]
         before = self.writes()
         removes = ({"delete": {"_index": "u", "_id": "2"}} for _ in range(45000))
-        status, told = self.bulk_in(transaction, *self.long_update("1"), *removes, {"index": {"_index": "u", "_id": "3"}}, {})
-        self.assertEqual((status, told["errors"], len(told["items"])), (200, False, 45002))
-        self.assertEqual([list(told["items"][i].values())[0]["status"] for i in (0, 1, 45000, 45001)], [200, 404, 404, 201])
+        status, result = self.bulk_in(transaction, *self.long_update("1"), *removes, {"index": {"_index": "u", "_id": "3"}}, {})
+        self.assertEqual((status, result["errors"], len(result["items"])), (200, False, 45002))
+        self.assertEqual([list(result["items"][i].values())[0]["status"] for i in (0, 1, 45000, 45001)], [200, 404, 404, 201])
         self.assertGreaterEqual(self.writes() - before, 3)
-        self.assertEqual(self.figure("tidelock_steps_over_bound_total"), 0)
+        self.assertEqual(self.metric("tidelock_steps_over_bound_total"), 0)
         self.server.must("POST", "/_transaction/%s/_commit" % transaction)
         self.assertEqual(self.server.must("GET", "/u/_doc/1")["_source"], {"n": 99999, "m": 1})
         self.assertEqual(self.server.must("GET", "/u/_doc/3")["_source"], {})
@@ -467,14 +467,14 @@ class BoundedSteps(unittest.TestCase):
         transaction = self.server.must("POST", "/_transaction")["transaction"]
         creates = [line for i in range(100001) for line in ({"index": {"_index": "u", "_id": str(i)}}, {})]
         removes = [{"delete": {"_index": "u", "_id": "none"}}] * 20000
-        status, told = self.bulk_in(transaction, *removes[:1500], *creates, *removes)
-        found = [list(item.values())[0] for item in told["items"]]
+        status, result = self.bulk_in(transaction, *removes[:1500], *creates, *removes)
+        found = [list(item.values())[0] for item in result["items"]]
         self.assertEqual((status, len(found)), (200, 121501))
         self.assertEqual({one["status"] for one in found[:1500]}, {404})
         self.assertEqual({one["status"] for one in found[1500:101000]}, {201})
         self.assertEqual({one["status"] for one in found[101000:]}, {413})
         self.assertIn("this item and those after it were not done, what was done before them stands", found[-1]["error"]["reason"])
-        self.assertEqual(self.figure("tidelock_steps_over_bound_total"), 0)
+        self.assertEqual(self.metric("tidelock_steps_over_bound_total"), 0)
 
     def test_deadlock_refuses_all_of_a_bulk_in_a_transaction(self):
         """It rolls back what the commands before have done."""
@@ -507,17 +507,17 @@ class BoundedSteps(unittest.TestCase):
             tokens.append(self.server.must("POST", "/_lock", lock)["fencing_token"])
         for query in "", "&atomic=true":
             for token, expected in (tokens[1], 200), (tokens[0], 409):
-                _, told = self.bulk_of(*self.long_update("1"), query="?session=%s&fencing_token=%s%s" % (session, token, query))
-                self.assertEqual(told["items"][0]["update"]["status"], expected, told)
+                _, result = self.bulk_of(*self.long_update("1"), query="?session=%s&fencing_token=%s%s" % (session, token, query))
+                self.assertEqual(result["items"][0]["update"]["status"], expected, result)
         self.assertEqual(self.server.must("GET", "/u/_doc/1")["_source"]["m"], 2)
 
     def test_bulk_continues_in_large_pieces_after_a_long_script(self):
         """The script is the first item, so that the core has not run any when it stops."""
         self.server.must("PUT", "/u/_doc/1", {"n": -1, "m": 0})
-        before = self.figure('tidelock_commands_total{command="write"}')
-        status, told = self.bulk_of(*self.long_update("1"), *(line for i in range(5000) for line in ({"index": {"_index": "v", "_id": str(i)}}, {})))
-        self.assertEqual((status, told["errors"], len(told["items"])), (200, False, 5001))
-        self.assertLess(self.figure('tidelock_commands_total{command="write"}') - before, 20)
+        before = self.metric('tidelock_commands_total{command="write"}')
+        status, result = self.bulk_of(*self.long_update("1"), *(line for i in range(5000) for line in ({"index": {"_index": "v", "_id": str(i)}}, {})))
+        self.assertEqual((status, result["errors"], len(result["items"])), (200, False, 5001))
+        self.assertLess(self.metric('tidelock_commands_total{command="write"}') - before, 20)
 
     def test_negative_retries_of_a_long_script_are_none(self):
         """As in Elasticsearch. Its first run is no retry, even if the timeout has passed."""
@@ -528,8 +528,8 @@ class BoundedSteps(unittest.TestCase):
             lines = [{"update": {"_index": "u", "_id": "1", "retry_on_conflict": int(retries)}},
                      {"script": {"source": LOOP, "params": {"n": 20000}}}]
             body = "".join(json.dumps(line) + "\n" for line in lines)
-            told = json.loads(self.server.request("POST", "/_bulk?timeout=0s", body, {"Content-Type": "application/x-ndjson"}).body)
-            self.assertEqual(told["items"][0]["update"]["status"], 200, told)
+            result = json.loads(self.server.request("POST", "/_bulk?timeout=0s", body, {"Content-Type": "application/x-ndjson"}).body)
+            self.assertEqual(result["items"][0]["update"]["status"], 200, result)
 
     def test_failed_long_script_of_a_bulk_names_the_index(self):
         """Not the alias that the request names, as if the core had run it."""
@@ -539,9 +539,9 @@ class BoundedSteps(unittest.TestCase):
             lines = [{"update": {"_index": "other", "_id": "1"}},
                      {"script": {"source": LOOP + " ctx._source.missing.x = 1", "params": {"n": turns}}}]
             body = "".join(json.dumps(line) + "\n" for line in lines)
-            told = json.loads(self.server.request("POST", "/_bulk", body, {"Content-Type": "application/x-ndjson"}).body)
-            item = told["items"][0]["update"]
-            self.assertEqual((item["status"], item["_index"], item["_type"]), (400, "u", "_doc"), told)
+            result = json.loads(self.server.request("POST", "/_bulk", body, {"Content-Type": "application/x-ndjson"}).body)
+            item = result["items"][0]["update"]
+            self.assertEqual((item["status"], item["_index"], item["_type"]), (400, "u", "_doc"), result)
 
     def test_timestamp_of_5_is_ignored_by_a_long_script(self):
         """In a transaction a long script reads; the parameter is one of the write."""
@@ -605,9 +605,9 @@ class BoundedSteps(unittest.TestCase):
         """All or nothing, once, and no step is above the bound."""
         answer = self.atomic_bulk(7000, '{"create":{"_index":"a","_id":"0"}}\n{}\n')
         self.assertEqual(answer.status, 409, answer.body[:500])
-        told = json.loads(answer.body)
-        self.assertTrue(told["rolled_back"])
-        self.assertEqual([item["create"]["status"] for item in told["items"]], [409])
+        result = json.loads(answer.body)
+        self.assertTrue(result["rolled_back"])
+        self.assertEqual([item["create"]["status"] for item in result["items"]], [409])
         self.assertEqual(self.server.must("GET", "/a/_count")["count"], 0)
         for repeated in range(2):
             answer = self.atomic_bulk(7000, "")
@@ -616,7 +616,7 @@ class BoundedSteps(unittest.TestCase):
             self.assertEqual({(item["index"]["status"], item["index"]["_version"]) for item in items}, {(201, 1)})
             self.assertEqual(len(items), 7000)
         self.assertEqual(self.server.must("GET", "/a/_count", {"query": {"range": {"n": {"gte": 3500}}}})["count"], 3500)
-        self.assertEqual(self.figure("tidelock_steps_over_bound_total"), 0)
+        self.assertEqual(self.metric("tidelock_steps_over_bound_total"), 0)
 
     def test_atomic_bulk_in_a_transaction_is_one_step(self):
         """One that is more is refused, without effect, however many actions it has. Without atomic it is divided."""
@@ -632,30 +632,30 @@ class BoundedSteps(unittest.TestCase):
         query = "&transaction=" + transaction
         self.server.must("PUT", "/a/_doc/0?transaction=" + transaction, {"before": True})
         for lines in new, removes, places, texts, extends:
-            status, told = self.bulk_of(*lines, query="?atomic=true" + query)
-            self.assertEqual((status, told["error"]["type"]), (400, "illegal_argument_exception"), told)
-            self.assertIn("send it without [atomic]", told["error"]["reason"])
+            status, result = self.bulk_of(*lines, query="?atomic=true" + query)
+            self.assertEqual((status, result["error"]["type"]), (400, "illegal_argument_exception"), result)
+            self.assertIn("send it without [atomic]", result["error"]["reason"])
         small = [line for i in range(3000) for line in ({"index": {"_index": "a", "_id": "%d" % i}}, {"n": i})]
-        status, told = self.bulk_of(*small, *small[:2], {"create": {"_index": "a", "_id": "7"}}, {}, query="?atomic=true" + query)
-        self.assertEqual((status, told["rolled_back"], len(told["items"])), (409, True, 1), told)
+        status, result = self.bulk_of(*small, *small[:2], {"create": {"_index": "a", "_id": "7"}}, {}, query="?atomic=true" + query)
+        self.assertEqual((status, result["rolled_back"], len(result["items"])), (409, True, 1), result)
         self.assertEqual(self.server.must("GET", "/a/_count?transaction=" + transaction)["count"], 1)
         self.assertEqual(self.server.must("GET", "/a/_doc/0?transaction=" + transaction)["_source"], {"before": True})
-        status, told = self.bulk_of(*small, query="?atomic=true" + query)
-        self.assertEqual((status, told["errors"]), (200, False), told)
+        status, result = self.bulk_of(*small, query="?atomic=true" + query)
+        self.assertEqual((status, result["errors"]), (200, False), result)
         many = [line for i in range(3000, 20000) for line in ({"index": {"_index": "a", "_id": "%d" % i}}, {"n": i})]
         self.assertFalse(self.bulk_of(*many, query="?" + query)[1]["errors"])
-        self.assertEqual(self.figure("tidelock_steps_over_bound_total"), 0)  # of the writes; a commit of so many is one step
+        self.assertEqual(self.metric("tidelock_steps_over_bound_total"), 0)  # of the writes; a commit of so many is one step
         self.server.must("POST", "/_transaction/%s/_commit" % transaction)
         self.assertEqual(self.server.must("GET", "/a/_count")["count"], 20000)
-        self.assertEqual(self.figure("tidelock_steps_undivided_total"), 0)
+        self.assertEqual(self.metric("tidelock_steps_undivided_total"), 0)
 
     def test_many_small_actions_are_divided(self):
-        before = self.figure('tidelock_commands_total{command="write"}')
+        before = self.metric('tidelock_commands_total{command="write"}')
         body = "".join('{"delete":{"_index":"u","_id":"%d"}}\n' % i for i in range(9000))
         answer = self.server.request("POST", "/_bulk", body, {"Content-Type": "application/x-ndjson"})
         self.assertEqual(len(json.loads(answer.body)["items"]), 9000)
-        self.assertGreater(self.figure('tidelock_commands_total{command="write"}') - before, 3)
-        self.assertEqual(self.figure("tidelock_steps_over_bound_total"), 0)
+        self.assertGreater(self.metric('tidelock_commands_total{command="write"}') - before, 3)
+        self.assertEqual(self.metric("tidelock_steps_over_bound_total"), 0)
 
     def fill_with_texts(self):
         """40 documents, each with an entry for each of its 3,000 words, put one by one."""
@@ -667,12 +667,12 @@ class BoundedSteps(unittest.TestCase):
         """Each action has a few bytes, and removes 3,000 entries."""
         for action in "index", "delete":
             self.fill_with_texts()
-            before = self.figure('tidelock_commands_total{command="write"}')
+            before = self.metric('tidelock_commands_total{command="write"}')
             body = "".join('{"%s":{"_index":"u","_id":"%d"}}\n' % (action, i) + '{"n":0}\n' * (action == "index") for i in range(40))
             answer = json.loads(self.server.request("POST", "/_bulk", body, {"Content-Type": "application/x-ndjson"}).body)
             self.assertEqual([item[action]["status"] for item in answer["items"]], [200] * 40)
-            self.assertGreater(self.figure('tidelock_commands_total{command="write"}') - before, 3)
-            self.assertEqual(self.figure("tidelock_steps_over_bound_total"), 0)
+            self.assertGreater(self.metric('tidelock_commands_total{command="write"}') - before, 3)
+            self.assertEqual(self.metric("tidelock_steps_over_bound_total"), 0)
 
     def test_bulk_in_a_transaction_is_divided_by_the_documents_that_it_replaces(self):
         self.fill_with_texts()
@@ -680,17 +680,17 @@ class BoundedSteps(unittest.TestCase):
         body = "".join('{"delete":{"_index":"u","_id":"%d"}}\n' % i for i in range(40))
         answer = json.loads(self.server.request("POST", "/_bulk?transaction=" + transaction, body, {"Content-Type": "application/x-ndjson"}).body)
         self.assertEqual([item["delete"]["status"] for item in answer["items"]], [200] * 40)
-        self.assertEqual(self.figure("tidelock_steps_over_bound_total"), 0)
+        self.assertEqual(self.metric("tidelock_steps_over_bound_total"), 0)
         self.server.must("POST", "/_transaction/%s/_commit" % transaction)
         self.assertEqual(self.server.must("GET", "/u/_count")["count"], 0)
 
     def test_by_query_is_divided_by_the_documents_that_it_finds(self):
         self.fill_with_texts()
-        before = self.figure('tidelock_commands_total{command="write"}')
+        before = self.metric('tidelock_commands_total{command="write"}')
         answer = self.server.must("POST", "/u/_delete_by_query", {"query": {"match_all": {}}})
         self.assertEqual((answer["deleted"], answer["failures"]), (40, []))
-        self.assertGreater(self.figure('tidelock_commands_total{command="write"}') - before, 3)
-        self.assertEqual(self.figure("tidelock_steps_over_bound_total"), 0)
+        self.assertGreater(self.metric('tidelock_commands_total{command="write"}') - before, 3)
+        self.assertEqual(self.metric("tidelock_steps_over_bound_total"), 0)
 
     def test_long_action_of_a_session_is_put_aside(self):
         """Others of the session run; the limit of one script holds when it is tried again, too."""
@@ -706,15 +706,15 @@ class BoundedSteps(unittest.TestCase):
         self.server.must("POST", "/_session/_deferred/%d/_retry" % kept[0]["number"])
         until(lambda: self.server.request("GET", "/_lock/_events").body.decode().count("[1000000]") == 2, "it is put aside again")
         self.assertEqual(self.server.must("GET", "/u/_doc/0")["_source"], {"n": -1})
-        self.assertLess(self.figure('tidelock_step_work_max{command="write"}'), 100000)
-        self.assertEqual(self.figure("tidelock_steps_over_bound_total"), 0)
+        self.assertLess(self.metric('tidelock_step_work_max{command="write"}'), 100000)
+        self.assertEqual(self.metric("tidelock_steps_over_bound_total"), 0)
 
     def test_retries_that_are_no_int_are_refused(self):
         """Elasticsearch 7.10 does so with status 500."""
         for value, reason in ((5000000000, "Numeric value (5000000000) out of range of int (-2147483648 - 2147483647)"),
                               ("-5000000000", "Value [-5000000000] is out of range for an integer")):
-            status, told = self.bulk_of({"update": {"_index": "u", "_id": "1", "retry_on_conflict": value}}, {"doc": {}})
-            self.assertEqual((status, told["error"]["type"], told["error"]["reason"]), (400, "illegal_argument_exception", reason))
+            status, result = self.bulk_of({"update": {"_index": "u", "_id": "1", "retry_on_conflict": value}}, {"doc": {}})
+            self.assertEqual((status, result["error"]["type"], result["error"]["reason"]), (400, "illegal_argument_exception", reason))
 
     def test_session_end_with_long_actions_is_divided(self):
         """100 actions of 400,000 steps each: a dozen is executed, the others are set aside and reported, and can be retried."""
@@ -729,7 +729,7 @@ class BoundedSteps(unittest.TestCase):
         self.assertGreater(len(kept), 80)
         self.assertTrue(all(one["aside"] for one in kept))
         self.assertIn("[--script-steps]", self.server.request("GET", "/_lock/_events").body.decode())
-        self.assertEqual(self.figure("tidelock_steps_over_bound_total"), 0)
+        self.assertEqual(self.metric("tidelock_steps_over_bound_total"), 0)
         version = self.server.must("GET", "/u/_doc/0")["_version"]
         self.server.must("POST", "/_session/_deferred/%d/_retry" % kept[0]["number"])
         until(lambda: self.server.must("GET", "/u/_doc/0")["_version"] == version + 1, "the action is done")

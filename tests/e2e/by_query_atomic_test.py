@@ -99,22 +99,22 @@ class RepeatedRollback(Case):
     """Atomic calls that fail at their last document, one after another, while another client writes to another index."""
     ROUNDS = 12
 
-    def figure(self, name):
+    def metric(self, name):
         page = self.server.request("GET", "/_metrics").body.decode()
         return int(re.search(r"^%s (\d+)" % re.escape(name), page, re.M).group(1))
 
-    def figures(self):
-        return {name: self.figure(name) for name in (
+    def metrics(self):
+        return {name: self.metric(name) for name in (
             'tidelock_memory_bytes{use="transactions"}', "tidelock_transactions", "tidelock_steps_over_bound_total")}
 
     def rounds(self, path, body, status):
-        before = self.figures()
+        before = self.metrics()
         self.assertEqual(before["tidelock_steps_over_bound_total"], 0)
         writer = Writer(self.server)
         for _ in range(self.ROUNDS):
             answer = self.server.ask("POST", path, body)
             self.assertEqual(answer[0], status, answer[1])
-            self.assertEqual(self.figures(), before)
+            self.assertEqual(self.metrics(), before)
             self.assertEqual(self.server.must("GET", "/_lock")["locks"], self.locks)
         self.assertEqual(writer.stop(), {201})
         self.assertEqual(self.server.must("POST", "/fs/_count", {"query": {"range": {"n": {"gte": 0}}}})["count"], DOCUMENTS)

@@ -82,7 +82,7 @@ class Feed(unittest.TestCase):
     def test_feed_from_every_timestamp(self):
         server, rng = self.server, random.Random(7)
         server.must("PUT", "/walk", {"mappings": {"properties": {"path": {"type": "path"}}}})
-        moments = [self.now()]
+        instants = [self.now()]
         for step in range(120):
             key, kind = "%d" % rng.randrange(12), rng.randrange(9)
             if kind < 4:
@@ -102,10 +102,10 @@ class Feed(unittest.TestCase):
                 server.must("PUT", "/walk/_doc/" + key, {"t": step, "path": "/b/y/t%d" % step}, header)
                 server.ask("DELETE", "/walk/_doc/%d" % rng.randrange(12), None, header)
                 server.must("POST", "/_transaction/%s/%s" % (transaction, rng.choice(("_commit", "_rollback"))))
-            moments.append(self.now())
+            instants.append(self.now())
         end = self.documents("walk")
         for limit in (1, 7, 1000):
-            for ts in moments[::9 if limit == 1 else 3]:
+            for ts in instants[::9 if limit == 1 else 3]:
                 documents = self.documents("walk", ts)
                 self.follow(documents, ts, "walk", limit=limit)
                 self.assertEqual(documents, end, "from %d by %d" % (ts, limit))
@@ -166,17 +166,17 @@ class Feed(unittest.TestCase):
             put("2", routing, {"Tidelock-Transaction": transaction})
         self.server.must("POST", "/_transaction/%s/_commit" % transaction)
 
-        def told(**options):
+        def changes_of(**options):
             lines, _ = self.read(since, index="moved", source="false", **options)
             return [(c["op"], c["_id"], c.get("_routing"), c.get("_previous_routing", "same")) for line in lines for c in line["changes"] if "_id" in c]
-        self.assertEqual(told(previous_routing="true"), [
+        self.assertEqual(changes_of(previous_routing="true"), [
             ("index", "1", None, "same"), ("index", "1", "a", None), ("index", "1", "a", "same"), ("index", "1", "b", "a"), ("delete", "1", "b", "same"),
             ("index", "1", None, "b"), ("index", "2", "x", "same"), ("index", "2", "z", "x"), ("delete", "2", "w", "z"), ("index", "2", "q", "w")])
-        self.assertEqual({change[3] for change in told()}, {"same"})
+        self.assertEqual({change[3] for change in changes_of()}, {"same"})
 
     def test_keys(self):
         """Documents are only named, also those that are gone and those below a rename; where documents have routings the answer is the same as without."""
-        def told(index, **options):
+        def changes_of(index, **options):
             lines, _ = self.read(since, index=index, source="false", expand="true", **options)
             return [(line["timestamp"], {key: value for key, value in c.items() if key not in ("_version", "_seq_no", "_primary_term")}) for line in lines for c in line["changes"]]
         since = self.now()
@@ -186,10 +186,10 @@ class Feed(unittest.TestCase):
         self.server.must("DELETE", "/plain/_doc/1")
         self.server.must("PUT", "/shards/_doc/1?routing=r", {"n": 1})
         self.server.must("PUT", "/shards/_doc/1?routing=s", {"n": 1})
-        whole = told("plain")
+        whole = changes_of("plain")
         self.assertEqual([change.get("op") for _, change in whole if "_id" in change], ["index", "index", "delete"])
-        self.assertEqual(told("plain", keys="true"), [(ts, {**change, "op": "changed"} if "_id" in change else change) for ts, change in whole])
-        self.assertEqual(told("shards", keys="true", previous_routing="true"), told("shards", previous_routing="true"))
+        self.assertEqual(changes_of("plain", keys="true"), [(ts, {**change, "op": "changed"} if "_id" in change else change) for ts, change in whole])
+        self.assertEqual(changes_of("shards", keys="true", previous_routing="true"), changes_of("shards", previous_routing="true"))
         self.assertEqual(self.server.ask("GET", "/_changes?since=%d&keys=true" % since)[0], 400)
 
     def test_first_routing(self):
@@ -207,8 +207,8 @@ class Feed(unittest.TestCase):
                 self.server.must("PUT", "/%s/_doc/1" % index, {"n": 1})
                 write(index)
                 lines, _ = self.read(since, index=index, source="false", previous_routing="true")
-                told = [(c["op"], c.get("_routing"), c.get("_previous_routing", "same")) for line in lines for c in line["changes"] if c.get("_id") == "1"]
-                self.assertEqual(told, [("index", None, "same"), ("index", "r", None)])
+                seen = [(c["op"], c.get("_routing"), c.get("_previous_routing", "same")) for line in lines for c in line["changes"] if c.get("_id") == "1"]
+                self.assertEqual(seen, [("index", None, "same"), ("index", "r", None)])
 
     def test_indices(self):
         server, since = self.server, self.now()
@@ -227,7 +227,7 @@ class Feed(unittest.TestCase):
         server.must("PUT", "/ix-a/_doc/1", {"n": 2})
         ops = [change for line in self.read(since, index="ix-a")[0] for change in line["changes"]]
         self.assertEqual([c["op"] for c in ops if c["op"].startswith("index_")], ["index_created", "index_deleted", "index_created"])
-        self.assertEqual([c["_source"] for c in ops if c["op"] == "index"], [{"n": 2}], "what is of a deleted index is not told")
+        self.assertEqual([c["_source"] for c in ops if c["op"] == "index"], [{"n": 2}], "what is of a deleted index is not reported")
         self.assertEqual(self.read(since, index="none")[0], [])
         self.assertEqual(self.read(since, index="ix-*,-ix-a")[0], self.read(since, index="ix-b")[0], "a name that is taken away")
         middle = self.now()
@@ -432,7 +432,7 @@ class Wait(unittest.TestCase):
     def now(self):
         return self.server.must("GET", "/_timestamp")["timestamp"]
 
-    def behind(self, since, query=""):
+    def in_background(self, since, query=""):
         """A waiting request and its result. It is the only request in flight, except the one that reads the number."""
         came = {}
 
@@ -441,19 +441,19 @@ class Wait(unittest.TestCase):
                 connection.request("GET", "/_changes?since=%d%s" % (since, query))
                 reply = connection.getresponse()
                 came.update(status=reply.status, lines=[json.loads(line) for line in reply.read().splitlines()], covered=int(reply.getheader("Tidelock-Timestamp")))
-        until(lambda: self.figure("tidelock_http_requests_in_flight") == 1, "the requests before have ended")
+        until(lambda: self.metric("tidelock_http_requests_in_flight") == 1, "the requests before have ended")
         thread = threading.Thread(target=run)
         thread.start()
-        until(lambda: came or self.figure("tidelock_http_requests_in_flight") == 2, "the server has the request")
+        until(lambda: came or self.metric("tidelock_http_requests_in_flight") == 2, "the server has the request")
         return thread, came
 
-    def figure(self, name):
+    def metric(self, name):
         page = self.server.request("GET", "/_metrics").body.decode()
         return int(re.search(r"^%s (\d+)$" % name, page, re.M).group(1))
 
     def test_wait_ends_with_first_matching_change(self):
         """The reply is sent at the first change of the requested index, long before the end of the wait; other indices do not count."""
-        thread, came = self.behind(self.now(), "&wait=1h&index=one")
+        thread, came = self.in_background(self.now(), "&wait=1h&index=one")
         self.server.must("PUT", "/other/_doc/1", {"n": 0})
         self.server.must("PUT", "/one/_doc/1", {"n": 1})
         thread.join()
@@ -463,7 +463,7 @@ class Wait(unittest.TestCase):
     def test_existing_changes_are_returned_at_once(self):
         since = self.now()
         self.server.must("PUT", "/there/_doc/1", {})
-        thread, came = self.behind(since, "&wait=1h")
+        thread, came = self.in_background(since, "&wait=1h")
         thread.join()
         self.assertEqual(len(came["lines"]), 1)
 
@@ -472,7 +472,7 @@ class Wait(unittest.TestCase):
         self.server.must("PUT", "/vain/_doc/1", {})
         since = self.now()
         begin = time.monotonic()
-        thread, came = self.behind(since, "&wait=1s&index=vain")
+        thread, came = self.in_background(since, "&wait=1s&index=vain")
         self.server.must("PUT", "/noise/_doc/1", {})
         thread.join()
         self.assertGreaterEqual(time.monotonic() - begin, 1.0)
@@ -484,7 +484,7 @@ class Wait(unittest.TestCase):
         """While a request waits, the history of its `since` is removed as if it were not there."""
         self.server.must("PUT", "/kept/_doc/1", {})
         since = self.now()
-        thread, came = self.behind(since, "&wait=1h&index=kept")
+        thread, came = self.in_background(since, "&wait=1h&index=kept")
         number = 0
         while self.server.ask("GET", "/kept/_doc/1?timestamp=%d" % since)[0] != 410:
             number += 1
@@ -507,18 +507,18 @@ class Wait(unittest.TestCase):
 
     def test_many_waiting_requests_hold_no_worker(self):
         """Waiting requests hold no worker; those whose client disconnects are freed."""
-        until(lambda: self.figure("tidelock_http_requests_in_flight") == 1, "the requests before have ended")
+        until(lambda: self.metric("tidelock_http_requests_in_flight") == 1, "the requests before have ended")
         since = self.now()
         connections = [self.server.connect() for _ in range(200)]
         for connection in connections:
             connection.request("GET", "/_changes?since=%d&wait=10m&index=never" % since)
-        until(lambda: self.figure("tidelock_http_requests_in_flight") == 201, "all wait")
+        until(lambda: self.metric("tidelock_http_requests_in_flight") == 201, "all wait")
         for number in range(50):
             self.server.must("PUT", "/busy/_doc/%d" % number, {"n": number})
             self.assertEqual(self.server.must("POST", "/busy/_search", {"query": {"term": {"n": number}}})["hits"]["total"]["value"], 1)
         for connection in connections:
             connection.close()
-        until(lambda: self.figure("tidelock_http_requests_in_flight") == 1, "those who have gone are forgotten")
+        until(lambda: self.metric("tidelock_http_requests_in_flight") == 1, "those who have gone are forgotten")
 
     def test_stopped(self):
         with Server() as server:
@@ -551,7 +551,7 @@ class Wait(unittest.TestCase):
             for follower in followers:
                 until(lambda follower=follower: follower.seen and follower.seen[-1] == ("last", last), "the follower has come to the end")
                 follower.end()
-                self.assertEqual(len(follower.seen), len(set(follower.seen)), "nothing is told twice")
+                self.assertEqual(len(follower.seen), len(set(follower.seen)), "nothing is reported twice")
                 newest = {}
                 for name, version in follower.seen:
                     self.assertEqual(version, newest.get(name, 0 if name != "0" else 1) + 1, "in order, without a gap")
@@ -591,7 +591,7 @@ class Continuous(unittest.TestCase):
     def now(self):
         return self.server.must("GET", "/_timestamp")["timestamp"]
 
-    figure = Wait.figure
+    metric = Wait.metric
 
     def commits(self, reply, enough):
         """Lines with changes, until `enough` of all that came."""
@@ -661,15 +661,15 @@ class Continuous(unittest.TestCase):
 
     def test_readers_that_do_not_read_hold_little_memory(self):
         """They hold little memory and no worker; those that disconnect are freed."""
-        until(lambda: self.figure("tidelock_http_streams") == 0, "the streams of earlier cases have ended")
+        until(lambda: self.metric("tidelock_http_streams") == 0, "the streams of earlier cases have ended")
         open_ones = [self.open()[0] for _ in range(100)]
-        until(lambda: self.figure("tidelock_http_streams") == 100, "all are open")
+        until(lambda: self.metric("tidelock_http_streams") == 100, "all are open")
         for number in range(300):
             self.server.must("PUT", "/unread/_doc/%d" % number, {"text": "x" * 5000})
         self.assertEqual(self.server.must("POST", "/unread/_search", {"query": {"match_all": {}}, "size": 0})["hits"]["total"]["value"], 300)
         for connection in open_ones:
             connection.close()
-        until(lambda: self.figure("tidelock_http_streams") == 0, "those who have gone are forgotten")
+        until(lambda: self.metric("tidelock_http_streams") == 0, "those who have gone are forgotten")
 
     def test_stopped(self):
         with Server() as server:
@@ -706,9 +706,9 @@ class Command(unittest.TestCase):
             self.server.must("PUT", "/fs/_doc/%d?transaction=%s" % (number, transaction), {"path": "/%d" % number})
         self.server.must("POST", "/_transaction/%s/_commit" % transaction)
         lines = self.run_tool("--since", str(since)).stdout.splitlines()
-        moment = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6}"
-        for line, expected in zip(lines, (moment + r"  index          fs/ev\\033il\\n  v1", moment + r"  rename         fs: /a -> /b", moment + r"  delete         fs/1",
-                                          moment + r"  index          fs/2  v1", r" {26}  index          fs/3  v1", r" {26}  by transaction \S+")):
+        instant = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6}"
+        for line, expected in zip(lines, (instant + r"  index          fs/ev\\033il\\n  v1", instant + r"  rename         fs: /a -> /b", instant + r"  delete         fs/1",
+                                          instant + r"  index          fs/2  v1", r" {26}  index          fs/3  v1", r" {26}  by transaction \S+")):
             self.assertRegex(line, "^" + expected + "$")
         self.assertEqual(len(lines), 6)
         self.assertEqual(len(self.run_tool("--since", "-1h").stdout.splitlines()), 6 + 2)

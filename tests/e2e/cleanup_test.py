@@ -249,7 +249,7 @@ class Cleanup(unittest.TestCase):
         reply = self.server.request("GET", "/fs/_count?timestamp=%d" % timestamp, connection=connection)
         return json.loads(reply.body)["count"]
 
-    def moment_of(self, before, after):
+    def instant_of(self, before, after):
         """Returns: the first timestamp at which not all of 5,500 documents are there any more."""
         while before + 1 < after:
             middle = (before + after) // 2
@@ -270,13 +270,13 @@ class Cleanup(unittest.TestCase):
     NONE = (0, 0, [False] * 3)
 
     def check_moment(self, before, after):
-        moment = self.moment_of(before, after)
-        self.assertEqual(self.seen_at(moment - 1), self.ALL)
-        for later in {0, 1, 2, 3, (after - moment) // 2, after - moment}:
-            if moment + later <= after:  # larger timestamps are in the future if there was no command since
-                self.assertEqual(self.seen_at(moment + later), self.NONE)
+        instant = self.instant_of(before, after)
+        self.assertEqual(self.seen_at(instant - 1), self.ALL)
+        for later in {0, 1, 2, 3, (after - instant) // 2, after - instant}:
+            if instant + later <= after:  # larger timestamps are in the future if there was no command since
+                self.assertEqual(self.seen_at(instant + later), self.NONE)
         versions = self.server.must("GET", "/fs/_doc/5499?version_history")["versions"]
-        self.assertIn((False, moment), [(version["deleted"], version["to"]) for version in versions])
+        self.assertIn((False, instant), [(version["deleted"], version["to"]) for version in versions])
 
     def test_many_ephemeral_documents_are_deleted_at_one_timestamp(self):
         dead = self.session()

@@ -101,13 +101,13 @@ class Usage(unittest.TestCase):
         version = run("--version")
         expect(version, 0, "tidelock ")
         for number, name in enumerate(self.commands()):
-            told = run(name, "--help")
-            expect(told, 0, "Usage: tidelock %s" % name, "Example")
+            reported = run(name, "--help")
+            expect(reported, 0, "Usage: tidelock %s" % name, "Example")
             others = (("help", name), (name, "-h"), (name, "-?"))
             versions = ((name, "--version"), (name, "-V"))
             # In the gate each command has one of them, and each of them several commands: all have the same table.
             for asked in others if LONG else others[number % 3:][:1]:
-                self.assertEqual(run(*asked).stdout, told.stdout, asked)
+                self.assertEqual(run(*asked).stdout, reported.stdout, asked)
             for asked in versions if LONG else versions[number % 2:][:1]:
                 self.assertEqual(run(*asked).stdout, version.stdout, asked)
 

@@ -128,9 +128,9 @@ class ClientDisconnect(unittest.TestCase):
 
     def setUp(self):
         self.streamed = False
-        self.before = self.figures()
+        self.before = self.metrics()
 
-    def figures(self):
+    def metrics(self):
         """Returns: the server's current objects, without those of this request."""
         page = self.server.request("GET", "/_metrics").body.decode()
         found = {name: sum(float(value) for value in re.findall(r"^%s(?:\{.*\})? (\S+)" % name, page, re.M)) for name in FIGURES}
@@ -142,7 +142,7 @@ class ClientDisconnect(unittest.TestCase):
 
     def assert_nothing_left(self):
         self.server.ask("DELETE", "/_search/scroll/_all")
-        until(lambda: self.figures() == self.before, "the server's figures are as before: %s" % self.before)
+        until(lambda: self.metrics() == self.before, "the server's metrics are as before: %s" % self.before)
 
     def dial(self, **places):
         one = socket.socket()
@@ -191,7 +191,7 @@ class ClientDisconnect(unittest.TestCase):
         self.server.must("POST", "/fs/_open")
         self.server.must("PUT", "/fs/_doc/1", {"n": 1})
         self.server.must("PUT", "/_scripts/1", {"script": {"lang": "painless", "source": "1"}})
-        return self.figures()
+        return self.metrics()
 
     def test_disconnect_at_each_write_of_each_route(self):
         rows = {}

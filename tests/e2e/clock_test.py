@@ -80,9 +80,9 @@ class Durations(Case):
                 waiting.join()
                 self.assertEqual(waiting.status, 409)
                 self.assertTrue(all(self.lives(session) for session in (holder, other, kept, attached)))
-        told = self.server.errors()
+        reported = self.server.errors()
         for step in STEPS:
-            self.assertIn("was set %s by %d.0 s" % ("forward" if step > 0 else "back", abs(step)), told)
+            self.assertIn("was set %s by %d.0 s" % ("forward" if step > 0 else "back", abs(step)), reported)
         status = subprocess.run([PROGRAM, "status", "--url", self.server.url], capture_output=True, text=True, timeout=HANGS)
         self.assertIn("was set 6 times since the start, most recently by -%d.0 s" % YEAR, status.stdout)
 

@@ -100,7 +100,7 @@ def begin_faults(cluster, drawn, faults):
                 FAULTS[name][1](node, cluster.hosts + cluster.members, drawn)
 
 
-def tell(faults):
+def describe(faults):
     return ", ".join("%s %s" % (name, "+".join("%s%d" % (group[0], i) for i in which)) for name, group, which in faults)
 
 
@@ -159,7 +159,7 @@ def kill_clients(drawn, fleets):
 def hit(cluster, fleets, drawn, rounds, only, relays):
     for number in range(rounds):
         faults, seconds = draw_round(drawn, only, relays), drawn.uniform(0.5, 3 * LEASE)
-        print("  round %d: %s, for %.1f s" % (number, tell(faults), seconds), flush=True)
+        print("  round %d: %s, for %.1f s" % (number, describe(faults), seconds), flush=True)
         begin_faults(cluster, drawn, faults)
         time.sleep(seconds / 2)
         kill_clients(drawn, fleets)

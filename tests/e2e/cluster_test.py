@@ -272,7 +272,7 @@ class Creation(Hosts):
         second.stop()
         for n in range(puts):
             self.must(first, "PUT", "/w/_doc/%d" % n, {"v": n})
-        told = len(second.errors())
+        logged = len(second.errors())
         with tempfile.TemporaryDirectory(prefix="tidelock-notify-") as folder, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as supervisor:
             supervisor.bind(os.path.join(folder, "socket"))
             second.environment["NOTIFY_SOCKET"] = os.path.join(folder, "socket")
@@ -280,7 +280,7 @@ class Creation(Hosts):
             while "READY=1" not in states:
                 states.append(supervisor.recv(1000).decode())
         reported = r" info: ((?:applying the log of the cluster|the log of the cluster has been applied): .*)\n"
-        lines = re.findall(reported, second.errors()[told:])
+        lines = re.findall(reported, second.errors()[logged:])
         begin = re.fullmatch(r"applying the log of the cluster: entries after position (\d+) up to position (\d+)", lines[0])
         self.assertLessEqual(int(begin[1]) + puts, int(begin[2]))
         for line in lines[1:-1]:  # on a machine that pauses for so long

@@ -149,10 +149,10 @@ class Transport(unittest.TestCase):
         self.assertEqual(status, 503, reply)
         self.assertIn("--cluster-ca names the file", reply["error"]["reason"])
 
-        def is_told():  # a write for which the host's heartbeat comes first asks it nothing
+        def is_reported():  # a write for which the host's heartbeat comes first asks it nothing
             self.must(a, "PUT", "/w/_doc/1?distribute_timestamps=cluster", {"v": 2})
             return "does not answer up to which position it has applied the log" in a.errors()
-        until(is_told, "the log tells of it")
+        until(is_reported, "the log reports it")
         self.assertEqual(self.must(c, "GET", "/w/_doc/1")["_source"], {"v": 2})
 
     def test_host_without_tls_verifies_hosts_with_tls(self):

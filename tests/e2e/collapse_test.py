@@ -47,12 +47,12 @@ class Collapse(unittest.TestCase):
             best.setdefault(documents[name].get(field), name)
         wanted = list(best.values())[start:start + size]
         reply = server.must("POST", "/i/_search", body)
-        told = "SEED=%d %r" % (SEED, body)
-        self.assertEqual([hit["_id"] for hit in reply["hits"]["hits"]], wanted, told)
-        self.assertEqual(reply["hits"]["total"], {"value": len(matching), "relation": "eq"}, told)
+        reported = "SEED=%d %r" % (SEED, body)
+        self.assertEqual([hit["_id"] for hit in reply["hits"]["hits"]], wanted, reported)
+        self.assertEqual(reply["hits"]["total"], {"value": len(matching), "relation": "eq"}, reported)
         for hit in reply["hits"]["hits"]:
             value = documents[hit["_id"]].get(field)
-            self.assertEqual(hit.get("fields"), None if value is None else {field: [value]}, told)
+            self.assertEqual(hit.get("fields"), None if value is None else {field: [value]}, reported)
 
 
 if __name__ == "__main__":

@@ -64,14 +64,14 @@ class Case(OwnersCase):
         self.assertEqual({waits[0]["waiters"][0]["name"], waits[0]["waiters"][0]["waits_for"]["name"]}, {"other", "holder"})
         gone = first["locks"]["put"][0]["row"]
         self.server.must("DELETE", "/_session/%s?force=true" % holder)
-        dropped, told = set(), []
-        while gone not in dropped or not any(event["kind"] == "expiry" for event in told):
+        dropped, reported = set(), []
+        while gone not in dropped or not any(event["kind"] == "expiry" for event in reported):
             frame = events.next()
             dropped |= set(frame.get("locks", {"drop": []})["drop"])
-            told += frame.get("events", {"put": []})["put"]
+            reported += frame.get("events", {"put": []})["put"]
         waiter.join()
         self.assertEqual(waiter.status, 200)
-        frame = events.until(lambda frame: "bar" in frame, "figures")
+        frame = events.until(lambda frame: "bar" in frame, "the bar")
         self.assertEqual(len(frame["samples"]), 1)
         events.close()
 
@@ -124,20 +124,20 @@ class Case(OwnersCase):
         self.assertEqual(self.server.request("HEAD", "/_ui").status, 200)
 
     def test_levels_of_the_log(self):
-        def is_told():
+        def is_reported():
             before = self.server.errors().count("debug: GET /_timestamp")
             self.server.must("GET", "/_timestamp")
             return self.server.errors().count("debug: GET /_timestamp") > before
-        self.assertFalse(is_told())
+        self.assertFalse(is_reported())
         self.server.must("PUT", "/_cluster/settings", {"persistent": {"logger._root": "DEBUG"}})
-        self.assertTrue(is_told())
+        self.assertTrue(is_reported())
         self.server.must("PUT", "/_cluster/settings", {"transient": {"logger._root": "warn"}})  # counts before the other
-        self.assertFalse(is_told())
+        self.assertFalse(is_reported())
         self.server.must("PUT", "/_cluster/settings", {"transient": {"logger._root": None}})
         self.server.restart()
-        self.assertTrue(is_told())
+        self.assertTrue(is_reported())
         self.server.must("PUT", "/_cluster/settings", {"persistent": {"logger._root": None}})
-        self.assertFalse(is_told())
+        self.assertFalse(is_reported())
         status, reply = self.server.ask("PUT", "/_cluster/settings", {"transient": {"logger._root": "loud"}})
         self.assertEqual((status, reply["error"]["reason"]), (400, "Unknown level constant [loud]."))
 

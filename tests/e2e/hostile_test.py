@@ -221,7 +221,7 @@ class Ambiguous(Hostile):
         self.assertEqual(self.server.ask("HEAD", "/smuggled")[0], 404)
 
 
-class Crowds(unittest.TestCase):
+class Bursts(unittest.TestCase):
     """Connections that ask nothing: they make room for others that do."""
 
     def dial(self, server, source="127.0.0.1"):

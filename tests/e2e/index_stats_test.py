@@ -39,13 +39,13 @@ class IndexStats(unittest.TestCase):
     def tearDown(self):
         self.server.must("DELETE", "/i,other")
 
-    def figures(self, metric, index="i"):
+    def statistics(self, metric, index="i"):
         reply = self.server.must("GET", "/%s/_stats/%s" % (index, metric))
         self.assertEqual(reply["_all"]["total"], reply["indices"][index]["primaries"])
         return reply["_all"]["total"][metric]
 
     def indexing(self):
-        found = self.figures("indexing")
+        found = self.statistics("indexing")
         return found["index_total"], found["delete_total"], found["noop_update_total"]
 
     def test_writes(self):
@@ -63,12 +63,12 @@ class IndexStats(unittest.TestCase):
         self.assertEqual(self.indexing(), (4, 2, 1))
         self.server.must("POST", "/i/_update_by_query", {"query": {"match_all": {}}})
         self.assertEqual(self.indexing(), (5, 2, 1))
-        self.assertEqual(self.figures("indexing", "other")["index_total"], 1)
+        self.assertEqual(self.statistics("indexing", "other")["index_total"], 1)
 
     def test_rolled_back_writes_are_not_counted(self):
         broken = '{"index":{"_index":"i","_id":"1"}}\n{"n":1}\n{"index":{"_index":"i","_id":"2"}}\n{"n":"x"}\n'
         self.server.must("PUT", "/i/_mapping", {"properties": {"n": {"type": "long"}}})
-        self.assertTrue(self.server.ask("POST", "/_bulk?atomic=true", broken)[0] >= 400 or self.figures("docs")["count"] == 0)
+        self.assertTrue(self.server.ask("POST", "/_bulk?atomic=true", broken)[0] >= 400 or self.statistics("docs")["count"] == 0)
         self.assertEqual(self.indexing(), (0, 0, 0))
 
     def test_transaction_writes_are_counted_at_commit(self):
@@ -86,12 +86,12 @@ class IndexStats(unittest.TestCase):
         self.server.must("GET", "/i/_doc/1")
         self.server.ask("GET", "/i/_doc/2")
         self.server.must("POST", "/_mget", {"docs": [{"_index": "i", "_id": "1"}, {"_index": "i", "_id": "3"}]})
-        found = self.figures("get")
+        found = self.statistics("get")
         self.assertEqual((found["total"], found["exists_total"], found["missing_total"]), (4, 2, 2))
         self.server.must("POST", "/i,other/_search", {"query": {"ids": {"values": ["1"]}}})
         self.server.must("POST", "/i/_search", {"query": {"term": {"n": 5}}})
         self.server.must("POST", "/_msearch", '{"index":"i"}\n{"size":0}\n{"index":"other"}\n{}\n')
-        found, other = self.figures("search"), self.figures("search", "other")
+        found, other = self.statistics("search"), self.statistics("search", "other")
         self.assertEqual((found["query_total"], found["fetch_total"]), (3, 1))
         self.assertEqual((other["query_total"], other["fetch_total"]), (2, 2))
 
@@ -101,7 +101,7 @@ class IndexStats(unittest.TestCase):
             text = "".join(letters.choices("abcdefghijklmnopqrstuvwxyz", k=20000))
             self.server.must("PUT", "/i/_doc/%d" % number, {"t": text})
         self.server.must("POST", "/i/_forcemerge")
-        mine, others = self.figures("store")["size_in_bytes"], self.figures("store", "other")["size_in_bytes"]
+        mine, others = self.statistics("store")["size_in_bytes"], self.statistics("store", "other")["size_in_bytes"]
         self.assertGreater(mine, 300000)
         self.assertLess(others, mine / 10)
         rows = self.server.must("GET", "/_cat/indices/i,other?format=json&bytes=b&h=index,store.size")
@@ -229,7 +229,7 @@ class IndexStats(unittest.TestCase):
         self.assertEqual(self.server.must("GET", "/i/_doc/1?human")["_source"], {"size_in_bytes": 1})
 
     def contexts(self, index="i"):
-        found = self.figures("search", index)
+        found = self.statistics("search", index)
         return found["open_contexts"], found["scroll_current"], found["scroll_total"]
 
     def test_contexts(self):
@@ -249,7 +249,7 @@ class IndexStats(unittest.TestCase):
         self.server.must("PUT", "/i/_doc/1", {"n": 1})
         self.assertEqual(self.server.ask("PUT", "/i/_create/1", {"n": 2})[0], 409)
         self.assertEqual(self.server.ask("PUT", "/i/_doc/1?if_seq_no=9&if_primary_term=1", {"n": 2})[0], 409)
-        self.assertEqual(self.figures("indexing")["index_failed"], 2)
+        self.assertEqual(self.statistics("indexing")["index_failed"], 2)
 
 
 if __name__ == "__main__":

@@ -100,7 +100,7 @@ class Install(unittest.TestCase):
             self.assertGreaterEqual(len(options), 3)
             self.assertEqual(set(re.findall(r"^\.TP\n.*?\\fB(--[a-z-]+)\\fR", page, re.M)), options)
 
-    @unittest.skipUnless(shutil.which("groff"), "groff is not installed: nobody reads the man pages")
+    @unittest.skipUnless(shutil.which("groff"), "groff is not installed: the man pages are not read")
     def test_pages_are_sound(self):
         for name in ("tidelock", *("tidelock-" + command for command in COMMANDS)):
             done = subprocess.run(["groff", "-man", "-Tutf8", "-ww", os.path.join(self.root, "usr/share/man/man1", name + ".1")],
@@ -123,11 +123,11 @@ class Install(unittest.TestCase):
             options = self.options(command)
             self.assertEqual({word.rstrip("=") for word in self.complete(command, "--")}, options, command)
 
-    @unittest.skipUnless(shutil.which("zsh"), "zsh is not installed: nobody reads its completion")
+    @unittest.skipUnless(shutil.which("zsh"), "zsh is not installed: its completion is not read")
     def test_zsh_completes(self):
         subprocess.run(["zsh", "-n", os.path.join(self.root, "usr/share/zsh/site-functions/_tidelock")], check=True)
 
-    @unittest.skipUnless(shutil.which("systemd-analyze"), "systemd is not installed: nobody looks at the unit")
+    @unittest.skipUnless(shutil.which("systemd-analyze"), "systemd is not installed: the unit is not checked")
     def test_unit_is_hardened(self):
         unit = os.path.join(self.root, "lib/systemd/system/tidelock.service")
         done = subprocess.run(["systemd-analyze", "security", "--offline=yes", "--threshold=20", "--no-pager", unit], stdout=subprocess.PIPE,
@@ -138,13 +138,13 @@ class Install(unittest.TestCase):
         folder = tempfile.mkdtemp(prefix="tidelock-notify-")
         self.addCleanup(shutil.rmtree, folder)
         for name in (os.path.join(folder, "socket"), "@tidelock-test-%d" % os.getpid()):
-            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as told:
-                told.bind(name.replace("@", "\0"))
+            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notified:
+                notified.bind(name.replace("@", "\0"))
                 with Server(environment={"NOTIFY_SOCKET": name}) as server:
-                    self.assertEqual(told.recv(100), b"READY=1")
+                    self.assertEqual(notified.recv(100), b"READY=1")
                     self.assertEqual(server.ask("GET", "/")[0], 200)
                     server.stop(signal.SIGTERM)
-                    self.assertEqual(told.recv(100), b"STOPPING=1")
+                    self.assertEqual(notified.recv(100), b"STOPPING=1")
         with Server(environment={"NOTIFY_SOCKET": "nowhere"}) as server:
             server.stop()
             self.assertIn("cannot notify NOTIFY_SOCKET of READY=1: it names no socket", server.errors())

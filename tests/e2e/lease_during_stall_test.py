@@ -34,7 +34,7 @@ class KeepaliveClient:
         self.server, self.session, self.anew = server, session, anew
         self.connection = None
         self.refused = []
-        self.heard = 0
+        self.answered = 0
         self.over = threading.Event()
         self.thread = threading.Thread(target=self.run, daemon=True)
         self.thread.start()
@@ -48,7 +48,7 @@ class KeepaliveClient:
             body = response.read()
             if response.status != 200:
                 self.refused.append(body)
-            self.heard += 1
+            self.answered += 1
             if self.anew:
                 self.connection.close()
                 self.connection = None
@@ -74,7 +74,7 @@ class Case(unittest.TestCase):
         """The time of a lease, while the server works."""
         self.server.pass_time(61)
 
-    def time_stands_still(self):
+    def freeze_time(self):
         """While the server is stopped."""
         self.server.clock.jump(self.STILL)
 
@@ -102,13 +102,13 @@ class Case(unittest.TestCase):
 
     def stand_still(self):
         self.stop()
-        self.time_stands_still()
+        self.freeze_time()
         self.server.process.send_signal(signal.SIGCONT)
 
     def all_are_heard(self, holders):
         """Each of them has been answered at least twice from now on."""
-        before = [holder.heard for holder in holders]
-        until(lambda: all(holder.heard >= count + 2 for holder, count in zip(holders, before)), "all are heard")
+        before = [holder.answered for holder in holders]
+        until(lambda: all(holder.answered >= count + 2 for holder, count in zip(holders, before)), "all are answered")
 
 
 class Stopped(Case):
@@ -120,7 +120,7 @@ class Stopped(Case):
             self.assertTrue(self.lives(session))
             self.pass_time()
             self.assertTrue(self.lives(session))
-        until(lambda: "the disk stalled" in self.server.errors(), "the operator is told")
+        until(lambda: "the disk stalled" in self.server.errors(), "the operator is notified")
 
     def test_session_with_keepalives_stays(self):
         holders = [self.beating(anew) for anew in (False, True, False, True)]
@@ -138,7 +138,7 @@ class Stopped(Case):
         line.connect()
         self.stop()
         line.request("POST", "/_session/%s/_keepalive" % session)
-        self.time_stands_still()
+        self.freeze_time()
         self.server.process.send_signal(signal.SIGCONT)
         response = line.getresponse()
         self.assertEqual(response.status, 200, response.read())
@@ -155,7 +155,7 @@ class Stopped(Case):
         self.stop()
         for line, transaction in lines:
             line.request("GET", "/fs/_doc/1?transaction=" + transaction)
-        self.time_stands_still()
+        self.freeze_time()
         self.server.process.send_signal(signal.SIGCONT)
         for line, _ in lines:
             response = line.getresponse()
@@ -211,7 +211,7 @@ class Busy(Case):
         self.attach(attached)
         line = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=HANGS)
         line.request("POST", "/_bulk?atomic=true&timeout=1h", bulk, {"Content-Type": "application/x-ndjson"})
-        self.time_stands_still()
+        self.freeze_time()
         response = line.getresponse()
         reply = response.read()  # to parse it would keep the holders' threads from their work
         line.close()
@@ -233,7 +233,7 @@ class ByTheMachine:
     def pass_time(self):
         time.sleep(3)
 
-    def time_stands_still(self):
+    def freeze_time(self):
         time.sleep(STILL)
 
 
@@ -246,7 +246,7 @@ class StoppedForSeconds(ByTheMachine, Stopped):
 class BusyForSeconds(ByTheMachine, Busy):
     DOCUMENTS = 98000
 
-    def time_stands_still(self):
+    def freeze_time(self):
         """As long as the server works at it."""
 
 

@@ -42,7 +42,7 @@ class Case(unittest.TestCase):
             sessions = [server.must("POST", "/_session", {"ttl": "10m", "name": "s%d" % i})["session"] for i in range(4)]
             places = [{"index": "fs"}, {"index": "fs", "path": "/a"}, {"index": "fs", "path": "/b"}, {"index": "fs", "id": "1"}, {"index": "fs", "id": "2"}, {"index": "other"}]
             kept, waiting, transactions = [], [], []
-            while sum(1 for _, told in kept if told) < STEPS:
+            while sum(1 for _, reported in kept if reported) < STEPS:
                 step, session = chance.random(), chance.choice(sessions)
                 locks = [{"mode": chance.choice(["shared", "update", "exclusive"]), **chance.choice(places)}]
                 if step < 0.5:
@@ -58,15 +58,15 @@ class Case(unittest.TestCase):
                     server.must("POST", "/_unlock", {"session": session})
                 begun = of_past(server.must("GET", "/_lock"))
                 time.sleep(LASTS)
-                told = of_past(server.must("GET", "/_lock"))
-                moment = server.must("GET", "/_timestamp")["timestamp"]
-                if begun == told == of_past(server.must("GET", "/_lock")):  # no wait ran out, or began, meanwhile
-                    kept.append((moment, told))
+                reported = of_past(server.must("GET", "/_lock"))
+                instant = server.must("GET", "/_timestamp")["timestamp"]
+                if begun == reported == of_past(server.must("GET", "/_lock")):  # no wait ran out, or began, meanwhile
+                    kept.append((instant, reported))
             for request in waiting:
                 request.join()
             server.must("POST", "/_unlock", {"session": sessions[0]})
-            for moment, told in kept:
-                self.assertEqual(of_past(server.must("GET", "/_lock?timestamp=%d" % moment)), told, "seed %d, at %d" % (seed, moment))
+            for instant, reported in kept:
+                self.assertEqual(of_past(server.must("GET", "/_lock?timestamp=%d" % instant)), reported, "seed %d, at %d" % (seed, instant))
             last = server.must("GET", "/_lock?timestamp=%d&index=other" % kept[-1][0])
             self.assertLessEqual({lock.get("index") for lock in last["locks"]}, {"other", None})
             for transaction in transactions:

@@ -134,8 +134,8 @@ class Holder(Case):
         """The connection ends without FIN or RST: the client runs in a network namespace that is then removed."""
         if subprocess.run(["unshare", "-rn", "ip", "link", "set", "lo", "up"], capture_output=True).returncode != 0:
             self.skipTest("no network of its own to be had here")
-        run = subprocess.run(["unshare", "-rn", sys.executable, os.path.abspath(__file__), "vanish"], capture_output=True, text=True, timeout=HANGS)
-        self.assertEqual((run.returncode, run.stdout), (0, "attached, vanished, ended\n"), run.stderr)
+        run = subprocess.run(["unshare", "-rn", sys.executable, os.path.abspath(__file__), "disappear"], capture_output=True, text=True, timeout=HANGS)
+        self.assertEqual((run.returncode, run.stdout), (0, "attached, disappeared, ended\n"), run.stderr)
 
     def test_stopped_past_its_lease(self):
         """It continues as if it held the lock, and each kind of write is refused."""
@@ -239,7 +239,7 @@ class Restart(Case):
             self.assertEqual(self.server.ask("PUT", "/fs/_doc/1?fencing_token=%d&session=%s" % (token, holder), {"n": 1})[0], 200)
 
 
-def vanish():
+def disappear():
     """A session whose holder's network goes away is ended after its lease, while the holder's kernel still has the connection."""
     def address(change):
         subprocess.run(["ip", "address", change, HOLDER_HOST + "/32", "dev", "lo"], check=True)
@@ -257,7 +257,7 @@ def vanish():
     time.sleep(0.5)  # a beat of the server, which would end it
     print("attached" if server.ask("GET", "/_session/" + session)[0] == 200 else "gone too early", end=", ")
     address("del")  # what the server sends there has no way any more, and nothing comes back
-    print("vanished", end=", ", flush=True)
+    print("disappeared", end=", ", flush=True)
     until(lambda: any("session #%d" % number in event["lines"][0] for event in server.must("GET", "/_lock/_events")["events"]),
           "its session is ended")
     print("ended")
@@ -266,7 +266,7 @@ def vanish():
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["vanish"]:
-        vanish()
+    if sys.argv[1:] == ["disappear"]:
+        disappear()
     else:
         unittest.main()

@@ -35,7 +35,7 @@ class Case(unittest.TestCase):
         if self.server is None:
             self.server = ClockedServer().start()
             self.addCleanup(self.server.close)
-        self.told = len(self.server.errors().encode())
+        self.reported = len(self.server.errors().encode())
         self.server.ask("DELETE", "/fs")
         self.server.must("PUT", "/fs", {"mappings": {"properties": {"path": {"type": "path"}}}})
         self.server.must("PUT", "/fs/_doc/1", {"path": "/clinton/projects"})
@@ -48,7 +48,7 @@ class Case(unittest.TestCase):
 
     def errors(self):
         """Returns: what the server has logged since the case began."""
-        return self.server.errors(self.told)
+        return self.server.errors(self.reported)
 
     def session(self, name, **members):
         return self.server.must("POST", "/_session", {"name": name, "ttl": "1h", **members})["session"]
@@ -59,7 +59,7 @@ class Case(unittest.TestCase):
     def waiters(self):
         return sum(len(lock["waiters"]) for lock in self.server.must("GET", "/_lock")["locks"])
 
-    def behind(self, method, path, body=None):
+    def in_background(self, method, path, body=None):
         """Starts a request that waits, after those that wait already."""
         before = self.waiters()
         self.background.append(Waiting(self.server, method, path, body))
@@ -94,9 +94,9 @@ class SceneCase(Case):
         self.token = self.lock(self.nightly, {"mode": "exclusive", "index": "fs", "path": "/clinton"})["fencing_token"]
         self.server.must("PUT", "/fs/_doc/note?lease=%s&session=%s" % (self.nightly, self.nightly), {"path": "/clinton"})
         self.transaction = self.server.must("POST", "/_transaction", {"session": self.editor})["transaction"]
-        self.behind("POST", "/_lock", {"session": self.editor, "wait": "10m", "locks": [{"mode": "update", "index": "fs", "id": "1"}]})
-        self.behind("PUT", "/fs/_doc/1?timeout=10m", {"path": "/clinton/projects", "n": 2})
-        self.behind("GET", "/fs/_doc/1?timeout=10m&transaction=" + self.transaction)
+        self.in_background("POST", "/_lock", {"session": self.editor, "wait": "10m", "locks": [{"mode": "update", "index": "fs", "id": "1"}]})
+        self.in_background("PUT", "/fs/_doc/1?timeout=10m", {"path": "/clinton/projects", "n": 2})
+        self.in_background("GET", "/fs/_doc/1?timeout=10m&transaction=" + self.transaction)
 
     def draw(self, rows, columns, *arguments, command="locks"):
         """What `tidelock locks`, or another command, shows on a terminal of that size. Returns: the lines, as drawn last."""
@@ -294,8 +294,8 @@ class SceneInTheLog(SceneCase):
         """An id permits to act for its owner. Everything that other clients can read has public numbers instead."""
         status, refused = self.server.ask("POST", "/_lock", {"session": self.session("other"), "locks": [EXCLUSIVE_1]})
         self.assertEqual(status, 409)
-        self.behind("POST", "/_lock", {"session": self.session("late"), "wait": "5m", "locks": [EXCLUSIVE_1]})
-        self.until_logged(lambda log: "has waited" in log, "the log tells of slow waits")
+        self.in_background("POST", "/_lock", {"session": self.session("late"), "wait": "5m", "locks": [EXCLUSIVE_1]})
+        self.until_logged(lambda log: "has waited" in log, "the log reports slow waits")
         shown = [json.dumps(refused), self.errors(), self.run_tool("locks"), self.run_tool("status")]
         shown += [self.text(path) for path in ("/_lock", "/_session", "/_transaction", "/_cat/locks?v", "/_cat/sessions?v", "/_cat/transactions?v",
                                                "/_lock/_events", "/_session/%d" % self.server.number(self.editor),
@@ -314,13 +314,13 @@ class SceneInTheLog(SceneCase):
             self.assertIn(r"a\a\tb", table)
             self.assertEqual([c for c in table if ord(c) < 32 and c != "\n"], [])
         self.server.must("DELETE", "/_session/%s?force=true" % evil)
-        self.until_logged(lambda log: "evil" in log, "the log tells of the end")
+        self.until_logged(lambda log: "evil" in log, "the log reports the end")
         self.assertIn(r"evil\033[31m\nforged line", self.errors())
 
     def test_slow_waits_in_the_log(self):
         """Logged when they have lasted a second, with the blocker; and again when they end, with the duration."""
-        self.behind("POST", "/_lock", {"session": self.session("later", ttl="1h"), "wait": "10m", "locks": [EXCLUSIVE_1]})
-        self.until_logged(lambda log: log.count("has waited") == 4, "the log tells of the slow waits")
+        self.in_background("POST", "/_lock", {"session": self.session("later", ttl="1h"), "wait": "10m", "locks": [EXCLUSIVE_1]})
+        self.until_logged(lambda log: log.count("has waited") == 4, "the log reports the slow waits")
         log = self.errors()
         self.assertRegex(log, r"info: editor \(session #%d\) has waited \d+\.\d s for update on fs/1, fs:/clinton is held by nightly-rename \(session #%d\)" %
                          (self.server.number(self.editor), self.server.number(self.nightly)))
@@ -328,10 +328,10 @@ class SceneInTheLog(SceneCase):
         self.assertRegex(log, r"transaction #%d of editor \(session #%d\) has waited" %
                          (self.server.transaction_number(self.transaction), self.server.number(self.editor)))
         self.server.must("POST", "/_unlock", {"session": self.nightly})
-        self.until_logged(lambda log: "was granted update on fs/1 after" in log, "the log tells of the grant")
+        self.until_logged(lambda log: "was granted update on fs/1 after" in log, "the log reports the grant")
         self.server.pass_time(601)
-        self.until_logged(lambda log: re.search(r"later \(session #\d+\) gave up waiting for exclusive on fs/1 after 60\d\.", log), "the log tells of the end")
-        self.assertEqual(self.errors().count("has waited"), 4, "told once")
+        self.until_logged(lambda log: re.search(r"later \(session #\d+\) gave up waiting for exclusive on fs/1 after 60\d\.", log), "the log reports the end")
+        self.assertEqual(self.errors().count("has waited"), 4, "reported once")
 
 
 class Answers(Case):
@@ -343,7 +343,7 @@ class Answers(Case):
         self.lock(holder, EXCLUSIVE_1)
         waits = ("5m", "5m", "60457ms", "5m")
         with self.server.clock.standing():
-            lines = [self.behind("POST", "/_lock", {"session": session, "wait": wait, "locks": [EXCLUSIVE_1]}) for session, wait in zip(sessions, waits)]
+            lines = [self.in_background("POST", "/_lock", {"session": session, "wait": wait, "locks": [EXCLUSIVE_1]}) for session, wait in zip(sessions, waits)]
             self.server.pass_time(61.2)
             lines[2].join()
             self.assertEqual((lines[2].status, lines[2].reply["error"]["type"]), (409, "lock_wait_timeout_exception"))
@@ -370,7 +370,7 @@ class LockEvents(Case):
         ann, bob = ("%s (session #%d)" % (name, self.server.number(session)) for name, session in (("ann", a), ("bob", b)))
         self.lock(a, EXCLUSIVE_1)
         self.lock(b, {"mode": "exclusive", "index": "fs", "id": "2"})
-        waiting = self.behind("POST", "/_lock", {"session": a, "wait": "1m", "locks": [{"mode": "exclusive", "index": "fs", "id": "2"}]})
+        waiting = self.in_background("POST", "/_lock", {"session": a, "wait": "1m", "locks": [{"mode": "exclusive", "index": "fs", "id": "2"}]})
         status, reply = self.server.ask("POST", "/_lock", {"session": b, "wait": "1m", "locks": [EXCLUSIVE_1]})
         self.assertEqual((status, reply["error"]["type"]), (409, "deadlock_detected_exception"))
         steps = reply["error"]["cycle"]
@@ -378,7 +378,7 @@ class LockEvents(Case):
         event, = self.events("deadlock")
         self.assertEqual(set(event["lines"]), {"%s waits for fs/2 held by %s" % (ann, bob), "%s waits for fs/1 held by %s" % (bob, ann),
                                                "%s is the victim" % bob})
-        self.until_logged(lambda log: "info: deadlock: " in log and "; %s is the victim" % bob in log, "the log tells")
+        self.until_logged(lambda log: "info: deadlock: " in log and "; %s is the victim" % bob in log, "the log reports it")
         self.server.must("POST", "/_unlock", {"session": b})
         waiting.join()
         self.assertEqual(waiting.status, 200)
@@ -402,16 +402,16 @@ class LockEvents(Case):
         connection.sock.shutdown(socket.SHUT_RDWR)
         response.close()
         connection.close()
-        until(lambda: len(self.events("expiry")) == 3, "all three are told")
-        told = {event["lines"][0].split(" (")[0]: event["lines"] for event in self.events("expiry")}
-        self.assertEqual(told["by lease"], [
+        until(lambda: len(self.events("expiry")) == 3, "all three are reported")
+        reported = {event["lines"][0].split(" (")[0]: event["lines"] for event in self.events("expiry")}
+        self.assertEqual(reported["by lease"], [
             "by lease (session #%d) has expired" % number, "transaction #%d is rolled back" % transaction,
             "documents that lived with it and are removed: 1", "locks released: 1"])
-        self.until_logged(lambda log: log.count("info: expiry: ") == 3, "the log tells")
-        self.assertIn("; ".join(told["by lease"]) + "\n", self.errors())
-        self.assertIn("was ended by force", told["by force"][0])
-        self.assertEqual(told["by force"][1:], ["actions done: 1 of 1"])
-        self.assertEqual(told["by connection"], ["by connection (session #%d) has lost its connection" % attached_number])
+        self.until_logged(lambda log: log.count("info: expiry: ") == 3, "the log reports it")
+        self.assertIn("; ".join(reported["by lease"]) + "\n", self.errors())
+        self.assertIn("was ended by force", reported["by force"][0])
+        self.assertEqual(reported["by force"][1:], ["actions done: 1 of 1"])
+        self.assertEqual(reported["by connection"], ["by connection (session #%d) has lost its connection" % attached_number])
         self.assertEqual(self.server.ask("GET", "/fs/_doc/left")[0], 200)
 
     def test_last_hundred_events_are_kept(self):

@@ -120,14 +120,14 @@ class Names(unittest.TestCase):
 
     def test_each_row_blocks_the_documented_writes(self):
         rows = table("| a lock on | is |")
-        told = set()
+        reported = set()
         for cells in rows:
             target = json.loads(code(cells[0])[0])
-            told.add((tuple(sorted(target)), target.get("index")))
+            reported.add((tuple(sorted(target)), target.get("index")))
             with self.subTest(lock=target):
                 self.stage.fill()
                 self.try_row(target, code(cells[2]), code(cells[3]))
-        self.assertEqual(set(KINDS) - told, set(), "the table does not tell of these")
+        self.assertEqual(set(KINDS) - reported, set(), "the table lacks these")
 
     def test_each_refusal(self):
         rows = table("| a lock on | why not |")

@@ -264,8 +264,8 @@ class Metrics(unittest.TestCase):
     def test_promtool(self):
         subprocess.run(["promtool", "check", "rules", RULES], check=True, stdout=subprocess.DEVNULL)
         text = self.server.request("GET", "/_metrics").body
-        told = subprocess.run(["promtool", "check", "metrics"], input=text, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        self.assertEqual((told.returncode, told.stdout), (0, b""))
+        reported = subprocess.run(["promtool", "check", "metrics"], input=text, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self.assertEqual((reported.returncode, reported.stdout), (0, b""))
 
     @unittest.skipUnless(shutil.which("prometheus"), "prometheus is not installed: no real one scrapes")
     def test_prometheus(self):

@@ -66,20 +66,20 @@ class Poison(unittest.TestCase):
 
     def start(self, *options):
         """Starts a server that ends before it answers. Returns: its signal, or its exit status, negative; its log."""
-        told = len(self.server.errors())
+        output = len(self.server.errors())
         self.server.process = subprocess.Popen(
             [PROGRAM, "serve", "--data", self.server.data, "--listen", "127.0.0.1:0", *self.server.options, *options],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self.server.log, env=self.server.environment, text=True)
         self.assertEqual(self.server.process.stdout.readline(), "", "it answers")
-        return self.wait(), self.server.errors()[told:]
+        return self.wait(), self.server.errors()[output:]
 
     def start_with(self, *options):
         """Starts a server that answers. Returns: its log."""
-        own, told = self.server.options, len(self.server.errors())
+        own, output = self.server.options, len(self.server.errors())
         self.server.options = own + list(options)
         self.server.start()
         self.server.options = own
-        return self.server.errors()[told:]
+        return self.server.errors()[output:]
 
     def refused(self, *options):
         """Returns: the entry that the refusal of a start names, and the refusal."""
@@ -109,12 +109,12 @@ class Poison(unittest.TestCase):
         self.assertIn("and applies it again now", log)
         entry, log = self.refused()
         self.assertEqual(first, entry)
-        for told in ("command 1 of 1: write (index) [fs/before] and 2 more documents", "--skip-entry %d" % entry, "--retry-entry %d" % entry,
+        for output in ("command 1 of 1: write (index) [fs/before] and 2 more documents", "--skip-entry %d" % entry, "--retry-entry %d" % entry,
                      "No client was answered"):
-            self.assertIn(told, log)
+            self.assertIn(output, log)
         self.assertEqual(self.refused()[0], entry, "it is refused as often as it is asked")
-        checked, told = check(self.server.data)
-        self.assertEqual((checked, "the server has ended in entry %d" % entry in told), (0, True), told)
+        checked, output = check(self.server.data)
+        self.assertEqual((checked, "the server has ended in entry %d" % entry in output), (0, True), output)
         return entry
 
     def check_where_it_ends(self):
@@ -132,8 +132,8 @@ class Poison(unittest.TestCase):
         self.everything_else_is_there()
         self.assertEqual(self.source("later"), {"v": 99})
         self.server.stop()
-        status, told = check(self.server.data)
-        self.assertEqual(status, 0, told)
+        status, output = check(self.server.data)
+        self.assertEqual(status, 0, output)
         self.server.start()
         self.everything_else_is_there()
 
@@ -249,10 +249,10 @@ class Poison(unittest.TestCase):
 
     def test_invalid_options(self):
         self.server.stop()
-        for options, told in ((["--skip-entry", "0"], "is not a number from 1"), (["--skip-entry", "1", "--retry-entry", "1"], "one or the other")):
+        for options, output in ((["--skip-entry", "0"], "is not a number from 1"), (["--skip-entry", "1", "--retry-entry", "1"], "one or the other")):
             status, log = self.start(*options)
             self.assertEqual(status, -64, log)
-            self.assertIn(told, log)
+            self.assertIn(output, log)
         self.server.start()
 
 

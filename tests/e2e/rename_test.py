@@ -428,24 +428,24 @@ class Rename(unittest.TestCase):
                 self.assertEqual(done.returncode, 0, done.stdout)
                 return [int(number) for number in re.findall(rb"(\d+) (?:documents created|updated|already there)", done.stdout)]
 
-            def lies():
+            def listed():
                 hits = self.server.must("POST", "/files/_search", {"size": 100})["hits"]["hits"]
                 return sorted((hit["_source"]["path"], hit["_id"]) for hit in hits)
             self.assertEqual(load("/src"), [5, 0, 0])
             self.assertEqual(load("/src"), [0, 0, 5])
             self.server.must("POST", "/files/_rename", {"from": "/src", "to": "/dst"})
-            moved = lies()
+            moved = listed()
             plain = [entry for entry in moved if not entry[0].startswith("/dst/b")]
             self.assertEqual(load("/dst")[0], 1)  # whose name is no UTF-8: it has an id of the name as it is, and is no text
-            self.assertEqual([entry for entry in lies() if not entry[0].startswith("/dst/b")], plain)
+            self.assertEqual([entry for entry in listed() if not entry[0].startswith("/dst/b")], plain)
             self.assertEqual(load("/src"), [4, 0, 1])
-            self.assertEqual([path for path, _ in lies() if not path.split("/")[2:3] == ["b\ufffd"]],
+            self.assertEqual([path for path, _ in listed() if not path.split("/")[2:3] == ["b\ufffd"]],
                              ["/dst", "/dst/a", "/dst/sub", "/dst/sub/c", "/src", "/src/a", "/src/sub", "/src/sub/c"])
-            before = lies()
+            before = listed()
             self.assertEqual(load("/src", "--update")[0], 0)
             self.assertEqual(load("/dst", "--update")[0], 0)
-            self.assertEqual([path for path, _ in lies()].count("/src/a"), 1)
-            self.assertEqual([entry for entry in lies() if "b\ufffd" not in entry[0]], [entry for entry in before if "b\ufffd" not in entry[0]])
+            self.assertEqual([path for path, _ in listed()].count("/src/a"), 1)
+            self.assertEqual([entry for entry in listed() if "b\ufffd" not in entry[0]], [entry for entry in before if "b\ufffd" not in entry[0]])
 
     def test_token_of_a_commit(self):
         """Renames count as changes of their transaction; a commit's token covers them."""

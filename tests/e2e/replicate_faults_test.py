@@ -48,8 +48,8 @@ class Credentials(Meddled):
         self.meddler.spoil = spoil
         changed = change()
         self.assertEqual(self.ended(process), 1)
-        self.assertIn(reason, self.told(process))
-        self.assertIn(ADVICE, self.told(process))
+        self.assertIn(reason, self.messages(process))
+        self.assertIn(ADVICE, self.messages(process))
         self.assertLess(self.place(), changed)
         self.assert_nothing_set_aside()
         self.meddler.spoil = None
@@ -115,10 +115,10 @@ class Pages(Meddled):
                     self.source.request("DELETE", "/fs/_doc/%d" % (2 + number))
                     self.source.must("PUT", "/fs-%d-%s/_doc/1" % (status, where.strip("/._")), {"n": 1})
                     until(lambda: len(answered) > 2 or process.poll() is not None, "it was answered with pages")
-                    self.assertIsNone(process.poll(), self.told(process))
+                    self.assertIsNone(process.poll(), self.messages(process))
                     self.meddler.spoil = None
                     self.await_equal()
-        self.assertNotIn("compared", self.told(process))
+        self.assertNotIn("compared", self.messages(process))
         self.assert_nothing_set_aside()
 
     def test_place_is_not_taken_for_missing(self):
@@ -167,7 +167,7 @@ class Killed(Meddled):
         self.assertGreater(len(states), 0)
         self.assertNotIn(b'"first"', b"".join(states))
         until(lambda: self.place() > place or self.running[-1].poll() is not None, "the place is beyond them")
-        self.assertIsNone(self.running[-1].poll(), self.told(self.running[-1]))
+        self.assertIsNone(self.running[-1].poll(), self.messages(self.running[-1]))
 
 
 class Conflict(replicate_test.Copy):
@@ -184,10 +184,10 @@ class Conflict(replicate_test.Copy):
         def consumer():
             return self.source.must("GET", "/_changes/_consumers")["consumers"][0]
         self.until(lambda: process.poll() is not None or (self.has_place() and consumer().get("refused") == 2), "its status counts the refused ones")
-        self.assertIsNone(process.poll(), self.told(process))
+        self.assertIsNone(process.poll(), self.messages(process))
         self.assertEqual(set(replicate_test.documents(self.target.must)) - {("fs", "meanwhile")}, {("fs", str(i)) for i in range(10) if i not in (3, 4)})
         for id in "34":
-            self.assertIn("the target refuses fs/" + id, self.told(process))
+            self.assertIn("the target refuses fs/" + id, self.messages(process))
             self.assertEqual(self.target.must("GET", "/.tidelock-replicate-refused/_doc/default:fs:" + id)["_source"]["id"], id)
         self.source.must("PUT", "/fs/_doc/3", {"n": "8"})  # the next change of one
         until(lambda: self.target.ask("GET", "/fs/_doc/3")[0] == 200, "it is tried again")
@@ -223,7 +223,7 @@ class Prefixes(replicate_test.Copy):
             here = replicate_test.documents(self.source.must)
             return there == {(prefix + index, id): document for prefix in both for (index, id), document in here.items()}
         until(lambda: copied() or any(process.poll() is not None for process in self.running), "both are equal")
-        self.assertTrue(copied(), [self.told(process) for process in self.running])
+        self.assertTrue(copied(), [self.messages(process) for process in self.running])
 
     def test_one_name(self):
         """A second prefix under the name of a copy that runs, or has run, is refused before anything is written."""
@@ -274,7 +274,7 @@ class Records(replicate_test.Copy):
         until(lambda: len(self.refused) > 2 or process.poll() is not None or self.has_place(), "the record is refused")
         self.unavailable = False
         until(lambda: self.record() == "1" or process.poll() is not None, "it is kept")
-        self.assertIsNone(process.poll(), self.told(process))
+        self.assertIsNone(process.poll(), self.messages(process))
 
     def test_stopped_before(self):
         """A copy that is stopped before the record is kept has no place beyond the document, and the next one records it."""

@@ -195,7 +195,7 @@ class Ended(replicate_test.Copy):
             self.assertEqual(successor.returncode, 0, successor.stderr)
             self.assertIn("the session of process %d, which has ended, held the lock, and is ended" % gone.pid, successor.stderr)
             self.assert_equal()
-            self.assertEqual(self.ended(process), 76, self.told(process))
+            self.assertEqual(self.ended(process), 76, self.messages(process))
             self.source.must("DELETE", "/fs/_doc/held")
             self.once()
             place = self.target.must("GET", "/.tidelock-replicate/_doc/default")
@@ -232,8 +232,8 @@ class Lagging(replicate_test.Copy):
             written = self.source.must("PUT", "/fs/_doc/1", {"n": 2})
             self.assertIsNotNone(written)
             timestamp = self.source.must("GET", "/_timestamp")["timestamp"]
-            told = self.once()
-        self.assertIn("continuing with the source's host " + self.source.url, told)
+            messages = self.once()
+        self.assertIn("continuing with the source's host " + self.source.url, messages)
         self.assertEqual(len(asked), 1)
         self.assertGreater(asked[0], timestamp, "the timestamp that it must have reached")
         self.assert_equal()
@@ -254,9 +254,9 @@ class Lagging(replicate_test.Copy):
             self.hosts = host.url
             self.once()
             self.source.must("PUT", "/fs/_doc/1", {"n": 2})
-            told = self.once()
+            messages = self.once()
         self.assertEqual(len(given), 3)
-        self.assertIn("%s lags behind what was read before" % host.url, told)
+        self.assertIn("%s answers with an older state than was read before" % host.url, messages)
         self.assert_equal()
 
     def test_of_another_cluster(self):
@@ -268,7 +268,7 @@ class Lagging(replicate_test.Copy):
             process = self.follow()
             self.await_equal()
             self.source.kill()
-            until(lambda: "%s is no host of the source" % other.url in self.told(process) or process.poll() is not None, "it is asked once")
+            until(lambda: "%s is no host of the source" % other.url in self.messages(process) or process.poll() is not None, "it is asked once")
             self.source.start()
             self.source.must("PUT", "/fs/_doc/2", {"n": 1})
             self.await_equal()
@@ -286,10 +286,10 @@ class Lagging(replicate_test.Copy):
                 away.set()
                 self.source.must("PUT", "/fs/_doc/2", {"page": page.decode()})
                 self.await_equal()
-                self.assertIn("%s does not show which cluster it is of" % host.url, self.told(process))
-                self.assertNotIn("is not asked again", self.told(process))
+                self.assertIn("%s does not show which cluster it is of" % host.url, self.messages(process))
+                self.assertNotIn("is not asked again", self.messages(process))
                 process.send_signal(signal.SIGTERM)
-                self.assertEqual(self.ended(process), 0, self.told(process))
+                self.assertEqual(self.ended(process), 0, self.messages(process))
 
     def test_odd_answer_at_the_start(self):
         """The first host shows a proxy's page: the next one is the source."""
@@ -373,8 +373,8 @@ class Lagging(replicate_test.Copy):
                 self.once()
                 for index in ("fs", "late"):
                     self.target.must("DELETE", "/" + index)
-                told = self.through_lagging(captured, self.once)
-                self.assertIn("lags behind what was read before", told)
+                messages = self.through_lagging(captured, self.once)
+                self.assertIn("answers with an older state than was read before", messages)
                 self.assert_equal()
                 self.assertEqual(self.target.must("GET", "/fs/_mapping")["fs"]["mappings"]["properties"]["more"], {"type": "long"})
 
@@ -421,8 +421,8 @@ class Lagging(replicate_test.Copy):
                 self.hosts = self.source.url
                 self.once()
                 self.source.must("PUT", "/fs/_doc/2", {"n": 1})
-                told = self.through_lagging(("GET /_changes?since=", response(status, body, 1)), self.once)
-                self.assertIn("lags behind what was read before", told)
+                messages = self.through_lagging(("GET /_changes?since=", response(status, body, 1)), self.once)
+                self.assertIn("answers with an older state than was read before", messages)
                 self.assert_equal()
 
     def test_misuse(self):
@@ -455,7 +455,7 @@ class Dies(unittest.TestCase):
 
         def awaited(n):
             def is_there():
-                self.assertIsNone(process.poll(), copy.told(process))
+                self.assertIsNone(process.poll(), copy.messages(process))
                 return [target.ask("GET", "/fs/_doc/%d" % id)[1].get("_source") for id in (1, n)] == [{"n": n}] * 2
             until(is_there, "change %d is there" % n)
         put(hosts[0], 2)
@@ -469,12 +469,12 @@ class Dies(unittest.TestCase):
             dies.kill()
             put(lives, n)
             awaited(n)
-            self.assertIn("continuing with the source's host " + lives.url, copy.told(process))
+            self.assertIn("continuing with the source's host " + lives.url, copy.messages(process))
             copy.source = lives
             self.assertIn("a copy of this name is being made already", copy.once(expect=75))
             dies.start()
         process.send_signal(signal.SIGTERM)
-        self.assertEqual(process.wait(), 0, copy.told(process))
+        self.assertEqual(process.wait(), 0, copy.messages(process))
 
     @unittest.skipUnless(replicate_test.LONG, "a host is left when most of the lease is over without a line from it")
     def test_silent(self):
@@ -490,7 +490,7 @@ class Dies(unittest.TestCase):
         put(a, 4)
         awaited(4)
         process.send_signal(signal.SIGTERM)
-        self.assertEqual(process.wait(), 0, copy.told(process))
+        self.assertEqual(process.wait(), 0, copy.messages(process))
 
 
 if __name__ == "__main__":

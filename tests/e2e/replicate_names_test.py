@@ -187,8 +187,8 @@ class Names(Switches):
         self.fill(20)
         self.once()
         self.switch()
-        told = self.once()
-        self.assertIn("the index fs-2 is without its alias fs: the target has an index of that name, which the source no longer has; delete that index in the target", told)
+        messages = self.once()
+        self.assertIn("the index fs-2 is without its alias fs: the target has an index of that name, which the source no longer has; delete that index in the target", messages)
         self.assertEqual(self.aliases(), {"fs": set(), "fs-2": set()})
         self.assertTrue(self.target.indices["fs"].closed)
         self.assertEqual(self.target.must("GET", "/fs-2/_doc/1")["_source"], {"n": "fs-2"})
@@ -208,7 +208,7 @@ class Names(Switches):
         added = self.source.request("POST", "/_aliases", json.dumps({"actions": [{"add": {"index": "i%d" % i, "alias": "t%d" % alias}} for i in many for alias in (i, (i + 1) % 30)]}))
         process = self.follow("--delete-indices", to=self.meddler.url)
         self.until(lambda: self.place() > int(added.headers["Tidelock-Timestamp"]) or process.poll() is not None, "it is beyond that")
-        self.assertEqual(self.told(process).count("is without its alias"), 2 * len(many))
+        self.assertEqual(self.messages(process).count("is without its alias"), 2 * len(many))
         asked = []
         self.meddler.judge = lambda method, path, body: asked.append((method, path, body)) or "pass"
         for i in range(3):
@@ -218,10 +218,10 @@ class Names(Switches):
             self.source.must("DELETE", "/gone%d" % i)
             until(lambda: sum(path.startswith("/_alias?") for _, path, _ in asked) > looks or process.poll() is not None, "it looks")  # noqa: B023
         self.until(lambda: self.aliases()["i2"] == self.aliases()["i3"] == {"t3"} or process.poll() is not None, "the one is added")
-        self.assertIsNone(process.poll(), self.told(process))
+        self.assertIsNone(process.poll(), self.messages(process))
         self.assertEqual([(method, path.partition("?")[0]) for method, path, _ in asked if "/i" in path or "/t" in path.replace("/tidelock", "")], [("GET", "/i%d/_settings" % i) for i in self.order(asked)])
         self.assertEqual([json.loads(body)["actions"] for _, path, body in asked if path == "/_aliases"], [[{"add": {"index": "i%d" % i, "alias": "t3"}}] for i in self.order(asked)])
-        self.assertEqual(self.told(process).count("is without its alias"), 2 * len(many))
+        self.assertEqual(self.messages(process).count("is without its alias"), 2 * len(many))
 
     def order(self, asked):
         """Returns: i2 and i3, as the copy has updated them."""
@@ -296,14 +296,14 @@ class Names(Switches):
         self.once()
         process = self.follow("--delete-indices", to=self.meddler.url)
         self.source.must("POST", "/_aliases", {"actions": [{"add": {"index": "fs-2", "alias": "taken"}}]})
-        self.until(lambda: "is without its alias taken" in self.told(process) or process.poll() is not None, "it is told")
+        self.until(lambda: "is without its alias taken" in self.messages(process) or process.poll() is not None, "it is reported")
         asked = []
         self.meddler.judge = lambda method, path, body: asked.append(path) or "pass"
         for i in range(8):
             looks = sum(path.startswith("/_alias?") for path in asked)
             self.source.must("DELETE", "/gone%d" % i)
             until(lambda: sum(path.startswith("/_alias?") for path in asked) > looks or process.poll() is not None, "it looks")  # noqa: B023
-        self.assertIsNone(process.poll(), self.told(process))
+        self.assertIsNone(process.poll(), self.messages(process))
         self.assertLess(asked.count("/_aliases"), 8)  # some at the beginning, and one after 30 s
 
     def test_other_refusals(self):
@@ -318,13 +318,13 @@ class Names(Switches):
         self.assertEqual(self.aliases(), {"made": {"good-made"}, "later": set()})
         process = self.follow("--verify-every", "0", fast=True)
         self.source.must("POST", "/_aliases", {"actions": [{"add": {"index": "later", "alias": "bad-later", **bad}}, {"add": {"index": "later", "alias": "good-later"}}]})
-        until(lambda: all("is without its alias bad-" + name in self.told(process) for name in ("later", "made")) or process.poll() is not None, "they are told")
+        until(lambda: all("is without its alias bad-" + name in self.messages(process) for name in ("later", "made")) or process.poll() is not None, "they are told")
         self.until(lambda: self.aliases()["later"] == {"good-later"} or process.poll() is not None, "the other is added")
         self.target.unknown_queries.discard("prefix")
         self.until(lambda: "bad-later" in self.aliases()["later"] and "bad-made" in self.aliases()["made"] or process.poll() is not None, "they are added")
-        self.assertIsNone(process.poll(), self.told(process))
-        self.assertEqual(self.told(process).count("is without its alias"), 2)
-        self.assertIn("failed to parse filter for alias [bad-later]; it is tried again", self.told(process))
+        self.assertIsNone(process.poll(), self.messages(process))
+        self.assertEqual(self.messages(process).count("is without its alias"), 2)
+        self.assertIn("failed to parse filter for alias [bad-later]; it is tried again", self.messages(process))
 
     def test_refused_alias_is_tried_again(self):
         """While it follows, without a change of the index; other aliases are added at once."""
@@ -333,12 +333,12 @@ class Names(Switches):
         self.await_equal()
         self.target.must("PUT", "/taken", {})
         self.source.must("POST", "/_aliases", {"actions": [{"add": {"index": "fs-2", "alias": "taken"}}, {"add": {"index": "fs-2", "alias": "free"}}]})
-        until(lambda: "is without its alias taken" in self.told(process) or process.poll() is not None, "it is told")
+        until(lambda: "is without its alias taken" in self.messages(process) or process.poll() is not None, "it is reported")
         self.until(lambda: self.aliases()["fs-2"] == {"free"}, "the other is added")
         self.target.must("DELETE", "/taken")
         self.until(lambda: self.aliases()["fs-2"] == {"free", "taken"} or process.poll() is not None, "it is added")
-        self.assertIsNone(process.poll(), self.told(process))
-        self.assertEqual(self.told(process).count("is without its alias"), 1)
+        self.assertIsNone(process.poll(), self.messages(process))
+        self.assertEqual(self.messages(process).count("is without its alias"), 1)
 
     def test_index_takes_the_name_of_an_alias(self):
         """Of one that the copy has added; one that an operator has added is left, and ends the copy."""
@@ -411,7 +411,7 @@ class NamesWithTombstones(Switches):
         for change in (lambda: self.switch("fs-3"), lambda: self.change(False)):
             change()
             until(lambda: self.is_done() or process.poll() is not None, "readers find the same")
-            self.assertIsNone(process.poll(), self.told(process))
+            self.assertIsNone(process.poll(), self.messages(process))
 
     def test_killed_within_the_switch(self):
         for options in ((), ("--delete-indices",)):

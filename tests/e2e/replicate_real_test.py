@@ -3,7 +3,7 @@
 """Copies into a real Elasticsearch 5.6 and 7.10 and an OpenSearch, which are killed, forget deletes after a second, and have several shards.
 
 The servers are started by ../shared/peers/elasticsearch, or by the program that TIDELOCK_PEERS names; without one, or a JDK, the tests are skipped.
-TIDELOCK_PEER=7.10 is one of them. More seeds, of one version: TIDELOCK_PEER=7.10 python3 tests/e2e/replicate_real_test.py --seed 1 --stories 100 Stories_710 StoriesWithTombstones_710
+TIDELOCK_PEER=7.10 is one of them. More seeds, of one version: TIDELOCK_PEER=7.10 python3 tests/e2e/replicate_real_test.py --seed 1 --runs 100 RandomRuns_710 RandomRunsWithTombstones_710
 """
 import http.client
 import os
@@ -118,7 +118,7 @@ class Real:
         self.target.ask("DELETE", "/_template/forgets")
 
 
-class Stories(Real, standin_test.Stories):
+class RandomRuns(Real, standin_test.RandomRuns):
     """As with the stand-in; each kills the target at least once, after it has written all that it must remember, or not."""
     DISTURBANCES = 12
 
@@ -196,7 +196,7 @@ class Walks(Real, replicate_test.Copy):
 
     def await_same(self, process, *indices):
         until(lambda: all(self.there(index) == self.here(index) for index in indices) or process.poll() is not None, "both are equal")
-        self.assertIsNone(process.poll(), self.told(process))
+        self.assertIsNone(process.poll(), self.messages(process))
 
     def compare(self, *options):
         """Returns: the exit status, and the lines, sorted."""
@@ -257,7 +257,7 @@ class Walks(Real, replicate_test.Copy):
             found = self.there("fs", "file"), self.there("fs", "lock")
             return {**found[0], **found[1]} == self.here("fs") and [len(it) for it in found] == [20, 19]
         until(lambda: equal() or process.poll() is not None, "both are equal")
-        self.assertIsNone(process.poll(), self.told(process))
+        self.assertIsNone(process.poll(), self.messages(process))
         self.kill_copy(process)
         self.assertEqual(self.compare("--verify", "--content"), (0, ["equal: 39 documents"]))
 
@@ -286,11 +286,11 @@ class Walks(Real, replicate_test.Copy):
 CASES = {}
 for version in PORTS:
     made = peer(version)
-    for base, tombstones in ((Walks, False), (Walks, True), (Stories, False), (Stories, True), (Routings, False), (Routings, True)):
+    for base, tombstones in ((Walks, False), (Walks, True), (RandomRuns, False), (RandomRuns, True), (Routings, False), (Routings, True)):
         name = "%s%s_%s" % (base.__name__, "WithTombstones" if tombstones else "", version.replace(".", ""))
         CASES[name] = type(name, (base,), {"new_target": made, "TOMBSTONES": tombstones})
 globals().update(CASES)
-del Stories, Routings, Walks, base  # they have no target
+del RandomRuns, Routings, Walks, base  # they have no target
 
 if __name__ == "__main__":
     replicate_test.main()

@@ -16,7 +16,7 @@ from server import PROGRAM, Server  # noqa: E402
 from waiting import stop_process, until  # noqa: E402
 
 
-class Told(unittest.TestCase):
+class Reported(unittest.TestCase):
     def setUp(self):
         self.source = Server("--history", "1h").start()
         self.addCleanup(self.source.close)
@@ -24,7 +24,7 @@ class Told(unittest.TestCase):
     def copies(self):
         return {copy["name"]: copy for copy in self.source.must("GET", "/_changes/_consumers")["consumers"]}
 
-    def tell(self, name, **body):
+    def report(self, name, **body):
         return self.source.ask("PUT", "/_changes/_consumers/" + name, body)
 
     def put(self, count):
@@ -54,7 +54,7 @@ class Told(unittest.TestCase):
         """Any consumer of the feed may report its status."""
         self.assertEqual(self.source.must("GET", "/_changes/_consumers")["consumers"], [])
         place = self.put(3)
-        self.assertEqual(self.tell("mine", target="http://es:9200", state="following", place=place, sent=7)[0], 200)
+        self.assertEqual(self.report("mine", target="http://es:9200", state="following", place=place, sent=7)[0], 200)
         copy = self.copies()["mine"]
         self.assertEqual((copy["target"], copy["state"], copy["place"], copy["sent"], copy["lag_changes"], copy["lag_ms"]), ("http://es:9200", "following", place, 7, 0, 0))
         self.put(5)
@@ -65,14 +65,14 @@ class Told(unittest.TestCase):
         copy = self.copies()["mine"]
         self.assertEqual((copy["lag_changes"], copy["lag_relation"]), (10000, "gte"))
         self.assertGreater(copy["lag_ms"], 0)
-        self.assertEqual(self.tell("mine", verified_at=place, verified_differences=2)[0], 200)  # the rest stays
+        self.assertEqual(self.report("mine", verified_at=place, verified_differences=2)[0], 200)  # the rest stays
         copy = self.copies()["mine"]
         self.assertEqual((copy["place"], copy["verified_differences"], copy["state"]), (place, 2, "following"))
-        status, reply = self.tell("mine", state="running")
+        status, reply = self.report("mine", state="running")
         self.assertEqual((status, reply["error"]["reason"]), (400, "[state] of a consumer's request must be [copying], [following] or [ended], got [running]"))
-        self.assertEqual(self.tell("behind", target="x", state="following", place=1)[0], 200)
+        self.assertEqual(self.report("behind", target="x", state="following", place=1)[0], 200)
         self.assertEqual(self.copies()["behind"]["lag_relation"], "gte")
-        self.assertEqual(self.tell("new", target="x", state="copying")[0], 200)
+        self.assertEqual(self.report("new", target="x", state="copying")[0], 200)
         self.assertIsNone(self.copies()["new"]["lag_ms"])
         before = self.copies()
         self.source.kill()
@@ -98,17 +98,17 @@ class Told(unittest.TestCase):
         self.source.options = (*self.source.options, "--feed", "off")
         self.source.start()
         place = self.put(3)
-        self.assertEqual(self.tell("c", target="x", state="following", place=place - 1)[0], 200)
+        self.assertEqual(self.report("c", target="x", state="following", place=place - 1)[0], 200)
         self.assertEqual((self.copies()["c"]["lag_changes"], self.copies()["c"]["lag_ms"]), (None, None))
 
     def test_invalid_reports(self):
         for body, word in [({}, "target"), ({"target": "x"}, "state"), ({"target": "x", "state": "well"}, "state"), ({"target": "", "state": "ended"}, "target"),
                            ({"target": "x", "state": "ended", "place": -1}, "place"), ({"target": "x", "state": "ended", "sent": "7"}, "sent"),
                            ({"target": "x", "state": "ended", "why": 1}, "why"), ({"target": "x" * 5000, "state": "ended"}, "bytes")]:
-            status, reply = self.tell("c", **body)
+            status, reply = self.report("c", **body)
             self.assertEqual(status, 400, reply)
             self.assertIn(word, reply["error"]["reason"])
-        self.assertEqual(self.tell("n" * 300, target="x", state="ended")[0], 400)
+        self.assertEqual(self.report("n" * 300, target="x", state="ended")[0], 400)
         self.assertEqual(self.copies(), {})
 
     def test_of_a_copy(self):

@@ -107,8 +107,8 @@ class Restored(replicate_test.Copy):
         self.restore()
         with replicate_test.Meddler(self.target.port, lambda method, path, body: "drop" if path.startswith("/_bulk") else "pass") as meddler:
             process = self.follow(to=meddler.url)
-            until(lambda: "trying again" in self.told(process) or process.poll() is not None, "it repairs")
-            self.assertIn(SAID, self.told(process))
+            until(lambda: "trying again" in self.messages(process) or process.poll() is not None, "it repairs")
+            self.assertIn(SAID, self.messages(process))
             self.kill_copy(process)
         self.assertIn(SAID, self.once())
         self.assert_equal()
@@ -131,7 +131,7 @@ class Restored(replicate_test.Copy):
         self.put_back()
         self.source.must("PUT", "/fs/_doc/after", {"n": 1})
         self.await_equal()
-        self.assertIn(SAID, self.told(process))
+        self.assertIn(SAID, self.messages(process))
 
     def test_behind_a_proxy_that_keeps_its_connections(self):
         """While the source is away a proxy answers 504, on the connection that the copy has: so that is never new."""
@@ -149,7 +149,7 @@ class Restored(replicate_test.Copy):
             self.source.start()
             self.source.must("PUT", "/fs/_doc/after", {"n": 1})
             self.await_equal()
-            self.assertIn(SAID, self.told(process))
+            self.assertIn(SAID, self.messages(process))
 
     def test_not_restored(self):
         """A source that was killed, and one whose feed does not reach back to the last change any more, have lost nothing."""
@@ -210,7 +210,7 @@ class Restored(replicate_test.Copy):
         process = self.follow(fast=True)
         self.source.must("PUT", "/fs/_mapping", {"properties": {"later": {"type": "keyword"}}})
         self.source.must("PUT", "/fs/_doc/later", {"n": 1})
-        until(lambda: "an index is closed" in self.told(process) or process.poll() is not None, "it waits")
+        until(lambda: "an index is closed" in self.messages(process) or process.poll() is not None, "it waits")
         self.assertTrue(self.target.indices["fs"].closed)
         self.target.must("POST", "/fs/_open")
         self.await_equal()

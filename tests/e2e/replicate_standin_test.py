@@ -167,7 +167,7 @@ class Target(Standin, replicate_test.Server):
     stop = close = kill
 
 
-class Stories(replicate_test.Seeds):
+class RandomRuns(replicate_test.Seeds):
     """As there, into a target that keeps deletes for a second, and is killed."""
     OPTIONS = ("--suspect-time", "4s", "--leave-settings")
     TOMBSTONES = False
@@ -373,11 +373,11 @@ class Refusals(replicate_test.Copy):
         self.await_equal()
         for number, status in enumerate((403, 429, 507)):
             self.target.blocked = status
-            before = self.told(process).count("ing again") + self.told(process).count("waiting for the target")
+            before = self.messages(process).count("ing again") + self.messages(process).count("waiting for the target")
             self.source.must("PUT", "/fs/_doc/blocked", {"n": status})
             self.source.must("PUT", "/new-%d/_doc/1" % status, {"n": status})
-            replicate_test.until(lambda: self.told(process).count("ing again") + self.told(process).count("waiting for the target") > before or process.poll() is not None, "it waits")
-            self.assertIsNone(process.poll(), self.told(process))
+            replicate_test.until(lambda: self.messages(process).count("ing again") + self.messages(process).count("waiting for the target") > before or process.poll() is not None, "it waits")
+            self.assertIsNone(process.poll(), self.messages(process))
             self.target.blocked = None
             self.await_equal()
 
@@ -497,7 +497,7 @@ class MoreThanItChecksAgain(replicate_test.Copy):
         self.assertIn("only 100000 of them were checked again", run.stderr)
 
 
-class StoriesWithTombstones(Stories):
+class RandomRunsWithTombstones(RandomRuns):
     TOMBSTONES = True
 
 

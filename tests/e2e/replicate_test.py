@@ -175,7 +175,7 @@ class Copy(unittest.TestCase):
         process.wait()
         until(lambda: self.session() is None, "the session of the copy that was killed has ended")
 
-    def told(self, process):
+    def messages(self, process):
         process.stderr.seek(0)
         return process.stderr.read()
 
@@ -185,7 +185,7 @@ class Copy(unittest.TestCase):
     def await_equal(self, prefix=""):
         for process in self.running[-1:]:
             until(lambda: self.equal(prefix) or process.poll() is not None, "both are equal")
-            self.assertIsNone(process.poll(), self.told(process))
+            self.assertIsNone(process.poll(), self.messages(process))
 
     def assert_equal(self, prefix=""):
         self.assertEqual(documents(self.target.must, prefix=prefix), documents(self.source.must))
@@ -726,7 +726,7 @@ class Following(Copy):
         self.once("--name", "second", "--prefix", "second-")
         self.assert_equal_besides("second-")
         process.send_signal(signal.SIGTERM)
-        self.assertEqual(self.ended(process), 0, self.told(process))
+        self.assertEqual(self.ended(process), 0, self.messages(process))
         self.once()
 
     def test_killed_with_its_source(self):
@@ -792,7 +792,7 @@ class Following(Copy):
         far = place["_version"] + 3600 * 10**6
         self.target.must("PUT", "/.tidelock-replicate/_doc/default?version=%d&version_type=external" % far, dict(place["_source"], timestamp=far))
         self.source.must("PUT", "/fs/_doc/1", {"n": 2})
-        self.assertEqual(self.ended(process), 75, self.told(process))
+        self.assertEqual(self.ended(process), 75, self.messages(process))
 
     def test_lock_lost(self):
         """Its session ended by force: it stops, and says so by its status."""
@@ -801,7 +801,7 @@ class Following(Copy):
         self.await_equal()
         self.source.must("DELETE", "/_session/%s?force=true" % self.session())
         self.source.must("PUT", "/fs/_doc/1", {"n": 2})
-        self.assertEqual(self.ended(process), 76, self.told(process))
+        self.assertEqual(self.ended(process), 76, self.messages(process))
 
     def test_refused(self):
         """Documents that the target refuses are recorded by each copy and reported, and do not delay others."""
@@ -836,14 +836,14 @@ class Following(Copy):
         self.target.kill()
         self.source.must("PUT", "/fs/_doc/1", {"t": "while the target is away"})
         # It may be writing documents, or still its first place: it waits in either case.
-        until(lambda: any(text in self.told(process) for text in ("trying again", "waiting for the target")), "it has found the target away")
+        until(lambda: any(text in self.messages(process) for text in ("trying again", "waiting for the target")), "it has found the target away")
         self.target.start()
         self.await_equal()
         self.source.kill()
         self.source.start()
         self.source.must("PUT", "/fs/_doc/2", {"t": "after the source was away"})
         self.await_equal()
-        self.assertIsNone(process.poll(), self.told(process))
+        self.assertIsNone(process.poll(), self.messages(process))
 
     @unittest.skipUnless(os.path.exists(clock.SHIM), "the clock shim is not built")
     def test_target_gone_for_an_hour(self):
@@ -853,14 +853,14 @@ class Following(Copy):
         self.await_equal()
         self.target.kill()
         self.source.must("PUT", "/fs/_doc/1", {"t": "while the target is away"})
-        until(lambda: any(text in self.told(process) for text in ("trying again", "waiting for the target")), "it has found the target away")
+        until(lambda: any(text in self.messages(process) for text in ("trying again", "waiting for the target")), "it has found the target away")
         self.hasty.jump(3600)
         self.source.must("PUT", "/fs/_doc/1", {"t": "an hour later"})
         self.source.must("DELETE", "/fs/_doc/2")
         self.source.must("PUT", "/new/_doc/1", {"t": "of an index that is new"})
         self.target.start()
         self.await_equal()
-        self.assertIsNone(process.poll(), self.told(process))
+        self.assertIsNone(process.poll(), self.messages(process))
 
     def test_feed_cut(self):
         """The position is older than the feed: everything is compared, and documents deleted meanwhile are deleted."""
@@ -904,7 +904,7 @@ class Replaced(Copy):
         self.target.must("DELETE", "/fs")
         self.source.must("PUT", "/fs/_doc/more", {"n": 1})
         self.await_equal()
-        self.assertIn("another program has deleted the target's index fs", self.told(process))
+        self.assertIn("another program has deleted the target's index fs", self.messages(process))
 
     def test_alias_is_not_written_to(self):
         process = self.follow()
@@ -914,8 +914,8 @@ class Replaced(Copy):
         self.target.must("POST", "/_aliases", {"actions": [{"add": {"index": "other", "alias": "fs"}}]})
         self.source.must("PUT", "/fs/_doc/more", {"n": 1})
         self.assertEqual(self.ended(process), 1)
-        self.assertIn("replaced the target's index fs by an alias of other", self.told(process))
-        self.assertIn("the target has an alias of the name fs", self.told(process))
+        self.assertIn("replaced the target's index fs by an alias of other", self.messages(process))
+        self.assertIn("the target has an alias of the name fs", self.messages(process))
         self.assertEqual(documents(self.target.must), {})
 
     def test_index_that_a_bulk_has_created_does_not_count(self):
@@ -927,8 +927,8 @@ class Replaced(Copy):
         self.source.must("PUT", "/fs/_doc/more", {"late": 1})
         after = self.source.must("GET", "/_timestamp")["timestamp"]
         self.assertEqual(self.ended(process), 1)
-        self.assertRegex(self.told(process), "another program has (deleted|replaced) the target's index fs")
-        self.assertRegex(self.told(process), r"the target's index fs was deleted while this copy wrote to it, and exists again with \d+ documents")
+        self.assertRegex(self.messages(process), "another program has (deleted|replaced) the target's index fs")
+        self.assertRegex(self.messages(process), r"the target's index fs was deleted while this copy wrote to it, and exists again with \d+ documents")
         self.assertLess(self.place(), after)
         self.once("--take-over")
         self.assert_equal()
@@ -1070,7 +1070,7 @@ class Odd(Copy):
         def there():
             return self.target.must("GET", "/fs/_count")["count"] == many + 1 and process.poll() is None
         until(lambda: process.poll() is not None or there(), "all is there")
-        self.assertIsNone(process.poll(), self.told(process))
+        self.assertIsNone(process.poll(), self.messages(process))
         verify = subprocess.run(self.command("--quiet", "--verify"), capture_output=True, text=True)
         self.assertEqual((verify.returncode, verify.stdout), (0, "equal: %d documents\n" % (many + 1)), verify.stderr)
 
@@ -1081,7 +1081,7 @@ class Odd(Copy):
         self.await_equal()
         self.target.must("PUT", "/fs/_settings", {"index.blocks.write": True})
         self.source.must("PUT", "/fs/_doc/1", {"n": 77})
-        until(lambda: "trying again" in self.told(process), "it says so")
+        until(lambda: "trying again" in self.messages(process), "it says so")
         self.target.must("PUT", "/fs/_settings", {"index.blocks.write": False})
         self.await_equal()
 
@@ -1092,7 +1092,7 @@ class Odd(Copy):
         self.await_equal()
         self.target.must("POST", "/fs/_close")
         self.source.must("PUT", "/fs/_doc/1", {"n": 77})
-        until(lambda: "trying again" in self.told(process), "it says so")
+        until(lambda: "trying again" in self.messages(process), "it says so")
         self.target.must("POST", "/fs/_open")
         self.await_equal()
         self.assertEqual(self.target.ask("GET", "/.tidelock-replicate-refused")[0], 404)
@@ -1315,7 +1315,7 @@ class Verify(Copy):
 
     def lie(self):
         """Changes the target as another client would. Returns: the expected report."""
-        told = []
+        messages = []
         for i in range(0, 2500, 250):
             id, what = "%d" % i, i // 250 % 3
             if what == 0:
@@ -1324,8 +1324,8 @@ class Verify(Copy):
                 self.target.must("PUT", "/fs/_doc/" + id, {"n": -i, "t": "a b"})
             else:
                 self.target.must("PUT", "/fs/_doc/more-%s?routing=q" % id, {"n": 1})
-            told.append(("missing", "different", "extra")[what] + "  fs/" + ("more-" if what == 2 else "") + id)
-        return sorted(told)
+            messages.append(("missing", "different", "extra")[what] + "  fs/" + ("more-" if what == 2 else "") + id)
+        return sorted(messages)
 
     def test_named_and_mended(self):
         self.fill(2500)
@@ -1719,12 +1719,12 @@ class Hostile(Copy):
                 proxy.cut()
 
             self.run_hostile(2, disturb)
-            self.assertIsNone(process.poll(), self.told(process))
+            self.assertIsNone(process.poll(), self.messages(process))
 
 
 class Seeds(Copy):
     """A run of its own for each seed: clients concurrent with kill -9 and SIGSTOP of all three, and answers that are lost, late by up to ten seconds, or of requests that were done twice. With
-    TIDELOCK_TEST_LONG, in make test-long, 16 clients write for 60 s in a single run. More runs, short ones: `python3 tests/e2e/replicate_test.py --seed FIRST --stories COUNT Seeds`;
+    TIDELOCK_TEST_LONG, in make test-long, 16 clients write for 60 s in a single run. More runs, short ones: `python3 tests/e2e/replicate_test.py --seed FIRST --runs COUNT Seeds`;
     make test-long has 200 of them into a target that forgets deletes after a second (test replicate_standin_many).
 
     With TIDELOCK_TARGET_RESTART, such as "…/elasticsearch stop 7.10 && …/elasticsearch start 7.10", the real target is restarted in each run, and keeps versions of deletes for
@@ -1905,7 +1905,7 @@ class Seeds(Copy):
             self.assertEqual((found.returncode, found.stdout[:7]), (0, "equal: "), found.stdout + found.stderr)
             if self.TOMBSTONES or not self.FORGETS:
                 self.assertEqual(self.risen, [])
-            self.assertLessEqual(set(self.ends), {-signal.SIGKILL, 69, 75, 76}, [self.told(process) for process in self.running])
+            self.assertLessEqual(set(self.ends), {-signal.SIGKILL, 69, 75, 76}, [self.messages(process) for process in self.running])
             for process in self.running[-1:]:
                 process.kill()
                 process.wait()
@@ -1926,13 +1926,13 @@ class Seeds(Copy):
 
 
 def main():
-    """As unittest.main(), with --seed FIRST --stories COUNT, which set TIDELOCK_SEEDS."""
+    """As unittest.main(), with --seed FIRST --runs COUNT, which set TIDELOCK_SEEDS."""
     parser = argparse.ArgumentParser(add_help=False)
     parser.add_argument("--seed", type=int)
-    parser.add_argument("--stories", type=int)
+    parser.add_argument("--runs", type=int)
     options, rest = parser.parse_known_args()
-    if options.seed is not None or options.stories is not None:
-        os.environ["TIDELOCK_SEEDS"] = "%d,%d" % (options.seed or 1, options.stories or 1)
+    if options.seed is not None or options.runs is not None:
+        os.environ["TIDELOCK_SEEDS"] = "%d,%d" % (options.seed or 1, options.runs or 1)
     skips.main(argv=sys.argv[:1] + rest, verbosity=2)
 
 

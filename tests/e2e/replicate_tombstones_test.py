@@ -102,7 +102,7 @@ class Tombstones(Copy):
         self.source.must("DELETE", "/fs/_doc/1?routing=1")
         until(lambda: sent, "there is one")
         until(lambda: "1" not in self.seen("fs-copy"), "it is gone")
-        self.assertIsNone(process.poll(), self.told(process))
+        self.assertIsNone(process.poll(), self.messages(process))
         self.assert_seen("fs")
         self.source.must("PUT", "/fs/_doc/1", {"n": 1, "t": "again"})
         until(lambda: self.seen("fs").get("1") == {"n": 1, "t": "again"}, "it is there again")

@@ -65,9 +65,9 @@ class Immense(unittest.TestCase):
         long, edge = "x" * (TERM_MAX + 1), "x" * TERM_MAX
         for field in ("plain", "above", "values", "terms", "low", "whole", "copied"):
             self.assertIsNone(self.put({field: edge}), field)
-        for field, told in (("plain", "plain"), ("above", "above"), ("terms", "terms"), ("text", "text.raw"), ("low", "low"), ("whole", "whole"),
+        for field, reported in (("plain", "plain"), ("above", "above"), ("terms", "terms"), ("text", "text.raw"), ("low", "low"), ("whole", "whole"),
                             ("copied", "plain")):
-            self.assertEqual(self.put({field: long}), immense(told, long), field)
+            self.assertEqual(self.put({field: long}), immense(reported, long), field)
         self.assertEqual(self.put({"values": long}), too_large("values"))
         for field in ("below", "none", "words"):
             self.assertIsNone(self.put({field: long}), field)

@@ -128,7 +128,7 @@ class Restore(Case):
 
     def test_restore_to_any_timestamp(self):
         rng = random.Random(17)
-        moments, backups = [], []
+        instants, backups = [], []
         with self.server() as server:
             for number in range(260):
                 if number in (5, 110, 230):
@@ -139,7 +139,7 @@ class Restore(Case):
                     server.start()
                 self.step(server, rng, number)
                 if number % 9 == 0:
-                    moments.append((self.now(server), documents(server)))
+                    instants.append((self.now(server), documents(server)))
             end = documents(server)
             self.assertEqual(server.stop(), 0)
             self.assertGreater(len(self.segments(self.archive)), 1)
@@ -147,7 +147,7 @@ class Restore(Case):
             logs = ["--log", self.archive, "--log", os.path.join(server.data, "log")]
             tried = 0
             for at, backup in backups:
-                for ts, expected in [*moments[-1:], *rng.sample(moments, 6)] if LONG else [*moments[-1:], rng.choice(moments)]:
+                for ts, expected in [*instants[-1:], *rng.sample(instants, 6)] if LONG else [*instants[-1:], rng.choice(instants)]:
                     target = self.path("data-%d" % tried)
                     tried += 1
                     words = ["--from", backup, *logs, "--until", str(ts), "--data", target]
@@ -165,7 +165,7 @@ class Restore(Case):
             self.restore("--from", backups[0][1], *logs, "--data", target)
             with Server(data=target) as restored:
                 self.assertEqual(documents(restored), end)
-                ts, expected = rng.choice([moment for moment in moments if moment[0] > backups[0][0]])
+                ts, expected = rng.choice([instant for instant in instants if instant[0] > backups[0][0]])
                 self.assertEqual(documents(restored, ts), expected, "the history is there, too")
             self.assertEqual(before, {name: os.stat(os.path.join(self.archive, name)).st_mtime_ns for name in os.listdir(self.archive)}, "the archive is as it was")
             self.assertEqual([name for name in os.listdir(self.folder) if name.endswith(".part")], [])
@@ -188,8 +188,8 @@ class Restore(Case):
             self.assertIn("No such file", self.restore("--from", self.path("none"), "--log", self.archive, "--data", self.path("x"), status=1))
             self.assertIn("exists; use the name of a new directory", self.restore("--from", backup, "--log", self.archive, "--data", self.folder, status=1))
             self.assertIn("missing options; --from, --log", self.restore("--from", backup, status=64))
-            for moment in ("now", "-5", "0", "", "5x", " 7", "9" * 23, str(1 << 64)):
-                self.assertIn("is not a timestamp", self.restore("--from", backup, "--log", log, "--until=" + moment, "--data", self.path("x"), status=64))
+            for instant in ("now", "-5", "0", "", "5x", " 7", "9" * 23, str(1 << 64)):
+                self.assertIn("is not a timestamp", self.restore("--from", backup, "--log", log, "--until=" + instant, "--data", self.path("x"), status=64))
             self.assertEqual([name for name in os.listdir(self.folder) if name.startswith("x")], [], "nothing is left of what failed")
             self.restore("--from", backup, "--log", self.archive, "--data", self.path("x"))  # as far as the archive goes
             server.start()
@@ -307,19 +307,19 @@ class Replay(Case):
             self.play(server, 40, 1)
             server.kill()
             before = contents(server.data)
-            status, told = self.check(server.data)
-            self.assertEqual(status, 0, told)
-            self.assertRegex(told, "replayed: [0-9]+ entries of the log after the checkpoint")
-            self.assertIn("index a: 31 documents", told)
-            self.assertIn("index b: 1 documents", told)
+            status, output = self.check(server.data)
+            self.assertEqual(status, 0, output)
+            self.assertRegex(output, "replayed: [0-9]+ entries of the log after the checkpoint")
+            self.assertIn("index a: 31 documents", output)
+            self.assertIn("index b: 1 documents", output)
             self.assertEqual(contents(server.data), before, "the data is not changed")
             self.assertEqual(os.path.exists(server.data + ".replayed"), False)
-            self.assertEqual(self.check(server.data), (status, told))
+            self.assertEqual(self.check(server.data), (status, output))
             server.start()
             self.assertEqual(server.must("GET", "/a/_count")["count"], 31)
             server.stop()
-            status, told = self.check(server.data)
-            self.assertEqual((status, "replayed" in told), (0, False), "after an orderly stop the checkpoint has everything")
+            status, output = self.check(server.data)
+            self.assertEqual((status, "replayed" in output), (0, False), "after an orderly stop the checkpoint has everything")
 
     def test_replay_equals_store(self):
         with self.server() as server:
@@ -334,33 +334,33 @@ class Replay(Case):
             self.play(server, 40, 4)
             server.stop()
             log, backup = os.path.join(server.data, "log"), self.path("backups", "b")
-            status, told = self.check(server.data, "--replay", backup, "--log", self.archive)
-            self.assertEqual(status, 0, told)
-            self.assertRegex(told, "replayed: [0-9]{3,} entries of the log after the backup produce the state of the directory")
-            status, told = self.check(server.data, "--replay", backup)
-            self.assertEqual((status, "add --log with its other directories" in told), (1, True), told)
+            status, output = self.check(server.data, "--replay", backup, "--log", self.archive)
+            self.assertEqual(status, 0, output)
+            self.assertRegex(output, "replayed: [0-9]{3,} entries of the log after the backup produce the state of the directory")
+            status, output = self.check(server.data, "--replay", backup)
+            self.assertEqual((status, "add --log with its other directories" in output), (1, True), output)
             self.assertEqual(os.path.exists(server.data + ".replayed"), False)
             # One that went another way since then is not what the log of this one makes.
             other = self.path("other")
             self.restore("--from", backup, "--log", self.archive, "--log", log, "--until", str(half), "--data", other)
             with Server(data=other) as restored:
                 self.play(restored, 20, 5)
-            status, told = self.check(other, "--replay", backup)
-            self.assertEqual(status, 0, told)
-            status, told = self.check(other, "--replay", backup, "--log", self.archive, "--log", log)
-            self.assertEqual((status, "differ" in told), (1, True), told)
-            status, told = self.check(other, "--log", log)
-            self.assertEqual((status, "--log goes with --replay" in told), (64, True), told)
+            status, output = self.check(other, "--replay", backup)
+            self.assertEqual(status, 0, output)
+            status, output = self.check(other, "--replay", backup, "--log", self.archive, "--log", log)
+            self.assertEqual((status, "differ" in output), (1, True), output)
+            status, output = self.check(other, "--log", log)
+            self.assertEqual((status, "--log goes with --replay" in output), (64, True), output)
             # From the first entry on: the same, where all of the log is named.
-            status, told = self.check(server.data, "--replay-all", "--log", self.archive)
-            self.assertEqual(status, 0, told)
-            self.assertRegex(told, "replayed: [0-9]{3,} entries of the log, from the first on, produce the state of the directory")
-            status, told = self.check(server.data, "--replay-all")
-            self.assertEqual((status, "the log begins at entry" in told), (1, True), told)
-            status, told = self.check(server.data, "--replay-all", "--replay", backup)
-            self.assertEqual((status, "exclude each other" in told), (64, True), told)
-            status, told = self.check(other, "--replay-all", "--log", self.archive, "--log", log)
-            self.assertEqual((status, "differ" in told), (1, True), told)
+            status, output = self.check(server.data, "--replay-all", "--log", self.archive)
+            self.assertEqual(status, 0, output)
+            self.assertRegex(output, "replayed: [0-9]{3,} entries of the log, from the first on, produce the state of the directory")
+            status, output = self.check(server.data, "--replay-all")
+            self.assertEqual((status, "the log begins at entry" in output), (1, True), output)
+            status, output = self.check(server.data, "--replay-all", "--replay", backup)
+            self.assertEqual((status, "exclude each other" in output), (64, True), output)
+            status, output = self.check(other, "--replay-all", "--log", self.archive, "--log", log)
+            self.assertEqual((status, "differ" in output), (1, True), output)
             self.assertEqual(os.path.exists(server.data + ".replayed"), False)
 
     def test_requests_that_wait_for_locks(self):
@@ -377,8 +377,8 @@ class Replay(Case):
                 return requests
 
             def sound(data, *words):
-                status, told = self.check(data, *words)
-                self.assertEqual(status, 0, told)
+                status, output = self.check(data, *words)
+                self.assertEqual(status, 0, output)
 
             waiting, backup = wait(), self.path("backups", "b")
             server.must("POST", "/_backup/b")
@@ -409,14 +409,14 @@ class Replay(Case):
         with self.server() as server:
             server.must("PUT", "/a/_doc/1", {"n": 1})
             server.kill()
-            status, told = self.check(server.data, "--replay-all")
+            status, output = self.check(server.data, "--replay-all")
             self.assertEqual(status, 1)
-            self.assertIn("nothing was compared: the store has no checkpoint yet", told)
-            self.assertNotIn("differ", told)
+            self.assertIn("nothing was compared: the store has no checkpoint yet", output)
+            self.assertNotIn("differ", output)
             server.start()
             server.stop()
-            status, told = self.check(server.data, "--replay-all")
-            self.assertEqual(status, 0, told)
+            status, output = self.check(server.data, "--replay-all")
+            self.assertEqual(status, 0, output)
 
     def test_directory_that_is_no_backup(self):
         """The error names the directory that was given, not a copy of it, and nothing is left."""
@@ -426,8 +426,8 @@ class Replay(Case):
             empty, log = self.path("empty"), os.path.join(server.data, "log")
             os.mkdir(empty)
             for backup in (self.path("none"), empty):
-                status, told = self.check(server.data, "--replay", backup)
-                self.assertEqual((status, "tidelock: %s is not a backup" % backup in told), (1, True), told)
+                status, output = self.check(server.data, "--replay", backup)
+                self.assertEqual((status, "tidelock: %s is not a backup" % backup in output), (1, True), output)
                 self.assertFalse(os.path.exists(server.data + ".replayed"))
                 done = subprocess.run([PROGRAM, "restore", "--from", backup, "--log", log, "--data", self.path("made")], stderr=subprocess.PIPE, text=True, check=False)
                 self.assertEqual((done.returncode, "tidelock: %s is not a backup" % backup in done.stderr), (1, True), done.stderr)
@@ -445,9 +445,9 @@ class Replay(Case):
         """A data directory that build 0.1.0-core2 left, which did not name itself in its log: its writes are not compared, its state is."""
         with tarfile.open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "recorded", "log_core2.tar.xz")) as recorded:
             recorded.extractall(self.path("old"))
-        status, told = self.check(self.path("old"), "--replay-all")
-        self.assertEqual(status, 0, told)
-        self.assertIn("another build wrote the log up to entry 31; the writes of those entries were not compared", told)
+        status, output = self.check(self.path("old"), "--replay-all")
+        self.assertEqual(status, 0, output)
+        self.assertIn("another build wrote the log up to entry 31; the writes of those entries were not compared", output)
 
 
 class Archive(Case):

@@ -110,9 +110,9 @@ class Begin(unittest.TestCase):
             def start_again():
                 """Returns: the lines that it logs about the replay."""
                 server.kill()
-                told = len(server.errors())
+                reported = len(server.errors())
                 server.start()
-                return re.findall(r" info: ((?:applying the log|the log has been applied): .*)\n", server.errors()[told:])
+                return re.findall(r" info: ((?:applying the log|the log has been applied): .*)\n", server.errors()[reported:])
 
             with ClockedServer("--recovery-time", "36500d") as server:
                 for n in range(puts):
@@ -245,14 +245,14 @@ class UnreadLog(unittest.TestCase):
         """Puts are answered meanwhile. The log has their lines in order, and in place of those that are missing their number: more than
         once if the thread that writes the log was delayed while they were put. After each of these reports one more is put, whose line follows."""
         self.put()
-        newest, told, missing, reports = self.PUTS - 1, -1, 0, 0
+        newest, reported, missing, reports = self.PUTS - 1, -1, 0, 0
         with open(self.pipe, encoding="utf-8", closefd=False) as log:
-            while told != newest:
+            while reported != newest:
                 line = log.readline()
                 self.assertRegex(line, r"^\d{4}-\d\d-\d\dT[0-9:.]{12}Z (debug|info|warning|error): .*\n$")
                 for number in re.findall(r"PUT /i/_doc/(\d+)\?", line):
-                    self.assertEqual(int(number), told + missing + 1)
-                    told, missing = int(number), 0
+                    self.assertEqual(int(number), reported + missing + 1)
+                    reported, missing = int(number), 0
                 for count in re.findall(r"warning: (\d+) lines of the log were dropped here: standard error was not read", line):
                     reports, missing, newest = reports + 1, missing + int(count), newest + 1
                     self.server.must("PUT", "/i/_doc/%d?refresh" % newest, {"n": 1})

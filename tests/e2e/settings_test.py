@@ -72,9 +72,9 @@ class Settings(unittest.TestCase):
 
     def refused(self, method, path, body=None, status=400, reason=""):
         got, reply = self.ask(method, path, body)
-        told = reply["error"]["reason"] if isinstance(reply, dict) and "error" in reply else str(reply)
+        reported = reply["error"]["reason"] if isinstance(reply, dict) and "error" in reply else str(reply)
         causes = str(reply)
-        self.assertEqual((got, reason in causes), (status, True), (method, path, body, told))
+        self.assertEqual((got, reason in causes), (status, True), (method, path, body, reported))
 
     # --- The tables -----------------------------------------------------------------------------------------------------
 

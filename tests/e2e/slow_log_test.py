@@ -34,7 +34,7 @@ class Slow(unittest.TestCase):
     def set(self, index, settings):
         self.server.must("PUT", "/%s/_settings" % index, settings)
 
-    def told(self, path, body=None, headers=None):
+    def logged(self, path, body=None, headers=None):
         """Returns: the log's data about a request: level, phase, index, hits, source, the end of the client."""
         before = len(self.server.errors())
         self.server.must("POST", path, body, headers)
@@ -43,31 +43,31 @@ class Slow(unittest.TestCase):
     def test_levels(self):
         body = {"query": {"match_all": {}}}
         source = json.dumps(body)
-        self.assertEqual(self.told("/a/_search", body), [])
+        self.assertEqual(self.logged("/a/_search", body), [])
         for settings, level in (({"warn": "1h"}, None), ({"warn": "1h", "info": "0"}, "info"), ({"warn": "0nanos", "info": "0"}, "warning"), ({"debug": "0ms"}, "debug"),
                                 ({"trace": "0s"}, "debug"), ({"warn": "-1", "info": "-1", "debug": "1d", "trace": "-1"}, None)):
             self.set("a", {"index.search.slowlog.*": None})
             self.set("a", {"index.search.slowlog.threshold.query." + name: value for name, value in settings.items()})
-            self.assertEqual(self.told("/a/_search", body), [] if level is None else [(level, "query", "a", 1, source, "")], settings)
+            self.assertEqual(self.logged("/a/_search", body), [] if level is None else [(level, "query", "a", 1, source, "")], settings)
 
     def test_lowest_level(self):
         self.set("a", {"index.search.slowlog.threshold.query.debug": "0", "index.search.slowlog.level": "info"})
-        self.assertEqual(self.told("/a/_search", {}), [])
+        self.assertEqual(self.logged("/a/_search", {}), [])
         self.set("a", {"index.search.slowlog.threshold.query.info": "0"})
-        self.assertEqual([line[0] for line in self.told("/a/_search", {})], ["info"])
+        self.assertEqual([line[0] for line in self.logged("/a/_search", {})], ["info"])
 
     def test_phases_and_indices(self):
         """Each index has its own thresholds; a search that fetches nothing has no line of the fetch phase."""
         self.set("a", {"index.search.slowlog.threshold.fetch.warn": "0"})
         self.set("b", {"index.search.slowlog.threshold.query.info": "0", "index.search.slowlog.threshold.fetch.info": "0"})
-        self.assertEqual([line[:4] for line in self.told("/a,b/_search", {})], [("warning", "fetch", "a", 2), ("info", "query", "b", 2), ("info", "fetch", "b", 2)])
-        self.assertEqual([line[:4] for line in self.told("/a,b/_search", {"size": 0})], [("info", "query", "b", 2)])
+        self.assertEqual([line[:4] for line in self.logged("/a,b/_search", {})], [("warning", "fetch", "a", 2), ("info", "query", "b", 2), ("info", "fetch", "b", 2)])
+        self.assertEqual([line[:4] for line in self.logged("/a,b/_search", {"size": 0})], [("info", "query", "b", 2)])
 
     def test_kinds_of_searches(self):
         self.set("a", {"index.search.slowlog.threshold.query.warn": "0"})
-        self.assertEqual(self.told("/a/_search?q=n:1", None, {"X-Opaque-Id": "night shift"})[0][4:], ("", ", night shift"))
+        self.assertEqual(self.logged("/a/_search?q=n:1", None, {"X-Opaque-Id": "night shift"})[0][4:], ("", ", night shift"))
         lines = '{"index": "a"}\n{"size": 1}\n{"index": "b"}\n{}\n{"index": "a"}\n{"size": 2}\n'
-        self.assertEqual([line[2:5] for line in self.told("/_msearch", lines)], [("a", 1, '{"size": 1}'), ("a", 1, '{"size": 2}')])
+        self.assertEqual([line[2:5] for line in self.logged("/_msearch", lines)], [("a", 1, '{"size": 1}'), ("a", 1, '{"size": 2}')])
         before = len(self.server.errors())
         scroll = self.server.must("POST", "/a/_search?scroll=1m", {"size": 1})["_scroll_id"]
         self.server.must("POST", "/_search/scroll", {"scroll_id": scroll})

@@ -145,15 +145,15 @@ class Catalog(unittest.TestCase):
             self.begin()
             reply = replies[how] = self.ask(method, path, handler, how)
             kept = self.server.ask("GET", "/_transaction/" + self.transaction)[1].get("lock_count", 0) + self.names_held()
-            told = (how, reply.status, reply.body)
+            reported = (how, reply.status, reply.body)
             if what == LOCKED and reply.status not in (404, 405):
-                self.assertTrue(reply.status < 300 or reply.status == 409 and handler == "doc_create", told)
-                self.assertGreater(kept, 0, told)
+                self.assertTrue(reply.status < 300 or reply.status == 409 and handler == "doc_create", reported)
+                self.assertGreater(kept, 0, reported)
             elif what == REFUSED or (what == APART and how == "parameter"):
-                self.assertIn(reply.status, (400, 405), told)
-                self.assertEqual(kept, 0, told)
+                self.assertIn(reply.status, (400, 405), reported)
+                self.assertEqual(kept, 0, reported)
             elif what in (APART, FREES):
-                self.assertEqual(kept, 0, told)
+                self.assertEqual(kept, 0, reported)
             self.server.ask("POST", "/_transaction/%s/_rollback" % self.transaction)
         if what in (APART, FREES):
             self.assertEqual(replies["header"].status, self.ask(method, path, handler, "nowhere").status)

@@ -48,12 +48,12 @@ class Extremes(unittest.TestCase):
 
     def listing(self, directory):
         """All names in a directory. Returns: those of directories, those of documents."""
-        directories, documents, after, moment = [], [], "", ""
+        directories, documents, after, instant = [], [], "", ""
         while True:
-            page = self.server.must("GET", "/fs/_tree?size=10000&path=%s&after=%s%s" % (quote(directory), quote(after), moment))
+            page = self.server.must("GET", "/fs/_tree?size=10000&path=%s&after=%s%s" % (quote(directory), quote(after), instant))
             directories += [entry["name"] for entry in page["directories"]]
             documents += [entry["name"] for entry in page["documents"]]
-            after, moment = page.get("after", ""), "&timestamp=%d" % page["timestamp"]
+            after, instant = page.get("after", ""), "&timestamp=%d" % page["timestamp"]
             if not after:
                 return directories, documents
 

@@ -195,8 +195,8 @@ static void put_ids(const struct driver *driver, const char *line, struct buf *t
     }
 }
 
-static void tell(struct driver *driver, const char *format, ...) TL_PRINTF(2, 3);
-static void tell(struct driver *driver, const char *format, ...)
+static void trace_line(struct driver *driver, const char *format, ...) TL_PRINTF(2, 3);
+static void trace_line(struct driver *driver, const char *format, ...)
 {
     char line[4096];
     va_list arguments;
@@ -218,7 +218,7 @@ static void tell_result(struct driver *driver, struct actor *actor, const char *
     const char *time = strstr(result, " at ");
     if (strcmp(actor->name, "setup") == 0)
         return;
-    tell(driver, "%s %s%s%s", actor->name, actor->statement, result[0] != '\0' ? " → " : "", result);
+    trace_line(driver, "%s %s%s%s", actor->name, actor->statement, result[0] != '\0' ? " → " : "", result);
     buf_printf(&actor->results, "%s → %s", actor->statement, actor->waited ? "(waited) " : "");
     buf_append(&actor->results, result, time != NULL ? (size_t)(time - result) : strlen(result));
     buf_byte(&actor->results, '\n');
@@ -239,7 +239,7 @@ static void print_lock_events(struct driver *driver)
         struct slice lines = slice_make(trace->lines, trace->lines_len);
         while (lines.len > 0 && strcmp(trace->kind, "expiry") == 0) {
             size_t len = slice_find_byte(lines, '\n');
-            tell(driver, "  * %.*s", (int)len, lines.data);
+            trace_line(driver, "  * %.*s", (int)len, lines.data);
             lines = slice_from_offset(lines, len + 1);
         }
     }
@@ -442,7 +442,7 @@ static void tell_waiting(struct driver *driver, struct actor *actor)
             describe_owner(conflicts[i].owner, &text);
         }
     }
-    tell(driver, "%s waits for %.*s: %s", actor->name, SLICE_ARG(buf_as_slice(&text)), actor->statement);
+    trace_line(driver, "%s waits for %.*s: %s", actor->name, SLICE_ARG(buf_as_slice(&text)), actor->statement);
     buf_deinit(&text);
 }
 

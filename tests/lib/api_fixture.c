@@ -81,7 +81,7 @@ static void fixture_stream_open(struct exchange *exchange)
     fixture_change(of(exchange), &of(exchange)->streaming);
 }
 
-static size_t fixture_stream_behind(struct exchange *exchange)
+static size_t fixture_stream_unsent(struct exchange *exchange)
 {
     (void)exchange;
     return 0;
@@ -102,7 +102,7 @@ static void fixture_stream_close(struct exchange *exchange)
 }
 
 static const struct exchange_ops fixture_ops = {fixture_header,      fixture_release_body, fixture_respond,
-                                                fixture_stream_open, fixture_stream_write, fixture_stream_behind,
+                                                fixture_stream_open, fixture_stream_write, fixture_stream_unsent,
                                                 fixture_stream_close};
 
 /* --- Exchanges ---------------------------------------------------------------------------------------------------- */

@@ -15,13 +15,13 @@
 /* Returns: whether all steps of the core so far were bounded; else what to say is in `text`. */
 static inline bool bounded(const struct core *core, char *text, size_t size)
 {
-    const struct core_metrics *figures = core_metrics(core);
+    const struct core_metrics *metrics = core_metrics(core);
 
-    if (metric_read(&figures->steps_undivided) == 0)
+    if (metric_read(&metrics->steps_undivided) == 0)
         return true;
     (void)snprintf(text, size, "a step is not bounded: one with [%s] took %llu units of work, the most is %llu",
-                   command_name((enum command_type)metric_read(&figures->undivided_command)),
-                   (unsigned long long)metric_read(&figures->undivided_work), (unsigned long long)CORE_STEP_WORK);
+                   command_name((enum command_type)metric_read(&metrics->undivided_command)),
+                   (unsigned long long)metric_read(&metrics->undivided_work), (unsigned long long)CORE_STEP_WORK);
     return false;
 }
 

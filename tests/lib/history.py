@@ -81,7 +81,7 @@ def orders(committed, writers):
             raise Anomaly("%s has an element twice: %s" % (key, value))
         for element in value:
             if (key, element) not in writers:
-                raise Anomaly("%s: nobody appended %s" % (key, element))
+                raise Anomaly("%s: no transaction appended %s" % (key, element))
             if writers[key, element].state == "fail":
                 raise Anomaly("%s: %s was appended by %s, which failed" % (key, element, writers[key, element].name))
     return longest
@@ -117,10 +117,10 @@ def real_time(committed, precede):
     Yields edges over points in time, one an end, so that their number grows with that of the transactions only.
     precede(transaction): whether it precedes those that begin after its end.
     """
-    moments = sorted([(t.invoked, 1, t) for t in committed] + [(t.ended, 0, t) for t in committed if t.ended is not None and precede(t)],
-                     key=lambda moment: moment[:2])
+    instants = sorted([(t.invoked, 1, t) for t in committed] + [(t.ended, 0, t) for t in committed if t.ended is not None and precede(t)],
+                     key=lambda instant: instant[:2])
     point = None
-    for index, begins, transaction in moments:
+    for index, begins, transaction in instants:
         if begins:
             if point is not None:
                 yield point, "time", transaction

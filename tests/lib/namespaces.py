@@ -410,7 +410,7 @@ class ClusterClient(Client):
         elif self.needs_session and isinstance(reply.get("error"), dict) and reply["error"]["type"] == "session_missing_exception":
             raise Away("the session has ended")
         elif path == "/_search/scroll" and response.status == 404:
-            raise Away("the scroll has ended with its host, or while nobody could be reached")
+            raise Away("the scroll has ended with its host, or while no host could be reached")
         if home is not None and path.endswith(("/_commit", "/_rollback")):
             self.homes = {}
         return response.status, reply

@@ -60,7 +60,7 @@ class Neighbour:
         """Raises unless every request succeeded and, where times are measured, in time."""
         assert self.failures == [], "the neighbour was not served: %s" % self.failures
         if MEASURING:
-            assert self.tries_again <= self.served, "the neighbour was told to try again %d times for %d answers" % (self.tries_again, self.served)
+            assert self.tries_again <= self.served, "the neighbour had to try again %d times for %d answers" % (self.tries_again, self.served)
             assert self.late <= max(1, self.served // 10), self.report()
             assert self.longest < patience, self.report()
 

@@ -119,7 +119,7 @@ class Server:
         port = self.port_wanted or self.reserved.number
         line, until = "", time.monotonic() + FOR_THE_PORT
         while not line:
-            told = os.path.getsize(self.data + ".log")
+            output = os.path.getsize(self.data + ".log")
             self.process = self.popen(
                 [PROGRAM, "serve", "--data", self.data, "--listen", "127.0.0.1:%d" % port, *self.options,
                  *(["--log-archive", self.archive] if self.archive and self.own_archive else [])],
@@ -128,7 +128,7 @@ class Server:
             if not line:
                 self.process.wait()
                 self.process.stdout.close()
-                if "Address already in use" not in self.errors(told) or time.monotonic() > until:
+                if "Address already in use" not in self.errors(output) or time.monotonic() > until:
                     break
                 time.sleep(0.2)
         scheme = "https://" if "--tls-cert" in self.options else "http://"
@@ -225,9 +225,9 @@ class Server:
         of_cluster = [option for option in ("--cluster", *of_tls) if options_value(self.options, option)]
         run = subprocess.run([PROGRAM, "check", "--data", self.first_copy, *["%s=%s" % (option, options_value(self.options, option)) for option in of_cluster]],
                              capture_output=True, text=True, env=self.environment)
-        told = run.stdout + run.stderr
-        assert not any(report in told for report in REPORTS), told[-20000:]
-        assert run.returncode == 0 or (run.returncode == 1 and NOT_COMPARED.search(told)), "tidelock check --cluster: status %d: %s" % (run.returncode, told[-20000:])
+        output = run.stdout + run.stderr
+        assert not any(report in output for report in REPORTS), output[-20000:]
+        assert run.returncode == 0 or (run.returncode == 1 and NOT_COMPARED.search(output)), "tidelock check --cluster: status %d: %s" % (run.returncode, output[-20000:])
         shutil.rmtree(self.first_copy)
         self.first_copy = None
 
@@ -355,5 +355,5 @@ def check(data):
 
 def check_sound(data):
     """Fails if tidelock check finds an error in the data directory."""
-    status, told = check(data)
-    assert status == 0, "tidelock check: status %d: %s" % (status, told)
+    status, output = check(data)
+    assert status == 0, "tidelock check: status %d: %s" % (status, output)

@@ -568,7 +568,7 @@ static void check_feed(struct host *host, off_t bytes)
 
     if (!feed_replay_check(host->store, 0, now, now, true, &wrong)) {
         fprintf(stderr, "%.*s\n", SLICE_ARG(buf_as_slice(&wrong)));
-        fail("the feed tells of other documents", bytes);
+        fail("the feed reports other documents", bytes);
     }
     buf_deinit(&wrong);
 }

@@ -903,14 +903,14 @@ static void step_death(struct sim *sim)
             i++;
         }
     }
-    for (int ward = 0; ward < OWNERS; ward++)
-        if (sim->actors[ward].session == actor)
-            release_actor(sim, ward);
+    for (int member = 0; member < OWNERS; member++)
+        if (sim->actors[member].session == actor)
+            release_actor(sim, member);
     release_actor(sim, actor);
     actor_start(sim, actor, sim->actors[actor].session);
-    for (int ward = 0; ward < OWNERS; ward++)
-        if (sim->actors[ward].session == actor)
-            actor_start(sim, ward, actor);
+    for (int member = 0; member < OWNERS; member++)
+        if (sim->actors[member].session == actor)
+            actor_start(sim, member, actor);
     sim->deaths++;
 }
 
@@ -1227,7 +1227,7 @@ static const struct {
 } kinds[] = {
     {"acquire", 30, step_acquire},  {"write", 16, step_write},  {"release", 20, step_release},
     {"withdraw", 4, step_withdraw}, {"time", 10, step_time},    {"move", 5, step_move},
-    {"death", 3, step_death},       {"moment", 4, step_atomic}, {"undo", 8, step_undo},
+    {"death", 3, step_death},       {"atomic", 4, step_atomic}, {"undo", 8, step_undo},
 };
 enum { SERIALIZE_EVERY = 40 };
 

@@ -25,7 +25,7 @@ struct options {
     int steps;
     uint64_t rocks;
     bool divides;
-    bool tells;
+    bool traces;
 };
 
 static void live(const struct options *options, uint64_t seed)
@@ -34,7 +34,7 @@ static void live(const struct options *options, uint64_t seed)
 
     if (options->rocks != 0 && seed % options->rocks == 0)
         rocks = seed % (options->rocks * 10) == 0 ? WORLD_ROCKS_ON_DISK : WORLD_ROCKS_IN_MEMORY;
-    world_live(seed, options->steps, rocks, options->divides, options->tells);
+    world_live(seed, options->steps, rocks, options->divides, options->traces);
 }
 
 static uint64_t live_file(const struct options *options, const char *name)
@@ -72,7 +72,7 @@ int main(int argc, char **argv)
                                          {"--rocks", .number = &options.rocks},
                                          {"--uncoded", .flag = &codec_roundtrip_off},
                                          {"--file", .text = &file},
-                                         {"--trace", .flag = &options.tells},
+                                         {"--trace", .flag = &options.traces},
                                          {"SEED ...", .numbers = &named},
                                          {0}};
 

@@ -256,11 +256,11 @@ static void forget_log(struct world *world)
     world->op = NULL;
 }
 
-static void tell(struct world *world, const char *what)
+static void trace(struct world *world, const char *what)
 {
     char text[8192];
 
-    if (!world->tells)
+    if (!world->traces)
         return;
     gen_describe(world->op, text, sizeof(text));
     printf("[%d @%llu] %s %s\n", world->step, (unsigned long long)world->now, what, text);
@@ -376,7 +376,7 @@ static void do_postponed(struct world *world)
         struct logged *logged = cmdlog_next(world);
         logged->op = world->op = op;
         logged->expected = mem_alloc(sizeof *logged->expected);
-        tell(world, "again");
+        trace(world, "again");
         logged->command = codec_roundtrip(gen_command(op));
         apply_everywhere(world, logged);
     }
@@ -401,7 +401,7 @@ static void do_command(struct world *world)
     struct logged *logged = cmdlog_next(world);
     logged->op = world->op = op;
     logged->expected = mem_alloc(sizeof(*logged->expected));
-    tell(world, "");
+    trace(world, "");
     logged->command = codec_roundtrip(command);
     apply_everywhere(world, logged);
     if (exact && logged->unknown)
@@ -413,7 +413,7 @@ static void do_maintain(struct world *world)
 {
     struct logged *logged = cmdlog_next(world);
 
-    if (world->tells)
+    if (world->traces)
         printf("[%d @%llu] maintain\n", world->step, (unsigned long long)world->now);
     /* Entries that one host has found stale are removed on all hosts. */
     struct host *host = &world->hosts[below(world, world->host_count)];
@@ -456,7 +456,7 @@ static void crash_memory_host(struct world *world)
     core_close(host->core);
     store_mem_crash(host->store, 0);
     load_core(world, host, buf_as_slice(&host->saved));
-    if (world->tells)
+    if (world->traces)
         printf("[%d] crash; %zu commands given again\n", world->step, world->log_count);
     for (size_t i = 0; i < first; i++)
         apply(world, host, &world->log[i]);
@@ -580,10 +580,10 @@ static void check_all(struct world *world)
     }
 }
 
-void world_live(uint64_t seed, int steps, enum world_rocks rocks, bool divides, bool tells)
+void world_live(uint64_t seed, int steps, enum world_rocks rocks, bool divides, bool traces)
 {
     struct world world = {
-        .seed = seed, .rocks = rocks, .tells = tells, .now = start_of_time, .history_low = start_of_time};
+        .seed = seed, .rocks = rocks, .traces = traces, .now = start_of_time, .history_low = start_of_time};
 
     rng_init(&world.rng, seed);
     rng_init(&world.aside, ~seed);

@@ -51,7 +51,7 @@ struct world {
     uint64_t seed;
     int step;
     bool divides; /* writes, after a few items */
-    bool tells;   /* every operation, on standard output */
+    bool traces;  /* every operation, on standard output */
     struct rng rng;
     struct rng aside; /* for features added later, so that old seeds behave as before */
     struct model model;
@@ -75,7 +75,7 @@ struct world {
  * Lives through a seed. Any difference prints seed and step, and ends the process with status 1.
  * `divides`: writes are divided after the work of a few items, and the world submits the rest again.
  */
-void world_live(uint64_t seed, int steps, enum world_rocks rocks, bool divides, bool tells);
+void world_live(uint64_t seed, int steps, enum world_rocks rocks, bool divides, bool traces);
 
 /* Prints a failure and ends the process. */
 _Noreturn void world_fail(const struct world *world, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -109,7 +109,7 @@ static int refuse_int(struct bulk_parser *parser, struct slice text, bool quoted
                           SLICE_ARG(text));
 }
 
-static bool is_retries(struct slice name)
+static bool names_retry_count(struct slice name)
 {
     return slice_is(name, "retry_on_conflict") || slice_is(name, "_retry_on_conflict") ||
            slice_is(name, "_retryOnConflict");
@@ -120,7 +120,7 @@ static int read_number(struct bulk_parser *parser, struct slice name, struct sli
                        struct write_item *item, struct bulk_action *action)
 {
     int64_t value;
-    if (is_retries(name) && is_out_of_int(text))
+    if (names_retry_count(name) && is_out_of_int(text))
         return refuse_int(parser, text, quoted);
     if (!slice_to_i64(text, &value) && !fraction_to_i64(text, &value))
         return request_refuse(parser->request,

@@ -32,13 +32,13 @@
 enum {
     LIMIT_DEFAULT = 1000,
     LIMIT_MAX = 100000,
-    CHANGE_STEPS = 500,      /* of the account: what finding a document costs */
-    ENOUGH_BYTES = 16 << 20, /* an answer that is so long ends with the commit that it is at */
-    SOME_BYTES = 1 << 20,    /* ... and what goes into a stream at once */
-    BEHIND_BYTES = 1 << 20,  /* a stream that has so much to send gets no more */
-    PIECE_BYTES = 256 << 10, /* of a line that is longer */
-    BEHIND_US = 5000,        /* between two looks whether it was sent */
-    SILENCE_MS = 30 * 1000,  /* a client that confirms nothing for so long is gone */
+    CHANGE_STEPS = 500,         /* of the account: what finding a document costs */
+    ENOUGH_BYTES = 16 << 20,    /* an answer that is so long ends with the commit that it is at */
+    SOME_BYTES = 1 << 20,       /* ... and what goes into a stream at once */
+    UNSENT_BYTES_MAX = 1 << 20, /* a stream that has so much to send gets no more */
+    PIECE_BYTES = 256 << 10,    /* of a line that is longer */
+    BEHIND_US = 5000,           /* between two looks whether it was sent */
+    SILENCE_MS = 30 * 1000,     /* a client that confirms nothing for so long is gone */
 };
 
 struct changes {
@@ -616,7 +616,7 @@ static bool all_sent(const struct changes *changes)
 static void send_some(struct request *request, struct changes *changes)
 {
     const struct exchange_ops *ops = request->exchange->ops;
-    while (!all_sent(changes) && ops->stream_behind(request->exchange) < BEHIND_BYTES) {
+    while (!all_sent(changes) && ops->stream_unsent(request->exchange) < UNSENT_BYTES_MAX) {
         struct slice piece = slice_from_offset(buf_as_slice(&changes->lines), changes->sent);
         piece.len = piece.len < PIECE_BYTES ? piece.len : PIECE_BYTES;
         ops->stream_write(request->exchange, piece);

@@ -395,7 +395,7 @@ static void show_viewers(struct events *events, bool rows, bool bar)
         }
         if (!viewer->fresh && !rows && !bar)
             continue;
-        if (exchange->ops->stream_behind(exchange) > BACKLOG_BYTES) {
+        if (exchange->ops->stream_unsent(exchange) > BACKLOG_BYTES) {
             viewer->fresh = true;
             continue;
         }

@@ -223,7 +223,7 @@ static void ask_host(struct distribution *distribution, const struct journal_hos
 }
 
 /* Asks the hosts that the oldest held answers wait for. */
-static void ask_behind(struct distribution *distribution)
+static void ask_lagging(struct distribution *distribution)
 {
     if (distribution->sender == NULL)
         return;
@@ -233,7 +233,7 @@ static void ask_behind(struct distribution *distribution)
         tl_ts ts = held_answers_oldest(&distribution->held, reach);
         if (ts == 0)
             continue;
-        size_t count = journal_list_behind(distribution->api->journal, ts, reach, &hosts);
+        size_t count = journal_list_lagging(distribution->api->journal, ts, reach, &hosts);
         for (size_t i = 0; i < count; i++)
             ask_host(distribution, &hosts[i], ts);
         mem_free(hosts);
@@ -277,7 +277,7 @@ static void question_done(struct host_call *call)
     distribution->pending--;
     pthread_mutex_unlock(&distribution->lock);
     settle_reached(distribution);
-    ask_behind(distribution);
+    ask_lagging(distribution);
     pthread_mutex_lock(&distribution->lock);
     distribution->calls--; /* from the unlock on it may be closed */
     if (distribution->closing)
@@ -311,7 +311,7 @@ static void distribution_main(void *context)
         pthread_mutex_unlock(&distribution->lock);
         settle_reached(distribution);
         settle_unreached(distribution, &looked_at);
-        ask_behind(distribution);
+        ask_lagging(distribution);
         pthread_mutex_lock(&distribution->lock);
         if (distribution->woken)
             continue;

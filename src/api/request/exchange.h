@@ -56,7 +56,7 @@ struct exchange_ops {
     void (*stream_open)(struct exchange *exchange);
     void (*stream_write)(struct exchange *exchange, struct slice bytes);
     /* Returns: the bytes of the stream that are written and not sent yet; more than a limit breaks it. */
-    size_t (*stream_behind)(struct exchange *exchange);
+    size_t (*stream_unsent)(struct exchange *exchange);
     void (*stream_close)(struct exchange *exchange);
     /* Writes the client's address, "127.0.0.1:4711". Returns: its length, below `room`. NULL: it is unknown. */
     size_t (*peer)(struct exchange *exchange, char *to, size_t room);

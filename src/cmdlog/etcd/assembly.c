@@ -140,10 +140,9 @@ int assembly_take(struct assembly *assembly, const struct assembly_put *put, str
     struct assembly_stream *stream = stream_of(assembly, put->host);
     int r = envelope_read(put->value, stream->name, &envelope, &bytes);
     if (r < 0)
-        return set_damage(ret_damage, r == TL_ERR_VERSION ? "is of a newer form" : "is not what was written");
+        return set_damage(ret_damage, r == TL_ERR_VERSION ? "is of a newer form" : "is damaged");
     if (envelope.number != put->number || (stream->number != 0 && put->number != stream->number + 1))
-        return set_damage(ret_damage,
-                          put->number > stream->number + 1 ? "comes behind one that is missing" : "comes twice");
+        return set_damage(ret_damage, put->number > stream->number + 1 ? "follows one that is missing" : "is repeated");
     r = find_beginning(assembly, stream, put->position, &envelope, ret_damage);
     if (r != 0)
         return r;

@@ -230,8 +230,8 @@ static void probe_ended(struct grpc_call *call, int status, struct slice text)
 static uint64_t probe_lane(struct etcd_client *client, struct lane *lane, uint64_t now)
 {
     REQUIRE(is_own_thread(client) && lane->channel != NULL);
-    uint64_t heard = channel_last_received(lane->channel),
-             quiet = (heard > lane->opened ? heard : lane->opened) + IDLE_US;
+    uint64_t last_received = channel_last_received(lane->channel),
+             quiet = (last_received > lane->opened ? last_received : lane->opened) + IDLE_US;
     if (list_empty(channel_calls(lane->channel)) || lane->probe.channel != NULL)
         return UINT64_MAX;
     if (now < quiet)

@@ -95,6 +95,7 @@ static void cmdlog_etcd_close(struct cmdlog *base)
     mem_free((char *)(uintptr_t)log->files.ca);
     mem_free((char *)(uintptr_t)log->files.cert);
     mem_free((char *)(uintptr_t)log->files.key);
+    magic_clear(&log->magic);
     mem_free(log);
 }
 
@@ -215,6 +216,7 @@ int cmdlog_etcd_open(const struct cmdlog_etcd_options *options, struct cmdlog **
     struct cmdlog_etcd *log = mem_zalloc(sizeof *log);
     uint64_t lease_s = ((options->lease_us > 0 ? options->lease_us : 3 * TL_SECOND) + TL_SECOND - 1) / TL_SECOND;
     log->log = (struct cmdlog){&functions, &shared};
+    log->magic = CMDLOG_ETCD_MAGIC;
     log->ttl_us = (lease_s < LEASE_MIN_S ? LEASE_MIN_S : lease_s) * TL_SECOND;
     log->catch_up = options->catch_up > 0 ? options->catch_up : (uint64_t)2 << 30;
     log->quota = options->quota;

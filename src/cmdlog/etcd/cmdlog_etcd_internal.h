@@ -5,7 +5,9 @@
 
 #include <pthread.h>
 
+#include "base/check.h"
 #include "base/list.h"
+#include "base/magic.h"
 #include "cmdlog/etcd/client.h"
 #include "cmdlog/etcd/envelope.h"
 #include "cmdlog/etcd/messages.h"
@@ -45,8 +47,11 @@ struct put {
     uint64_t retry; /* no attempt before this time */
 };
 
+#define CMDLOG_ETCD_MAGIC MAGIC('C', 'L', 'o', 'E')
+
 struct cmdlog_etcd {
     struct cmdlog log;
+    uint32_t magic; /* CMDLOG_ETCD_MAGIC */
     struct etcd_client *client;
     struct list tasks;
     pthread_mutex_t lock;   /* guards all below, except members marked as the client thread's */
@@ -122,9 +127,11 @@ struct cmdlog_etcd {
     struct list cursors;
 };
 
-static inline struct cmdlog_etcd *cmdlog_etcd_of(struct cmdlog *log)
+static inline struct cmdlog_etcd *cmdlog_etcd_of(struct cmdlog *base)
 {
-    return container_of(log, struct cmdlog_etcd, log);
+    struct cmdlog_etcd *log = container_of(base, struct cmdlog_etcd, log);
+    REQUIRE(MAGIC_VALID(log, CMDLOG_ETCD_MAGIC));
+    return log;
 }
 
 /* membership.c */

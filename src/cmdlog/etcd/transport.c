@@ -17,7 +17,7 @@ struct transport {
     const struct transport_target *target;
     int fd;                   /* -1: the opening failed */
     bool connected;           /* TCP */
-    bool heard;               /* bytes were received without TLS */
+    bool plain_received;      /* bytes were received without TLS */
     gnutls_session_t session; /* NULL: without TLS */
     gnutls_certificate_credentials_t credentials;
     struct etcd_tls_verify verify;
@@ -35,7 +35,7 @@ static int fail_transport(struct transport *transport, const char *what, int err
 /* `error`: of recv(); 0: the member closed the connection, or GnuTLS does not say more. */
 static int fail_closed(struct transport *transport, int error)
 {
-    const char *hint = transport->heard || transport->secured ? ""
+    const char *hint = transport->plain_received || transport->secured ? ""
                        : transport->session != NULL
                            ? "; does it speak TLS there? http:// in --cluster is for members that do not"
                            : "; does it speak TLS there? https:// in --cluster is for members that do";
@@ -216,7 +216,7 @@ long transport_receive(struct transport *transport, char *bytes, size_t len)
         return 0;
     if (received <= 0)
         return fail_closed(transport, received == 0 ? 0 : errno);
-    transport->heard = true;
+    transport->plain_received = true;
     return received;
 }
 

@@ -562,7 +562,7 @@ static bool is_repetition(const struct command *kept, const struct command *comm
 enum { NAMED_LOOKS_MAX = 100 };
 
 /* Whether `other` waits for its own client, and repeats the write of `wait`. */
-static bool repeats(const struct wait *other, const struct wait *wait)
+static bool repeats_write(const struct wait *other, const struct wait *wait)
 {
     return other != wait && !other->kept && other->cancelled == WAIT_NOT_CANCELLED &&
            wait__session(other) == wait__session(wait) && is_repetition(wait->command, other->command);
@@ -581,7 +581,7 @@ struct wait *acquire__find_repeated(struct core *core, const struct wait *wait, 
         ++*looks;
         if (other == wait)
             *ret_later = false;
-        else if (repeats(other, wait))
+        else if (repeats_write(other, wait))
             found = other;
         if (other == first)
             break;

@@ -62,7 +62,10 @@ int acquire__run_cleanup(struct core *core, struct session *session, struct comm
  * Requires: an open unit; the item deletes.
  */
 bool acquire__removal_is_blocked(struct core *core, struct session *session, const struct write_item *removal);
-/* Returns: the same for a change of a document that has a resource in the lock table. */
+/*
+ * Requires: an open unit; the document has an id.
+ * Returns: the same for a change of a document that has a resource in the lock table.
+ */
 bool acquire__document_is_blocked(struct core *core, struct session *session, const struct resource_name *document);
 /* Requests the locks of a deferred action. Returns: 0, granted; CORE_WAITS, parked; fatal codes. */
 int acquire__request_deferred(struct core *core, struct wait *wait, struct command *command) TL_MUST_USE;

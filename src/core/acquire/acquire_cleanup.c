@@ -83,6 +83,7 @@ int acquire__run_cleanup(struct core *core, struct session *session, struct comm
 
 bool acquire__document_is_blocked(struct core *core, struct session *session, const struct resource_name *document)
 {
+    REQUIRE(core->open && document->id.len > 0);
     struct lock_spec_list specs = lock_resolve__document(core, document);
     return is_blocked(core, session, &specs);
 }

@@ -110,9 +110,12 @@ void acquisition__choose_range(struct acquisition *at);
  * Returns: 0; fatal codes.
  */
 int acquisition__find_targets(struct acquisition *at) TL_MUST_USE;
-/* Returns: the locks of one item; outside a transaction without those on unheld names. */
+/*
+ * Requires: an open unit; an item in the range.
+ * Returns: the locks of one item; outside a transaction without those on unheld names.
+ */
 struct lock_spec_list acquisition__specs_of(const struct acquisition *at, const struct write_target *target);
-/* Collects the locks of the targets that are `blocked` (NULL: all). */
+/* Collects the locks of the targets that are `blocked` (NULL: all). Requires: an open unit. */
 void acquisition__collect_specs(struct acquisition *at, const bool *blocked);
 
 /* --- acquire_run.c ------------------------------------------------------------------------------------------------ */

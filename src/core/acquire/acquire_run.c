@@ -231,6 +231,7 @@ void acquisition__refuse_too_large(struct acquisition *at)
 
 void acquisition__refuse_too_many_locks(struct acquisition *at)
 {
+    REQUIRE(at->txn != NULL || at->in_pieces);
     struct problem problem = {0};
     if (at->in_pieces) {
         problem_set(&at->command->problem, &at->command->arena, PROBLEM_TRANSACTION_TOO_LARGE,

@@ -18,6 +18,7 @@
 
 struct lock_spec_list acquisition__specs_of(const struct acquisition *at, const struct write_target *target)
 {
+    REQUIRE(at->core->open && target->item >= at->range.begin && target->item < at->range.end);
     struct lock_spec_list specs = {0};
     lock_resolve__write(at->core, &acquisition__write(at)->items[target->item], target, at->txn, &specs);
     if (at->txn == NULL)
@@ -158,6 +159,7 @@ int acquisition__find_targets(struct acquisition *at)
 
 void acquisition__collect_specs(struct acquisition *at, const bool *blocked)
 {
+    REQUIRE(at->core->open);
     const struct write_command *write = acquisition__write(at);
     at->specs = (struct lock_spec_list){0};
     for (size_t i = 0; i < at->targets.count; i++) {

@@ -163,11 +163,6 @@ struct survey {
     uint64_t work;     /* of all checks */
 };
 
-static struct survey survey_begin(const struct core *core)
-{
-    return (struct survey){core->command_version >= COMMAND_SINCE_MOVES_BOUNDED ? STALE_MAX : SIZE_MAX, 0};
-}
-
 /* Counts the work of a check. Its limits bound it, but with the probes it exceeds a step: "The work of a step". */
 static void survey_count(struct core *core, struct survey *survey, size_t stale_before, size_t read)
 {
@@ -482,7 +477,7 @@ static int rename_directory(struct core *core, struct command *command, struct t
 {
     struct rename_command *rename = &command->rename;
     const struct catalog_index *index;
-    struct survey survey = survey_begin(core);
+    struct survey survey = {core->command_version >= COMMAND_SINCE_MOVES_BOUNDED ? STALE_MAX : SIZE_MAX, 0};
     int r = find_index(core, command, &index);
     if (r == 0)
         r = check_existence(core, command, index, txn == NULL ? NULL : txn->overlay, &survey);

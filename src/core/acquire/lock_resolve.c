@@ -155,6 +155,7 @@ static uint64_t work_of_levels(const struct core *core, size_t levels)
 
 bool lock_specs__exceed_levels(struct core *core, struct lock_spec_list *specs)
 {
+    REQUIRE(specs->work_max > 0);
     if (specs->levels == 0 || specs->work + work_of_levels(core, specs->levels) <= specs->work_max)
         return false;
     if (specs->work > specs->work_max)
@@ -728,6 +729,7 @@ static struct held_names names_held(struct core *core, const struct lock_owner *
 /* The locks on aliases are released, and none in an index, so the resources of these stay. */
 void lock_resolve__release_unused_aliases(struct core *core, struct lock_owner *owner)
 {
+    REQUIRE(core->open && owner != NULL);
     const struct held_names held = names_held(core, owner);
     for (size_t i = 0; i < held.name_count; i++)
         if (!alias_in_use(core, owner, &held, held.names[i].index))
@@ -1027,6 +1029,7 @@ static void add_created_index(struct core *core, const struct txn *txn, struct s
 void lock_resolve__write(struct core *core, const struct write_item *item, const struct write_target *target,
                          const struct txn *txn, struct lock_spec_list *specs)
 {
+    REQUIRE(core->open && (txn == NULL || MAGIC_VALID(txn, TXN_MAGIC)));
     const struct catalog_index *index = catalog_index(core->catalog, target->index);
     struct resource_name name = lock_resolve__target_document(core, target);
     bool no_type = is_of_no_type(core, index, target->type);
@@ -1124,6 +1127,7 @@ size_t lock_resolve__count_renamed(const struct core *core, struct slice index, 
 
 int lock_resolve__count_placed(struct core *core, struct slice index, size_t *ret_count)
 {
+    REQUIRE(core->open);
     size_t locks, levels = 0;
     *ret_count = 0;
     if (core->command_version < COMMAND_SINCE_MOVES_BOUNDED)
@@ -1149,6 +1153,7 @@ int lock_resolve__count_placed(struct core *core, struct slice index, size_t *re
 
 int lock_resolve__relocate_documents(struct core *core, struct slice index)
 {
+    REQUIRE(core->open);
     size_t count;
     if (lock_table_is_idle(&core->owners->locks))
         return 0;
@@ -1160,6 +1165,7 @@ int lock_resolve__relocate_documents(struct core *core, struct slice index)
 
 int lock_resolve__relocate_renamed(struct core *core, struct slice index, struct slice from)
 {
+    REQUIRE(core->open && from.len > 0);
     size_t count;
     if (lock_table_is_idle(&core->owners->locks))
         return 0;
@@ -1245,6 +1251,7 @@ void lock_resolve__ddl(struct core *core, const struct command *command, struct 
 
 bool lock_resolve__holds_name(const struct core *core, const struct lock_owner *owner, const struct lock_spec *name)
 {
+    REQUIRE(owner != NULL && name->on.space != RESOURCE_SPACE_TREE && name->mode != LOCK_NONE);
     const struct lock_table *locks = &core->owners->locks;
     const struct lock_spec all = {{.space = name->on.space}, name->mode};
     if (core->command_version < COMMAND_SINCE_NAMES_AGAIN)
@@ -1254,6 +1261,7 @@ bool lock_resolve__holds_name(const struct core *core, const struct lock_owner *
 
 void lock_resolve__drop_held(struct core *core, const struct lock_owner *owner, struct lock_spec_list *specs)
 {
+    REQUIRE(owner != NULL);
     size_t kept = 0;
     for (size_t i = 0; i < specs->count; i++)
         if (specs->items[i].on.space == RESOURCE_SPACE_TREE || !lock_resolve__holds_name(core, owner, &specs->items[i]))
@@ -1266,6 +1274,7 @@ void lock_resolve__drop_held(struct core *core, const struct lock_owner *owner, 
 void lock_resolve__drop_unheld(struct core *core, const struct lock_owner *owner, const struct session *session,
                                struct lock_spec_list *specs)
 {
+    REQUIRE(core->open && (session == NULL || MAGIC_VALID(session, SESSION_MAGIC)));
     const struct lock_owner *session_owner = session == NULL ? NULL : &session->owner.locks;
     size_t kept = 0;
     for (size_t i = 0; i < specs->count; i++)

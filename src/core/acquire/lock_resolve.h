@@ -54,7 +54,10 @@ size_t lock_specs__count_after(const struct lock_owner *owner, const struct lock
                                enum lock_count counted);
 /* Returns: whether their work exceeds what one request may take. They may be incomplete then. */
 bool lock_specs__exceed(const struct lock_spec_list *specs);
-/* Returns: whether it does so together with the directories above all of them, each counted once. */
+/*
+ * Requires: the specs have a limit of work.
+ * Returns: whether it does so together with the directories above all of them, each counted once.
+ */
 bool lock_specs__exceed_levels(struct core *core, struct lock_spec_list *specs);
 /*
  * Counts their work, with the directories above all of them, each once. Returns: whether it exceeds `most`; they may be
@@ -98,6 +101,7 @@ int lock_resolve__reads(struct core *core, const struct lock_target *targets, si
 /*
  * Adds the locks of one item of a write: its document, an insert intention on its new directory,
  * and the index that it creates. `txn` NULL: outside a transaction.
+ * Requires: an open unit.
  */
 void lock_resolve__write(struct core *core, const struct write_item *item, const struct write_target *target,
                          const struct txn *txn, struct lock_spec_list *specs);
@@ -111,7 +115,7 @@ uint64_t lock_resolve__types_work(struct core *core, const struct write_target *
 struct resource_name lock_resolve__target_document(struct core *core, const struct write_target *target);
 /* Adds the locks of a DDL command: one that changes indices, aliases or stored scripts. */
 void lock_resolve__ddl(struct core *core, const struct command *command, struct lock_spec_list *specs);
-/* Releases an owner's locks on aliases in whose indices it holds no lock any more. */
+/* Releases an owner's locks on aliases in whose indices it holds no lock any more. Requires: an open unit. */
 void lock_resolve__release_unused_aliases(struct core *core, struct lock_owner *owner);
 /*
  * Returns: whether a session (NULL: none) would change the meaning of a name that it has locked
@@ -147,23 +151,32 @@ enum { RELOCATED_MAX = 2500 };
  *          By commands before version 23, 0.
  */
 size_t lock_resolve__count_renamed(const struct core *core, struct slice index, struct slice from, struct slice to);
-/* So with the locks on documents of an index that has got a path field. Reads them. Returns: 0; fatal codes. */
+/*
+ * So with the locks on documents of an index that has got a path field. Reads them. Returns: 0; fatal codes.
+ * Requires: an open unit.
+ */
 int lock_resolve__count_placed(struct core *core, struct slice index, size_t *ret_count);
 /*
  * Moves every known document of an index to its current directory, after the index has got or lost
  * its path field. Reads none if the index has no path field now, or no longer exists. Returns: 0; fatal codes.
+ * Requires: an open unit.
  */
 int lock_resolve__relocate_documents(struct core *core, struct slice index) TL_MUST_USE;
-/* Moves the known documents at or below `from`, after it was renamed. Returns: 0; fatal codes. */
+/*
+ * Moves the known documents at or below `from`, after it was renamed. Returns: 0; fatal codes.
+ * Requires: an open unit; the path is not empty.
+ */
 int lock_resolve__relocate_renamed(struct core *core, struct slice index, struct slice from) TL_MUST_USE;
 /*
  * Drops the locks on names that no owner but `owner` (NULL: none) and `session` (NULL: none) holds
  * in a conflicting mode. For commands that keep no lock: they wait only for names that are held,
  * and while they wait for a document they do not block the names.
+ * Requires: an open unit.
  */
 void lock_resolve__drop_unheld(struct core *core, const struct lock_owner *owner, const struct session *session,
                                struct lock_spec_list *specs);
 /*
+ * Requires: a lock on a name, with a mode.
  * Returns: whether an owner holds a lock on the name itself or on the set of all names, and keeps it until it releases
  * it; by commands before version 17 also if another request of it has that, which may be undone. A lock on everything
  * does not count: it may be released before the locks that it covers.
@@ -172,6 +185,7 @@ bool lock_resolve__holds_name(const struct core *core, const struct lock_owner *
 /*
  * Drops the locks on names that an owner holds already. Requesting them again would queue the owner
  * after a command that waits to change the name, and both would wait for each other.
+ * Requires: an owner.
  */
 void lock_resolve__drop_held(struct core *core, const struct lock_owner *owner, struct lock_spec_list *specs);
 /*

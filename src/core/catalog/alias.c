@@ -300,6 +300,7 @@ static int check_new_alias(struct core *core, const struct alias_use *added, str
 
 bool alias__exists(struct core *core, struct slice name)
 {
+    REQUIRE(core->open);
     core__work_catalog(core, catalog__alias_work(core->catalog));
     return catalog_has_alias(core->catalog, name);
 }

@@ -41,6 +41,7 @@ int alias__check_count(const struct core *core, size_t more, struct arena *arena
                        struct problem *ret_problem) TL_MUST_USE;
 
 /*
+ * Requires: an open unit, which has the work of renewing the table of aliases.
  * Returns: whether an alias has the name. Counts the work of the look-up, which renews the table of aliases if some
  * have changed.
  */

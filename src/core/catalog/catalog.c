@@ -444,6 +444,7 @@ static void renew_aliases(const struct catalog *catalog)
 
 uint64_t catalog__alias_work(const struct catalog *catalog)
 {
+    REQUIRE(MAGIC_VALID(catalog, CATALOG_MAGIC));
     const struct alias_changes *changes = &catalog->alias_changes;
 
     return changes->count == 0 ? 0 : 1 + catalog->aliases->count / WORK_ALIAS_USES + WORK_ALIAS_SORTED * changes->uses;
@@ -638,6 +639,7 @@ static const struct catalog_matching *matching_of(enum catalog_kind kind, struct
 
 void catalog__parse_objects(struct catalog *catalog)
 {
+    REQUIRE(MAGIC_VALID(catalog, CATALOG_MAGIC));
     static const enum catalog_kind kinds[] = {CATALOG_TEMPLATES, CATALOG_INDEX_TEMPLATES};
 
     for (int i = 0; i < 2; i++)

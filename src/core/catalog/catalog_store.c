@@ -241,6 +241,7 @@ static struct slice object_key(struct buf *buf, enum catalog_kind kind, struct s
 size_t catalog__put_object(struct catalog **catalog, enum catalog_kind kind, const struct catalog_object *object,
                            struct store_batch *batch)
 {
+    REQUIRE(object->name.len > 0);
     struct buf key = BUF_INIT(OBJECT_KEY_BYTES_MAX), value = BUF_INIT(BUF_UNLIMITED);
 
     encode_object(&value, object);
@@ -255,6 +256,7 @@ size_t catalog__put_object(struct catalog **catalog, enum catalog_kind kind, con
 void catalog__drop_object(struct catalog **catalog, enum catalog_kind kind, struct slice name,
                           struct store_batch *batch)
 {
+    REQUIRE(name.len > 0);
     struct buf key = BUF_INIT(OBJECT_KEY_BYTES_MAX);
 
     store_batch_delete(batch, SPACE_CATALOG, object_key(&key, kind, name));

@@ -520,6 +520,7 @@ static int compose_template(struct core *core, struct index_draft *draft, yyjson
 int composable__apply(struct core *core, struct index_draft *draft, struct arena *arena, bool *ret_found,
                       struct problem *ret_problem)
 {
+    REQUIRE(core->open);
     const struct catalog_object *best = NULL;
     struct json_doc doc;
 

@@ -287,6 +287,7 @@ static int refuse_settings_bytes(struct slice index, struct arena *arena, struct
 int index__draft_add(struct core *core, struct index_draft *draft, yyjson_val *json, bool from_template,
                      struct arena *arena, struct problem *ret_problem)
 {
+    REQUIRE(core->open);
     yyjson_val *mappings = json_get_lit(json, "mappings");
     struct settings added;
 
@@ -477,6 +478,7 @@ static int make_mapping(struct core *core, struct index_draft *draft, struct are
 
 int index__draft_check(struct core *core, struct index_draft *draft, struct arena *arena, struct problem *ret_problem)
 {
+    REQUIRE(core->open);
     tl_cleanup(mapping_unrefp) struct mapping *mapping = NULL;
 
     return make_mapping(core, draft, arena, &mapping, ret_problem);
@@ -722,6 +724,7 @@ static struct index_plan plan_of(struct core *core, struct index_draft *draft, s
 
 struct index_plan index__plan(struct core *core, const struct command *command)
 {
+    REQUIRE(core->open && command->type == COMMAND_INDEX_CREATE);
     struct index_draft draft;
     struct problem problem;
 
@@ -732,6 +735,7 @@ struct index_plan index__plan(struct core *core, const struct command *command)
 
 struct index_plan index__plan_auto(struct core *core, struct slice name, struct slice type, enum dialect dialect)
 {
+    REQUIRE(core->open);
     struct index_draft draft = {.name = name, .dialect = dialect, .typed = dialect == DIALECT_5, .document_type = type};
     struct arena_mark mark = arena_mark(&core->scratch);
     uint64_t before = core->mapping_work;

@@ -70,6 +70,7 @@ bool index__blocks_writes(struct core *core, const struct command *command);
 /*
  * Return the plan of an index that a document, or an INDEX_CREATE, would create; all zero if the
  * creation will be refused.
+ * Requires: an open unit; for index__plan(), an INDEX_CREATE.
  */
 struct index_plan index__plan_auto(struct core *core, struct slice name, struct slice type, enum dialect dialect);
 struct index_plan index__plan(struct core *core, const struct command *command);
@@ -105,12 +106,13 @@ void index__delete(struct core *core, const struct catalog_index *index);
 /*
  * Applies a template or the body of a request to a draft. `json` may have "settings", "mappings"
  * and "aliases". Mappings of a template are converted to the draft's form, typed or not.
+ * Requires: an open unit.
  * Returns: 0; INDEX_REFUSED.
  */
 int index__draft_add(struct core *core, struct index_draft *draft, yyjson_val *json, bool from_template,
                      struct arena *arena, struct problem *ret_problem) TL_MUST_USE;
 
-/* Checks that a draft's mappings are valid. Returns: 0; INDEX_REFUSED. */
+/* Checks that a draft's mappings are valid. Returns: 0; INDEX_REFUSED. Requires: an open unit. */
 int index__draft_check(struct core *core, struct index_draft *draft, struct arena *arena,
                        struct problem *ret_problem) TL_MUST_USE;
 
@@ -120,6 +122,7 @@ int index__draft_check(struct core *core, struct index_draft *draft, struct aren
  * Applies the composable template with the highest priority that matches the draft's name: its
  * components in order, then its own parts. *ret_found: whether there is one; then templates of the
  * older kind do not apply. Returns: 0; INDEX_REFUSED.
+ * Requires: an open unit.
  */
 int composable__apply(struct core *core, struct index_draft *draft, struct arena *arena, bool *ret_found,
                       struct problem *ret_problem) TL_MUST_USE;
@@ -136,6 +139,7 @@ int template__check_bytes(const struct core *core, struct command *command, size
 /*
  * Counts the work of all templates that apply to a draft, which have so many bytes, before they are parsed. Returns:
  * 0; INDEX_REFUSED: these are more than CATALOG_APPLIED_BYTES_MAX.
+ * Requires: an open unit.
  */
 int template__count(struct core *core, const struct index_draft *draft, size_t bytes, struct arena *arena,
                     struct problem *ret_problem) TL_MUST_USE;

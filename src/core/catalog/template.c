@@ -267,6 +267,7 @@ int template__check_bytes(const struct core *core, struct command *command, size
 int template__count(struct core *core, const struct index_draft *draft, size_t bytes, struct arena *arena,
                     struct problem *ret_problem)
 {
+    REQUIRE(core->open);
     if (core->command_version < COMMAND_SINCE_TEMPLATES_MERGED)
         return 0;
     if (bytes > CATALOG_APPLIED_BYTES_MAX) {

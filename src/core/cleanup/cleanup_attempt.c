@@ -90,6 +90,7 @@ static void forget_attempt(struct cleanup_attempt *attempt)
 
 unsigned cleanup_attempt__count(const struct core *core, struct slice session, uint64_t deferred, uint64_t action)
 {
+    REQUIRE(deferred == 0 || action == 0);
     const struct cleanup_attempt *attempt = find_attempt(core, session, deferred, action);
     return attempt == NULL ? 0 : (unsigned)attempt->count;
 }
@@ -123,6 +124,7 @@ static void drop_attempt(struct core *core, struct cleanup_attempt *attempt)
 
 void cleanup_attempt__forget_session(struct core *core, struct slice session)
 {
+    REQUIRE(core->open && session.len > 0);
     list_for_each_safe(link, following, &core->owners->cleanup_attempts)
     {
         struct cleanup_attempt *attempt = list_entry(link, struct cleanup_attempt, of_all);
@@ -133,6 +135,7 @@ void cleanup_attempt__forget_session(struct core *core, struct slice session)
 
 void cleanup_attempt__forget_deferred(struct core *core, uint64_t deferred)
 {
+    REQUIRE(core->open && deferred > 0);
     list_for_each_safe(link, following, &core->owners->cleanup_attempts)
     {
         struct cleanup_attempt *attempt = list_entry(link, struct cleanup_attempt, of_all);
@@ -176,6 +179,7 @@ static void codec_attempt(struct codec *codec, struct cleanup_attempt *attempt)
 
 void cleanup_attempt__codec(struct codec *codec, struct core *core)
 {
+    REQUIRE(!codec_reads(codec) || list_empty(&core->owners->cleanup_attempts));
     struct list *all = &core->owners->cleanup_attempts;
     size_t count = list_length(all);
     codec_array(codec, NULL, &count, 0, ATTEMPT_BYTES_MIN);

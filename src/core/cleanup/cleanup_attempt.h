@@ -24,8 +24,8 @@ void cleanup_attempt__end(const struct core *core);
 
 /*
  * Returns: how often the process ended in this action.
- * Either `deferred` is the number of a deferred cleanup and `action` is 0, or `deferred` is 0 and
- * `action` is an index into the session's on_expire.
+ * Requires: either `deferred` is the number of a deferred cleanup and `action` is 0, or `deferred` is 0 and
+ *   `action` is an index into the session's on_expire.
  */
 unsigned cleanup_attempt__count(const struct core *core, struct slice session, uint64_t deferred, uint64_t action);
 
@@ -37,6 +37,7 @@ unsigned cleanup_attempt__add(struct core *core, struct slice session, uint64_t 
 /*
  * Drop the counts of a session's actions, or of a deferred cleanup, in the open unit: they are
  * not needed any more.
+ * Requires: an open unit; the session has an id; `deferred` is not 0, with which the counts of all sessions would go.
  */
 void cleanup_attempt__forget_session(struct core *core, struct slice session);
 void cleanup_attempt__forget_deferred(struct core *core, uint64_t deferred);
@@ -47,7 +48,10 @@ void cleanup_attempt__restore(struct core *core, struct slice session, uint64_t 
 void cleanup_attempt__free_all(struct core *core);
 /* Returns: a sum of hashes, which does not depend on the order of loading. */
 uint64_t cleanup_attempt__digest(const struct core *core);
-/* Writes all counts to a checkpoint, or reads them. Errors are in `codec`. */
+/*
+ * Writes all counts to a checkpoint, or reads them. Errors are in `codec`.
+ * Requires: when reading, there are no counts yet.
+ */
 void cleanup_attempt__codec(struct codec *codec, struct core *core);
 
 #endif

@@ -94,6 +94,7 @@ void deferred__find_unrequested(struct core *core)
 
 uint64_t deferred__digest(const struct deferred *deferred)
 {
+    REQUIRE(deferred->number > 0);
     struct buf value = BUF_INIT(BUF_UNLIMITED);
     encode_deferred(&value, deferred);
     uint64_t digest = slice_hash(buf_as_slice(&value)) + deferred->number;
@@ -289,6 +290,7 @@ const struct wait_ops deferred__wait_ops = {wait__on_grant, run_granted, NULL, N
 
 int deferred__restart(struct core *core, size_t *left)
 {
+    REQUIRE(core->open);
     struct list *unrequested = &core->owners->unrequested;
     int r = 0;
     while (r == 0 && *left > 0 && !list_empty(unrequested)) {
@@ -317,6 +319,7 @@ void deferred__add_set_aside(struct core *core, const struct session *session, c
 
 void deferred__set_aside(struct core *core, struct deferred *deferred)
 {
+    REQUIRE(core->open && deferred->number > 0);
     if (!deferred->set_aside)
         mark_set_aside(core, deferred, SET_ASIDE_ENDED_PROCESS);
 }

@@ -32,6 +32,7 @@ struct deferred *deferred__find(const struct core *core, uint64_t number);
 /*
  * Sets it aside because it ended the process, in the open unit: its request ends. Does nothing if
  * it is set aside.
+ * Requires: an open unit.
  */
 void deferred__set_aside(struct core *core, struct deferred *deferred);
 /*
@@ -56,10 +57,11 @@ void deferred__find_unrequested(struct core *core);
 /*
  * Requests the locks of those in owners->unrequested, in order, while *left > 0; charges their cost
  * to *left. Part of RESTART.
+ * Requires: an open unit.
  * Returns: 0; fatal codes.
  */
 int deferred__restart(struct core *core, size_t *left) TL_MUST_USE;
-/* Returns: a hash of its number and content. */
+/* Returns: a hash of its number and content. Requires: it has a number. */
 uint64_t deferred__digest(const struct deferred *deferred);
 /* Decodes its action; *ret_item points into `deferred` and `arena`. Returns: 0; TL_ERR_CORRUPT. */
 int deferred__item(const struct deferred *deferred, struct arena *arena, struct write_item *ret_item) TL_MUST_USE;

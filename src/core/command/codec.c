@@ -114,6 +114,7 @@ void codec_slice(struct codec *codec, struct slice *value)
 
 void codec_bytes(struct codec *codec, struct slice *value)
 {
+    REQUIRE(codec_reads(codec) || value->data != NULL || value->len == 0);
     struct slice there = {value->data == NULL ? "" : value->data, value->len};
 
     codec_slice(codec, &there);

@@ -70,6 +70,7 @@ void codec_slice(struct codec *codec, struct slice *value);
 /*
  * Codes a slice with data other than NULL, as codec_slice(). When reading, data is not NULL even if
  * it is empty.
+ * Requires: when writing, a slice with data NULL is empty.
  */
 void codec_bytes(struct codec *codec, struct slice *value);
 /*

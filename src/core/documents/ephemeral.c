@@ -246,6 +246,7 @@ static bool is_full(const struct purge_state *purge)
 
 void ephemeral__keep_highest_version(const struct core *core, const struct doc *doc, struct write_item *removal)
 {
+    REQUIRE(removal->op == WRITE_DELETE);
     if (doc->version != INT64_MAX || core->command_version < COMMAND_SINCE_WORK_BATCHES)
         return;
     removal->version_type = VERSION_EXTERNAL_GTE;
@@ -401,6 +402,7 @@ int ephemeral__defer(struct core *core, struct slice session, struct slice key, 
 
 int ephemeral__find_highest_version(struct core *core, struct write_item *removal)
 {
+    REQUIRE(core->open && removal->op == WRITE_DELETE);
     char bytes[DOC_KEY_BYTES_MAX];
     const struct catalog_index *index = catalog_index(core->catalog, removal->index);
     const struct mapping_type *type = index == NULL ? NULL : mapping_type(index->mapping, removal->type);
@@ -499,6 +501,7 @@ static int list_key(void *context, struct slice key)
 
 int ephemeral__list(struct core *core, struct slice session, struct slice **ret_keys, size_t *ret_count)
 {
+    REQUIRE(session.len > 0);
     struct key_list list = {.arena = &core->arena};
     int r = walk_session(core, session, &(struct session_walk){false, list_key, &list});
 

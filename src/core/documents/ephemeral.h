@@ -94,11 +94,13 @@ int ephemeral__estimate_work(struct core *core, struct slice session, uint64_t e
 /*
  * Makes a deferred deletion keep the document's version, if that cannot be raised (not for commands
  * before version 10). Returns: 0; fatal codes.
+ * Requires: an open unit; a delete.
  */
 int ephemeral__find_highest_version(struct core *core, struct write_item *removal) TL_MUST_USE;
 /*
  * Makes the deletion of a document keep its version, if that cannot be raised: an ephemeral document
  * is deleted whatever version a client has given it (not for commands before version 10).
+ * Requires: a delete.
  */
 void ephemeral__keep_highest_version(const struct core *core, const struct doc *doc, struct write_item *removal);
 /*
@@ -116,6 +118,7 @@ int ephemeral__record_deletes(struct core *core, struct slice session) TL_MUST_U
 /*
  * Lists the keys of a session's stored documents, ascending, in the core's arena. Returns: 0; fatal
  * codes.
+ * Requires: the session has an id.
  */
 int ephemeral__list(struct core *core, struct slice session, struct slice **ret_keys, size_t *ret_count) TL_MUST_USE;
 

@@ -406,6 +406,7 @@ uint64_t write_executor__shared_steps(const struct core *core)
 
 void write_executor__return_steps(const struct write_executor *exec)
 {
+    REQUIRE(exec->core->shared_steps == NULL || exec->script_steps <= *exec->core->shared_steps);
     if (exec->core->shared_steps != NULL)
         *exec->core->shared_steps = exec->script_steps;
 }

@@ -40,6 +40,7 @@ void write__refuse_too_long(const struct core *core, struct command *command, ui
 
 bool write_command__in_one_step(const struct core *core, const struct command *command, bool in_pieces)
 {
+    REQUIRE(command->type == COMMAND_WRITE);
     return command->write.atomic && !in_pieces && command->owner.transaction.len > 0 &&
            core->command_version >= COMMAND_SINCE_ATOMIC_STEP;
 }

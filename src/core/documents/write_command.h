@@ -23,6 +23,7 @@ struct core;
 int write_command__run(struct core *core, struct command *command, struct write_range range, const bool *chosen,
                        const struct write_run *how, uint64_t *ret_work) TL_MUST_USE;
 /*
+ * Requires: a write.
  * Returns: whether this is an atomic write in a client's transaction. It is one step, whose effects a failed item
  * undoes, so it is refused if it takes more than one step may (not in commands before version 19). `in_pieces`: it is
  * an atomic write in pieces, whose transaction no client knows.

@@ -356,7 +356,10 @@ struct update;
  *   of one command.
  */
 uint64_t write_executor__shared_steps(const struct core *core);
-/* Stores the steps that are left in core->shared_steps, if that is set. */
+/*
+ * Stores the steps that are left in core->shared_steps, if that is set.
+ * Requires: it took no more than the steps there were.
+ */
 void write_executor__return_steps(const struct write_executor *exec);
 /* Counts the script steps of an update, and the values that it read. The work of a kept result is counted already. */
 void write_executor__count_script(struct write_executor *exec, const struct update *update);

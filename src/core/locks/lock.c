@@ -865,14 +865,14 @@ void lock_request_undo(struct lock_request *request, tl_ts since)
 
 /*
  * The holds of an owner that are released some iterations later. All memory of a hold is scattered, and each step to
- * the next part needs the one before it, so each of these runs ahead of the next one and has its part prefetched.
+ * the next part needs the one before it, so each of these precedes the next one and has its part prefetched.
  */
-enum { AHEAD_COUNT = 3, AHEAD_PLACES = 4 };
+enum { PREFETCH_STAGES = 3, PREFETCH_DISTANCE = 4 };
 
-struct ahead {
+struct hold_prefetcher {
     const struct lock_table *table;
     const struct list *holds;
-    const struct list *at[AHEAD_COUNT]; /* the first is the nearest; `holds`: after the last */
+    const struct list *at[PREFETCH_STAGES]; /* the first is the nearest; `holds`: after the last */
 };
 
 static void prefetch_hold(const struct list *link)
@@ -883,15 +883,15 @@ static void prefetch_hold(const struct list *link)
         __builtin_prefetch(hold + at);
 }
 
-static void prefetch_part(const struct ahead *ahead, int part, const struct list *link)
+static void prefetch_part(const struct hold_prefetcher *prefetcher, int part, const struct list *link)
 {
     const struct lock_hold *hold = list_entry(link, struct lock_hold, of_owner);
-    REQUIRE(part >= 0 && part < AHEAD_COUNT);
+    REQUIRE(part >= 0 && part < PREFETCH_STAGES);
     switch (part) {
-    case 0: resource_prefetch_chain(&ahead->table->resources, hold->resource); break;
-    case 1: resource_prefetch_bucket(&ahead->table->resources, hold->resource); break;
+    case 0: resource_prefetch_chain(&prefetcher->table->resources, hold->resource); break;
+    case 1: resource_prefetch_bucket(&prefetcher->table->resources, hold->resource); break;
     default:
-        if (link->next != ahead->holds) /* its address is known from here on */
+        if (link->next != prefetcher->holds) /* its address is known from here on */
             prefetch_hold(link->next);
         __builtin_prefetch(hold->resource);
         __builtin_prefetch(&hold->resource->holds);
@@ -900,27 +900,27 @@ static void prefetch_part(const struct ahead *ahead, int part, const struct list
     }
 }
 
-static struct ahead ahead_of(const struct lock_table *table, const struct list *holds)
+static struct hold_prefetcher hold_prefetcher_begin(const struct lock_table *table, const struct list *holds)
 {
-    struct ahead ahead = {.table = table, .holds = holds};
+    struct hold_prefetcher prefetcher = {.table = table, .holds = holds};
     const struct list *link = holds->next;
-    for (int part = 0; part < AHEAD_COUNT; part++) {
-        for (int i = 0; i < AHEAD_PLACES && link != holds; i++)
+    for (int part = 0; part < PREFETCH_STAGES; part++) {
+        for (int i = 0; i < PREFETCH_DISTANCE && link != holds; i++)
             link = link->next;
-        ahead.at[part] = link;
+        prefetcher.at[part] = link;
     }
-    return ahead;
+    return prefetcher;
 }
 
 /* Assumes: the first hold of the list is the one that is released next. */
-static void ahead_advance(struct ahead *ahead)
+static void hold_prefetcher_advance(struct hold_prefetcher *prefetcher)
 {
-    for (int part = AHEAD_COUNT - 1; part >= 0; part--) {
-        const struct list *link = ahead->at[part];
-        if (link == ahead->holds)
+    for (int part = PREFETCH_STAGES - 1; part >= 0; part--) {
+        const struct list *link = prefetcher->at[part];
+        if (link == prefetcher->holds)
             continue;
-        prefetch_part(ahead, part, link);
-        ahead->at[part] = link->next;
+        prefetch_part(prefetcher, part, link);
+        prefetcher->at[part] = link->next;
     }
 }
 
@@ -939,12 +939,12 @@ size_t lock_release_all(struct lock_table *table, struct lock_owner *owner)
 {
     REQUIRE(MAGIC_VALID(table, LOCK_TABLE_MAGIC));
     size_t count = owner->lock_count;
-    struct ahead ahead = ahead_of(table, &owner->holds);
+    struct hold_prefetcher prefetcher = hold_prefetcher_begin(table, &owner->holds);
     table->resources.keeps_size = true; /* halving the tables step by step took a tenth of the time */
     while (!list_empty(&owner->holds)) {
         struct lock_hold *hold = list_entry(owner->holds.next, struct lock_hold, of_owner);
         table->work += 3;
-        ahead_advance(&ahead);
+        hold_prefetcher_advance(&prefetcher);
         count_released(table, hold);
         lock__hold_forget_grants(hold);
         hold_set_bits(table, hold, 0);

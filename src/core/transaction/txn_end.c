@@ -208,7 +208,7 @@ struct locked_documents {
  * Whether a document ends in the lock table with a lock of the transaction. Commands before version 23 leave it where
  * it was if a granted request still refers to it, whose lock is released.
  */
-static bool ends_with(const struct core *core, const struct lock_hold *hold)
+static bool resource_ends_with(const struct core *core, const struct lock_hold *hold)
 {
     return lock_hold_is_sole(hold) &&
            (core->command_version < COMMAND_SINCE_MOVES_BOUNDED || hold->resource->refs == 1);
@@ -223,7 +223,7 @@ static struct locked_documents find_locked(struct core *core, const struct txn *
         const struct lock_hold *hold = list_entry(link, struct lock_hold, of_owner);
         core__work(core, WORK_LOCK);
         lock_holds_prefetch(&txn->owner.locks, link);
-        if (hold->mode != LOCK_X || hold->resource->kind != RESOURCE_DOCUMENT || ends_with(core, hold))
+        if (hold->mode != LOCK_X || hold->resource->kind != RESOURCE_DOCUMENT || resource_ends_with(core, hold))
             continue;
         documents.names =
             arena_grow(&core->arena, documents.names, documents.count, &capacity, sizeof *documents.names);

@@ -85,6 +85,7 @@ static bool is_watched(tl_ts since, tl_ts ts)
 void empty_paths_unchanged_since(const struct empty_paths *paths, uint32_t index, struct slice path, tl_ts ts,
                                  bool *ret_at, bool *ret_below)
 {
+    REQUIRE(ts < TL_TS_MAX);
     size_t i = find_path(paths, index, path);
     *ret_at = i < paths->count && is_watched(paths->items[i].watched_at, ts);
     *ret_below = i < paths->count && is_watched(paths->items[i].watched_below, ts);

@@ -56,6 +56,7 @@ void empty_paths_watch(struct empty_paths *paths, uint32_t index, struct slice p
 /*
  * Determines whether the path itself, and the paths below it, were watched at `ts` and have got no
  * document since: they have none if they had none in the view at `ts`.
+ * Requires: `ts` is of a view.
  */
 void empty_paths_unchanged_since(const struct empty_paths *paths, uint32_t index, struct slice path, tl_ts ts,
                                  bool *ret_at, bool *ret_below);

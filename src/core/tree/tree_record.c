@@ -166,6 +166,7 @@ int tree_relocation_decode(struct slice value, struct tree_relocation *ret_reloc
 
 void tree_history_encode(struct buf *buf, tl_ts ts, const struct tree_relocation *before)
 {
+    REQUIRE(ts > 0);
     tl_cleanup(buf_deinit) struct buf relocation = BUF_INIT(BUF_UNLIMITED);
 
     tree_relocation_encode(&relocation, before);

@@ -59,6 +59,7 @@ int tree_relocation_decode(struct slice value,
 /*
  * Appends an item to a relocation history: the record `before` a rename at `ts` changed it. Newest
  * items are first.
+ * Requires: the rename has a timestamp.
  */
 void tree_history_encode(struct buf *buf, tl_ts ts, const struct tree_relocation *before);
 /*

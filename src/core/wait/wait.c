@@ -806,7 +806,7 @@ int wait__on_timeout(struct core *core, struct wait *wait)
 enum { LEVELS_EXPLAINED_MAX = 16384 };
 
 /* Returns: how many of the conflicts are described, at least one; *ret_levels: of their resources. */
-static size_t explainable(const struct lock_conflict *conflicts, size_t count, size_t *ret_levels)
+static size_t explainable_count(const struct lock_conflict *conflicts, size_t count, size_t *ret_levels)
 {
     size_t levels = 0, kept = 0;
     for (; kept < count && (kept == 0 || levels < LEVELS_EXPLAINED_MAX); kept++)
@@ -828,7 +828,7 @@ uint64_t wait__explain(struct core *core, struct wait *wait, enum problem_type t
     struct buf text = BUF_INIT(BUF_UNLIMITED);
     struct buf details = BUF_INIT(BUF_UNLIMITED);
     if (bounded)
-        count = explainable(conflicts, count, &levels);
+        count = explainable_count(conflicts, count, &levels);
     if (count > 0) {
         describe_resource(conflicts[0].resource, &text);
         buf_printf(&text, " is %s ", conflicts[0].waiting ? "awaited by" : "held by");

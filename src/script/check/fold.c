@@ -4,7 +4,7 @@
  */
 #include "script/syntax/compile.h"
 
-static bool fold_node(struct compiler *compiler, struct node **place);
+static bool fold_node(struct compiler *compiler, struct node **link);
 
 static bool fold_list(struct compiler *compiler, struct node **list)
 {
@@ -51,9 +51,9 @@ static void fold_cast(struct node *node)
         become_constant(node, number_cast(NULL, node->a->value, kinds[node->target]));
 }
 
-static bool fold_node(struct compiler *compiler, struct node **place)
+static bool fold_node(struct compiler *compiler, struct node **link)
 {
-    struct node *node = *place;
+    struct node *node = *link;
     struct node **children[] = {&node->a, &node->b, &node->c};
     for (unsigned i = 0; i < 3; i++)
         if (*children[i] != NULL && !fold_node(compiler, children[i]))

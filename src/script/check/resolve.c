@@ -68,9 +68,9 @@ struct variable *resolve__find(struct resolver *r, struct slice name)
 
 /* Conversions */
 
-bool resolve__cast(struct resolver *r, struct node **place, type_id target, bool explicit, bool internal)
+bool resolve__cast(struct resolver *r, struct node **link, type_id target, bool explicit, bool internal)
 {
-    struct node *node = *place;
+    struct node *node = *link;
     if (target == TYPE_NONE || node->type == target)
         return true;
     if (!cast_legal(node->type, target, explicit, internal))
@@ -81,15 +81,15 @@ bool resolve__cast(struct resolver *r, struct node **place, type_id target, bool
     cast->type = cast->target = target;
     cast->flags = explicit ? NODE_EXPLICIT : 0;
     node->next = NULL;
-    *place = cast;
+    *link = cast;
     return true;
 }
 
-bool resolve__value(struct resolver *r, struct node **place, struct type_hint hint)
+bool resolve__value(struct resolver *r, struct node **link, struct type_hint hint)
 {
-    if (!resolve__visit(r, place, hint))
+    if (!resolve__visit(r, link, hint))
         return false;
-    struct node *node = *place;
+    struct node *node = *link;
     if (node->kind == NODE_NAME)
         return ILLEGAL(node, "cannot resolve symbol [%.*s]", SLICE_ARG(node->text));
     if (node->kind == NODE_TYPE)
@@ -97,9 +97,9 @@ bool resolve__value(struct resolver *r, struct node **place, struct type_hint hi
     return true;
 }
 
-bool resolve__as(struct resolver *r, struct node **place, struct type_hint hint)
+bool resolve__as(struct resolver *r, struct node **link, struct type_hint hint)
 {
-    return resolve__value(r, place, hint) && resolve__cast(r, place, hint.target, hint.explicit, hint.internal);
+    return resolve__value(r, link, hint) && resolve__cast(r, link, hint.target, hint.explicit, hint.internal);
 }
 
 /* Errors that most expressions share: they can neither be assigned nor be a statement. */
@@ -330,12 +330,12 @@ static bool is_shift(enum operator op)
 }
 
 /* The right side of a shift keeps its own type; a long is narrowed to int. */
-static bool cast_distance(struct resolver *r, struct node **place)
+static bool cast_distance(struct resolver *r, struct node **link)
 {
-    type_id type = promote_unary((*place)->type, false);
+    type_id type = promote_unary((*link)->type, false);
     if (type == CLASS_LONG)
-        return resolve__cast(r, place, CLASS_INT, true, false);
-    return resolve__cast(r, place, type, false, false);
+        return resolve__cast(r, link, CLASS_INT, true, false);
+    return resolve__cast(r, link, type, false, false);
 }
 
 static bool visit_compound(struct resolver *r, struct node *node, struct type_hint hint)
@@ -370,9 +370,9 @@ static bool visit_compound(struct resolver *r, struct node *node, struct type_hi
     return true;
 }
 
-static bool visit_unary(struct resolver *r, struct node **place, struct type_hint hint)
+static bool visit_unary(struct resolver *r, struct node **link, struct type_hint hint)
 {
-    struct node *node = *place;
+    struct node *node = *link;
     static const struct {
         const char *name, *symbol;
     } names[] = {[NODE_NOT] = {"not", "!"},
@@ -386,7 +386,7 @@ static bool visit_unary(struct resolver *r, struct node **place, struct type_hin
         /* The smallest int has no positive counterpart: sign and digits are one constant. */
         struct node *constant = node->a;
         constant->next = node->next;
-        *place = constant;
+        *link = constant;
         return number_constant(r, constant, true, hint);
     }
     if (node->kind == NODE_NOT) {
@@ -510,9 +510,9 @@ static bool visit_compare(struct resolver *r, struct node *node, struct type_hin
 }
 
 /* Replaces the cast by its operand and, if needed, a conversion node. */
-static bool visit_cast(struct resolver *r, struct node **place, struct type_hint hint)
+static bool visit_cast(struct resolver *r, struct node **link, struct type_hint hint)
 {
-    struct node *node = *place;
+    struct node *node = *link;
     struct slice what =
         arena_printf(r->compiler->scratch, "an explicit cast with target type [%.*s]", SLICE_ARG(node->text));
     struct slice unused = arena_printf(
@@ -525,7 +525,7 @@ static bool visit_cast(struct resolver *r, struct node **place, struct type_hint
     if (!resolve__as(r, &node->a, (struct type_hint){.target = type, .read = true, .explicit = true}))
         return false;
     node->a->next = node->next;
-    *place = node->a;
+    *link = node->a;
     return true;
 }
 
@@ -611,9 +611,9 @@ static bool visit_new_array(struct resolver *r, struct node *node, struct type_h
     return visit_elements(r, &node->list, node->kind == NODE_ARRAY_INIT ? type_element(node->type) : CLASS_INT);
 }
 
-bool resolve__visit(struct resolver *r, struct node **place, struct type_hint hint)
+bool resolve__visit(struct resolver *r, struct node **link, struct type_hint hint)
 {
-    struct node *node = *place;
+    struct node *node = *link;
     switch (node->kind) {
     case NODE_CONST: return visit_constant(r, node, hint);
     case NODE_PATTERN: return visit_pattern(r, node, hint);
@@ -624,14 +624,14 @@ bool resolve__visit(struct resolver *r, struct node **place, struct type_hint hi
     case NODE_NOT:
     case NODE_NEGATE:
     case NODE_PLUS:
-    case NODE_INVERT: return visit_unary(r, place, hint);
+    case NODE_INVERT: return visit_unary(r, link, hint);
     case NODE_BINARY: return visit_binary(r, node, hint);
     case NODE_FIND:
     case NODE_MATCH: return visit_find(r, node, hint);
     case NODE_AND:
     case NODE_OR: return visit_logic(r, node, hint);
     case NODE_COMPARE: return visit_compare(r, node, hint);
-    case NODE_CAST: return visit_cast(r, place, hint);
+    case NODE_CAST: return visit_cast(r, link, hint);
     case NODE_INSTANCEOF: return visit_instanceof(r, node, hint);
     case NODE_CONDITIONAL: return visit_conditional(r, node, hint);
     case NODE_ELVIS: return visit_elvis(r, node, hint);
@@ -640,7 +640,7 @@ bool resolve__visit(struct resolver *r, struct node **place, struct type_hint hi
     case NODE_NEW_ARRAY:
     case NODE_ARRAY_INIT: return visit_new_array(r, node, hint);
     case NODE_NEW: return resolve__new(r, node, hint);
-    case NODE_DOT: return resolve__dot(r, place, hint);
+    case NODE_DOT: return resolve__dot(r, link, hint);
     case NODE_BRACE: return resolve__brace(r, node, hint);
     case NODE_CALL: return resolve__call(r, node, hint);
     case NODE_CALL_LOCAL: return resolve__call_local(r, node, hint);

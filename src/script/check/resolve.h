@@ -51,23 +51,23 @@ static inline struct type_hint type_hint_argument(type_id target)
 /* All return false once the compiler has an error. */
 
 /*
- * Visits an expression that must be a value; *place is the tree's link to it, which may be
+ * Visits an expression that must be a value; *link is the tree's link to it, which may be
  * replaced.
  */
-bool resolve__value(struct resolver *r, struct node **place, struct type_hint hint);
+bool resolve__value(struct resolver *r, struct node **link, struct type_hint hint);
 /* Visits an expression that must be a value and converts it to hint.target. */
-bool resolve__as(struct resolver *r, struct node **place, struct type_hint hint);
+bool resolve__as(struct resolver *r, struct node **link, struct type_hint hint);
 /* Visits an expression that may also be a class or the first part of a qualified class name. */
-bool resolve__visit(struct resolver *r, struct node **place, struct type_hint hint);
+bool resolve__visit(struct resolver *r, struct node **link, struct type_hint hint);
 /* Inserts a conversion to `target` unless none is needed; fails if it is illegal. */
-bool resolve__cast(struct resolver *r, struct node **place, type_id target, bool explicit, bool internal);
+bool resolve__cast(struct resolver *r, struct node **link, type_id target, bool explicit, bool internal);
 bool resolve__block(struct resolver *r, struct node *block, bool last_source);
 
 /* Calls, fields, constructors, functions: resolve_call.c. */
 bool resolve__call(struct resolver *r, struct node *node, struct type_hint hint);
 bool resolve__call_local(struct resolver *r, struct node *node, struct type_hint hint);
 bool resolve__new(struct resolver *r, struct node *node, struct type_hint hint);
-bool resolve__dot(struct resolver *r, struct node **place, struct type_hint hint);
+bool resolve__dot(struct resolver *r, struct node **link, struct type_hint hint);
 bool resolve__brace(struct resolver *r, struct node *node, struct type_hint hint);
 bool resolve__lambda(struct resolver *r, struct node *node, struct type_hint hint);
 bool resolve__reference(struct resolver *r, struct node *node, struct type_hint hint);

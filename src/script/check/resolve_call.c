@@ -260,9 +260,9 @@ static bool has_class(struct resolver *r, const struct node *node)
                                       SLICE_ARG(node->text))) != TYPE_NONE;
 }
 
-bool resolve__dot(struct resolver *r, struct node **place, struct type_hint hint)
+bool resolve__dot(struct resolver *r, struct node **link, struct type_hint hint)
 {
-    struct node *node = *place;
+    struct node *node = *link;
     if (!hint.read && !hint.write)
         return ILLEGAL(node, "not a statement: result of dot operator [.] not used");
     if (!resolve__visit(r, &node->a, TYPE_HINT_READ))

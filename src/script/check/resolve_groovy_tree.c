@@ -215,9 +215,9 @@ static bool visit_closure(struct groovy_resolver *r, struct node *node)
 /* A variable, a member, an element. */
 static bool can_be_written(const struct node *node)
 {
-    bool place = node->kind == NODE_DOT || node->kind == NODE_BRACE;
+    bool member = node->kind == NODE_DOT || node->kind == NODE_BRACE;
     bool name = node->kind == NODE_LOCAL || node->kind == NODE_BINDING;
-    return name || (place && (node->flags & (NODE_SPREAD | NODE_STATIC)) == 0);
+    return name || (member && (node->flags & (NODE_SPREAD | NODE_STATIC)) == 0);
 }
 
 bool resolve_groovy__expression(struct groovy_resolver *r, struct node *node)

@@ -30,10 +30,11 @@ struct flow {
     bool any_break;
 };
 
-static bool visit_statement(struct resolver *r, struct node *node, struct statement_position place, struct flow *flow);
+static bool visit_statement(struct resolver *r, struct node *node, struct statement_position position,
+                            struct flow *flow);
 
 /* begin_loop: the block is a loop's body. */
-static bool visit_block(struct resolver *r, struct node *block, struct statement_position place, bool begin_loop,
+static bool visit_block(struct resolver *r, struct node *block, struct statement_position position, bool begin_loop,
                         struct flow *flow)
 {
     *flow = (struct flow){false, false, false, false, false};
@@ -41,8 +42,8 @@ static bool visit_block(struct resolver *r, struct node *block, struct statement
         return ILLEGAL(block, "invalid block: found no statements");
     for (struct node *node = block->list; node != NULL; node = node->next) {
         bool last = node->next == NULL;
-        struct statement_position inner = {last && place.last_source, place.in_loop,
-                                           last && (begin_loop || place.last_loop)};
+        struct statement_position inner = {last && position.last_source, position.in_loop,
+                                           last && (begin_loop || position.last_loop)};
         struct flow one = {false, false, false, false, false};
         if (!visit_statement(r, node, inner, &one))
             return false;
@@ -58,10 +59,10 @@ static bool visit_block(struct resolver *r, struct node *block, struct statement
 }
 
 /* Resolves a block with its own variables. */
-static bool visit_scoped(struct resolver *r, struct node *block, struct statement_position place, struct flow *flow)
+static bool visit_scoped(struct resolver *r, struct node *block, struct statement_position position, struct flow *flow)
 {
     struct variable *outer = r->scope->variables;
-    bool ok = visit_block(r, block, place, false, flow);
+    bool ok = visit_block(r, block, position, false, flow);
     /*
      * Variables that a lambda captured are at the end of the list and stay; only the newest ones
      * are removed.
@@ -78,7 +79,7 @@ static bool constant_condition(const struct node *condition, bool *ret_value)
     return true;
 }
 
-static bool visit_if(struct resolver *r, struct node *node, struct statement_position place, struct flow *flow)
+static bool visit_if(struct resolver *r, struct node *node, struct statement_position position, struct flow *flow)
 {
     bool constant, has_else = (node->flags & NODE_USED) != 0;
     if (!resolve__as(r, &node->a, type_hint_for(CLASS_BOOLEAN)))
@@ -86,7 +87,7 @@ static bool visit_if(struct resolver *r, struct node *node, struct statement_pos
     if (constant_condition(node->a, &constant) || node->b == NULL)
         return ILLEGAL(node, "extraneous if block");
     struct flow yes, no;
-    if (!visit_scoped(r, node->b, place, &yes))
+    if (!visit_scoped(r, node->b, position, &yes))
         return false;
     flow->any_continue = yes.any_continue;
     flow->any_break = yes.any_break;
@@ -94,7 +95,7 @@ static bool visit_if(struct resolver *r, struct node *node, struct statement_pos
         return true;
     if (node->c == NULL)
         return ILLEGAL(node, "extraneous else block.");
-    if (!visit_scoped(r, node->c, place, &no))
+    if (!visit_scoped(r, node->c, position, &no))
         return false;
     *flow = (struct flow){yes.method_escape && no.method_escape, yes.loop_escape && no.loop_escape,
                           yes.all_escape && no.all_escape, yes.any_continue || no.any_continue,
@@ -233,10 +234,11 @@ static bool visit_return(struct resolver *r, struct node *node, struct flow *flo
     return true;
 }
 
-static bool visit_expression(struct resolver *r, struct node *node, struct statement_position place, struct flow *flow)
+static bool visit_expression(struct resolver *r, struct node *node, struct statement_position position,
+                             struct flow *flow)
 {
     type_id result = r->scope->function->result;
-    bool returns = place.last_source && result != CLASS_VOID;
+    bool returns = position.last_source && result != CLASS_VOID;
     if (!resolve__value(r, &node->a, returns ? TYPE_HINT_READ : TYPE_HINT_NONE))
         return false;
     if (!returns || node->a->type == CLASS_VOID)
@@ -248,7 +250,7 @@ static bool visit_expression(struct resolver *r, struct node *node, struct state
     return true;
 }
 
-static bool visit_catch(struct resolver *r, struct node *node, struct statement_position place, struct flow *flow)
+static bool visit_catch(struct resolver *r, struct node *node, struct statement_position position, struct flow *flow)
 {
     *flow = (struct flow){false, false, false, false, false};
     if (resolve__type(node->text) != TYPE_NONE)
@@ -265,19 +267,19 @@ static bool visit_catch(struct resolver *r, struct node *node, struct statement_
     node->slot = variable->slot;
     node->target = type;
     node->c = NULL;
-    return node->b == NULL || visit_block(r, node->b, place, false, flow);
+    return node->b == NULL || visit_block(r, node->b, position, false, flow);
 }
 
-static bool visit_try(struct resolver *r, struct node *node, struct statement_position place, struct flow *flow)
+static bool visit_try(struct resolver *r, struct node *node, struct statement_position position, struct flow *flow)
 {
     if (node->b == NULL)
         return ILLEGAL(node, "extraneous try statement");
-    if (!visit_scoped(r, node->b, place, flow))
+    if (!visit_scoped(r, node->b, position, flow))
         return false;
     for (struct node *trap = node->list; trap != NULL; trap = trap->next) {
         struct variable *outer = r->scope->variables;
         struct flow one;
-        if (!visit_catch(r, trap, place, &one))
+        if (!visit_catch(r, trap, position, &one))
             return false;
         r->scope->variables = outer;
         flow->method_escape &= one.method_escape;
@@ -289,12 +291,12 @@ static bool visit_try(struct resolver *r, struct node *node, struct statement_po
     return true;
 }
 
-static bool visit_jump(struct resolver *r, struct node *node, struct statement_position place, struct flow *flow)
+static bool visit_jump(struct resolver *r, struct node *node, struct statement_position position, struct flow *flow)
 {
     bool is_break = node->kind == NODE_BREAK;
-    if (!place.in_loop)
+    if (!position.in_loop)
         return ILLEGAL(node, "invalid %s statement: not inside loop", is_break ? "break" : "continue");
-    if (!is_break && place.last_loop)
+    if (!is_break && position.last_loop)
         return ILLEGAL(node, "extraneous continue statement");
     flow->all_escape = true;
     flow->loop_escape = flow->any_break = is_break;
@@ -313,11 +315,12 @@ static bool visit_loop(struct resolver *r, struct node *node, struct flow *flow)
     return ok;
 }
 
-static bool visit_statement(struct resolver *r, struct node *node, struct statement_position place, struct flow *flow)
+static bool visit_statement(struct resolver *r, struct node *node, struct statement_position position,
+                            struct flow *flow)
 {
     *flow = (struct flow){false, false, false, false, false};
     switch (node->kind) {
-    case NODE_IF: return visit_if(r, node, place, flow);
+    case NODE_IF: return visit_if(r, node, position, flow);
     case NODE_WHILE:
     case NODE_DO:
     case NODE_FOR:
@@ -328,13 +331,13 @@ static bool visit_statement(struct resolver *r, struct node *node, struct statem
                 return false;
         return true;
     case NODE_RETURN: return visit_return(r, node, flow);
-    case NODE_EXPRESSION: return visit_expression(r, node, place, flow);
-    case NODE_TRY: return visit_try(r, node, place, flow);
+    case NODE_EXPRESSION: return visit_expression(r, node, position, flow);
+    case NODE_TRY: return visit_try(r, node, position, flow);
     case NODE_THROW:
         flow->method_escape = flow->loop_escape = flow->all_escape = true;
         return resolve__as(r, &node->a, type_hint_for(CLASS_EXCEPTION));
     case NODE_BREAK:
-    case NODE_CONTINUE: return visit_jump(r, node, place, flow);
+    case NODE_CONTINUE: return visit_jump(r, node, position, flow);
     case NODE_ASSERT: return resolve__as(r, &node->a, type_hint_for(CLASS_BOOLEAN));
     case NODE_EMPTY: return true;
     default: UNREACHABLE(); return false;

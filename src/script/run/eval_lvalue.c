@@ -192,16 +192,16 @@ bool eval__step(struct run *run, struct frame *frame, const struct node *node, s
             return true;
         }
     }
-    bool place = (node->flags & NODE_INTERNAL) == 0;
-    if (place ? !open_target(run, frame, node->a, &target) || !load_target(run, frame, node->a, &target, &old)
-              : !eval(run, frame, node->a, &old))
+    bool stores = (node->flags & NODE_INTERNAL) == 0;
+    if (stores ? !open_target(run, frame, node->a, &target) || !load_target(run, frame, node->a, &target, &old)
+               : !eval(run, frame, node->a, &old))
         return false;
     if (run->record != NULL && (node->flags & NODE_POSTFIX))
         power_assert_record(run->record, node->a, old);
     bool ok = run->groovy ? groovy_step(run, (enum operator)node->op, old, &stepped)
                           : compute_compound(run, node, old,
                                              node->b->kind == NODE_CONST ? node->b->value : value_int(1), &stepped);
-    if (!ok || (place && !store_target(run, frame, node->a, &target, stepped)))
+    if (!ok || (stores && !store_target(run, frame, node->a, &target, stepped)))
         return false;
     *ret = node->flags & NODE_POSTFIX ? old : stepped;
     return true;

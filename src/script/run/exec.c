@@ -364,8 +364,8 @@ static bool bind_groovy(struct run *run, struct frame *frame, struct value *argu
             return false;
         if (parameter->type != TYPE_NONE && !convert_groovy(run, value, parameter->type, false, &value))
             return false;
-        struct node place = {.slot = i, .flags = parameter->boxed ? NODE_BOXED : 0};
-        store_local(run, frame, &place, value, true);
+        struct node target = {.slot = i, .flags = parameter->boxed ? NODE_BOXED : 0};
+        store_local(run, frame, &target, value, true);
     }
     return true;
 }

@@ -29,23 +29,23 @@ static const char *const symbols[] = {
 
 void lex__skip(struct groovy_lexer *lexer)
 {
-    char c = *lexer->place.at;
-    uint32_t code = utf8_next(&lexer->place.at, lexer->end);
+    char c = *lexer->location.at;
+    uint32_t code = utf8_next(&lexer->location.at, lexer->end);
     unsigned units = code > 0xffff ? 2 : 1;
-    lexer->place.units += (int32_t)units;
+    lexer->location.units += (int32_t)units;
     if (c == '\n') {
-        lexer->place.line++;
-        lexer->place.column = 1;
+        lexer->location.line++;
+        lexer->location.column = 1;
     } else {
-        lexer->place.column += units;
+        lexer->location.column += units;
     }
 }
 
 struct token lex__begin(const struct groovy_lexer *lexer)
 {
-    return (struct token){.start = lexer->place.units,
-                          .line = lexer->place.line,
-                          .column = lexer->place.column,
+    return (struct token){.start = lexer->location.units,
+                          .line = lexer->location.line,
+                          .column = lexer->location.column,
                           .space_before = lexer->space};
 }
 
@@ -55,7 +55,7 @@ bool lex__push(struct groovy_lexer *lexer, struct token token, enum token_kind k
     compiler->tokens = arena_grow(compiler->scratch, compiler->tokens, compiler->token_count, &lexer->capacity,
                                   sizeof *compiler->tokens);
     token.kind = kind;
-    token.end = lexer->place.units;
+    token.end = lexer->location.units;
     token.text = text;
     compiler->tokens[compiler->token_count++] = token;
     lexer->space = false;
@@ -69,44 +69,44 @@ bool lex__fail(struct groovy_lexer *lexer, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
-    explain_groovy(lexer->compiler, lexer->place.line, lexer->place.column, "%s", message);
+    explain_groovy(lexer->compiler, lexer->location.line, lexer->location.column, "%s", message);
     return false;
 }
 
 const char *lex__shown(const struct groovy_lexer *lexer, char out[8])
 {
-    if (lexer->place.at >= lexer->end)
+    if (lexer->location.at >= lexer->end)
         return "'<EOF>'";
-    if (*lexer->place.at == '\n')
+    if (*lexer->location.at == '\n')
         return "'\\n'";
-    if (*lexer->place.at == '\r')
+    if (*lexer->location.at == '\r')
         return "'\\r'";
-    snprintf(out, 8, "'%c'", *lexer->place.at);
+    snprintf(out, 8, "'%c'", *lexer->location.at);
     return out;
 }
 
 bool lex__starts(const struct groovy_lexer *lexer, const char *text)
 {
     size_t len = strlen(text);
-    return (size_t)(lexer->end - lexer->place.at) >= len && memcmp(lexer->place.at, text, len) == 0;
+    return (size_t)(lexer->end - lexer->location.at) >= len && memcmp(lexer->location.at, text, len) == 0;
 }
 
 bool lex__letter(const struct groovy_lexer *lexer, size_t ahead)
 {
-    if ((size_t)(lexer->end - lexer->place.at) <= ahead)
+    if ((size_t)(lexer->end - lexer->location.at) <= ahead)
         return false;
-    unsigned char c = (unsigned char)lexer->place.at[ahead];
+    unsigned char c = (unsigned char)lexer->location.at[ahead];
     return isalpha(c) || c == '_' || c >= 0xc3;
 }
 
 bool lex__name(struct groovy_lexer *lexer, bool in_text)
 {
     struct token token = lex__begin(lexer);
-    const char *from = lexer->place.at;
-    while (lexer->place.at < lexer->end &&
-           (lex__letter(lexer, 0) || isdigit((unsigned char)*lexer->place.at) || (!in_text && *lexer->place.at == '$')))
+    const char *from = lexer->location.at;
+    while (lexer->location.at < lexer->end && (lex__letter(lexer, 0) || isdigit((unsigned char)*lexer->location.at) ||
+                                               (!in_text && *lexer->location.at == '$')))
         lex__skip(lexer);
-    struct slice text = slice_make(from, (size_t)(lexer->place.at - from));
+    struct slice text = slice_make(from, (size_t)(lexer->location.at - from));
     enum token_kind kind = TOKEN_ID;
     if (slice_is(text, "def"))
         kind = TOKEN_DEF;
@@ -163,7 +163,7 @@ static const char *fraction_end(const struct groovy_lexer *lexer, const char *p,
 static bool lex_number(struct groovy_lexer *lexer)
 {
     struct token token = lex__begin(lexer);
-    const char *from = lexer->place.at, *p = from;
+    const char *from = lexer->location.at, *p = from;
     enum token_kind kind = TOKEN_INTEGER;
     const char *suffixes = "lLiIgGfFdD";
     char second = p + 1 < lexer->end ? (char)tolower((unsigned char)p[1]) : '\0';
@@ -189,7 +189,7 @@ static bool lex_number(struct groovy_lexer *lexer)
     }
     if (p < lexer->end && *p != '\0' && strchr(suffixes, *p) != NULL)
         p++;
-    while (lexer->place.at < p)
+    while (lexer->location.at < p)
         lex__skip(lexer);
     return lex__push(lexer, token, kind, slice_make(from, (size_t)(p - from)));
 }
@@ -198,8 +198,8 @@ static bool lex_number(struct groovy_lexer *lexer)
 
 static bool skip_comment(struct groovy_lexer *lexer)
 {
-    if (lex__starts(lexer, "//") || (lex__starts(lexer, "#!") && lexer->place.units == 0)) {
-        while (lexer->place.at < lexer->end && *lexer->place.at != '\n' && *lexer->place.at != '\r')
+    if (lex__starts(lexer, "//") || (lex__starts(lexer, "#!") && lexer->location.units == 0)) {
+        while (lexer->location.at < lexer->end && *lexer->location.at != '\n' && *lexer->location.at != '\r')
             lex__skip(lexer);
         return true;
     }
@@ -207,18 +207,18 @@ static bool skip_comment(struct groovy_lexer *lexer)
         return false;
     lex__skip(lexer);
     lex__skip(lexer);
-    while (lexer->place.at < lexer->end && !lex__starts(lexer, "*/"))
+    while (lexer->location.at < lexer->end && !lex__starts(lexer, "*/"))
         lex__skip(lexer);
-    for (unsigned i = 0; i < 2 && lexer->place.at < lexer->end; i++)
+    for (unsigned i = 0; i < 2 && lexer->location.at < lexer->end; i++)
         lex__skip(lexer);
-    if (lexer->place.at == lexer->end && !slice_ends(lexer->compiler->source, "*/"))
+    if (lexer->location.at == lexer->end && !slice_ends(lexer->compiler->source, "*/"))
         lex__fail(lexer, "expecting '*', found '<EOF>'");
     return true;
 }
 
 static bool skip_blank(struct groovy_lexer *lexer)
 {
-    char c = *lexer->place.at;
+    char c = *lexer->location.at;
     bool joined = lex__starts(lexer, "\\\n") || lex__starts(lexer, "\\\r");
     if (c != ' ' && c != '\t' && c != '\f' && !joined)
         return false;
@@ -231,8 +231,8 @@ static bool skip_blank(struct groovy_lexer *lexer)
 static bool lex_newline(struct groovy_lexer *lexer)
 {
     struct token token = lex__begin(lexer);
-    while (lexer->place.at < lexer->end) {
-        bool line = *lexer->place.at == '\n' || *lexer->place.at == '\r';
+    while (lexer->location.at < lexer->end) {
+        bool line = *lexer->location.at == '\n' || *lexer->location.at == '\r';
         if (line)
             lex__skip(lexer);
         else if (!skip_blank(lexer) && !skip_comment(lexer))
@@ -305,8 +305,8 @@ static bool lex_symbol(struct groovy_lexer *lexer)
         struct token pushed = lexer->compiler->tokens[lexer->compiler->token_count - 1];
         return track_brackets(lexer, &pushed);
     }
-    unsigned char c = (unsigned char)*lexer->place.at;
-    const char *at = lexer->place.at;
+    unsigned char c = (unsigned char)*lexer->location.at;
+    const char *at = lexer->location.at;
     if (c > ' ' && c <= '~')
         return lex__fail(lexer, "unexpected char: '%c'", c);
     return lex__fail(lexer, "unexpected char: 0x%X", (unsigned)utf8_next(&at, lexer->end));
@@ -314,7 +314,7 @@ static bool lex_symbol(struct groovy_lexer *lexer)
 
 static bool lex_one(struct groovy_lexer *lexer)
 {
-    char c = *lexer->place.at;
+    char c = *lexer->location.at;
     if (skip_blank(lexer) || skip_comment(lexer)) {
         lexer->space = true;
         return true;
@@ -340,11 +340,11 @@ bool lex_groovy(struct compiler *compiler)
 {
     struct groovy_lexer *lexer = arena_zalloc(compiler->scratch, sizeof *lexer);
     lexer->compiler = compiler;
-    lexer->place.at = compiler->source.data;
+    lexer->location.at = compiler->source.data;
     lexer->end = compiler->source.data + compiler->source.len;
-    lexer->place.line = lexer->place.column = 1;
+    lexer->location.line = lexer->location.column = 1;
     bool ok = true;
-    while (ok && lexer->place.at < lexer->end)
+    while (ok && lexer->location.at < lexer->end)
         ok = lex_one(lexer) && !compiler->error.set;
     struct token end = lex__begin(lexer);
     return lex__push(lexer, end, ok ? TOKEN_EOF : TOKEN_ERROR, SLICE_LIT("")) && ok;

@@ -17,7 +17,7 @@ struct lex_level {
 
 #define LEX_LEVELS_MAX (COMPILE_NESTING_MAX + 1)
 
-struct lex_place {
+struct lex_location {
     const char *at;
     int32_t units; /* UTF-16 code units before `at` */
     uint32_t line;
@@ -27,7 +27,7 @@ struct lex_place {
 struct groovy_lexer {
     struct compiler *compiler;
     const char *end;
-    struct lex_place place;
+    struct lex_location location;
     size_t capacity;
     struct lex_level levels[LEX_LEVELS_MAX];
     unsigned level;

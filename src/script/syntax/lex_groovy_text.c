@@ -25,9 +25,9 @@ static bool has_lines(enum lex_quote quote)
 /* Returns: whether a value follows the dollar here. */
 static bool value_ahead(const struct groovy_lexer *lexer)
 {
-    if (*lexer->place.at != '$' || lexer->place.at + 1 >= lexer->end)
+    if (*lexer->location.at != '$' || lexer->location.at + 1 >= lexer->end)
         return false;
-    return lexer->place.at[1] == '{' || lex__letter(lexer, 1);
+    return lexer->location.at[1] == '{' || lex__letter(lexer, 1);
 }
 
 static void append_code(struct buf *out, uint32_t code)
@@ -51,24 +51,24 @@ static void append_code(struct buf *out, uint32_t code)
 
 static bool fail_unexpected(struct groovy_lexer *lexer)
 {
-    if (lexer->place.at >= lexer->end)
+    if (lexer->location.at >= lexer->end)
         return lex__fail(lexer, "unexpected char: 0xFFFF");
-    unsigned char c = (unsigned char)*lexer->place.at;
+    unsigned char c = (unsigned char)*lexer->location.at;
     if (c >= ' ' && c <= '~')
         return lex__fail(lexer, "unexpected char: '%c'", c);
-    const char *at = lexer->place.at;
+    const char *at = lexer->location.at;
     return lex__fail(lexer, "unexpected char: 0x%X", (unsigned)utf8_next(&at, lexer->end));
 }
 
 static bool read_hex(struct groovy_lexer *lexer, uint32_t *ret_code)
 {
     *ret_code = 0;
-    while (lexer->place.at < lexer->end && *lexer->place.at == 'u')
+    while (lexer->location.at < lexer->end && *lexer->location.at == 'u')
         lex__skip(lexer);
     for (unsigned i = 0; i < 4; i++) {
-        if (lexer->place.at >= lexer->end || !isxdigit((unsigned char)*lexer->place.at))
+        if (lexer->location.at >= lexer->end || !isxdigit((unsigned char)*lexer->location.at))
             return fail_unexpected(lexer);
-        char c = (char)tolower((unsigned char)*lexer->place.at);
+        char c = (char)tolower((unsigned char)*lexer->location.at);
         *ret_code = *ret_code * 16 + (uint32_t)(c <= '9' ? c - '0' : c - 'a' + 10);
         lex__skip(lexer);
     }
@@ -83,14 +83,14 @@ static bool append_unicode(struct groovy_lexer *lexer, struct buf *out)
         return false;
     bool pair = code >= 0xd800 && code < 0xdc00 && lex__starts(lexer, "\\u");
     if (pair) {
-        const struct lex_place before = lexer->place;
+        const struct lex_location before = lexer->location;
         lex__skip(lexer);
         if (!read_hex(lexer, &low))
             return false;
         if (low >= 0xdc00 && low < 0xe000)
             code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
         else
-            lexer->place = before;
+            lexer->location = before;
     }
     append_code(out, code >= 0xd800 && code < 0xe000 ? '?' : code);
     return true;
@@ -98,11 +98,11 @@ static bool append_unicode(struct groovy_lexer *lexer, struct buf *out)
 
 static void append_octal(struct groovy_lexer *lexer, struct buf *out)
 {
-    unsigned most = *lexer->place.at <= '3' ? 3 : 2;
+    unsigned most = *lexer->location.at <= '3' ? 3 : 2;
     uint32_t code = 0;
-    for (unsigned i = 0; i < most && lexer->place.at < lexer->end && *lexer->place.at >= '0' && *lexer->place.at <= '7';
-         i++) {
-        code = code * 8 + (uint32_t)(*lexer->place.at - '0');
+    for (unsigned i = 0;
+         i < most && lexer->location.at < lexer->end && *lexer->location.at >= '0' && *lexer->location.at <= '7'; i++) {
+        code = code * 8 + (uint32_t)(*lexer->location.at - '0');
         lex__skip(lexer);
     }
     append_code(out, code);
@@ -111,10 +111,10 @@ static void append_octal(struct groovy_lexer *lexer, struct buf *out)
 /* Reads an escape in quotes. */
 static bool append_escape(struct groovy_lexer *lexer, struct buf *out)
 {
-    const struct lex_place backslash = lexer->place;
+    const struct lex_location backslash = lexer->location;
     lex__skip(lexer);
     static const char from[] = "nrtbf\"'\\$", to[] = "\n\r\t\b\f\"'\\$";
-    char c = lexer->place.at < lexer->end ? *lexer->place.at : '\0';
+    char c = lexer->location.at < lexer->end ? *lexer->location.at : '\0';
     const char *found = c == '\0' ? NULL : strchr(from, c);
     if (found != NULL) {
         buf_byte(out, to[found - from]);
@@ -128,7 +128,7 @@ static bool append_escape(struct groovy_lexer *lexer, struct buf *out)
         return true;
     }
     if (c != '\n' && c != '\r') {
-        lexer->place = backslash;
+        lexer->location = backslash;
         return fail_unexpected(lexer);
     }
     lex__skip(lexer); /* an escaped end of a line */
@@ -141,7 +141,7 @@ static bool append_next(struct groovy_lexer *lexer, enum lex_quote quote, struct
     bool slashy = quote >= LEX_SLASHY;
     if (quote == LEX_DOLLAR_SLASHY && (lex__starts(lexer, "$$") || lex__starts(lexer, "$/"))) {
         lex__skip(lexer);
-    } else if (*lexer->place.at == '\\' && !slashy) {
+    } else if (*lexer->location.at == '\\' && !slashy) {
         return append_escape(lexer, out);
     } else if (quote == LEX_SLASHY && lex__starts(lexer, "\\/")) {
         lex__skip(lexer);
@@ -150,9 +150,9 @@ static bool append_next(struct groovy_lexer *lexer, enum lex_quote quote, struct
         lex__skip(lexer);
         return true;
     }
-    const char *from = lexer->place.at;
+    const char *from = lexer->location.at;
     lex__skip(lexer);
-    buf_append(out, from, (size_t)(lexer->place.at - from));
+    buf_append(out, from, (size_t)(lexer->location.at - from));
     return true;
 }
 
@@ -173,14 +173,14 @@ static bool read_part(struct groovy_lexer *lexer, enum lex_quote quote, struct b
 {
     *ret_value = false;
     for (;;) {
-        if (lexer->place.at >= lexer->end ||
-            (!has_lines(quote) && (*lexer->place.at == '\n' || *lexer->place.at == '\r')))
+        if (lexer->location.at >= lexer->end ||
+            (!has_lines(quote) && (*lexer->location.at == '\n' || *lexer->location.at == '\r')))
             return fail_unterminated(lexer, quote);
         bool escaped = quote == LEX_DOLLAR_SLASHY && (lex__starts(lexer, "$$") || lex__starts(lexer, "$/"));
         if (lex__starts(lexer, closings[quote])) {
             /* In a run of more than three quotes, the last three end the text. */
             bool more = (quote == LEX_TRIPLE_SINGLE || quote == LEX_TRIPLE_DOUBLE) &&
-                        lexer->place.at + 3 < lexer->end && lexer->place.at[3] == lexer->place.at[0];
+                        lexer->location.at + 3 < lexer->end && lexer->location.at[3] == lexer->location.at[0];
             if (!more)
                 return true;
         }
@@ -188,7 +188,7 @@ static bool read_part(struct groovy_lexer *lexer, enum lex_quote quote, struct b
             *ret_value = true;
             return true;
         }
-        if (*lexer->place.at == '$' && (quote == LEX_DOUBLE || quote == LEX_TRIPLE_DOUBLE))
+        if (*lexer->location.at == '$' && (quote == LEX_DOUBLE || quote == LEX_TRIPLE_DOUBLE))
             return false;
         if (!append_next(lexer, quote, out))
             return false;
@@ -205,8 +205,8 @@ static bool bare_dollar(struct groovy_lexer *lexer)
     if (compiler->error.set)
         return false;
     const struct token *last = compiler->token_count > 0 ? &compiler->tokens[compiler->token_count - 1] : NULL;
-    uint32_t line = last != NULL ? last->line : lexer->place.line,
-             column = last != NULL ? last->column : lexer->place.column;
+    uint32_t line = last != NULL ? last->line : lexer->location.line,
+             column = last != NULL ? last->column : lexer->location.column;
     explain_groovy(compiler, line, column,
                    "illegal string body character after dollar sign;\n   solution: either escape a literal dollar sign "
                    "\"\\$5\" or bracket the value expression \"${5}\"");
@@ -219,7 +219,7 @@ static bool read_name_value(struct groovy_lexer *lexer)
     for (;;) {
         if (!lex__name(lexer, true))
             return false;
-        if (lexer->place.at >= lexer->end || *lexer->place.at != '.' || !lex__letter(lexer, 1))
+        if (lexer->location.at >= lexer->end || *lexer->location.at != '.' || !lex__letter(lexer, 1))
             return true;
         struct token dot = lex__begin(lexer);
         lex__skip(lexer);
@@ -269,7 +269,7 @@ bool lex__text(struct groovy_lexer *lexer, enum lex_quote quote, bool begins)
     for (bool value = true; value; begins = false) {
         if (!lex_part(lexer, quote, begins, &value))
             return false;
-        if (value && *lexer->place.at == '{')
+        if (value && *lexer->location.at == '{')
             return open_brace_value(lexer, quote);
         if (value && !read_name_value(lexer))
             return false;

@@ -174,22 +174,22 @@ static struct node *parse_case(struct groovy_parser *parser)
 /* Groovy moves the default after all cases; labels that share its body stay in place. */
 static void default_last(struct node *node)
 {
-    struct node **place = &node->list, *fallback = NULL, *label = NULL;
-    for (; *place != NULL; place = &(*place)->next) {
-        fallback = (*place)->a == NULL ? *place : NULL;
+    struct node **link = &node->list, *fallback = NULL, *label = NULL;
+    for (; *link != NULL; link = &(*link)->next) {
+        fallback = (*link)->a == NULL ? *link : NULL;
         if (fallback != NULL)
             break;
-        label = (*place)->b != NULL ? NULL : label == NULL ? *place : label;
+        label = (*link)->b != NULL ? NULL : label == NULL ? *link : label;
     }
     if (fallback == NULL || fallback->next == NULL)
         return;
     for (; label != NULL && label != fallback; label = label->next)
         label->b = fallback->b;
-    *place = fallback->next;
+    *link = fallback->next;
     fallback->next = NULL;
-    while (*place != NULL)
-        place = &(*place)->next;
-    *place = fallback;
+    while (*link != NULL)
+        link = &(*link)->next;
+    *link = fallback;
 }
 
 static struct node *parse_switch(struct groovy_parser *parser, const struct token *token)

@@ -13,13 +13,13 @@ static struct node *make_step(struct parser *parser, struct node *target, const 
 }
 
 /*
- * Returns: whether the bracket `place` tokens ahead opens a literal: `[]`, `[1, 2]`, `['a': 1]`. A
+ * Returns: whether the bracket `offset` tokens ahead opens a literal: `[]`, `[1, 2]`, `['a': 1]`. A
  * bracket that could also be an index is one, as the original's grammar tries that first.
  */
-static bool literal_ahead(const struct parser *parser, size_t place)
+static bool literal_ahead(const struct parser *parser, size_t offset)
 {
     size_t open = 0, conditions = 0;
-    for (size_t i = place + 1;; i++) {
+    for (size_t i = offset + 1;; i++) {
         const struct token *token = painless__peek(parser, i);
         if (token->kind == TOKEN_EOF)
             return false;
@@ -31,7 +31,7 @@ static bool literal_ahead(const struct parser *parser, size_t place)
             open++;
         else if (token_is(token, ")") || token_is(token, "]") || token_is(token, "}")) {
             if (open == 0)
-                return i == place + 1;
+                return i == offset + 1;
             open--;
         }
     }

@@ -331,10 +331,10 @@ bool dict_add(struct run *run, struct dict *dict, struct value key, bool *ret_ad
 
 static void unlink_chain(struct dict *dict, struct map_entry *entry)
 {
-    struct map_entry **place = &dict->buckets[(uint32_t)entry->hash & (dict->bucket_count - 1)];
-    while (*place != entry)
-        place = &(*place)->chain;
-    *place = entry->chain;
+    struct map_entry **link = &dict->buckets[(uint32_t)entry->hash & (dict->bucket_count - 1)];
+    while (*link != entry)
+        link = &(*link)->chain;
+    *link = entry->chain;
 }
 
 static void unlink_order(struct dict *dict, struct map_entry *entry)

@@ -21,7 +21,7 @@ struct seq *seq_new(struct run *run, enum class_id id, size_t capacity)
     return seq->items == NULL ? NULL : seq;
 }
 
-static struct value *seq_place(const struct seq *seq, size_t index)
+static struct value *seq_slot(const struct seq *seq, size_t index)
 {
     if (seq->root != NULL) {
         index += seq->offset;
@@ -32,8 +32,8 @@ static struct value *seq_place(const struct seq *seq, size_t index)
 
 struct value seq_item(const struct seq *seq, size_t index)
 {
-    const struct value *place = seq_place(seq, index);
-    return place == NULL ? VALUE_NONE : *place;
+    const struct value *slot = seq_slot(seq, index);
+    return slot == NULL ? VALUE_NONE : *slot;
 }
 
 static bool check_index(struct run *run, int64_t index, size_t count)
@@ -78,11 +78,11 @@ bool seq_set(struct run *run, struct seq *seq, int64_t index, struct value value
 {
     if (!seq_check_writable(run, seq) || !check_index(run, index, seq->count) || !seq_check(run, seq))
         return false;
-    struct value *place = seq_place(seq, (size_t)index);
-    INSIST(place != NULL);
+    struct value *slot = seq_slot(seq, (size_t)index);
+    INSIST(slot != NULL);
     if (ret_old != NULL)
-        *ret_old = *place;
-    *place = value;
+        *ret_old = *slot;
+    *slot = value;
     return true;
 }
 

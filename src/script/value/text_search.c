@@ -8,7 +8,7 @@ static inline uint16_t part_at(const struct text_search *search, int64_t i)
     return text_at(search->part, (size_t)(search->back ? search->part->length - 1 - i : i));
 }
 
-static inline uint16_t text_at_place(const struct text_search *search, int64_t i)
+static inline uint16_t text_part_at(const struct text_search *search, int64_t i)
 {
     return text_at(search->text, (size_t)(search->back ? search->text->length - 1 - i : i));
 }
@@ -75,14 +75,14 @@ static bool try_here(struct text_search *search)
 {
     int64_t length = search->part->length, at = search->at;
     int64_t i = (search->cut > search->matched ? search->cut : search->matched) + 1;
-    while (i < length && part_at(search, i) == text_at_place(search, at + i))
+    while (i < length && part_at(search, i) == text_part_at(search, at + i))
         i++;
     if (i < length) {
         search->at += i - search->cut;
         search->matched = -1;
         return false;
     }
-    for (i = search->cut; i > search->matched && part_at(search, i) == text_at_place(search, at + i);)
+    for (i = search->cut; i > search->matched && part_at(search, i) == text_part_at(search, at + i);)
         i--;
     bool found = i <= search->matched;
     search->at += search->period;

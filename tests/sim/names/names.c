@@ -682,7 +682,7 @@ static void check_ephemeral(struct world *world, int index, int type, int id)
         return;
     int found = stored(world, index, type, id);
     if (found == at->values[type][id] && !may_be_held(world, index, id))
-        fail(world, "%s/%s/%s lived with s%u, which has ended, and stays though nobody holds it", names[index],
+        fail(world, "%s/%s/%s lived with s%u, which has ended, and stays though no owner holds it", names[index],
              types[type], ids[id], at->leases[type][id]);
     if (found != 0 || !knows_type(world, index, type))
         return; /* another command of this step has written it, or deleted the index */
@@ -1347,7 +1347,7 @@ static void finish(struct world *world)
     for (int i = 0; any_waits(world) && i < 1000; i++)
         tick(world);
     if (any_waits(world))
-        fail(world, "somebody waits for ever");
+        fail(world, "a request waits forever");
     for (int i = 0; i < SESSIONS + TXNS; i++)
         if (world->actors[i].open && i < SESSIONS)
             do_session(world, &world->actors[i], COMMAND_SESSION_CLOSE);

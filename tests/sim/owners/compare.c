@@ -232,13 +232,14 @@ static void search(struct world *world, const struct catalog_index *index, const
     int r;
 
     while ((r = doc_scan_next(scan, &type, &id, &doc)) == 0) {
-        int number = id.data[0] - '0', lies = dir_in(doc.source), value = number_in(doc.source, "\"v\":");
-        if (dir >= 0 && !dirs_within(lies, dir))
+        int number = id.data[0] - '0', stored_dir = dir_in(doc.source), value = number_in(doc.source, "\"v\":");
+        if (dir >= 0 && !dirs_within(stored_dir, dir))
             continue;
         met[number] = true;
-        record_event(world, record, COMMIT_ORDER_READ, spec->on.index, number, commit_order_value(value, lies));
+        record_event(world, record, COMMIT_ORDER_READ, spec->on.index, number, commit_order_value(value, stored_dir));
         const struct om_doc *expected = &seen->at[spec->on.index][number];
-        if (!expected->live || expected->value != value || expected->dir != lies || expected->version != doc.version)
+        if (!expected->live || expected->value != value || expected->dir != stored_dir ||
+            expected->version != doc.version)
             world_fail(world, "a search finds %s/%d with %d, the model does not", gen_index_names[spec->on.index],
                        number, value);
     }

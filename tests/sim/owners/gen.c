@@ -675,7 +675,7 @@ struct command *gen_command(const struct om_op *op)
         command->tried = (struct tried_command){session_id(&command->arena, op->session), op->deferred, op->action};
         break;
     case OP_ASIDE: command->aside = (struct aside_command){op->deferred, op->retry}; break;
-    case OP_TICK: command->tick.barrier_clock = op->heard; break;
+    case OP_TICK: command->tick.barrier_clock = op->barrier_clock; break;
     default: break;
     }
     return command;

@@ -590,15 +590,15 @@ uint64_t om_next_deadline(const struct om *model)
 }
 
 /* Whether any deadline is due. */
-static bool any_expired(const struct om *model, uint64_t heard)
+static bool any_expired(const struct om *model, uint64_t barrier_clock)
 {
     struct om_deadline lease, wait, idle;
 
     first_lease(model, &lease);
     first_wait(model, &wait);
     first_idle(model, &idle);
-    return (wait.at != OM_NEVER && wait.at <= model->clock) || (lease.at != OM_NEVER && lease.at <= heard) ||
-           (idle.at != OM_NEVER && idle.at <= heard);
+    return (wait.at != OM_NEVER && wait.at <= model->clock) || (lease.at != OM_NEVER && lease.at <= barrier_clock) ||
+           (idle.at != OM_NEVER && idle.at <= barrier_clock);
 }
 
 static void time_out(struct om *model, struct om_step *step, int slot)
@@ -623,18 +623,18 @@ static void time_out(struct om *model, struct om_step *step, int slot)
  * Rule 22: begins the termination of expired sessions, in order, then cleans up while *left > 0.
  * Nothing is granted before the last cleanup of the step.
  */
-static void clean_sessions(struct om *model, struct om_step *step, uint64_t ts, uint64_t heard, int *left)
+static void clean_sessions(struct om *model, struct om_step *step, uint64_t ts, uint64_t barrier_clock, int *left)
 {
     struct om_deadline first;
     int slot = first_lease(model, &first), all = *left;
-    bool run_due = slot >= 0 && first.at <= heard;
+    bool run_due = slot >= 0 && first.at <= barrier_clock;
 
     if (!run_due && (om_first_to_clean(model) < 0 || all == 0))
         return;
     om_suspend_grants(model);
     if (run_due) {
         om_begin(model, ts);
-        for (; slot >= 0 && first.at <= heard; slot = first_lease(model, &first))
+        for (; slot >= 0 && first.at <= barrier_clock; slot = first_lease(model, &first))
             om_begin_termination(model, step, slot, false);
         om_charge_ended(model, left);
         if (*left == 0)
@@ -664,13 +664,13 @@ static void end_abandoned(struct om *model, struct om_step *step, uint64_t ts, i
 }
 
 /* Rule 24. Waits expire by the clock; leases and idle transactions by the input barrier. */
-static void run_due(struct om *model, struct om_step *step, uint64_t ts, uint64_t heard)
+static void run_due(struct om *model, struct om_step *step, uint64_t ts, uint64_t barrier_clock)
 {
     while (model->cost_left > 0 && step->wrong == NULL) { /* one batch */
         struct om_deadline wait, idle;
         int waiting = first_wait(model, &wait), idling = first_idle(model, &idle);
         bool wait_expired = wait.at <= model->clock && wait.at != OM_NEVER;
-        bool idle_expired = idle.at <= heard && idle.at != OM_NEVER;
+        bool idle_expired = idle.at <= barrier_clock && idle.at != OM_NEVER;
         if (!wait_expired && !idle_expired)
             return;
         om_begin(model, ts);
@@ -889,17 +889,17 @@ void om_apply(struct om *model, const struct om_op *op, uint64_t ts, struct om_s
     bool pending = om_has_pending_grants(model);
     model->grant_quota = tick || !pending ? 3 * model->limits.piece : 0;
     bool cleanup = tick && (pending || has_cleanup(model)), abandoned = tick && om_txn_any_abandoned(model);
-    uint64_t heard = op->heard < model->clock ? op->heard : model->clock;
-    bool expired = tick && any_expired(model, heard);
+    uint64_t barrier_clock = op->barrier_clock < model->clock ? op->barrier_clock : model->clock;
+    bool expired = tick && any_expired(model, barrier_clock);
     if (cleanup)
         purge_step(model, step, ts);
     if (tick) {
-        clean_sessions(model, step, ts, heard, &model->cost_left);
+        clean_sessions(model, step, ts, barrier_clock, &model->cost_left);
         end_abandoned(model, step, ts, &model->cost_left);
         begin_timeouts(model, expired);
     }
     if (tick && expired && !om_has_pending_grants(model))
-        run_due(model, step, ts, heard);
+        run_due(model, step, ts, barrier_clock);
     model->cost_left += model->cost_kept;
     model->cost_kept = 0;
     if (cleanup || abandoned || expired)

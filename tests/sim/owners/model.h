@@ -124,7 +124,7 @@ struct om_op {
     uint64_t number; /* the command's request number */
     enum om_op_kind kind;
     uint64_t clock;   /* when it was submitted, by the clock of durations */
-    uint64_t heard;   /* OP_TICK: all input sent before this time has been submitted */
+    uint64_t barrier_clock; /* OP_TICK: all input sent before this time has been submitted */
     uint32_t session; /* serial; 0: none; may be of a session that never existed */
     uint32_t txn;
     uint64_t token;

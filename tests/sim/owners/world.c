@@ -387,7 +387,7 @@ static void set_clock(struct world *world, struct om_op *op)
 {
     op->clock = world->grouping && world->follower.entry.len > 0 ? world->follower.clock : world->clock;
     if (op->kind == OP_TICK)
-        op->heard = one_in(world, 4) ? world->clock - rng_below(&world->rng, 2 * OM_SECOND) : world->clock + 1;
+        op->barrier_clock = one_in(world, 4) ? world->clock - rng_below(&world->rng, 2 * OM_SECOND) : world->clock + 1;
     else if (one_in(world, 30) && !world->grouping) /* a group has one time */
         op->clock -= rng_below(&world->rng, OM_SECOND);
 }
@@ -593,7 +593,7 @@ static void stop_core(struct world *world)
         struct command *command = list_entry(world->effects.completed.next, struct command, link);
         list_remove(&command->link);
         if (command->problem.type != PROBLEM_STOPPING)
-            world_fail(world, "a command that waited is not told of the end");
+            world_fail(world, "a command that waited is not notified of the end");
         command_free(command);
     }
     core_close(world->core);

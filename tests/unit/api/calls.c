@@ -185,7 +185,7 @@ static char *target_without_wait(const char *target)
 }
 
 int calls_ask(struct api_fixture *fixture, const char *method, const char *target, const char *body,
-              struct call_header header, struct call_names *names, bool told)
+              struct call_header header, struct call_names *names, bool traced)
 {
     char *sent_target = target_without_wait(target);
     struct fixture_exchange *sent = fixture_exchange_new(method, sent_target, body);
@@ -205,21 +205,21 @@ int calls_ask(struct api_fixture *fixture, const char *method, const char *targe
     remember(names, 'T', reply, "\"transaction\":\"");
     remember(names, 'C', reply, "\"_scroll_id\":\"");
     remember(names, 'P', reply, "{\"id\":\"");
-    if (told || (status >= 500 && status != 501 && status != 503 && !has_ended(reply)))
+    if (traced || (status >= 500 && status != 501 && status != 503 && !has_ended(reply)))
         print_message("    %s %.100s: %d %.300s\n", method, target, status, reply);
     fixture_exchange_free(sent);
     mem_free(sent_target);
     return status;
 }
 
-int calls_ask_text(struct api_fixture *fixture, const char *text, size_t n, struct call_names *names, bool told)
+int calls_ask_text(struct api_fixture *fixture, const char *text, size_t n, struct call_names *names, bool traced)
 {
     char *grown = calls_grow(text, n, names), *target = strchr(grown, ' '), *body = strchr(grown, '\n');
     assert_non_null(target);
     *target++ = '\0';
     if (body != NULL)
         *body++ = '\0';
-    int status = calls_ask(fixture, grown, target, body, (struct call_header){0}, names, told);
+    int status = calls_ask(fixture, grown, target, body, (struct call_header){0}, names, traced);
     mem_free(grown);
     return status;
 }

@@ -63,12 +63,12 @@ struct call_header {
 };
 
 /*
- * Asks, and notes the names that the answer has. `told` prints the answer, as does a status of 500 that should not be.
+ * Asks, and notes the names that the answer has. `traced` prints the answer, as does an unexpected status of 500.
  * Streams are broken as soon as they are open. Returns: the status; 0: it was still waiting, and the client left.
  */
 int calls_ask(struct api_fixture *fixture, const char *method, const char *target, const char *body,
-              struct call_header header, struct call_names *names, bool told);
+              struct call_header header, struct call_names *names, bool traced);
 /* Sends "METHOD target", with a body if one follows the line's end. */
-int calls_ask_text(struct api_fixture *fixture, const char *text, size_t n, struct call_names *names, bool told);
+int calls_ask_text(struct api_fixture *fixture, const char *text, size_t n, struct call_names *names, bool traced);
 
 #endif

@@ -173,7 +173,7 @@ static struct cost counted_now(void)
 
 static unsigned judged, failed;
 
-static bool told(void)
+static bool is_traced(void)
 {
     return getenv("COMPLEXITY_TRACE") != NULL;
 }
@@ -196,7 +196,7 @@ static void judge(const char *what, const char *how, measure *of, void *context,
         failed++;
         return;
     }
-    if (told())
+    if (is_traced())
         print_message("%s: %llu, %llu; %llu, %llu\n", what, (unsigned long long)costs[0].work,
                       (unsigned long long)costs[1].work, (unsigned long long)costs[0].bytes,
                       (unsigned long long)costs[1].bytes);
@@ -229,7 +229,7 @@ static bool cost_of_case(void *context, size_t n, struct cost *ret_cost)
     bool well = true;
     for (size_t i = 0; i < CALL_STEPS_MAX && growing->steps[i] != NULL; i++) {
         bool last = i + 1 == CALL_STEPS_MAX || growing->steps[i + 1] == NULL;
-        int status = calls_ask_text(&fixture, growing->steps[i], n, &names, told());
+        int status = calls_ask_text(&fixture, growing->steps[i], n, &names, is_traced());
         if (status / 100 != 2 && !(last && growing->kind == REFUSED)) {
             print_error("%s: %.200s answers %d with %zu\n", growing->handler, growing->steps[i], status, n);
             well = false;
@@ -351,7 +351,7 @@ static bool cost_of_asking(void *context, size_t n, struct cost *ret_cost)
         header = (struct call_header){asking->header, filled};
     const char *body = asking->body ? filled : with_body(asking->method) ? "{}" : NULL;
     struct cost before = counted_now();
-    (void)calls_ask(asking->fixture, asking->method, target.data, body, header, asking->names, told());
+    (void)calls_ask(asking->fixture, asking->method, target.data, body, header, asking->names, is_traced());
     *ret_cost = since(before);
     buf_deinit(&target);
     mem_free(path);

@@ -15,7 +15,7 @@
 
 enum { KEYS = 12, ROUNDS = 300, NUMBERS = 4096 };
 
-static int told[NUMBERS]; /* the text of each number, 0: none */
+static int reported[NUMBERS]; /* the text of each number, 0: none */
 static int key_of[NUMBERS]; /* the key that had it first, + 1 */
 
 /* Reads what frame_write() has written: {"put":[{"row":N,"t":T,"k":K},…],"drop":[N,…]}. */
@@ -26,14 +26,14 @@ static void follow(struct slice text)
         int row, value, key;
         assert_int_equal(sscanf(put, "{\"row\":%d,\"t\":%d,\"k\":%d}", &row, &value, &key), 3);
         assert_true(row > 0 && row < NUMBERS && (key_of[row] == 0 || key_of[row] == key + 1));
-        told[row] = value;
+        reported[row] = value;
         key_of[row] = key + 1;
     }
     for (drop += strlen("\"drop\":["); *drop != ']'; drop += *drop == ',') {
         char *end;
         long row = strtol(drop, &end, 10);
-        assert_true(row > 0 && row < NUMBERS && told[row] != 0);
-        told[row] = 0;
+        assert_true(row > 0 && row < NUMBERS && reported[row] != 0);
+        reported[row] = 0;
         drop = end;
     }
 }
@@ -42,9 +42,9 @@ static void expect(const int *texts)
 {
     int found[KEYS] = {0};
     for (int row = 0; row < NUMBERS; row++)
-        if (told[row] != 0) {
+        if (reported[row] != 0) {
             assert_int_equal(found[key_of[row] - 1], 0);
-            found[key_of[row] - 1] = told[row];
+            found[key_of[row] - 1] = reported[row];
         }
     assert_memory_equal(found, texts, sizeof found);
 }
@@ -86,7 +86,7 @@ static void test_changes_add_up(void **state)
         follow(slice_from(text.data));
         expect(texts);
         if (round % 50 == 0) { /* a new viewer */
-            memset(told, 0, sizeof told);
+            memset(reported, 0, sizeof reported);
             write_terminated(&section, true, &text);
             follow(slice_from(text.data));
             expect(texts);

@@ -86,9 +86,9 @@ static void check_read(int status, const char *body, int number)
     char expected[64];
     snprintf(expected, sizeof expected, "\"_source\":{\"n\":%d}}", number);
     bool as_it_was = status == 200 && strstr(body, expected) != NULL;
-    bool told = (status == 404 && strstr(body, "was committed at") != NULL) ||
-                (status == 409 && strstr(body, "was rolled back: its owner asked for it") != NULL);
-    if (!as_it_was && !told) {
+    bool explained = (status == 404 && strstr(body, "was committed at") != NULL) ||
+                     (status == 409 && strstr(body, "was rolled back: its owner asked for it") != NULL);
+    if (!as_it_was && !explained) {
         fprintf(stderr, "a read of %d: %d %s\n", number, status, body);
         abort();
     }

@@ -574,7 +574,7 @@ static void test_lease_expires_without_etcd(void **state)
     cmdlog_position position;
     uint64_t number;
     int r;
-    struct slice part = SLICE_LIT("nobody sees this");
+    struct slice part = SLICE_LIT("this is not read");
     (void)state;
     struct relay *relay = relay_start(etcd_fixture_port(one, 0));
     snprintf(url, sizeof url, "http://127.0.0.1:%d/lease", relay_port(relay));

@@ -1122,9 +1122,14 @@ static void encode(void *record)
     record_encode(0, record, &payload, 1, bytes);
 }
 
+static void preallocate_other(void *log)
+{
+    (void)!cmdlog_file_preallocate(log);
+}
+
 /*
  * Goal: the log cannot be asked to wait for an entry that was never appended, and cannot write a
- * record that a reader takes for damage.
+ * record that a reader takes for damage; a log of another kind is recognized.
  */
 static void test_wrong_calls_end_the_process(void **state)
 {
@@ -1139,6 +1144,11 @@ static void test_wrong_calls_end_the_process(void **state)
     encode(&record);
     record.durable = 7;
     assert_dies(encode, &record, "REQUIRE(record->durable < record->position) failed at ");
+    struct cmdlog_medium *medium = cmdlog_medium_new();
+    struct cmdlog *other = cmdlog_memory_open(medium);
+    assert_dies(preallocate_other, other, "REQUIRE(MAGIC_VALID(log, CMDLOG_FILE_MAGIC)) failed at ");
+    cmdlog_close(other);
+    cmdlog_medium_free(medium);
     cmdlog_close(log);
     disk_sim_free(sim);
 }

@@ -7,15 +7,22 @@
 #include "../../lib/core_fixture.h"
 #include "../../lib/dies.h"
 
+#include "core/acquire/lock_resolve.h"
 #include "core/catalog/catalog_change.h"
+#include "core/catalog/index.h"
+#include "core/cleanup/cleanup_attempt.h"
+#include "core/command/codec.h"
+#include "core/documents/ephemeral.h"
 #include "core/documents/provisional.h"
 #include "core/documents/session_tombstone.h"
+#include "core/documents/write_command.h"
 #include "core/locks/lock.h"
 #include "core/session/owners.h"
 #include "core/session/session.h"
 #include "core/session/txn.h"
 #include "core/wait/wait.h"
 #include "core/owners/owners_step.h"
+#include "core/tree/empty_paths.h"
 #include "core/tree/tree_record.h"
 #include "core/tree/tree_write.h"
 #include "core/unit/handler.h"
@@ -292,6 +299,81 @@ static void test_records_outside_of_contracts_are_refused(void **state)
     fixture_close(&box);
 }
 
+/* --- Requirements that the headers of modules state ------------------------------------------------------------- */
+
+static void forget_attempts_of_no_session(void *context)
+{
+    cleanup_attempt__forget_deferred(((struct core_fixture *)context)->core, 0);
+}
+
+static void count_attempts_of_both_kinds(void *context)
+{
+    (void)cleanup_attempt__count(((struct core_fixture *)context)->core, SLICE_LIT("s"), 1, 1);
+}
+
+static void plan_index_outside_a_unit(void *context)
+{
+    (void)index__plan_auto(((struct core_fixture *)context)->core, SLICE_LIT("i"), SLICE_LIT(""), DIALECT_7);
+}
+
+static void list_documents_of_no_session(void *context)
+{
+    struct slice *keys;
+    size_t count;
+    (void)!ephemeral__list(((struct core_fixture *)context)->core, SLICE_LIT(""), &keys, &count);
+}
+
+static void drop_locks_of_no_owner(void *context)
+{
+    struct lock_spec_list specs = {0};
+    lock_resolve__drop_held(((struct core_fixture *)context)->core, NULL, &specs);
+}
+
+static void ask_step_of_unlock(void *context)
+{
+    const struct command command = {.type = COMMAND_UNLOCK};
+    (void)write_command__in_one_step(((struct core_fixture *)context)->core, &command, false);
+}
+
+static void code_bytes_without_data(void *context)
+{
+    struct codec codec = codec_to(context, 1);
+    struct slice value = {NULL, 3};
+    codec_bytes(&codec, &value);
+}
+
+static void ask_for_ended_watch(void *context)
+{
+    static const struct empty_paths none;
+    bool at, below;
+    empty_paths_unchanged_since(&none, 1, SLICE_LIT("/a"), TL_TS_MAX, &at, &below);
+    (void)context;
+}
+
+static void encode_history_without_time(void *context)
+{
+    const struct tree_relocation before = {.seq_no = -1};
+    tree_history_encode(context, 0, &before);
+}
+
+static void test_modules_check_what_their_headers_require(void **state)
+{
+    (void)state;
+    struct core_fixture box;
+    struct buf buf = BUF_INIT(BUF_UNLIMITED);
+    fixture_open(&box);
+    assert_dies(forget_attempts_of_no_session, &box, "deferred > 0");
+    assert_dies(count_attempts_of_both_kinds, &box, "deferred == 0 || action == 0");
+    assert_dies(plan_index_outside_a_unit, &box, "core->open");
+    assert_dies(list_documents_of_no_session, &box, "session.len > 0");
+    assert_dies(drop_locks_of_no_owner, &box, "owner != NULL");
+    assert_dies(ask_step_of_unlock, &box, "command->type == COMMAND_WRITE");
+    assert_dies(code_bytes_without_data, &buf, "value->data != NULL");
+    assert_dies(ask_for_ended_watch, NULL, "ts < TL_TS_MAX");
+    assert_dies(encode_history_without_time, &buf, "ts > 0");
+    fixture_close(&box);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -302,6 +384,7 @@ int main(void)
         cmocka_unit_test(test_steps_check_owners_and_overlays),
         cmocka_unit_test(test_core_contracts_are_checked),
         cmocka_unit_test(test_records_outside_of_contracts_are_refused),
+        cmocka_unit_test(test_modules_check_what_their_headers_require),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

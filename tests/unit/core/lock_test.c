@@ -709,10 +709,10 @@ static void take_many(struct owner_set *set, size_t at, const char *path, size_t
     struct arena arena = ARENA_INIT;
     struct lock_spec *specs = arena_zalloc(&arena, count * sizeof *specs);
     for (size_t i = 0; i < count; i++) {
-        struct slice lies = slice_from(middle != NULL && i == count / 2 ? middle : path);
-        specs[i] = (struct lock_spec){
-            {SLICE_LIT("fs"), lies, SLICE_LIT("_doc"), arena_printf(&arena, "%zu-%zu%.*s", at, i, SLICE_ARG(lies))},
-            LOCK_X};
+        struct slice directory = slice_from(middle != NULL && i == count / 2 ? middle : path);
+        specs[i] = (struct lock_spec){{SLICE_LIT("fs"), directory, SLICE_LIT("_doc"),
+                                       arena_printf(&arena, "%zu-%zu%.*s", at, i, SLICE_ARG(directory))},
+                                      LOCK_X};
     }
     struct lock_request *request = lock_request_new(&set->f.table, &set->owners[at], specs, count, NULL);
     assert_int_equal(lock_request_start(request, false), LOCK_GRANTED);
@@ -723,7 +723,8 @@ static void take_many(struct owner_set *set, size_t at, const char *path, size_t
 /*
  * Requests X on /a and its conflicts. Returns: the number of conflicts, and the work to find them.
  */
-static size_t told(struct owner_set *set, struct lock_conflict *ret_conflicts, size_t max, uint64_t *ret_walked)
+static size_t count_conflicts(struct owner_set *set, struct lock_conflict *ret_conflicts, size_t max,
+                              uint64_t *ret_walked)
 {
     struct lock_request *request = request_of(&set->f, 0, LOCK_X, "fs:/a");
     assert_int_equal(lock_request_start(request, false), LOCK_CONFLICT);
@@ -751,14 +752,14 @@ static void test_lock_conflicts_of_large_holders_are_bounded(void **state)
     take_many(&set, 1, "/a", 1, NULL); /* found from its directory back */
     for (size_t i = 2; i < HOLDERS; i++)
         take_many(&set, i, "/b", MANY, "/a"); /* neither near the front nor near the directory */
-    assert_int_equal(told(&set, conflicts, HOLDERS + 1, &walked), HOLDERS);
+    assert_int_equal(count_conflicts(&set, conflicts, HOLDERS + 1, &walked), HOLDERS);
     assert_in_range(walked, HOLDERS, HOLDERS * WALKED_MAX);
     for (size_t i = 0; i < HOLDERS; i++) {
         assert_ptr_equal(conflicts[i].owner, &set.owners[i]);
         assert_int_equal(conflicts[i].mode, LOCK_X);
         assert_int_equal(conflicts[i].resource->kind, i < 2 ? RESOURCE_DOCUMENT : RESOURCE_DIRECTORY);
     }
-    assert_int_equal(told(&set, conflicts, 3, &walked), 3);
+    assert_int_equal(count_conflicts(&set, conflicts, 3, &walked), 3);
     assert_in_range(walked, 3, 3 * WALKED_MAX);
     owner_set_teardown(&set);
 }
@@ -994,137 +995,138 @@ static void test_victims_do_not_depend_on_checkpoints(void **state)
 
 /* --- Moves of many documents -------------------------------------------------------------------- */
 
-enum { TWIN_OWNERS = 8, TWIN_DOCUMENTS = 10, TWIN_REQUESTS = 1000, TWIN_SPECS = 4 };
+enum { MIRROR_OWNERS = 8, MIRROR_DOCUMENTS = 10, MIRROR_REQUESTS = 1000, MIRROR_SPECS = 4 };
 
 /* One of two tables with the same history, except that one moves documents one by one, the other all at once. */
-struct twin {
+struct mirror {
     struct lock_table table;
-    struct lock_owner owners[TWIN_OWNERS]; /* each second one belongs to the one before it */
-    struct lock_request *requests[TWIN_REQUESTS];
+    struct lock_owner owners[MIRROR_OWNERS]; /* each second one belongs to the one before it */
+    struct lock_request *requests[MIRROR_REQUESTS];
     size_t request_count;
-    const char *places[TWIN_DOCUMENTS]; /* the directories of the documents; NULL: none */
+    const char *places[MIRROR_DOCUMENTS]; /* the directories of the documents; NULL: none */
     tl_ts ts;
     struct rng rng;
     struct buf log; /* the requests that were granted, and the victims */
 };
 
-static void twin_init(struct twin *twin, uint64_t seed)
+static void mirror_init(struct mirror *mirror, uint64_t seed)
 {
-    *twin = (struct twin){.ts = 100, .log = BUF_INIT(BUF_UNLIMITED)};
-    rng_init(&twin->rng, seed);
-    lock_table_init(&twin->table, NULL);
-    lock_table_set_ts(&twin->table, twin->ts);
-    for (size_t i = 0; i < TWIN_OWNERS; i++)
-        lock_owner_init(&twin->table, &twin->owners[i], i % 2 == 0 ? NULL : &twin->owners[i - 1], NULL);
+    *mirror = (struct mirror){.ts = 100, .log = BUF_INIT(BUF_UNLIMITED)};
+    rng_init(&mirror->rng, seed);
+    lock_table_init(&mirror->table, NULL);
+    lock_table_set_ts(&mirror->table, mirror->ts);
+    for (size_t i = 0; i < MIRROR_OWNERS; i++)
+        lock_owner_init(&mirror->table, &mirror->owners[i], i % 2 == 0 ? NULL : &mirror->owners[i - 1], NULL);
 }
 
 /* Logs and frees the requests that have ended. */
-static void twin_drain(struct twin *twin)
+static void mirror_drain(struct mirror *mirror)
 {
     struct lock_request *request;
-    while ((request = lock_table_next_granted(&twin->table)) != NULL ||
-           (request = lock_table_next_victim(&twin->table)) != NULL) {
+    while ((request = lock_table_next_granted(&mirror->table)) != NULL ||
+           (request = lock_table_next_victim(&mirror->table)) != NULL) {
         size_t at = (size_t)(uintptr_t)lock_request_user(request);
-        buf_printf(&twin->log, "%s%zu ", lock_request_state(request) == LOCK_STATE_GRANTED ? "g" : "v", at);
+        buf_printf(&mirror->log, "%s%zu ", lock_request_state(request) == LOCK_STATE_GRANTED ? "g" : "v", at);
         lock_request_free(request);
-        twin->requests[at] = NULL;
+        mirror->requests[at] = NULL;
     }
 }
 
-static void twin_deinit(struct twin *twin)
+static void mirror_deinit(struct mirror *mirror)
 {
-    for (size_t i = 0; i < twin->request_count; i++) {
-        lock_request_free(twin->requests[i]);
-        twin->requests[i] = NULL;
-        twin_drain(twin);
+    for (size_t i = 0; i < mirror->request_count; i++) {
+        lock_request_free(mirror->requests[i]);
+        mirror->requests[i] = NULL;
+        mirror_drain(mirror);
     }
-    for (size_t i = TWIN_OWNERS; i-- > 0;)
-        lock_release_all(&twin->table, &twin->owners[i]);
-    for (size_t i = TWIN_OWNERS; i-- > 0;)
-        lock_owner_deinit(&twin->owners[i]);
-    lock_table_deinit(&twin->table);
-    buf_deinit(&twin->log);
+    for (size_t i = MIRROR_OWNERS; i-- > 0;)
+        lock_release_all(&mirror->table, &mirror->owners[i]);
+    for (size_t i = MIRROR_OWNERS; i-- > 0;)
+        lock_owner_deinit(&mirror->owners[i]);
+    lock_table_deinit(&mirror->table);
+    buf_deinit(&mirror->log);
 }
 
-static struct resource_name twin_name(const struct twin *twin, size_t document)
+static struct resource_name mirror_name(const struct mirror *mirror, size_t document)
 {
-    static const char *const ids[TWIN_DOCUMENTS] = {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"};
+    static const char *const ids[MIRROR_DOCUMENTS] = {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"};
     struct resource_name name = {.index = SLICE_LIT("fs"), .type = SLICE_LIT("_doc"), .id = slice_from(ids[document])};
-    if (twin->places[document] != NULL)
-        name.path = slice_from(twin->places[document]);
+    if (mirror->places[document] != NULL)
+        name.path = slice_from(mirror->places[document]);
     return name;
 }
 
-static const char *const twin_paths[] = {NULL, "/a", "/a/b", "/c"};
+static const char *const mirror_paths[] = {NULL, "/a", "/a/b", "/c"};
 
 /* A request for some documents, and sometimes for a directory, waits if it has to. */
-static void twin_request(struct twin *twin)
+static void mirror_request(struct mirror *mirror)
 {
-    struct lock_spec specs[TWIN_SPECS];
-    size_t count = 1 + rng_below(&twin->rng, TWIN_SPECS), at = twin->request_count;
-    struct lock_owner *owner = &twin->owners[rng_below(&twin->rng, TWIN_OWNERS)];
+    struct lock_spec specs[MIRROR_SPECS];
+    size_t count = 1 + rng_below(&mirror->rng, MIRROR_SPECS), at = mirror->request_count;
+    struct lock_owner *owner = &mirror->owners[rng_below(&mirror->rng, MIRROR_OWNERS)];
     for (size_t i = 0; i < count; i++) {
-        specs[i] = (struct lock_spec){twin_name(twin, rng_below(&twin->rng, TWIN_DOCUMENTS)),
-                                      (enum lock_mode)(LOCK_S + rng_below(&twin->rng, 3)), false};
-        if (rng_below(&twin->rng, 8) == 0)
+        specs[i] = (struct lock_spec){mirror_name(mirror, rng_below(&mirror->rng, MIRROR_DOCUMENTS)),
+                                      (enum lock_mode)(LOCK_S + rng_below(&mirror->rng, 3)), false};
+        if (rng_below(&mirror->rng, 8) == 0)
             specs[i].on = (struct resource_name){.index = SLICE_LIT("fs"),
-                                                 .path = slice_from(twin_paths[1 + rng_below(&twin->rng, 3)])};
+                                                 .path = slice_from(mirror_paths[1 + rng_below(&mirror->rng, 3)])};
     }
-    assert_true(at < TWIN_REQUESTS);
-    lock_table_set_ts(&twin->table, twin->ts += 100);
-    struct lock_request *request = lock_request_new(&twin->table, owner, specs, count, (void *)(uintptr_t)at);
+    assert_true(at < MIRROR_REQUESTS);
+    lock_table_set_ts(&mirror->table, mirror->ts += 100);
+    struct lock_request *request = lock_request_new(&mirror->table, owner, specs, count, (void *)(uintptr_t)at);
     int outcome = lock_request_start(request, true);
-    buf_printf(&twin->log, "%d ", outcome);
+    buf_printf(&mirror->log, "%d ", outcome);
     if (outcome == LOCK_WAITS)
-        twin->requests[twin->request_count++] = request;
+        mirror->requests[mirror->request_count++] = request;
     else
         lock_request_free(request);
-    twin_drain(twin);
+    mirror_drain(mirror);
 }
 
 /*
  * Moves documents, some of them twice, one by one or at once; `elsewhere`: only those that are not there already, and
  * each to one directory.
  */
-static void twin_move(struct twin *twin, bool at_once, bool elsewhere)
+static void mirror_move(struct mirror *mirror, bool at_once, bool elsewhere)
 {
-    struct resource_name names[2 * TWIN_DOCUMENTS];
-    size_t count = 1 + rng_below(&twin->rng, 2 * TWIN_DOCUMENTS);
-    const char *paths[TWIN_DOCUMENTS];
-    for (size_t i = 0; i < TWIN_DOCUMENTS; i++)
-        paths[i] = twin_paths[rng_below(&twin->rng, COUNT_OF(twin_paths))];
+    struct resource_name names[2 * MIRROR_DOCUMENTS];
+    size_t count = 1 + rng_below(&mirror->rng, 2 * MIRROR_DOCUMENTS);
+    const char *paths[MIRROR_DOCUMENTS];
+    for (size_t i = 0; i < MIRROR_DOCUMENTS; i++)
+        paths[i] = mirror_paths[rng_below(&mirror->rng, COUNT_OF(mirror_paths))];
     for (size_t i = 0; i < count; i++) {
-        size_t document = rng_below(&twin->rng, TWIN_DOCUMENTS);
-        twin->places[document] = elsewhere ? paths[document] : twin_paths[rng_below(&twin->rng, COUNT_OF(twin_paths))];
-        names[i] = twin_name(twin, document);
+        size_t document = rng_below(&mirror->rng, MIRROR_DOCUMENTS);
+        mirror->places[document] =
+            elsewhere ? paths[document] : mirror_paths[rng_below(&mirror->rng, COUNT_OF(mirror_paths))];
+        names[i] = mirror_name(mirror, document);
     }
-    lock_table_suspend_grants(&twin->table);
+    lock_table_suspend_grants(&mirror->table);
     if (at_once && elsewhere)
-        (void)lock_table_relocate_documents(&twin->table, names, count);
+        (void)lock_table_relocate_documents(&mirror->table, names, count);
     else if (at_once)
-        (void)lock_table_move_documents(&twin->table, names, count);
+        (void)lock_table_move_documents(&mirror->table, names, count);
     for (size_t i = 0; i < count && !at_once; i++)
-        if (!elsewhere || !lock_table_document_is_at(&twin->table, &names[i]))
-            lock_table_move_document(&twin->table, &names[i], names[i].path);
-    lock_table_resume_grants(&twin->table);
-    twin_drain(twin);
-    lock_table_check(&twin->table);
+        if (!elsewhere || !lock_table_document_is_at(&mirror->table, &names[i]))
+            lock_table_move_document(&mirror->table, &names[i], names[i].path);
+    lock_table_resume_grants(&mirror->table);
+    mirror_drain(mirror);
+    lock_table_check(&mirror->table);
 }
 
 /* Returns: the state of the table, as a checkpoint has it. */
-static struct buf twin_state(struct twin *twin)
+static struct buf mirror_state(struct mirror *mirror)
 {
     struct buf bytes = BUF_INIT(BUF_UNLIMITED);
-    struct lock_owner *owners[TWIN_OWNERS];
-    struct lock_request *requests[TWIN_REQUESTS];
-    struct lock_codec_refs refs = {.owners = owners, .owner_count = TWIN_OWNERS, .requests = requests};
-    for (size_t i = 0; i < TWIN_OWNERS; i++)
-        owners[i] = &twin->owners[i];
-    for (size_t i = 0; i < twin->request_count; i++)
-        if (twin->requests[i] != NULL)
-            requests[refs.request_count++] = twin->requests[i];
+    struct lock_owner *owners[MIRROR_OWNERS];
+    struct lock_request *requests[MIRROR_REQUESTS];
+    struct lock_codec_refs refs = {.owners = owners, .owner_count = MIRROR_OWNERS, .requests = requests};
+    for (size_t i = 0; i < MIRROR_OWNERS; i++)
+        owners[i] = &mirror->owners[i];
+    for (size_t i = 0; i < mirror->request_count; i++)
+        if (mirror->requests[i] != NULL)
+            requests[refs.request_count++] = mirror->requests[i];
     struct codec writer = codec_to(&bytes, SECTIONS_VERSION);
-    lock_codec_table(&writer, &twin->table, &refs);
+    lock_codec_table(&writer, &mirror->table, &refs);
     return bytes;
 }
 
@@ -1135,33 +1137,33 @@ static struct buf twin_state(struct twin *twin)
 static void test_moves_at_once_equal_single_moves(void **state)
 {
     enum { SEEDS = 60, ROUNDS = 20, REQUESTS = 8 };
-    static struct twin twins[2];
+    static struct mirror mirrors[2];
     (void)state;
 
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         size_t waited = 0;
         for (size_t i = 0; i < 2; i++)
-            twin_init(&twins[i], seed);
+            mirror_init(&mirrors[i], seed);
         for (size_t round = 0; round < ROUNDS; round++) {
             struct buf states[2];
             for (size_t i = 0; i < 2; i++) {
                 for (size_t k = 0; k < REQUESTS; k++)
-                    twin_request(&twins[i]);
-                twin_move(&twins[i], i == 1, round % 2 == 1);
-                waited += twins[i].table.waiting_count;
-                states[i] = twin_state(&twins[i]);
+                    mirror_request(&mirrors[i]);
+                mirror_move(&mirrors[i], i == 1, round % 2 == 1);
+                waited += mirrors[i].table.waiting_count;
+                states[i] = mirror_state(&mirrors[i]);
             }
             assert_true(slice_equal(buf_as_slice(&states[0]), buf_as_slice(&states[1])));
-            assert_true(slice_equal(buf_as_slice(&twins[0].log), buf_as_slice(&twins[1].log)));
+            assert_true(slice_equal(buf_as_slice(&mirrors[0].log), buf_as_slice(&mirrors[1].log)));
             for (size_t i = 0; i < 2; i++) {
-                lock_release_all(&twins[i].table, &twins[i].owners[rng_below(&twins[i].rng, TWIN_OWNERS)]);
-                twin_drain(&twins[i]);
+                lock_release_all(&mirrors[i].table, &mirrors[i].owners[rng_below(&mirrors[i].rng, MIRROR_OWNERS)]);
+                mirror_drain(&mirrors[i]);
                 buf_deinit(&states[i]);
             }
         }
         assert_true(waited > 0);
         for (size_t i = 0; i < 2; i++)
-            twin_deinit(&twins[i]);
+            mirror_deinit(&mirrors[i]);
     }
 }
 

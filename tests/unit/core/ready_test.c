@@ -1474,7 +1474,7 @@ static void test_txn_bulk_waits_are_measured_by_batch(void **state)
 }
 
 /* A slow wait is reported, though the wait before it in the list has begun again since. */
-static void test_slow_wait_behind_later_batch_is_reported(void **state)
+static void test_slow_wait_followed_by_batch_is_reported(void **state)
 {
     struct core_fixture box;
     struct buf report = BUF_INIT(BUF_UNLIMITED);
@@ -2149,7 +2149,7 @@ int main(void)
         cmocka_unit_test(test_txn_bulk_fails_from_batch_beyond_limit),
         cmocka_unit_test(test_txn_bulk_reports_done_items_on_cancel),
         cmocka_unit_test(test_txn_bulk_waits_are_measured_by_batch),
-        cmocka_unit_test(test_slow_wait_behind_later_batch_is_reported),
+        cmocka_unit_test(test_slow_wait_followed_by_batch_is_reported),
         cmocka_unit_test(test_txn_write_says_that_too_many_wait),
         cmocka_unit_test(test_txn_bulk_bounds_scripts_of_later_batches),
     };

@@ -622,17 +622,17 @@ static void test_leases_expire_after_input_barrier(void **state)
     open_server(&server);
     journal_set_input_barrier(server.journal,
                               &(struct journal_input_barrier){.start = start_barrier, .context = &server});
-    (void)ask(&server, session_command(COMMAND_SESSION_OPEN, "heard"));
+    (void)ask(&server, session_command(COMMAND_SESSION_OPEN, "renewed"));
     (void)ask(&server, session_command(COMMAND_SESSION_OPEN, "silent"));
     pass(&server, 12 * TL_SECOND);
     while (atomic_load(&server.barriers) == 0)
         usleep(5000);
-    assert_true(session_is_open(&server, "heard"));
+    assert_true(session_is_open(&server, "renewed"));
     assert_true(session_is_open(&server, "silent"));
-    assert_int_equal(ask(&server, session_command(COMMAND_SESSION_KEEPALIVE, "heard")).problem, PROBLEM_NONE);
+    assert_int_equal(ask(&server, session_command(COMMAND_SESSION_KEEPALIVE, "renewed")).problem, PROBLEM_NONE);
     journal_barrier_passed(server.journal);
     await_session_end(&server, "silent");
-    assert_true(session_is_open(&server, "heard"));
+    assert_true(session_is_open(&server, "renewed"));
     assert_int_equal(atomic_load(&server.barriers), 1);
     close_server(&server);
 }

@@ -853,7 +853,7 @@ static struct journal_host lagging(struct host *host, tl_ts ts, enum journal_rea
                                    const char *name)
 {
     struct journal_host *all;
-    assert_int_equal(journal_list_behind(host->journal, ts, reach, &all), wanted);
+    assert_int_equal(journal_list_lagging(host->journal, ts, reach, &all), wanted);
     struct journal_host first = all[0];
     assert_true(slice_is(first.name, name));
     mem_free(all);
@@ -1006,7 +1006,7 @@ static void end_leases(void *context)
 
 /*
  * All hosts of a build are killed, so the log has them as members until their leases are over. A host of another build
- * that starts meanwhile is refused by them, and waits: none of them has been heard of since.
+ * that starts meanwhile is refused by them, and waits: none of them has sent anything since.
  */
 static void test_build_follows_another_after_kill_of_all_hosts(void **state)
 {

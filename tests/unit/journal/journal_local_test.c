@@ -205,14 +205,14 @@ static void test_buffer_of_a_large_entry_is_freed(void **state)
 static void test_limits_come_from_the_log(void **state)
 {
     struct core_limits defaults = core_limits_default(), few = defaults;
-    const struct core_limits *told[] = {&few, NULL, &few, &defaults};
+    const struct core_limits *given[] = {&few, NULL, &few, &defaults};
     const size_t most[] = {2, 2, 2, defaults.sessions_max};
     struct store *store = store_open_mem();
     struct cmdlog_fixture kept = {0};
     (void)state;
     few.sessions_max = 2;
     for (size_t i = 0; i < 4; i++) {
-        struct journal_options options = {.limits = told[i]};
+        struct journal_options options = {.limits = given[i]};
         struct core *core = cmdlog_fixture_begin(&kept, store, &options);
         struct journal *journal;
         assert_int_equal(journal_open_local(core, store, &options, &journal), 0);
