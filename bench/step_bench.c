@@ -935,6 +935,76 @@ static void renames(struct bench *bench)
     forget(bench);
 }
 
+/* Renames a directory in a transaction of session "moves", and commits it. */
+static void commit_rename(struct bench *bench, const char *id, struct slice from, struct slice to, const char *what)
+{
+    char text[80];
+    forget(bench);
+    for (int part = 0; part < 3; part++) {
+        static const enum command_type types[] = {COMMAND_TXN_BEGIN, COMMAND_RENAME, COMMAND_TXN_COMMIT};
+        struct command *command = command_new(types[part], DIALECT_7);
+        command->owner.session = SLICE_LIT("moves");
+        if (part == 1) {
+            command->owner.transaction = slice_from(id);
+            command->rename.index = SLICE_LIT("fs");
+            command->rename.if_seq_no = SEQ_NO_ANY;
+            command->rename.from = from;
+            command->rename.to = to;
+        } else {
+            command->txn.id = slice_from(id);
+            command->txn.mode = TXN_UPDATE;
+            command->txn.idle_us = 24 * 3600 * TL_SECOND;
+        }
+        step(bench, command);
+        snprintf(text, sizeof text, "%s %s", part == 1 ? "the rename" : "the commit", what);
+        if (part > 0)
+            tell(bench, text);
+        forget(bench);
+    }
+}
+
+/* The commit of a rename that moves the locks of a session, with many levels below, above, and no more. */
+static void moves(struct bench *bench)
+{
+    enum { LOCKED = 100000, LEVELS = 1000 };
+    struct buf deep = BUF_INIT(BUF_UNLIMITED);
+    session(bench, COMMAND_SESSION_OPEN, "moves");
+    for (uint64_t first = 0; first < LOCKED; first += 1000) {
+        struct command *command = writes(1000), *lock = command_new(COMMAND_LOCK, DIALECT_7);
+        struct lock_target *targets = arena_zalloc(&lock->arena, 1000 * sizeof *targets);
+        for (uint64_t i = 0; i < 1000; i++) {
+            struct slice path =
+                arena_printf(&command->arena, "{\"path\":\"/m/%llu\"}", (unsigned long long)(first + i));
+            command->write.items[i] = item(&command->arena, WRITE_INDEX, 800000 + first + i, path);
+            targets[i] = (struct lock_target){
+                .mode = LOCK_X,
+                .index = SLICE_LIT("fs"),
+                .id = arena_printf(&lock->arena, "%llu", (unsigned long long)(800000 + first + i))};
+        }
+        step(bench, command);
+        pieces(bench);
+        lock->owner.session = SLICE_LIT("moves");
+        lock->lock.targets = targets;
+        lock->lock.target_count = 1000;
+        step(bench, lock);
+    }
+    for (size_t i = 0; i < LEVELS; i++)
+        buf_lit(&deep, "/x");
+    struct slice below = buf_as_slice(&deep);
+    commit_rename(bench, "m0", SLICE_LIT("/m"), SLICE_LIT("/n"), "of a rename above 100000 locks");
+    commit_rename(bench, "m1", SLICE_LIT("/n"), below, "of one to 1000 levels");
+    commit_rename(bench, "m2", SLICE_LIT("/x"), SLICE_LIT("/y"), "of one 1000 levels above");
+    buf_clear(&deep);
+    buf_lit(&deep, "/y");
+    for (size_t i = 1; i < LEVELS; i++)
+        buf_lit(&deep, "/x");
+    commit_rename(bench, "m3", buf_as_slice(&deep), SLICE_LIT("/m"), "of one from there");
+    buf_deinit(&deep);
+    session(bench, COMMAND_SESSION_CLOSE, "moves");
+    pieces(bench);
+    forget(bench);
+}
+
 /* --- Values that have no entry of their own ----------------------------------------------------------------------- */
 
 /* Returns: {"v":[...]} with `count` times the value. */
@@ -1219,6 +1289,7 @@ static const struct bench_part {
              {"deep", deep},
              {"locks", many_locks},
              {"renames", renames},
+             {"moves", moves},
              {"values", values},
              {"catalog", catalog},
              {"others", others_before}};

@@ -64,6 +64,18 @@ static inline bool slice_starts_with(struct slice a, struct slice prefix)
     return a.len >= prefix.len && (prefix.len == 0 || memcmp(a.data, prefix.data, prefix.len) == 0);
 }
 
+/* Returns: the length of the longest common prefix. */
+static inline size_t slice_common_prefix(struct slice a, struct slice b)
+{
+    enum { BLOCK = 64 };
+    size_t most = a.len < b.len ? a.len : b.len, len = 0;
+    while (len + BLOCK <= most && memcmp(a.data + len, b.data + len, BLOCK) == 0)
+        len += BLOCK;
+    while (len < most && a.data[len] == b.data[len])
+        len++;
+    return len;
+}
+
 /* Compares bytewise; a prefix precedes longer strings. Returns: <0, 0, >0. */
 static inline int slice_compare(struct slice a, struct slice b)
 {

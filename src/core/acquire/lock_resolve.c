@@ -22,6 +22,7 @@
 #include "core/session/session.h"
 #include "core/session/txn.h"
 #include "core/step/core.h"
+#include "core/tree/tree_paths.h"
 #include "core/unit/unit.h"
 #include "core/unit/work.h"
 #include "json/references.h"
@@ -1100,13 +1101,17 @@ static int relocate_all(struct core *core, const struct resource_name *names, si
     struct lock_table *locks = &core->owners->locks;
     uint64_t before = core_step_work(core);
     struct resource_name *places = arena_alloc(&core->arena, (count + 1) * sizeof *places);
+    struct tree_paths paths;
+    int r = 0;
     core__work(core, (is_read ? WORK_READ : WORK_LOCK) * (uint64_t)count);
-    for (size_t i = 0; i < count; i++) {
+    tree_paths_init(&paths);
+    for (size_t i = 0; i < count && r == 0; i++) {
         places[i] = names[i];
-        int r = write__path_of(core, NULL, names[i].index, names[i].type, names[i].id, &places[i].path);
-        if (r < 0)
-            return tl_trace(r);
+        r = write__path_near(core, NULL, &paths, names[i].index, names[i].type, names[i].id, &places[i].path);
     }
+    tree_paths_deinit(&paths);
+    if (r < 0)
+        return tl_trace(r);
     lock_table_suspend_grants(locks);
     size_t asked = lock_table_relocate_documents(locks, places, count);
     lock_table_resume_grants(locks);

@@ -14,6 +14,8 @@
 #include "base/types.h"
 #include "store/view.h"
 
+struct tree_paths;
+
 #define DOC_ID_BYTES_MAX 512
 #define DOC_KEY_PREFIX_BYTES 6
 #define DOC_KEY_BYTES_MAX (DOC_KEY_PREFIX_BYTES + DOC_ID_BYTES_MAX)
@@ -100,6 +102,12 @@ int doc_apply_renames_as_of(const struct view *view, const struct omap *pending,
  */
 int doc_apply_renames_to_path(const struct view *view, const struct omap *pending, uint32_t index, struct arena *arena,
                               struct doc *doc, struct slice *ret_path) TL_MUST_USE;
+/*
+ * Finds the path that doc_apply_renames_to_path() returns, for many documents in succession, and applies nothing to
+ * `doc`. Requires: that of tree_paths_locate(). Returns: as doc_apply_renames_to_path().
+ */
+int doc_find_path(const struct view *view, const struct omap *pending, uint32_t index, struct tree_paths *paths,
+                  struct arena *arena, const struct doc *doc, struct slice *ret_path) TL_MUST_USE;
 
 /*
  * Appends the record of `doc`. stored, stored_seq_no and value are ignored. It begins with the timestamp: that of a

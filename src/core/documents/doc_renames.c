@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "core/documents/doc.h"
 #include "core/tree/tree.h"
+#include "core/tree/tree_paths.h"
 #include "core/tree/tree_record.h"
 #include "json/each.h"
 #include "json/json.h"
@@ -74,6 +75,25 @@ static void add_totals(struct doc *doc, const struct tree_totals *totals)
         doc->ts = totals->ts;
 }
 
+/* As apply_totals(), of the path alone. */
+static int find_path(struct tree *tree, struct tree_paths *paths, const struct doc *doc, struct arena *arena,
+                     struct slice *ret_path)
+{
+    tl_ts last_rename;
+
+    *ret_path = SLICE_NONE;
+    if (!doc->path_tracked)
+        return 0;
+    int r = tree_paths_last_rename(paths, tree, &last_rename, &tree->delimiter);
+    if (r == 0 && (last_rename == 0 || (last_rename != TREE_TS_OPEN && doc->ts > last_rename)))
+        return 0;
+    if (r == 0)
+        r = tree_paths_locate(paths, tree, doc->origin, arena, ret_path);
+    if (r != 0)
+        *ret_path = SLICE_NONE;
+    return r == TREE_NOT_FOUND ? 0 : r == TREE_TOO_OLD ? DOC_TOO_OLD : r == 0 ? 0 : tl_trace(r);
+}
+
 /*
  * Applies all but the path: version, sequence number, timestamp. Returns: 0 with the current path, in
  * `arena` or a part of the record; data NULL: no rename is newer than the document, or its origin is
@@ -124,6 +144,15 @@ int doc_apply_renames_to_path(const struct view *view, const struct omap *pendin
     struct tree tree = {.view = view, .index = index, .pending = pending};
 
     return apply_totals(&tree, doc, arena, ret_path);
+}
+
+int doc_find_path(const struct view *view, const struct omap *pending, uint32_t index, struct tree_paths *paths,
+                  struct arena *arena, const struct doc *doc, struct slice *ret_path)
+{
+    REQUIRE(paths != NULL && arena != NULL && ret_path != NULL);
+    struct tree tree = {.view = view, .index = index, .pending = pending};
+
+    return find_path(&tree, paths, doc, arena, ret_path);
 }
 
 int doc_apply_renames(const struct view *view, const struct omap *pending, uint32_t index, struct doc *doc)

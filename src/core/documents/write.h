@@ -17,6 +17,7 @@ struct provisional_entries;
 struct catalog_index;
 struct core;
 struct mapping_type;
+struct tree_paths;
 
 /*
  * The destination of changes: the transaction's overlay, or the unit's batch if `overlay` is NULL.
@@ -118,6 +119,12 @@ bool write__creates_index(const struct write_item *item);
  */
 int write__path_of(struct core *core, const struct overlay *overlay, struct slice index, struct slice type,
                    struct slice id, struct slice *ret_path) TL_MUST_USE;
+/*
+ * As write__path_of(), for many documents in succession, between which the unit writes nothing. `paths`: of these
+ * calls alone; NULL: no others follow.
+ */
+int write__path_near(struct core *core, const struct overlay *overlay, struct tree_paths *paths, struct slice index,
+                     struct slice type, struct slice id, struct slice *ret_path) TL_MUST_USE;
 
 /*
  * Checks that locks allow a document to be placed at its new path. The path of a document that an

@@ -87,6 +87,7 @@ struct write_executor {
     struct write_run *run;
     struct change_sink sink;
     struct view view;
+    struct tree_paths *paths; /* for write__path_near(): only paths are looked for; else NULL */
     uint64_t batch; /* of posting lists; 0: the run has none */
     bool posts;     /* it writes posting lists for all documents, else only for those that go ahead */
     size_t singles; /* in a transaction: single entries put or removed since the last flush */

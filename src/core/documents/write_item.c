@@ -25,6 +25,7 @@
 #include "core/documents/write_internal.h"
 #include "core/tree/empty_paths.h"
 #include "core/tree/tree.h"
+#include "core/tree/tree_paths.h"
 #include "core/tree/tree_write.h"
 #include "core/unit/unit.h"
 #include "core/unit/work.h"
@@ -305,6 +306,18 @@ static uint64_t levels_work(struct write_item_state *at)
     return at->levels * WORK_LEVEL;
 }
 
+/* Finds the path of the previous version, and applies nothing else of the renames. */
+static int find_old_path(struct write_executor *exec, struct write_item_state *at)
+{
+    REQUIRE(at->load == WRITE_LOAD_PATH);
+    struct core *core = exec->core;
+    int r = doc_find_path(&exec->view, &core->tree_pending, at->index->number, exec->paths, &core->scratch, &at->old,
+                          &at->old_path);
+
+    core__work(core, tree_paths_take_reads(exec->paths) * WORK_LEVEL);
+    return r;
+}
+
 /* Applies renames to the previous version, but not to its source. */
 static int apply_renames_to_path(struct write_executor *exec, struct write_item_state *at)
 {
@@ -331,6 +344,8 @@ static int apply_renames(struct write_executor *exec, struct write_item_state *a
     bool purges = exec->run != NULL && exec->run->purge;
     tl_ts hidden_ts = TL_TS_MAX;
 
+    if (exec->paths != NULL)
+        return find_old_path(exec, at);
     if (at->load != WRITE_LOAD_SOURCE && !purges)
         return apply_renames_to_path(exec, at);
     int r = purges && at->old.path_tracked ? session_tombstone_ts(exec->core->store, at->key, &at->old, &hidden_ts) : 0;

@@ -488,10 +488,11 @@ int write__targets(struct core *core, struct command *command, const struct writ
     return 0;
 }
 
-int write__path_of(struct core *core, const struct overlay *overlay, struct slice index, struct slice type,
-                   struct slice id, struct slice *ret_path)
+int write__path_near(struct core *core, const struct overlay *overlay, struct tree_paths *paths, struct slice index,
+                     struct slice type, struct slice id, struct slice *ret_path)
 {
-    struct write_executor exec = {.core = core, .sink = {core->batch, (struct overlay *)(uintptr_t)overlay}};
+    struct write_executor exec = {
+        .core = core, .sink = {core->batch, (struct overlay *)(uintptr_t)overlay}, .paths = paths};
     struct write_item item = {.index = index, .type = type, .id = id};
     struct write_result result = {0};
     struct write_item_state at = {
@@ -511,4 +512,10 @@ int write__path_of(struct core *core, const struct overlay *overlay, struct slic
     arena_rewind(&core->scratch, mark);
     doc_release(&at.old);
     return r;
+}
+
+int write__path_of(struct core *core, const struct overlay *overlay, struct slice index, struct slice type,
+                   struct slice id, struct slice *ret_path)
+{
+    return write__path_near(core, overlay, NULL, index, type, id, ret_path);
 }

@@ -122,7 +122,7 @@ static void resize_holds(struct lock_table *table, size_t bucket_count)
     ENSURE(table->hold_count <= table->bucket_count);
 }
 
-static struct lock_hold *hold_open(struct lock_table *table, struct lock_owner *owner, struct resource *resource)
+struct lock_hold *lock__hold_open(struct lock_table *table, struct lock_owner *owner, struct resource *resource)
 {
     struct lock_hold *hold = lock__hold_find(table, owner, resource);
     if (hold != NULL)
@@ -145,7 +145,7 @@ static struct lock_hold *hold_open(struct lock_table *table, struct lock_owner *
     return hold;
 }
 
-static void shrink_holds(struct lock_table *table)
+void lock__holds_shrink(struct lock_table *table)
 {
     size_t needed = resource_buckets_needed(table->bucket_count, table->hold_count);
     if (needed < table->bucket_count)
@@ -171,7 +171,7 @@ static void hold_free(struct lock_table *table, struct lock_hold *hold)
     resource_unref(&table->resources, hold->resource);
     resource_free_block(&table->resources, hold);
     if (!table->resources.keeps_size)
-        shrink_holds(table);
+        lock__holds_shrink(table);
 }
 
 struct lock_hold *lock__hold_next(const struct resource *resource, const struct lock_hold *after, uint8_t mask)
@@ -227,33 +227,28 @@ static void hold_set_bits(struct lock_table *table, struct lock_hold *hold, uint
         lock__queue_wake(table, &hold->watchers);
 }
 
-/* Updates a hold after its mode or its below[] changed. Frees it when nothing is left of it. */
-static void hold_update(struct lock_table *table, struct lock_hold *hold)
+void lock__hold_update(struct lock_table *table, struct lock_hold *hold)
 {
     hold_set_bits(table, hold, bits_of(hold));
     if (hold->bits == 0)
         hold_free(table, hold);
 }
 
-/*
- * Changes an owner's intention locks on `resource` and its ancestors: one lock below has changed
- * from mode `out` to mode `in`. LOCK_NONE: there is no lock before, or after.
- */
-static void intentions_change(struct lock_table *table, struct lock_owner *owner, struct resource *resource,
-                              enum lock_mode out, enum lock_mode in)
+void lock__intentions_change(struct lock_table *table, struct lock_owner *owner, struct resource *resource,
+                             enum lock_mode out, enum lock_mode in)
 {
     REQUIRE(out != in);
     for (struct resource *at = resource, *parent; at != NULL; at = parent) {
         parent = at->parent;
         table->work++;
-        struct lock_hold *hold = hold_open(table, owner, at);
+        struct lock_hold *hold = lock__hold_open(table, owner, at);
         /* Invariant 2. A grant may raise a lock before intention_update_finish() has counted it. */
         INSIST(out <= in || hold->below[out - LOCK_S] > 0);
         if (out != LOCK_NONE)
             hold->below[out - LOCK_S]--;
         if (in != LOCK_NONE)
             hold->below[in - LOCK_S]++;
-        hold_update(table, hold);
+        lock__hold_update(table, hold);
     }
 }
 
@@ -291,7 +286,7 @@ static void intention_update_finish(struct intention_update *update)
         struct resource *place = update->nodes[i];
         uint32_t locks = place->scratch;
         update->table->work++;
-        struct lock_hold *hold = hold_open(update->table, update->owner, place);
+        struct lock_hold *hold = lock__hold_open(update->table, update->owner, place);
         INSIST(locks > 0);
         place->scratch = 0;
         hold->below[update->mode - LOCK_S] += locks;
@@ -371,10 +366,10 @@ static struct lock_hold *lock_take(struct lock_table *table, struct lock_owner *
                                    enum lock_mode mode, bool auxiliary)
 {
     REQUIRE(mode != LOCK_NONE);
-    struct lock_hold *hold = hold_open(table, owner, resource);
+    struct lock_hold *hold = lock__hold_open(table, owner, resource);
     enum lock_mode before = lock_raise(table, hold, mode, auxiliary);
     if (before < mode && resource->parent != NULL)
-        intentions_change(table, owner, resource->parent, before, mode);
+        lock__intentions_change(table, owner, resource->parent, before, mode);
     return hold;
 }
 
@@ -392,9 +387,9 @@ static void lock_drop(struct lock_table *table, struct lock_hold *hold)
     hold->auxiliary = false;
     lock__token_set(table, hold, TL_TS_NONE);
     count_hold(table, hold, false);
-    hold_update(table, hold);
+    lock__hold_update(table, hold);
     if (resource->parent != NULL)
-        intentions_change(table, owner, resource->parent, mode, LOCK_NONE);
+        lock__intentions_change(table, owner, resource->parent, mode, LOCK_NONE);
     resource_unref(&table->resources, resource);
 }
 
@@ -616,7 +611,7 @@ static void grant_lock(struct lock_request *request, size_t at, struct intention
     struct lock_table *table = request->table;
     const struct lock_spec_ref *spec = &request->specs[at];
     REQUIRE(!spec->insert_intention);
-    struct lock_hold *hold = hold_open(table, request->owner, spec->resource);
+    struct lock_hold *hold = lock__hold_open(table, request->owner, spec->resource);
     struct lock_value old = lock__value(hold);
     table->work++;
     enum lock_mode before = lock_raise(table, hold, spec->mode, spec->auxiliary);
@@ -624,7 +619,7 @@ static void grant_lock(struct lock_request *request, size_t at, struct intention
     if (before == LOCK_NONE && above != NULL && spec->mode == update->mode)
         intention_update_add(update, above, 1);
     else if (before < spec->mode && above != NULL)
-        intentions_change(table, request->owner, above, before, spec->mode);
+        lock__intentions_change(table, request->owner, above, before, spec->mode);
     if (before < spec->mode || hold->token != request->token || hold->auxiliary != old.auxiliary) {
         lock__token_set(table, hold, request->token);
         report_change(table, hold, false);
@@ -659,7 +654,7 @@ void lock__request_grant(struct lock_request *request)
         else if (spec->mode == update.mode)
             intention_update_add(&update, spec->resource, 1);
         else
-            intentions_change(table, request->owner, spec->resource, LOCK_NONE, spec->mode);
+            lock__intentions_change(table, request->owner, spec->resource, LOCK_NONE, spec->mode);
     }
     intention_update_finish(&update);
     ENSURE(request->owner->hold_count > 0);
@@ -743,47 +738,6 @@ static struct resource *find_resource(const struct lock_table *table, const stru
     return at;
 }
 
-/*
- * Returns: whether a document is in the directory of a path, of which all levels are in the table. It is compared from
- * its end on, since the names of other directories differ there.
- */
-static bool is_in_directory(const struct lock_table *table, const struct resource *document, struct slice path)
-{
-    REQUIRE(document->kind == RESOURCE_DOCUMENT && path.data != NULL);
-    const struct resource *at = document->parent;
-    size_t end = path.len;
-    for (; at->kind == RESOURCE_DIRECTORY && at->parent->kind == RESOURCE_DIRECTORY; at = at->parent) {
-        resource_count_lookup(&table->resources);
-        while (end > 0 && path.data[end - 1] == '/')
-            end--;
-        size_t begin = end;
-        while (begin > 0 && path.data[begin - 1] != '/')
-            begin--;
-        if (!slice_equal(slice_make(path.data + begin, end - begin), slice_make(at->name, at->name_len)))
-            return false;
-        end = begin;
-    }
-    while (end > 0 && path.data[end - 1] == '/')
-        end--;
-    return end == 0 && at->kind == RESOURCE_DIRECTORY;
-}
-
-static bool is_at(const struct lock_table *table, const struct resource *document, const struct resource_name *place)
-{
-    const struct resource_name above = {place->index, place->path, SLICE_NONE, SLICE_NONE};
-    if (place->path.data == NULL)
-        return document->parent->kind == RESOURCE_INDEX;
-    return place->path.len / 2 <= RESOURCE_LEVELS_MAX ? is_in_directory(table, document, place->path)
-                                                      : document->parent == find_resource(table, &above);
-}
-
-bool lock_table_document_is_at(const struct lock_table *table, const struct resource_name *place)
-{
-    REQUIRE(MAGIC_VALID(table, LOCK_TABLE_MAGIC) && place->id.data != NULL);
-    const struct resource *document = find_resource(table, place);
-    return document != NULL && is_at(table, document, place);
-}
-
 bool lock_hold_is_sole(const struct lock_hold *hold)
 {
     const struct resource *resource = hold->resource;
@@ -821,7 +775,7 @@ static bool lock_lower(struct lock_table *table, struct lock_hold *hold, struct 
     lock__token_set(table, hold, to.token);
     hold_set_bits(table, hold, bits_of(hold));
     if (to.mode != from.mode && hold->resource->parent != NULL)
-        intentions_change(table, hold->owner, hold->resource->parent, from.mode, to.mode);
+        lock__intentions_change(table, hold->owner, hold->resource->parent, from.mode, to.mode);
     report_change(table, hold, false);
     return to.mode != from.mode;
 }
@@ -952,7 +906,7 @@ size_t lock_release_all(struct lock_table *table, struct lock_owner *owner)
     }
     table->resources.keeps_size = false;
     resource_table_shrink(&table->resources);
-    shrink_holds(table);
+    lock__holds_shrink(table);
     INSIST(owner->hold_count == 0 && owner->awaited_count == 0);
     owner->lock_count = owner->auxiliary_count = 0;
     lock__queue_check_waits(table, owner);
@@ -973,7 +927,7 @@ bool lock__restore_hold(struct lock_table *table, struct lock_owner *owner, stru
     bool fresh = lock__hold_find(table, owner, resource) == NULL;
     REQUIRE(bits_of(as) != 0);
     if (fresh) {
-        struct lock_hold *hold = hold_open(table, owner, resource);
+        struct lock_hold *hold = lock__hold_open(table, owner, resource);
         hold->mode = as->mode;
         hold->auxiliary = as->auxiliary;
         hold->number = as->number;
@@ -1254,156 +1208,4 @@ bool lock_table_has_directories(const struct lock_table *table, struct slice ind
     REQUIRE(MAGIC_VALID(table, LOCK_TABLE_MAGIC));
     const struct resource *resource = resource_index(&table->resources, index);
     return resource != NULL && resource_child(&table->resources, resource, SLICE_LIT("/")) != NULL;
-}
-
-/* A document that moves, and its new directory: data NULL: its index. */
-struct move {
-    struct resource *document; /* with a reference */
-    struct slice path;
-};
-
-/* Requests that have left their queues, to enter them again. */
-struct taken {
-    struct lock_request **items;
-    size_t count, capacity;
-};
-
-/* Removes from all queues the requests that wait to lock a document, by their bits and in queue order. */
-static void take_waiters(struct taken *taken, const struct resource *document)
-{
-    REQUIRE(document->kind == RESOURCE_DOCUMENT);
-    for (size_t bit = LOCK_BIT_S; bit < LOCK_BIT_COUNT; bit++)
-        while (document->queue != NULL && !list_empty(&document->queue->waiting[bit])) {
-            struct lock_waiter *waiter = list_entry(document->queue->waiting[bit].next, struct lock_waiter, link);
-            if (taken->count == taken->capacity) {
-                taken->capacity = taken->capacity ? taken->capacity * 2 : 16;
-                taken->items = mem_realloc(taken->items, taken->capacity * sizeof(struct lock_request *));
-            }
-            taken->items[taken->count++] = waiter->request;
-            lock__queue_leave(waiter->request);
-        }
-}
-
-/* Reverses the requests from position `low` on. */
-static void reverse_taken(struct taken *taken, size_t low)
-{
-    for (size_t high = taken->count; low + 1 < high; low++) {
-        struct lock_request *moved = taken->items[low];
-        taken->items[low] = taken->items[--high];
-        taken->items[high] = moved;
-    }
-}
-
-/*
- * Removes from all queues the requests that wait to lock any of the documents, each once. They are in the order in
- * which single moves would have them enter their queues the last time, which the lists of their owners keep: by the
- * last document of each.
- */
-static struct taken take_all_waiters(const struct move *moves, size_t count)
-{
-    struct taken taken = {NULL, 0, 0};
-    for (size_t i = count; i-- > 0;) {
-        size_t before = taken.count;
-        take_waiters(&taken, moves[i].document);
-        reverse_taken(&taken, before);
-    }
-    reverse_taken(&taken, 0);
-    return taken;
-}
-
-/*
- * Adds the intention locks of all locks on a document, on its directory and above; or removes them.
- */
-static void shift_intentions(struct lock_table *table, struct resource *document, bool on)
-{
-    REQUIRE(document->kind == RESOURCE_DOCUMENT);
-    list_for_each(link, &document->holds)
-    {
-        struct lock_hold *hold = list_entry(link, struct lock_hold, of_resource);
-        table->work++;
-        lock__chunk_touch(table, hold->chunk); /* the piece names the directory */
-        intentions_change(table, hold->owner, document->parent, on ? LOCK_NONE : hold->mode,
-                          on ? hold->mode : LOCK_NONE);
-    }
-}
-
-static void move_one(struct lock_table *table, const struct move *move, struct resource_path_cache *cache)
-{
-    shift_intentions(table, move->document, false);
-    resource_move(&table->resources, move->document, move->path, cache);
-    shift_intentions(table, move->document, true);
-}
-
-/*
- * Moves documents, and releases the references to them. A request that waits for many of them leaves its queues once,
- * and enters those of its new directories once. The state is that of single moves: README-locks.md, "Moves of
- * documents".
- * Returns: how many locks the requests ask for that have moved.
- */
-static size_t move_all(struct lock_table *table, const struct move *moves, size_t count)
-{
-    REQUIRE(count == 1 || table->grants_suspended > 0);
-    size_t asked = 0;
-    struct taken taken = take_all_waiters(moves, count);
-    struct resource_path_cache cache = RESOURCE_PATH_CACHE_INIT; /* neighbours have most of their levels in common */
-    for (size_t i = 0; i < count; i++)
-        move_one(table, &moves[i], &cache);
-    for (size_t i = 0; i < taken.count; i++) {
-        struct lock_request *request = taken.items[i];
-        asked += request->spec_count;
-        lock__request_expand(request);
-        lock__queue_enter(request);
-        lock__queue_schedule(request);
-        if (table->hooks.request_moved != NULL)
-            table->hooks.request_moved(table->hooks.context, request);
-    }
-    lock__cycle_break(table, taken.items, taken.count);
-    /* The moved intention locks block other requests than before. */
-    for (size_t i = 0; i < count; i++)
-        list_for_each(link, &moves[i].document->holds)
-            lock__queue_check_waits(table, list_entry(link, struct lock_hold, of_resource)->owner);
-    lock__queue_process_wakeups(table);
-    for (size_t i = 0; i < count; i++)
-        resource_unref(&table->resources, moves[i].document);
-    mem_free(taken.items);
-    return asked;
-}
-
-void lock_table_move_document(struct lock_table *table, const struct resource_name *name, struct slice path)
-{
-    REQUIRE(MAGIC_VALID(table, LOCK_TABLE_MAGIC) && name->id.data != NULL);
-    /* Also if the table is idle: a granted request whose lock was released can refer to it. */
-    struct resource *document = find_resource(table, name);
-    if (document != NULL)
-        (void)move_all(table, &(struct move){resource_ref(document), path}, 1);
-}
-
-size_t lock_table_move_documents(struct lock_table *table, const struct resource_name *names, size_t count)
-{
-    REQUIRE(MAGIC_VALID(table, LOCK_TABLE_MAGIC) && table->grants_suspended > 0);
-    tl_cleanup(mem_freep) struct move *moves = mem_alloc((count + 1) * sizeof *moves);
-    size_t found = 0;
-    for (size_t i = 0; i < count; i++) {
-        REQUIRE(names[i].id.data != NULL);
-        struct resource *document = find_resource(table, &names[i]);
-        if (document != NULL)
-            moves[found++] = (struct move){resource_ref(document), names[i].path};
-    }
-    return found == 0 ? 0 : move_all(table, moves, found);
-}
-
-size_t lock_table_relocate_documents(struct lock_table *table, const struct resource_name *names, size_t count)
-{
-    REQUIRE(MAGIC_VALID(table, LOCK_TABLE_MAGIC) && table->grants_suspended > 0);
-    tl_cleanup(mem_freep) struct move *moves = mem_alloc((count + 1) * sizeof *moves);
-    size_t found = 0;
-    resource_new_epoch(&table->resources);
-    for (size_t i = 0; i < count; i++) {
-        REQUIRE(names[i].id.data != NULL);
-        struct resource *document = find_resource(table, &names[i]);
-        if (document != NULL && !is_at(table, document, &names[i]) &&
-            resource_visit(&table->resources, document, LOCK_BIT_X))
-            moves[found++] = (struct move){resource_ref(document), names[i].path};
-    }
-    return found == 0 ? 0 : move_all(table, moves, found);
 }

@@ -36,7 +36,7 @@ struct lock_owner {
     size_t awaited_count;           /* holds whose `awaited` is set */
     uint64_t search_epoch;          /* the last deadlock search that reached its requests */
     uint64_t checked_epoch;         /* the last suspension in which its requests became suspects */
-    size_t index;                   /* scratch of lock_codec.c: in the array of owners */
+    size_t index;                   /* scratch of lock_codec.c and lock_move.c: in an array of owners */
     uint8_t followed;               /* lists of requests that this search has followed: lock_cycle.c */
     bool autocommit;                /* an autocommit write: a victim of this kind may be requeued */
     bool cleanup;                   /* of a cleanup request: highest priority, never a victim */

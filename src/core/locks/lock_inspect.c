@@ -385,26 +385,73 @@ static const struct resource *directory_at(const struct lock_table *table, const
     return at == index ? NULL : at;
 }
 
-static int compare_addresses(const void *a, const void *b)
+/* Returns: the names of a path with a delimiter between them, as far as the table has levels; a part, or in `arena`. */
+static struct slice names_of(struct slice path, struct arena *arena)
 {
-    uintptr_t x = (uintptr_t) * (const struct resource *const *)a, y = (uintptr_t) * (const struct resource *const *)b;
-    return x < y ? -1 : x > y;
+    bool plain = path.len > 1 && path.data[0] == '/' && path.data[path.len - 1] != '/' &&
+                 path.len / 2 <= RESOURCE_LEVELS_MAX && memmem(path.data, path.len, "//", 2) == NULL;
+    if (plain)
+        return slice_from_offset(path, 1);
+    struct resource_path walk = resource_path(path);
+    struct slice name;
+    char *names = arena_alloc(arena, path.len + 1);
+    size_t len = 0;
+    (void)resource_path_next(&walk, &name); /* the root */
+    while (resource_path_next(&walk, &name)) {
+        if (len > 0)
+            names[len++] = '/';
+        memcpy(names + len, name.data, name.len);
+        len += name.len;
+    }
+    return slice_make(names, len);
 }
 
-struct directories {
-    const struct resource **items; /* sorted by address */
-    size_t count;
+/* Returns: the rank of a byte in names_of() a path: the end and the delimiter precede all others. */
+static int rank_at(struct slice names, size_t at)
+{
+    return at == names.len ? 0 : names.data[at] == '/' ? 1 : 2 + (unsigned char)names.data[at];
+}
+
+/* Compares names_of() two paths as resource_compare() does their directories. */
+static int compare_names(const void *left, const void *right)
+{
+    const struct slice *a = left, *b = right;
+    size_t common = slice_common_prefix(*a, *b);
+    return rank_at(*a, common) - rank_at(*b, common);
+}
+
+/* Returns: whether a directory is another one or below it, by names_of() their paths. */
+static bool is_within(struct slice names, struct slice directory)
+{
+    return directory.len == 0 || (slice_starts_with(names, directory) && rank_at(names, directory.len) <= 1);
+}
+
+/* The directory that was found last. Neighbours have most of their levels in common. */
+struct directory_trail {
+    const struct resource *at; /* the deepest one that is in the table */
+    struct slice names;        /* its names */
 };
 
-/* Returns: whether a directory is below one of the others. */
-static bool is_below(const struct lock_table *table, const struct directories *others, const struct resource *directory)
+/* Moves to the directory of names_of() a path. Returns: it; NULL: it is not in the table. */
+static const struct resource *follow(const struct lock_table *table, struct directory_trail *trail, struct slice names)
 {
-    for (const struct resource *at = directory->parent; at->kind == RESOURCE_DIRECTORY; at = at->parent) {
-        resource_count_lookup(&table->resources);
-        if (bsearch(&at, others->items, others->count, sizeof *others->items, compare_addresses) != NULL)
-            return true;
+    size_t common = slice_common_prefix(names, trail->names);
+    while (common > 0 && (rank_at(names, common) > 1 || rank_at(trail->names, common) > 1))
+        common--;
+    for (size_t i = common; i < trail->names.len; trail->at = trail->at->parent)
+        i +=
+            1 + slice_find_byte(slice_from_offset(trail->names, i + 1), '/'); /* each but the first after a delimiter */
+    while (common < names.len) {
+        size_t begin = common + (common > 0), end = begin + slice_find_byte(slice_from_offset(names, begin), '/');
+        const struct resource *child =
+            resource_child(&table->resources, trail->at, slice_make(names.data + begin, end - begin));
+        if (child == NULL)
+            break;
+        trail->at = child;
+        common = end;
     }
-    return false;
+    trail->names = slice_make(names.data, common);
+    return common == names.len ? trail->at : NULL;
 }
 
 /* Returns: the resource after another one in a walk over all that are below a directory; NULL: it is the last. */
@@ -429,13 +476,30 @@ static const struct resource *next_level(const struct resource *directory, const
     return at == directory ? NULL : at->next;
 }
 
-/* Finds the documents below a directory or in an index that are locked or requested, whatever else is in the table. */
+static int compare_descending(const void *a, const void *b)
+{
+    return compare_pointers(b, a);
+}
+
+/*
+ * Finds the documents below a directory or in an index that are locked or requested, whatever else is in the table, in
+ * tree order. Only siblings are compared: to compare two documents takes as many steps as they have levels.
+ */
 static void find_documents(struct found *found, const struct lock_table *table, const struct resource *directory)
 {
-    for (const struct resource *at = directory; at != NULL; at = next_below(directory, at)) {
+    const struct resource **left = NULL; /* to be visited, the first one at the end */
+    size_t count = 0, capacity = 0;
+    for (const struct resource *at = directory; at != NULL; at = count > 0 ? left[--count] : NULL) {
+        size_t first = count;
         resource_count_lookup(&table->resources);
         if (at->kind == RESOURCE_DOCUMENT && lock_resource_is_in_use(at))
             add_found(found, at);
+        for (const struct resource *child = at->child; child != NULL; child = child->next) {
+            left = arena_grow(found->arena, left, count, &capacity, sizeof *left);
+            left[count++] = child;
+        }
+        if (count - first > 1)
+            qsort(left + first, count - first, sizeof *left, compare_descending);
     }
 }
 
@@ -447,7 +511,6 @@ const struct resource_name *lock_table_documents(const struct lock_table *table,
     const struct resource *home = resource_index(&table->resources, index);
     if (home != NULL)
         find_documents(&found, table, home);
-    sort_found(&found);
     return name_all(&found, ret_count);
 }
 
@@ -526,20 +589,23 @@ const struct resource_name *lock_table_documents_below(const struct lock_table *
 {
     REQUIRE(MAGIC_VALID(table, LOCK_TABLE_MAGIC));
     struct found found = {.arena = arena, .except = except};
-    struct directories directories = {arena_alloc(arena, (path_count + 1) * sizeof *directories.items), 0};
     const struct resource *home = resource_index(&table->resources, index);
-    for (size_t i = 0; home != NULL && i < path_count; i++) {
-        const struct resource *directory = directory_at(table, home, paths[i]);
-        if (directory != NULL)
-            directories.items[directories.count++] = directory;
+    struct directory_trail trail = {home == NULL ? NULL : resource_child(&table->resources, home, SLICE_LIT("/")),
+                                    SLICE_LIT("")};
+    struct slice *names = arena_alloc(arena, (path_count + 1) * sizeof *names), last = SLICE_NONE;
+    for (size_t i = 0; i < path_count; i++)
+        names[i] = names_of(paths[i], arena);
+    if (path_count > 1) /* then those below a directory follow it, and all documents are in tree order */
+        qsort(names, path_count, sizeof *names, compare_names);
+    for (size_t i = 0; i < path_count && trail.at != NULL; i++) {
+        if (last.data != NULL && is_within(names[i], last))
+            continue;
+        const struct resource *directory = follow(table, &trail, names[i]);
+        if (directory == NULL)
+            continue;
+        last = names[i];
+        find_documents(&found, table, directory);
     }
-    if (directories.count > 1)
-        qsort(directories.items, directories.count, sizeof *directories.items, compare_addresses);
-    for (size_t i = 0; i < directories.count; i++)
-        if ((i == 0 || directories.items[i - 1] != directories.items[i]) &&
-            !is_below(table, &directories, directories.items[i]))
-            find_documents(&found, table, directories.items[i]);
-    sort_found(&found);
     return name_all(&found, ret_count);
 }
 

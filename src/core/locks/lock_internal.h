@@ -2,8 +2,8 @@
 /*
  * Shared by the files of the lock table: lock.c (holds and requests), lock_queue.c (wait queues),
  * lock_watch.c (obstacles that waiting requests watch), lock_cycle.c (deadlocks), lock_token.c
- * (fencing tokens), lock_undo.c (unconfirmed grants), lock_inspect.c (inspection and checks),
- * lock_codec.c (serialization), lock_chunk.c (chunks of holds).
+ * (fencing tokens), lock_undo.c (unconfirmed grants), lock_move.c (documents that move), lock_inspect.c
+ * (inspection and checks), lock_codec.c (serialization), lock_chunk.c (chunks of holds).
  */
 #ifndef TL_CORE_LOCK_INTERNAL_H
 #define TL_CORE_LOCK_INTERNAL_H
@@ -156,6 +156,21 @@ static inline bool lock__precedes(const struct lock_request *a, const struct loc
     return x != y ? x < y : a->arrival < b->arrival;
 }
 
+/*
+ * Returns: the hold of an owner on a resource; a new one is the youngest of both, without bits.
+ * Ensures: the caller gives a new one bits, by lock__hold_update().
+ */
+struct lock_hold *lock__hold_open(struct lock_table *table, struct lock_owner *owner, struct resource *resource);
+/* Updates a hold after its mode or its below[] changed. Frees it when nothing is left of it. */
+void lock__hold_update(struct lock_table *table, struct lock_hold *hold);
+/* Halves the hash table of holds while hardly any of its buckets is used. */
+void lock__holds_shrink(struct lock_table *table);
+/*
+ * Changes an owner's intention locks on `resource` and its ancestors: one lock below has changed
+ * from mode `out` to mode `in`. LOCK_NONE: there is no lock before, or after.
+ */
+void lock__intentions_change(struct lock_table *table, struct lock_owner *owner, struct resource *resource,
+                             enum lock_mode out, enum lock_mode in);
 /* Returns: the hold of an owner on a resource, or NULL. */
 struct lock_hold *lock__hold_find(const struct lock_table *table, const struct lock_owner *owner,
                                   const struct resource *resource);

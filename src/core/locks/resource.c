@@ -265,9 +265,7 @@ static bool name_ends(struct slice path, size_t at)
  */
 static size_t common_path(struct slice a, struct slice b)
 {
-    size_t len = 0;
-    while (len < a.len && len < b.len && a.data[len] == b.data[len])
-        len++;
+    size_t len = slice_common_prefix(a, b);
     while (len > 0 && !(name_ends(a, len) && name_ends(b, len)))
         len--;
     return len;
@@ -537,6 +535,8 @@ static int compare_siblings(const struct resource *a, const struct resource *b)
 
 int resource_compare(const struct resource *a, const struct resource *b)
 {
+    if (a->parent == b->parent && a != b)
+        return compare_siblings(a, b); /* at any depth */
     size_t depth_a = depth_of(a);
     size_t depth_b = depth_of(b);
     int deeper = (depth_a > depth_b) - (depth_a < depth_b);

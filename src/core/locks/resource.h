@@ -76,8 +76,8 @@ struct resource {
     uint8_t kind;         /* enum resource_kind */
     uint8_t visited_bits; /* bits visited in that epoch */
     /*
-     * Locks still to be added to below[] (lock.c), or one plus the resource's index (lock_codec.c);
-     * else 0.
+     * Locks still to be added to below[] (lock.c), or one plus the resource's index (lock_codec.c,
+     * lock_move.c); else 0.
      */
     uint32_t scratch;
     uint32_t directory_locks; /* of an index: locks on its directories, without intention locks */
@@ -238,8 +238,8 @@ bool resource_path_next(struct resource_path *path, struct slice *ret_segment);
 bool resource_path_fits(struct slice path);
 
 /*
- * Moves a document to another directory of its index, or, with path.data NULL, directly into it.
- * Requires: no lock on the document is counted in holds of its ancestors.
+ * Moves a document to another directory of its index, or, with path.data NULL, directly into it. Holds that its locks
+ * have on its ancestors are the caller's to move.
  */
 void resource_move(struct resource_table *table, struct resource *document, struct slice path,
                    struct resource_path_cache *cache);

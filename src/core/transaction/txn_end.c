@@ -25,6 +25,7 @@
 #include "core/session/txn.h"
 #include "core/step/core.h"
 #include "core/transaction/txn_renames.h"
+#include "core/tree/tree_paths.h"
 #include "core/unit/handler.h"
 #include "core/unit/unit.h"
 #include "core/unit/work.h"
@@ -245,16 +246,19 @@ static struct locked_documents find_locked(struct core *core, const struct txn *
  */
 static int find_paths(struct core *core, const struct txn *txn, struct locked_documents *documents)
 {
+    struct tree_paths paths;
     size_t found = 0;
     int r = 0;
+    tree_paths_init(&paths);
     for (size_t i = 0; i < documents->count && r == 0; i++) {
         struct resource_name name = documents->names[i];
         const struct catalog_index *index = catalog_index(core->catalog, name.index);
         if (index == NULL || mapping_type(index->mapping, name.type) == NULL)
             continue;
-        r = write__path_of(core, txn->overlay, name.index, name.type, name.id, &name.path);
+        r = write__path_near(core, txn->overlay, &paths, name.index, name.type, name.id, &name.path);
         documents->names[found++] = name;
     }
+    tree_paths_deinit(&paths);
     documents->count = found;
     return r < 0 ? tl_trace(r) : 0;
 }

@@ -16,6 +16,7 @@
 
 #include "base/alloc.h"
 #include "base/check.h"
+#include "core/tree/tree_paths.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -169,12 +170,31 @@ static void check_reach(struct world *w, const struct view *view, const struct o
         fail(w, "a path is longer than its directory reaches", path);
 }
 
+/* Paths that are found by those that were found before are those of the documents. */
+static void check_kept_paths(struct world *w, const struct view *view, const struct oracle *oracle)
+{
+    struct tree tree = doc_table_tree(&w->table, view);
+    struct tree_paths paths;
+    tree_paths_init(&paths);
+    for (uint32_t i = 0; i < ORACLE_DOCS; i++) {
+        const struct stored_doc doc = doc_table_get(&w->table, view, i);
+        struct slice path;
+        if (!doc.live)
+            continue;
+        if (tree_paths_locate(&paths, &tree, doc.origin, &w->table.arena, &path) != 0 ||
+            !slice_equal(path, slice_from(oracle->docs[i].path)))
+            fail(w, "the path after others", oracle->docs[i].path);
+    }
+    tree_paths_deinit(&paths);
+}
+
 static void check_view(struct world *w, const struct view *view, const struct oracle *oracle)
 {
     char path[ORACLE_PATH_MAX];
 
     for (uint32_t i = 0; i < ORACLE_DOCS; i++)
         check_doc(w, view, oracle, i);
+    check_kept_paths(w, view, oracle);
     oracle_random_path(&w->rng, false, path);
     check_search(w, view, oracle, path, false);
     check_search(w, view, oracle, path, true);

@@ -57,6 +57,18 @@ int __wrap_date_format_parse(struct arena *arena, struct slice pattern, enum dat
     return __real_date_format_parse(arena, pattern, rules, ret_format);
 }
 
+/* Records that were read. */
+static size_t records_read;
+
+int __real_view_get(const struct view *view, enum store_space space, struct slice key, struct store_value *ret_value);
+int __wrap_view_get(const struct view *view, enum store_space space, struct slice key, struct store_value *ret_value);
+
+int __wrap_view_get(const struct view *view, enum store_space space, struct slice key, struct store_value *ret_value)
+{
+    records_read++;
+    return __real_view_get(view, space, key, ret_value);
+}
+
 static void open_session(struct core_fixture *box, const char *id)
 {
     struct command *command = command_new(COMMAND_SESSION_OPEN, DIALECT_7);
@@ -1386,6 +1398,62 @@ static void test_rename_finds_shared_levels_once(void **state)
     buf_deinit(&deep);
 }
 
+/* Renames a directory in a transaction of session "s", which it commits. Returns: the work of the commit. */
+static uint64_t commit_rename(struct core_fixture *box, const char *id, const char *from, const char *to)
+{
+    struct command *command = command_new(COMMAND_TXN_BEGIN, DIALECT_7);
+    command->owner.session = SLICE_LIT("s");
+    command->txn.id = slice_from(id);
+    command->txn.idle_us = 60 * TL_SECOND;
+    assert_int_equal(fixture_run(box, command, 1)->problem.type, PROBLEM_NONE);
+    command = command_new(COMMAND_RENAME, DIALECT_7);
+    command->owner.session = SLICE_LIT("s");
+    command->owner.transaction = slice_from(id);
+    command->rename.index = SLICE_LIT("fs");
+    command->rename.from = slice_from(from);
+    command->rename.to = slice_from(to);
+    command->rename.if_seq_no = SEQ_NO_ANY;
+    assert_int_equal(fixture_run(box, command, 1)->problem.type, PROBLEM_NONE);
+    command = command_new(COMMAND_TXN_COMMIT, DIALECT_7);
+    command->owner.session = SLICE_LIT("s");
+    command->txn.id = slice_from(id);
+    records_read = 0;
+    assert_int_equal(fixture_run(box, command, 1)->problem.type, PROBLEM_NONE);
+    return core_step_work(box->core);
+}
+
+/*
+ * The commit of a rename moves the locks of its session without a limit: it changes the intention locks on each level
+ * once, however many locks are below, and reads the directory entry of each level once.
+ */
+static void test_commit_of_rename_changes_levels_once(void **state)
+{
+    enum { LEVELS = 1600, FEW = 1000 };
+    struct core_fixture box;
+    struct buf deep = BUF_INIT(BUF_UNLIMITED);
+    (void)state;
+
+    for (size_t i = 0; i < LEVELS; i++)
+        buf_lit(&deep, "/x");
+    buf_byte(&deep, 0);
+    fixture_open(&box);
+    make_tree(&box, FEW);
+    open_session(&box, "s");
+    lock_documents(&box, "fs", FEW);
+    const struct lock_table *locks = &box.core->owners->locks;
+    assert_true(commit_rename(&box, "t", "/a", deep.data) <
+                CORE_STEP_WORK); /* an exception, which the fixture passes */
+    assert_in_range(records_read, FEW, 6 * FEW + 2 * LEVELS);
+    assert_in_range(locks->hold_count, 2 * FEW + LEVELS, 2 * FEW + LEVELS + 3);
+    assert_true(commit_rename(&box, "u", "/x", "/y") < CORE_STEP_WORK);
+    assert_in_range(records_read, FEW, 6 * FEW + 2 * LEVELS);
+    deep.data[1] = 'y';
+    assert_true(commit_rename(&box, "v", deep.data, "/a") < CORE_STEP_WORK);
+    assert_in_range(locks->hold_count, 2 * FEW + 1, 2 * FEW + 4);
+    fixture_close(&box);
+    buf_deinit(&deep);
+}
+
 /* Each session's lock on a document counts where a mapping gives it a path, and so do the levels that it gets. */
 static void test_mapping_moves_few_locks(void **state)
 {
@@ -1754,6 +1822,7 @@ int main(void)
         cmocka_unit_test(test_rename_ignores_waiting_writes),
         cmocka_unit_test(test_rename_moves_few_levels),
         cmocka_unit_test(test_rename_finds_shared_levels_once),
+        cmocka_unit_test(test_commit_of_rename_changes_levels_once),
         cmocka_unit_test(test_mapping_moves_few_locks),
         cmocka_unit_test(test_rename_moves_waiting_request_once),
         cmocka_unit_test(test_commit_moves_waiting_request_once),

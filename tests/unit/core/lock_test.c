@@ -6,6 +6,7 @@
 #include "../../lib/unit.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/alloc.h"
 #include "base/rand.h"
@@ -993,9 +994,92 @@ static void test_victims_do_not_depend_on_checkpoints(void **state)
     arena_deinit(&arena);
 }
 
+/* --- Documents below directories ---------------------------------------------------------------------------------- */
+
+enum { BELOW_DOCUMENTS = 60, BELOW_PATH = 64 };
+
+/* A path of some names, with `extra` empty ones, too. */
+static void some_path(struct rng *rng, size_t names_max, bool extra, char *path)
+{
+    static const char *const names[] = {"a", "b", "a-b", "ab", "a\xff"};
+    size_t count = rng_below(rng, names_max + 1);
+    path[0] = '\0';
+    for (size_t i = 0; i < count; i++) {
+        strcat(path, extra && rng_below(rng, 4) == 0 ? "//" : "/");
+        strcat(path, names[rng_below(rng, COUNT_OF(names))]);
+    }
+    if (count == 0 || (extra && rng_below(rng, 4) == 0))
+        strcat(path, "/");
+}
+
+/* Whether a path has all names of another one at its beginning. */
+static bool is_at_or_below(struct slice path, struct slice directory)
+{
+    struct resource_path walk = resource_path(path), above = resource_path(directory);
+    struct slice name, wanted;
+    while (resource_path_next(&above, &wanted))
+        if (!resource_path_next(&walk, &name) || !slice_equal(name, wanted))
+            return false;
+    return true;
+}
+
+/* The documents below several directories are those of all that are there, each once and in the same order. */
+static void test_documents_below_are_in_tree_order(void **state)
+{
+    enum { SEEDS = 20, ROUNDS = 30, PATHS = 6 };
+    (void)state;
+
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        struct lock_table table;
+        struct lock_owner owner;
+        struct rng rng;
+        char places[BELOW_DOCUMENTS][BELOW_PATH], ids[BELOW_DOCUMENTS][8];
+        struct lock_spec specs[BELOW_DOCUMENTS];
+        rng_init(&rng, seed);
+        lock_table_init(&table, NULL);
+        lock_table_set_ts(&table, 100);
+        lock_owner_init(&table, &owner, NULL, NULL);
+        for (size_t i = 0; i < BELOW_DOCUMENTS; i++) {
+            some_path(&rng, 4, false, places[i]);
+            snprintf(ids[i], sizeof ids[i], "%zu", i);
+            specs[i] = (struct lock_spec){
+                {.index = SLICE_LIT("fs"), .path = slice_from(places[i]), .id = slice_from(ids[i])}, LOCK_X, false};
+        }
+        struct lock_request *request = lock_request_new(&table, &owner, specs, BELOW_DOCUMENTS, NULL);
+        assert_int_equal(lock_request_start(request, false), LOCK_GRANTED);
+        lock_request_free(request);
+        for (size_t round = 0; round < ROUNDS; round++) {
+            struct arena arena = ARENA_INIT;
+            struct slice paths[PATHS];
+            char texts[PATHS][BELOW_PATH];
+            size_t path_count = 1 + rng_below(&rng, PATHS), all_count, count, at = 0;
+            for (size_t i = 0; i < path_count; i++) {
+                some_path(&rng, 4, true, texts[i]);
+                paths[i] = slice_from(texts[i]);
+            }
+            const struct resource_name *all = lock_table_documents(&table, SLICE_LIT("fs"), &arena, &all_count);
+            const struct resource_name *below =
+                lock_table_documents_below(&table, SLICE_LIT("fs"), paths, path_count, NULL, &arena, &count);
+            assert_int_equal(all_count, BELOW_DOCUMENTS);
+            for (size_t i = 0; i < all_count; i++) {
+                bool is_below = false;
+                for (size_t k = 0; k < path_count; k++)
+                    is_below |= is_at_or_below(slice_from(places[strtoul(all[i].id.data, NULL, 10)]), paths[k]);
+                if (is_below)
+                    assert_true(at < count && slice_equal(below[at++].id, all[i].id));
+            }
+            assert_int_equal(at, count);
+            arena_deinit(&arena);
+        }
+        lock_release_all(&table, &owner);
+        lock_owner_deinit(&owner);
+        lock_table_deinit(&table);
+    }
+}
+
 /* --- Moves of many documents -------------------------------------------------------------------- */
 
-enum { MIRROR_OWNERS = 8, MIRROR_DOCUMENTS = 10, MIRROR_REQUESTS = 1000, MIRROR_SPECS = 4 };
+enum { MIRROR_OWNERS = 8, MIRROR_DOCUMENTS = 16, MIRROR_REQUESTS = 1000, MIRROR_SPECS = 4 };
 
 /* One of two tables with the same history, except that one moves documents one by one, the other all at once. */
 struct mirror {
@@ -1049,14 +1133,15 @@ static void mirror_deinit(struct mirror *mirror)
 
 static struct resource_name mirror_name(const struct mirror *mirror, size_t document)
 {
-    static const char *const ids[MIRROR_DOCUMENTS] = {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"};
+    static const char *const ids[MIRROR_DOCUMENTS] = {"0", "1", "2", "3", "4", "5", "6", "7",
+                                                    "8", "9", "a", "b", "c", "d", "e", "f"};
     struct resource_name name = {.index = SLICE_LIT("fs"), .type = SLICE_LIT("_doc"), .id = slice_from(ids[document])};
     if (mirror->places[document] != NULL)
         name.path = slice_from(mirror->places[document]);
     return name;
 }
 
-static const char *const mirror_paths[] = {NULL, "/a", "/a/b", "/c"};
+static const char *const mirror_paths[] = {NULL, "/a", "/a/b", "/c", "/a/b/d/e", "/a/b/d/f", "/c/g/h"};
 
 /* A request for some documents, and sometimes for a directory, waits if it has to. */
 static void mirror_request(struct mirror *mirror)
@@ -1067,9 +1152,11 @@ static void mirror_request(struct mirror *mirror)
     for (size_t i = 0; i < count; i++) {
         specs[i] = (struct lock_spec){mirror_name(mirror, rng_below(&mirror->rng, MIRROR_DOCUMENTS)),
                                       (enum lock_mode)(LOCK_S + rng_below(&mirror->rng, 3)), false};
-        if (rng_below(&mirror->rng, 8) == 0)
-            specs[i].on = (struct resource_name){.index = SLICE_LIT("fs"),
-                                                 .path = slice_from(mirror_paths[1 + rng_below(&mirror->rng, 3)])};
+        if (rng_below(&mirror->rng, 8) == 0) {
+            const char *path = mirror_paths[1 + rng_below(&mirror->rng, COUNT_OF(mirror_paths) - 1)];
+            specs[i].on = (struct resource_name){.index = SLICE_LIT("fs"), .path = slice_from(path)};
+            specs[i].insert_intention = rng_below(&mirror->rng, 4) == 0;
+        }
     }
     assert_true(at < MIRROR_REQUESTS);
     lock_table_set_ts(&mirror->table, mirror->ts += 100);
@@ -1170,6 +1257,7 @@ static void test_moves_at_once_equal_single_moves(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_documents_below_are_in_tree_order),
         cmocka_unit_test(test_moves_at_once_equal_single_moves),
         cmocka_unit_test(test_victims_do_not_depend_on_checkpoints),
         cmocka_unit_test(test_lock_modes_conflict_by_the_matrix),

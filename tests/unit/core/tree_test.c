@@ -6,6 +6,7 @@
 #include "../../lib/unit.h"
 
 #include "core/tree/empty_paths.h"
+#include "core/tree/tree_paths.h"
 #include "core/tree/tree_write.h"
 
 #include <stdio.h>
@@ -535,6 +536,49 @@ static void test_synthetic_origin_survives_commit(void **state)
     tree_fixture_close(&box);
 }
 
+/* Locates files of two deep directories in turn, and of a deep directory of each. Returns: the records read. */
+static uint64_t locate_files(struct tree_fixture *box, const char *from, const char *to, size_t files)
+{
+    struct tree tree = {&box->view, INDEX, '/', NULL};
+    struct tree_paths paths;
+    struct buf deep = BUF_INIT(BUF_UNLIMITED);
+    for (size_t i = 0; i < 200; i++)
+        buf_lit(&deep, "/d");
+    tree_paths_init(&paths);
+    for (size_t i = 0; i < files; i++) {
+        struct slice found,
+            rest = arena_printf(&box->arena, "%.*s/%s%zu", SLICE_ARG(buf_as_slice(&deep)), i % 3 == 0 ? "" : "own/", i);
+        const char *top = i % 2 == 0 ? from : "/still";
+        struct slice origin = arena_printf(&box->arena, "%s%.*s", top, SLICE_ARG(rest));
+        struct slice wanted = arena_printf(&box->arena, "%s%.*s", i % 2 == 0 ? to : top, SLICE_ARG(rest));
+        assert_int_equal(tree_paths_locate(&paths, &tree, origin, &box->arena, &found), 0);
+        assert_true(slice_equal(found, wanted));
+    }
+    uint64_t reads = tree_paths_take_reads(&paths);
+    tree_paths_deinit(&paths);
+    buf_deinit(&deep);
+    return reads;
+}
+
+/* Many origins are located with a record for each, and one for each of their directories. */
+static void test_directories_of_many_origins_are_read_once(void **state)
+{
+    enum { FILES = 1000, LEVELS = 202 };
+    struct tree_fixture box;
+    struct buf top = BUF_INIT(BUF_UNLIMITED);
+    (void)state;
+
+    for (size_t i = 0; i < LEVELS; i++)
+        buf_lit(&top, "/t");
+    buf_byte(&top, 0);
+    tree_fixture_open(&box);
+    assert_in_range(locate_files(&box, "/a", "/a", FILES), FILES, FILES + 3 * LEVELS);
+    assert_int_equal(rename_now(&box, "/a", top.data), 0);
+    assert_in_range(locate_files(&box, "/a", top.data, FILES), FILES, FILES + 4 * LEVELS);
+    buf_deinit(&top);
+    tree_fixture_close(&box);
+}
+
 static void test_empty_paths_are_removed_when_filled(void **state)
 {
     struct empty_paths paths = {0};
@@ -583,6 +627,7 @@ int main(void)
         cmocka_unit_test(test_rename_rejects_invalid_paths_without_changes),
         cmocka_unit_test(test_tree_past_views_are_unchanged),
         cmocka_unit_test(test_locate_as_of_uses_history),
+        cmocka_unit_test(test_directories_of_many_origins_are_read_once),
         cmocka_unit_test(test_rename_reports_damaged_relocation),
         cmocka_unit_test(test_rename_reports_overflow),
         cmocka_unit_test(test_transaction_renames_are_private),
