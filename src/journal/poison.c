@@ -280,7 +280,7 @@ static int refuse_entry(const struct poison *poison, char **ret_reason)
     struct buf text = BUF_INIT(BUF_UNLIMITED);
     uint64_t position = poison->found.position;
     buf_printf(&text,
-               "the server has ended %" PRIu32 " times while it applied entry %" PRIu64
+               "the server has ended %" PRIu32 " times while it decoded or applied entry %" PRIu64
                " of the log, and does not start again. ",
                poison->found.ends, position);
     if (poison->last)
@@ -349,6 +349,21 @@ static void warn_unused_options(const struct poison *poison, const struct poison
                     choice->retry);
 }
 
+/*
+ * Logs that the start applies the entry after all. One that was only decoded ahead is not applied "again", and the
+ * cause of the end may have been another one.
+ */
+static void warn_next_attempt(const struct poison *poison, const char *log)
+{
+    REQUIRE(poison->in_log);
+    bool ahead = poison->found.ahead;
+    log_warning("the server ended while it %s entry %" PRIu64
+                " of %s, and applies it %s. If it ends once more, the next start is refused, and says what can be "
+                "done. The entry: %.*s",
+                ahead ? "decoded" : "applied", poison->found.position, log, ahead ? "now" : "again now",
+                SLICE_ARG(buf_as_slice(&poison->text)));
+}
+
 static int decide_alone(const struct poison *poison, struct cmdlog *log, struct at_work *at_work,
                         const struct poison_choice *choice, char **ret_reason)
 {
@@ -359,10 +374,7 @@ static int decide_alone(const struct poison *poison, struct cmdlog *log, struct 
         at_work_retry_entry(at_work);
     else if (poison->found.ends >= AT_WORK_ENDS_MAX)
         return refuse_entry(poison, ret_reason);
-    log_warning("the server ended while it applied entry %" PRIu64
-                " of the log, and applies it again now. If it ends once more, the next start is refused, and says what "
-                "can be done. The entry: %.*s",
-                poison->found.position, SLICE_ARG(buf_as_slice(&poison->text)));
+    warn_next_attempt(poison, "the log");
     return 0;
 }
 
@@ -520,7 +532,7 @@ static int refuse_in_cluster(const struct poison *poison, struct slice applied_b
     struct buf text = BUF_INIT(BUF_UNLIMITED);
     uint64_t position = poison->found.position;
     buf_printf(&text,
-               "the server has ended %" PRIu32 " times while it applied entry %" PRIu64
+               "the server has ended %" PRIu32 " times while it decoded or applied entry %" PRIu64
                " of the log of the cluster, and does not start again. ",
                poison->found.ends, position);
     if (applied_by.len > 0)
@@ -607,10 +619,7 @@ static int decide_in_cluster(const struct poison_host *host, const struct poison
         return skips ? skip_in_cluster(host, poison, log, ret_reason)
                      : refuse_in_cluster(poison, applied_by, ret_reason);
     }
-    log_warning("the server ended while it applied entry %" PRIu64
-                " of the log of the cluster, and applies it again now. If it ends once more, the next start is "
-                "refused, and says what can be done. The entry: %.*s",
-                poison->found.position, SLICE_ARG(buf_as_slice(&poison->text)));
+    warn_next_attempt(poison, "the log of the cluster");
     return 0;
 }
 
