@@ -415,39 +415,60 @@ int poison_settle(struct store *store, struct cmdlog *log, struct at_work *at_wo
 #define RETRY_US (100 * TL_MS)
 #define WARN_US (5 * TL_SECOND)
 
+/* A wait for the log. */
+struct log_wait {
+    uint64_t since_us; /* boot clock: its begin, or the newest report */
+    bool reported;
+};
+
+static struct log_wait begin_wait(void)
+{
+    return (struct log_wait){.since_us = clock_boot_us()};
+}
+
 /*
- * Waits before the next attempt to reach the log. Logs that it waits, WARN_US after `*since`, boot clock, and again.
+ * Waits before the next attempt to reach the log. Logs and reports that it waits, each WARN_US.
  * Returns: 0; TL_ERR_STOPPED: the start is to end.
  */
-static int await_log(const struct poison_host *host, uint64_t *since)
+static int await_log(const struct poison_host *host, struct log_wait *wait)
 {
     if (host->stopping != NULL && atomic_load(host->stopping))
         return TL_ERR_STOPPED;
-    if (clock_boot_us() - *since >= WARN_US) {
+    if (clock_boot_us() - wait->since_us >= WARN_US) {
         log_warning("the log of the cluster cannot be reached; this start waits for it");
-        *since = clock_boot_us();
+        if (host->report_wait != NULL)
+            host->report_wait(true);
+        *wait = (struct log_wait){.since_us = clock_boot_us(), .reported = true};
     }
     usleep((useconds_t)RETRY_US);
     return 0;
 }
 
+static void end_wait(const struct poison_host *host, const struct log_wait *wait)
+{
+    if (wait->reported && host->report_wait != NULL)
+        host->report_wait(false);
+}
+
 /* Repeats a call of the log until it can be reached, or the start of `host` is to end. */
-#define UNTIL_REACHED(r, host, call)                                                            \
-    do {                                                                                        \
-        uint64_t since_ = clock_boot_us();                                                      \
-        while (((r) = (call)) == CMDLOG_UNREACHABLE && ((r) = await_log((host), &since_)) == 0) \
-            ;                                                                                   \
+#define UNTIL_REACHED(r, host, call)                                                           \
+    do {                                                                                       \
+        struct log_wait wait_ = begin_wait();                                                  \
+        while (((r) = (call)) == CMDLOG_UNREACHABLE && ((r) = await_log((host), &wait_)) == 0) \
+            ;                                                                                  \
+        end_wait((host), &wait_);                                                              \
     } while (0)
 
 /* Reads the next entry up to `head`. Returns: as cmdlog_next(); CMDLOG_END: none is left; TL_ERR_STOPPED. */
 static int next_up_to(const struct poison_host *host, struct cmdlog_cursor *cursor, cmdlog_position head,
                       struct cmdlog_entry *ret)
 {
-    uint64_t since = clock_boot_us();
+    struct log_wait wait = begin_wait();
     int r;
     while ((r = cmdlog_next(cursor, ret)) == CMDLOG_END && cmdlog_cursor_position(cursor) < head)
-        if (cmdlog_await(cursor, clock_boot_us() + ATTEMPT_US) != 0 && (r = await_log(host, &since)) != 0)
+        if (cmdlog_await(cursor, clock_boot_us() + ATTEMPT_US) != 0 && (r = await_log(host, &wait)) != 0)
             break;
+    end_wait(host, &wait);
     return r == 0 && ret->position > head ? CMDLOG_END : r;
 }
 

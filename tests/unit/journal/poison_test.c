@@ -18,6 +18,7 @@
 #include "lib/unit.h"
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "core/step/core.h"
 #include "core/step/command_group.h"
@@ -814,17 +815,36 @@ static bool starts_with_skip(struct cluster_world *world, struct cmdlog *log, co
 
 enum log_call { CALL_NONE, CALL_PUT_CHECKPOINT, CALL_LIST_SKIPS, CALL_READ_HEAD, CALL_RESUME, CALLS };
 
-/* The call in which the log cannot be reached; a signal comes during it. */
+/*
+ * The call in which the log cannot be reached: so many times, of which each takes six seconds; 0: until a signal, which
+ * comes during it.
+ */
 static struct {
     enum log_call call;
+    int times;
     atomic_bool stopping;
 } unreachable;
+
+static uint64_t clock_advance_us;
+
+uint64_t __real_clock_boot_us(void);
+uint64_t __wrap_clock_boot_us(void);
+uint64_t __wrap_clock_boot_us(void)
+{
+    return __real_clock_boot_us() + clock_advance_us;
+}
 
 static int reach(enum log_call call)
 {
     if (unreachable.call != call)
         return 0;
-    atomic_store(&unreachable.stopping, true);
+    if (unreachable.times > 0) {
+        clock_advance_us += 6 * TL_SECOND;
+        if (--unreachable.times == 0)
+            unreachable.call = CALL_NONE;
+    } else {
+        atomic_store(&unreachable.stopping, true);
+    }
     return CMDLOG_UNREACHABLE;
 }
 
@@ -874,6 +894,35 @@ static void test_start_that_waits_for_log_of_cluster_ends_by_signal(void **state
     }
     unreachable.call = CALL_NONE;
     cluster_free(&world);
+}
+
+/* Reports of a wait for the log: "w" it waits, "e" it waits no longer. */
+static char waits[16];
+
+static void note_wait(bool is_waiting)
+{
+    assert_true(strlen(waits) + 1 < sizeof waits);
+    strcat(waits, is_waiting ? "w" : "e");
+}
+
+/* Each time that it logs the wait, and when it is over. */
+static void test_start_reports_that_it_waits_for_log_of_cluster(void **state)
+{
+    const struct poison_choice none = {0};
+    const struct poison_host host = {.name = SLICE_LIT("a"), .checkpoint = 1, .report_wait = note_wait};
+    for (enum log_call call = CALL_PUT_CHECKPOINT; call < CALLS; call++) {
+        struct cluster_world world = cluster_new(*state);
+        struct cmdlog_skips *skips;
+        (void)end_in_shared(&world, 1, 1);
+        unreachable.call = call;
+        unreachable.times = 2;
+        waits[0] = '\0';
+        assert_int_equal(poison_settle_cluster(world.a, &host, world.f->at_work, &none, &skips, NULL), 0);
+        assert_string_equal(waits, "wwe");
+        at_work_forget_entry(world.f->at_work);
+        mem_free(skips);
+        cluster_free(&world);
+    }
 }
 
 /* A start that tries the entry once more says what the process did with it when it ended. */
@@ -1032,6 +1081,7 @@ int main(void)
         IN_FOLDER(test_skip_without_entry_is_corrupt),
         IN_FOLDER(test_complete_replay_drops_the_count),
         IN_FOLDER(test_start_that_waits_for_log_of_cluster_ends_by_signal),
+        IN_FOLDER(test_start_reports_that_it_waits_for_log_of_cluster),
         IN_FOLDER(test_cluster_warns_of_an_entry_that_was_decoded_ahead),
         IN_FOLDER(test_cluster_does_not_decode_entry_whose_decoding_ended_it),
         IN_FOLDER(test_cluster_does_not_decode_entries_that_follow),
