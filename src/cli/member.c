@@ -147,18 +147,35 @@ struct genesis {
     cmdlog_position position;
 };
 
-/*
- * Logs that the command log cannot be reached, and why; at most once in LOG_EACH_US. `logged_us`: boot
- * clock of the last such line.
- */
-static void warn_unreachable(struct cmdlog *log, uint64_t *logged_us)
+/* A wait of the start for the command log. */
+struct log_wait {
+    uint64_t since_us; /* boot clock: its begin, or the newest report */
+    bool reported;
+};
+
+static struct log_wait begin_wait(void)
 {
-    if (clock_boot_us() - *logged_us < LOG_EACH_US)
+    return (struct log_wait){.since_us = clock_boot_us()};
+}
+
+/*
+ * Logs that the command log cannot be reached, and why, and reports it to the supervisor; at most once in LOG_EACH_US.
+ */
+static void report_unreachable(struct cmdlog *log, struct log_wait *wait)
+{
+    if (clock_boot_us() - wait->since_us < LOG_EACH_US)
         return;
     tl_cleanup(mem_freep) char *trouble = cmdlog_etcd_last_error(log);
     log_warning("the log of the cluster cannot be reached; waiting for it (--cluster names the members of etcd): %s",
                 trouble != NULL ? trouble : "");
-    *logged_us = clock_boot_us();
+    start_progress_wait(true);
+    *wait = (struct log_wait){.since_us = clock_boot_us(), .reported = true};
+}
+
+static void end_wait(const struct log_wait *wait)
+{
+    if (wait->reported)
+        start_progress_wait(false);
 }
 
 static int parse_genesis(struct buf *bytes, struct genesis *ret, char **ret_reason)
@@ -183,17 +200,18 @@ static bool is_stopping(const struct member_options *o)
 static int read_genesis(const struct member_options *o, struct cmdlog *log, struct genesis *ret, char **ret_reason)
 {
     struct buf bytes = BUF_INIT(BUF_UNLIMITED);
-    uint64_t logged_us = clock_boot_us();
+    struct log_wait wait = begin_wait();
     int r;
     while ((r = cmdlog_read_genesis(log, clock_boot_us() + ATTEMPT_US, &bytes, &ret->position)) == CMDLOG_UNREACHABLE) {
         if (is_stopping(o)) {
             r = TL_ERR_STOPPED;
             break;
         }
-        warn_unreachable(log, &logged_us);
+        report_unreachable(log, &wait);
         buf_clear(&bytes);
         usleep(100 * STALL_US);
     }
+    end_wait(&wait);
     if (r == 0)
         r = parse_genesis(&bytes, ret, ret_reason);
     buf_deinit(&bytes);
@@ -205,13 +223,16 @@ static int create_genesis(const struct member_options *o, struct cmdlog *log, co
     char text[TEXT_BYTES_MAX], secret[SECRET_BYTES];
     draw_digits(secret, sizeof secret);
     int len = snprintf(text, sizeof text, "tidelock-cluster 1\ncluster %s\nsecret %s\n", cluster, secret);
+    struct log_wait wait = begin_wait();
     int r;
     while ((r = cmdlog_create_genesis(log, slice_make(text, (size_t)len), clock_boot_us() + ATTEMPT_US)) ==
            CMDLOG_UNREACHABLE) {
         if (is_stopping(o))
             return TL_ERR_STOPPED;
+        report_unreachable(log, &wait);
         usleep(100 * STALL_US);
     }
+    end_wait(&wait);
     return r;
 }
 
@@ -640,14 +661,15 @@ static int check_log(const struct member_options *o, struct cluster_member *memb
     cmdlog_position head;
     struct cmdlog_cursor *cursor;
     struct cmdlog_entry entry;
-    uint64_t logged_us = clock_boot_us();
+    struct log_wait wait = begin_wait();
     int r;
     while ((r = cmdlog_read_head(member->log, clock_boot_us() + ATTEMPT_US, &head)) == CMDLOG_UNREACHABLE) {
         if (is_stopping(o))
             return TL_ERR_STOPPED;
-        warn_unreachable(member->log, &logged_us);
+        report_unreachable(member->log, &wait);
         usleep(100 * STALL_US);
     }
+    end_wait(&wait);
     if (r == 0 && member->position > head && member->position > genesis)
         return refuse_data(
             TL_ERR_CORRUPT, ret_reason,
@@ -660,10 +682,12 @@ static int check_log(const struct member_options *o, struct cluster_member *memb
         return r;
     if ((r = cmdlog_follow(member->log, member->position + 1, &cursor)) != 0)
         return r;
+    wait = begin_wait();
     while ((r = cmdlog_next(cursor, &entry)) == CMDLOG_END && !is_stopping(o)) {
-        warn_unreachable(member->log, &logged_us);
+        report_unreachable(member->log, &wait);
         (void)!cmdlog_await(cursor, clock_boot_us() + ATTEMPT_US);
     }
+    end_wait(&wait);
     cmdlog_unfollow(cursor);
     return r == CMDLOG_END ? TL_ERR_STOPPED : r;
 }
@@ -692,8 +716,11 @@ static int open_member_store(const struct member_options *o, struct cluster_memb
 static int settle_ends(const struct member_options *o, struct cluster_member *member, char **ret_reason)
 {
     char boot[DURABLE_BOOT_BYTES_MAX];
-    const struct poison_host host = {
-        .name = o->name, .checkpoint = member->position, .log_bytes = member->log_bytes, .stopping = o->stopping};
+    const struct poison_host host = {.name = o->name,
+                                     .checkpoint = member->position,
+                                     .log_bytes = member->log_bytes,
+                                     .stopping = o->stopping,
+                                     .report_wait = start_progress_wait};
     int r = at_work_open(slice_from(o->data), durable_boot(boot), &member->at_work);
     if (r == 0)
         r = poison_settle_cluster(member->log, &host, member->at_work, &o->poison, &member->skips, ret_reason);

@@ -39,15 +39,21 @@ static void write_part(uint64_t done, uint64_t total, uint64_t us, char text[sta
 }
 
 /*
- * Logs a line, which is the supervisor's status, too, unless nothing more `follows`. `extends`: the
- * supervisor's time limit begins anew, as long as the unit file's: one step may take long.
+ * Reports a status to the supervisor; empty: none any more. `extends`: its time limit begins anew, as long as the unit
+ * file's: one step may take long.
  */
-static void report_line(const char *text, bool follows, bool extends)
+static void report_status(const char *text, bool extends)
 {
     char state[TEXT_BYTES_MAX + 64];
-    log_info("%s", text);
-    snprintf(state, sizeof state, "%sSTATUS=%s", extends ? "EXTEND_TIMEOUT_USEC=600000000\n" : "", follows ? text : "");
+    snprintf(state, sizeof state, "%sSTATUS=%s", extends ? "EXTEND_TIMEOUT_USEC=600000000\n" : "", text);
     supervisor_report(state);
+}
+
+/* Logs a line, which is the supervisor's status, too, unless nothing more `follows`. `extends`: as report_status(). */
+static void report_line(const char *text, bool follows, bool extends)
+{
+    log_info("%s", text);
+    report_status(follows ? text : "", extends);
 }
 
 /* --- Replay ------------------------------------------------------------------------------------------------------- */
@@ -157,4 +163,11 @@ void start_copy_end(const struct start_copy *copy)
     snprintf(text, sizeof text, "the checkpoint has been copied: %.1f MB, in %.1f s", megabytes(copy->bytes),
              seconds(clock_boot_us() - copy->begun_us));
     report_line(text, false, true);
+}
+
+/* --- Waiting for the log of a cluster ----------------------------------------------------------------------------- */
+
+void start_progress_wait(bool waits)
+{
+    report_status(waits ? "waiting for the log of the cluster, which cannot be reached" : "", true);
 }

@@ -7,6 +7,7 @@
 #ifndef TL_CLI_START_PROGRESS_H
 #define TL_CLI_START_PROGRESS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct recover_observer;
@@ -31,5 +32,12 @@ void start_copy_begin(struct start_copy *copy, uint64_t bytes_total);
 void start_copy_add(struct start_copy *copy, uint64_t bytes);
 /* Reports that the copy is complete. Requires: an attempt has begun. */
 void start_copy_end(const struct start_copy *copy);
+
+/*
+ * Reports to the supervisor alone that the start waits for the log of a cluster, which cannot be reached, or that it
+ * waits no longer. The caller logs the wait, and reports it every few seconds: it has no limit of its own, and each
+ * report extends the time limit, since a start that the supervisor repeats would wait, too.
+ */
+void start_progress_wait(bool waits);
 
 #endif

@@ -359,7 +359,8 @@ bool at_work_ended_in(const struct at_work *at_work, struct at_work_entry *ret_e
                                         .ts = found->ts,
                                         .bytes = found->bytes,
                                         .command = atomic_load(&found->command),
-                                        .ends = found->ends};
+                                        .ends = found->ends,
+                                        .ahead = found == &at_work->page->entry.found_ahead};
     return ret_entry->position != 0 && ret_entry->ends != 0;
 }
 

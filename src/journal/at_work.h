@@ -13,6 +13,9 @@
 #ifndef TL_JOURNAL_AT_WORK_H
 #define TL_JOURNAL_AT_WORK_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "base/error.h"
 #include "base/slice.h"
 
@@ -36,6 +39,7 @@ struct at_work_entry {
     uint64_t bytes;
     uint32_t command; /* its last command that had begun, from 1; 0: none, as while it is decoded */
     uint32_t ends;    /* number of ends since it was last applied completely; at least 1 */
+    bool ahead;       /* at the newest one it was being decoded ahead, not applied */
 };
 
 /*

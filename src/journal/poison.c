@@ -280,7 +280,7 @@ static int refuse_entry(const struct poison *poison, char **ret_reason)
     struct buf text = BUF_INIT(BUF_UNLIMITED);
     uint64_t position = poison->found.position;
     buf_printf(&text,
-               "the server has ended %" PRIu32 " times while it applied entry %" PRIu64
+               "the server has ended %" PRIu32 " times while it decoded or applied entry %" PRIu64
                " of the log, and does not start again. ",
                poison->found.ends, position);
     if (poison->last)
@@ -349,6 +349,21 @@ static void warn_unused_options(const struct poison *poison, const struct poison
                     choice->retry);
 }
 
+/*
+ * Logs that the start applies the entry after all. One that was only decoded ahead is not applied "again", and the
+ * cause of the end may have been another one.
+ */
+static void warn_next_attempt(const struct poison *poison, const char *log)
+{
+    REQUIRE(poison->in_log);
+    bool ahead = poison->found.ahead;
+    log_warning("the server ended while it %s entry %" PRIu64
+                " of %s, and applies it %s. If it ends once more, the next start is refused, and says what can be "
+                "done. The entry: %.*s",
+                ahead ? "decoded" : "applied", poison->found.position, log, ahead ? "now" : "again now",
+                SLICE_ARG(buf_as_slice(&poison->text)));
+}
+
 static int decide_alone(const struct poison *poison, struct cmdlog *log, struct at_work *at_work,
                         const struct poison_choice *choice, char **ret_reason)
 {
@@ -359,10 +374,7 @@ static int decide_alone(const struct poison *poison, struct cmdlog *log, struct 
         at_work_retry_entry(at_work);
     else if (poison->found.ends >= AT_WORK_ENDS_MAX)
         return refuse_entry(poison, ret_reason);
-    log_warning("the server ended while it applied entry %" PRIu64
-                " of the log, and applies it again now. If it ends once more, the next start is refused, and says what "
-                "can be done. The entry: %.*s",
-                poison->found.position, SLICE_ARG(buf_as_slice(&poison->text)));
+    warn_next_attempt(poison, "the log");
     return 0;
 }
 
@@ -403,39 +415,60 @@ int poison_settle(struct store *store, struct cmdlog *log, struct at_work *at_wo
 #define RETRY_US (100 * TL_MS)
 #define WARN_US (5 * TL_SECOND)
 
+/* A wait for the log. */
+struct log_wait {
+    uint64_t since_us; /* boot clock: its begin, or the newest report */
+    bool reported;
+};
+
+static struct log_wait begin_wait(void)
+{
+    return (struct log_wait){.since_us = clock_boot_us()};
+}
+
 /*
- * Waits before the next attempt to reach the log. Logs that it waits, WARN_US after `*since`, boot clock, and again.
+ * Waits before the next attempt to reach the log. Logs and reports that it waits, each WARN_US.
  * Returns: 0; TL_ERR_STOPPED: the start is to end.
  */
-static int await_log(const struct poison_host *host, uint64_t *since)
+static int await_log(const struct poison_host *host, struct log_wait *wait)
 {
     if (host->stopping != NULL && atomic_load(host->stopping))
         return TL_ERR_STOPPED;
-    if (clock_boot_us() - *since >= WARN_US) {
+    if (clock_boot_us() - wait->since_us >= WARN_US) {
         log_warning("the log of the cluster cannot be reached; this start waits for it");
-        *since = clock_boot_us();
+        if (host->report_wait != NULL)
+            host->report_wait(true);
+        *wait = (struct log_wait){.since_us = clock_boot_us(), .reported = true};
     }
     usleep((useconds_t)RETRY_US);
     return 0;
 }
 
+static void end_wait(const struct poison_host *host, const struct log_wait *wait)
+{
+    if (wait->reported && host->report_wait != NULL)
+        host->report_wait(false);
+}
+
 /* Repeats a call of the log until it can be reached, or the start of `host` is to end. */
-#define UNTIL_REACHED(r, host, call)                                                            \
-    do {                                                                                        \
-        uint64_t since_ = clock_boot_us();                                                      \
-        while (((r) = (call)) == CMDLOG_UNREACHABLE && ((r) = await_log((host), &since_)) == 0) \
-            ;                                                                                   \
+#define UNTIL_REACHED(r, host, call)                                                           \
+    do {                                                                                       \
+        struct log_wait wait_ = begin_wait();                                                  \
+        while (((r) = (call)) == CMDLOG_UNREACHABLE && ((r) = await_log((host), &wait_)) == 0) \
+            ;                                                                                  \
+        end_wait((host), &wait_);                                                              \
     } while (0)
 
 /* Reads the next entry up to `head`. Returns: as cmdlog_next(); CMDLOG_END: none is left; TL_ERR_STOPPED. */
 static int next_up_to(const struct poison_host *host, struct cmdlog_cursor *cursor, cmdlog_position head,
                       struct cmdlog_entry *ret)
 {
-    uint64_t since = clock_boot_us();
+    struct log_wait wait = begin_wait();
     int r;
     while ((r = cmdlog_next(cursor, ret)) == CMDLOG_END && cmdlog_cursor_position(cursor) < head)
-        if (cmdlog_await(cursor, clock_boot_us() + ATTEMPT_US) != 0 && (r = await_log(host, &since)) != 0)
+        if (cmdlog_await(cursor, clock_boot_us() + ATTEMPT_US) != 0 && (r = await_log(host, &wait)) != 0)
             break;
+    end_wait(host, &wait);
     return r == 0 && ret->position > head ? CMDLOG_END : r;
 }
 
@@ -520,7 +553,7 @@ static int refuse_in_cluster(const struct poison *poison, struct slice applied_b
     struct buf text = BUF_INIT(BUF_UNLIMITED);
     uint64_t position = poison->found.position;
     buf_printf(&text,
-               "the server has ended %" PRIu32 " times while it applied entry %" PRIu64
+               "the server has ended %" PRIu32 " times while it decoded or applied entry %" PRIu64
                " of the log of the cluster, and does not start again. ",
                poison->found.ends, position);
     if (applied_by.len > 0)
@@ -607,10 +640,7 @@ static int decide_in_cluster(const struct poison_host *host, const struct poison
         return skips ? skip_in_cluster(host, poison, log, ret_reason)
                      : refuse_in_cluster(poison, applied_by, ret_reason);
     }
-    log_warning("the server ended while it applied entry %" PRIu64
-                " of the log of the cluster, and applies it again now. If it ends once more, the next start is "
-                "refused, and says what can be done. The entry: %.*s",
-                poison->found.position, SLICE_ARG(buf_as_slice(&poison->text)));
+    warn_next_attempt(poison, "the log of the cluster");
     return 0;
 }
 

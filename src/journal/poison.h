@@ -4,6 +4,7 @@
 #define TL_JOURNAL_POISON_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 
 #include "base/buf.h"
 #include "cmdlog/cmdlog.h"
@@ -34,6 +35,8 @@ struct poison_host {
     cmdlog_position checkpoint; /* of its core */
     uint64_t log_bytes;         /* up to there */
     const atomic_bool *stopping; /* ends a wait for the log when it is set; NULL: never */
+    /* Called every five seconds while it waits for the log, and once with false afterwards; NULL: not called */
+    void (*report_wait)(bool waits);
 };
 
 /*

@@ -5,14 +5,19 @@
 Method: etcd's data directory is copied while etcd is stopped, and takes the place of a newer one; of three members the leader is killed, or stopped. Each case has an etcd of its own. Skipped without etcd.
 """
 import base64
+import contextlib
 import json
 import os
 import shutil
 import signal
+import socket
 import sys
+import tempfile
+import threading
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from clock import Clock  # noqa: E402
 from cluster_members_test import Member, Writer  # noqa: E402
 from cluster_test import LEASE, Etcd, free_port  # noqa: E402
 from server import REPORTS, Server  # noqa: E402
@@ -26,8 +31,9 @@ class LostEntries(unittest.TestCase):
         self.etcd = Etcd()
         self.addCleanup(self.etcd.close)
 
-    def host(self, name, data=None):
-        host = Server("--cluster", self.etcd.url + "/tidelock", "--node-name", name, *LEASE, data=data, port=free_port(), replay=False)  # its log changes
+    def host(self, name, data=None, environment=None):
+        host = Server("--cluster", self.etcd.url + "/tidelock", "--node-name", name, *LEASE, data=data, port=free_port(), environment=environment,
+                      replay=False)  # its log changes
         self.addCleanup(host.close)
         return host
 
@@ -56,6 +62,35 @@ class LostEntries(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, reason) as refusal:
             host.start()
         self.assertFalse([report for report in REPORTS if report in str(refusal.exception)], str(refusal.exception))
+
+    def test_start_that_waits_for_etcd_extends_its_time_limit(self):
+        """It reports the wait to the supervisor again and again, and that it is over; then it is ready. The clock advances by the time between two reports."""
+        clock, states, extend = Clock(), [], "EXTEND_TIMEOUT_USEC=600000000\nSTATUS="
+        waits = extend + "waiting for the log of the cluster, which cannot be reached"
+        self.addCleanup(clock.close)
+        with tempfile.TemporaryDirectory(prefix="tidelock-notify-") as folder, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as supervisor:
+            supervisor.bind(os.path.join(folder, "socket"))
+            supervisor.settimeout(0.1)
+            host = self.host("a", environment={**clock.environment(), "NOTIFY_SOCKET": os.path.join(folder, "socket")})
+            host.start().stop()
+            with contextlib.suppress(TimeoutError):
+                while supervisor.recv(1000):
+                    pass
+            self.etcd.kill()
+            starting = threading.Thread(target=host.start)
+            starting.start()
+            while len(states) < 2:
+                clock.jump(6)
+                with contextlib.suppress(TimeoutError):
+                    states.append(supervisor.recv(1000).decode())
+            self.assertTrue(self.etcd.resume())
+            supervisor.settimeout(None)
+            while "READY=1" not in states:
+                states.append(supervisor.recv(1000).decode())
+            starting.join()
+        self.assertEqual(states[:2], [waits] * 2)
+        self.assertEqual([state for state in states[2:] if state != waits][0], extend)
+        self.assertIn("the log of the cluster cannot be reached; waiting for it", host.errors())
 
     def test_host_refuses_log_that_ends_before_its_checkpoint(self):
         """With the newer log it starts; so does a host whose checkpoint is not after the end of the older one, from which the first one copies its state if its directory is empty."""

@@ -85,7 +85,7 @@ class Poison(unittest.TestCase):
         """Returns: the entry that the refusal of a start names, and the refusal."""
         status, log = self.start(*options)
         self.assertEqual(status, -1, log)
-        found = re.search(r"ended \d+ times while it applied entry (\d+) of the log", log)
+        found = re.search(r"ended \d+ times while it decoded or applied entry (\d+) of the log", log)
         self.assertIsNotNone(found, log)
         return int(found.group(1)), log
 

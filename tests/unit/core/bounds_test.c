@@ -1041,19 +1041,19 @@ static int64_t write_again(struct core_fixture *box, size_t bulks, size_t items)
  * A rename of /a, where document "0" is, in session "s", if the documents there have this sequence number. As its
  * submitter does where many entries are stale, it has the path watched, and says the document that it found.
  */
-static enum problem_type rename_at(struct core_fixture *box, int64_t seq_no)
+static enum problem_type rename_at(struct core_fixture *box, const char *to, int64_t seq_no)
 {
     char key[DOC_KEY_PREFIX_BYTES + 1];
     const struct catalog_index *index = catalog_index(box->core->catalog, SLICE_LIT("fs"));
     struct slice document = slice_from_offset(doc_key(key, index->number, 0, SLICE_LIT("0")), sizeof index->number);
     struct command *watch = command_new(COMMAND_PLACES_WATCH, DIALECT_7);
-    watch->places = (struct places_command){SLICE_LIT("fs"), {SLICE_LIT("/a"), SLICE_LIT("/b")}};
+    watch->places = (struct places_command){SLICE_LIT("fs"), {SLICE_LIT("/a"), slice_from(to)}};
     tl_ts watched = fixture_run(box, watch, 1)->ts;
     struct command *command = command_new(COMMAND_RENAME, DIALECT_7);
     command->owner.session = SLICE_LIT("s");
     command->rename = (struct rename_command){.index = SLICE_LIT("fs"),
                                               .from = SLICE_LIT("/a"),
-                                              .to = SLICE_LIT("/b"),
+                                              .to = slice_from(to),
                                               .if_seq_no = seq_no,
                                               .if_primary_term = 1,
                                               .found_from = {watched, arena_copy(&command->arena, document)}};
@@ -1078,7 +1078,7 @@ static void test_rename_reads_stale_entries(void **state)
         fixture_index_command(&box, COMMAND_INDEX_CREATE, "fs", with_path_field);
         open_session(&box, "s");
         int64_t seq_no = write_again(&box, bulks[i], ITEMS);
-        assert_int_equal(rename_at(&box, seq_no), PROBLEM_NONE);
+        assert_int_equal(rename_at(&box, "/b", seq_no), PROBLEM_NONE);
         fixture_close(&box);
     }
 }
@@ -1094,9 +1094,49 @@ static void test_rename_reads_few_stale_entries(void **state)
     fixture_index_command(&box, COMMAND_INDEX_CREATE, "fs", with_path_field);
     open_session(&box, "s");
     int64_t seq_no = write_again(&box, BULKS, ITEMS);
-    assert_int_equal(rename_at(&box, seq_no), PROBLEM_ILLEGAL_ARGUMENT);
-    assert_int_equal(rename_at(&box, SEQ_NO_ANY), PROBLEM_NONE);
+    assert_int_equal(rename_at(&box, "/b", seq_no), PROBLEM_ILLEGAL_ARGUMENT);
+    assert_int_equal(rename_at(&box, "/b", SEQ_NO_ANY), PROBLEM_NONE);
     fixture_close(&box);
+}
+
+/* Writes a document of "fs" with a long path below /a, and deletes it: the tree still knows the length. */
+static void reach_far_below(struct core_fixture *box)
+{
+    enum { LEVELS = 160, NAME_BYTES = 99 };
+    struct buf source = BUF_INIT(BUF_UNLIMITED);
+    buf_lit(&source, "{\"path\":\"/a");
+    for (size_t i = 0; i < LEVELS; i++)
+        buf_printf(&source, "/%0*d", NAME_BYTES, 0);
+    buf_append(&source, "\"}", sizeof "\"}");
+    assert_int_equal(fixture_index(box, "fs", "far", source.data)->outcome, WRITE_CREATED);
+    assert_int_equal(fixture_delete(box, "fs", "far")->outcome, WRITE_DELETED);
+    buf_deinit(&source);
+}
+
+/*
+ * A rename to a longer name reads the entries twice, for the sequence number and for the longest path. Both have one
+ * limit together, so that each may read fewer than it would alone.
+ */
+static void test_checks_of_a_rename_share_the_limit_of_stale_entries(void **state)
+{
+    enum { FEW = 75, MANY = 100, ITEMS = 64, NAME_BYTES = 1000 };
+    char to[1 + NAME_BYTES + 1] = "/";
+    (void)state;
+
+    memset(to + 1, 'b', NAME_BYTES);
+    to[1 + NAME_BYTES] = '\0';
+    for (int many = 0; many < 2; many++) {
+        struct core_fixture box;
+        fixture_open(&box);
+        fixture_index_command(&box, COMMAND_INDEX_CREATE, "fs", with_path_field);
+        open_session(&box, "s");
+        reach_far_below(&box);
+        int64_t seq_no = write_again(&box, many ? MANY : FEW, ITEMS);
+        assert_int_equal(rename_at(&box, to, seq_no), many ? PROBLEM_ILLEGAL_ARGUMENT : PROBLEM_NONE);
+        if (many)
+            assert_int_equal(rename_at(&box, to, SEQ_NO_ANY), PROBLEM_NONE); /* one check alone */
+        fixture_close(&box);
+    }
 }
 
 /* Submits a command that may wait. */
@@ -1819,6 +1859,7 @@ int main(void)
         cmocka_unit_test(test_rename_moves_few_documents),
         cmocka_unit_test(test_rename_reads_stale_entries),
         cmocka_unit_test(test_rename_reads_few_stale_entries),
+        cmocka_unit_test(test_checks_of_a_rename_share_the_limit_of_stale_entries),
         cmocka_unit_test(test_rename_ignores_waiting_writes),
         cmocka_unit_test(test_rename_moves_few_levels),
         cmocka_unit_test(test_rename_finds_shared_levels_once),

@@ -942,6 +942,25 @@ static void pieces_are_answered_at_an_orderly_end(bool saves)
 
 /* --- Other ends --------------------------------------------------------------------------------------------------- */
 
+/*
+ * Releases the lock of "holder" and ends the case: another write completes at once, or once an older place before it
+ * has lasted its time; a repetition finds the outcome, and nothing is left.
+ */
+static void end_after_place(struct world *box, uint64_t other, bool older)
+{
+    unlock(box, "holder");
+    tick(box, 0);
+    if (older) {
+        expect_waits(box, other);
+        tick(box, LONGER_THAN_KEPT);
+    }
+    expect_version(box, other, 3);
+    expect_version(box, put_usual(box), 2);
+    assert_int_equal(kept_count(box), 0);
+    assert_int_equal(held(box), 0);
+    end(box);
+}
+
 /* Sent again with the session that has the lock it runs before: a repetition without it finds the outcome then. */
 static void outcome_ends_the_place(bool saves)
 {
@@ -955,17 +974,7 @@ static void outcome_ends_the_place(bool saves)
         expect_waits(&box, other);
         expect_version(&box, put(&box, sent), 2);
         assert_int_equal(kept_count(&box), older);
-        unlock(&box, "holder");
-        tick(&box, 0);
-        if (older) {
-            expect_waits(&box, other);
-            tick(&box, LONGER_THAN_KEPT);
-        }
-        expect_version(&box, other, 3);
-        expect_version(&box, put_usual(&box), 2);
-        assert_int_equal(kept_count(&box), 0);
-        assert_int_equal(held(&box), 0);
-        end(&box);
+        end_after_place(&box, other, older);
     }
 }
 
@@ -990,17 +999,7 @@ static void older_outcome_leaves_no_place(bool saves)
             restart_in(&box, older ? COMMAND_SINCE_OLDER_OUTCOMES - 1 : 0);
         assert_int_equal(kept_count(&box), older);
         uint64_t other = put_other(&box);
-        unlock(&box, "holder");
-        tick(&box, 0);
-        if (older) {
-            expect_waits(&box, other);
-            tick(&box, LONGER_THAN_KEPT);
-        }
-        expect_version(&box, other, 3);
-        expect_version(&box, put_usual(&box), 2);
-        assert_int_equal(kept_count(&box), 0);
-        assert_int_equal(held(&box), 0);
-        end(&box);
+        end_after_place(&box, other, older);
     }
 }
 

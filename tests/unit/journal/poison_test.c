@@ -8,6 +8,8 @@
  * The log is in memory.
  */
 #include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -16,6 +18,8 @@
 #include "lib/unit.h"
 
 #include "base/alloc.h"
+#include "base/clock.h"
+#include "base/log.h"
 #include "core/step/core.h"
 #include "core/step/command_group.h"
 #include "journal/at_work.h"
@@ -340,6 +344,26 @@ static cmdlog_position appended(const struct world *world)
     return head.appended;
 }
 
+/* The newest line that was logged. */
+static char logged[2000];
+
+void __real_log_line(enum log_level level, const char *format, ...);
+void __wrap_log_line(enum log_level level, const char *format, ...) TL_PRINTF(2, 3);
+void __wrap_log_line(enum log_level level, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(logged, sizeof logged, format, arguments);
+    va_end(arguments);
+    __real_log_line(level, "%s", logged);
+}
+
+static void assert_logged(const char *text)
+{
+    if (strstr(logged, text) == NULL)
+        fail_msg("not \"%s\": %s", text, logged);
+}
+
 static const char *undecodable; /* decoding a command with these bytes ends the process */
 static bool in_child;
 
@@ -372,8 +396,8 @@ static void end_in_decoding(struct world *world)
     end(world->f);
 }
 
-/* No start decodes the entry again once it is skipped, nor does the start that skips it. */
-static void expect_undecodable_entry_is_skipped(struct fixture *f, struct command *command)
+/* No start decodes the entry again once it is skipped, nor does the start that skips it. `first`: its first end. */
+static void expect_undecodable_entry_is_skipped(struct fixture *f, struct command *command, const char *first)
 {
     struct world world = world_new(f);
     uint64_t chain_before, chain;
@@ -382,7 +406,9 @@ static void expect_undecodable_entry_is_skipped(struct fixture *f, struct comman
     undecodable = "bad";
     end_in_decoding(&world);
     assert_int_equal(settle(&world, 0, 0, NULL), 0);
+    assert_logged(first);
     end_in_decoding(&world);
+    assert_refused(&world, 0, "has ended 2 times while it decoded or applied entry 3 of the log,");
     assert_refused(&world, 0, "of which no command had begun");
     assert_int_equal(settle(&world, bad, 0, NULL), 0);
     assert_true(replayed(&world, &chain) == before);
@@ -394,7 +420,8 @@ static void expect_undecodable_entry_is_skipped(struct fixture *f, struct comman
 
 static void test_entry_whose_decoding_ends_the_process_is_skipped(void **state)
 {
-    expect_undecodable_entry_is_skipped(*state, write_command(WRITE_INDEX, "bad"));
+    expect_undecodable_entry_is_skipped(*state, write_command(WRITE_INDEX, "bad"),
+                                        "ended while it applied entry 3 of the log, and applies it again now");
 }
 
 /* Also where the first end is while it is decoded ahead, and another entry may be applied. */
@@ -404,7 +431,8 @@ static void test_entry_whose_decoding_ahead_ends_the_process_is_skipped(void **s
     char *source = arena_alloc(&command->arena, READ_AHEAD_DECODED_MIN);
     memset(source, ' ', READ_AHEAD_DECODED_MIN);
     command->write.items->source = slice_make(source, READ_AHEAD_DECODED_MIN);
-    expect_undecodable_entry_is_skipped(*state, command);
+    expect_undecodable_entry_is_skipped(*state, command,
+                                        "ended while it decoded entry 3 of the log, and applies it now");
 }
 
 static void test_second_end_refuses_start_then_skip(void **state)
@@ -736,9 +764,11 @@ static void cluster_free(struct cluster_world *world)
     cmdlog_medium_free(world->medium);
 }
 
+enum { AHEAD = -1 };
+
 /*
  * Appends an entry, other entries after it, and ends host a's process in it `ends` times, after
- * `commands` of its commands had begun.
+ * `commands` of its commands had begun; AHEAD: while it was decoded ahead.
  */
 static cmdlog_position end_in_shared(struct cluster_world *world, int ends, int commands)
 {
@@ -750,8 +780,12 @@ static cmdlog_position end_in_shared(struct cluster_world *world, int ends, int 
     cmdlog_position bad = append_as(world->b, command, head.ts);
     (void)append_as(world->b, write_command(WRITE_INDEX, "next"), 4000);
     for (int i = 0; i < ends; i++) {
-        at_work_begin_entry(world->f->at_work, bad, head.ts, bytes.len);
-        begin_commands(world->f, commands);
+        if (commands == AHEAD) {
+            at_work_begin_ahead(world->f->at_work, bad, head.ts, bytes.len);
+        } else {
+            at_work_begin_entry(world->f->at_work, bad, head.ts, bytes.len);
+            begin_commands(world->f, commands);
+        }
         end(world->f);
     }
     buf_deinit(&bytes);
@@ -781,17 +815,36 @@ static bool starts_with_skip(struct cluster_world *world, struct cmdlog *log, co
 
 enum log_call { CALL_NONE, CALL_PUT_CHECKPOINT, CALL_LIST_SKIPS, CALL_READ_HEAD, CALL_RESUME, CALLS };
 
-/* The call in which the log cannot be reached; a signal comes during it. */
+/*
+ * The call in which the log cannot be reached: so many times, of which each takes six seconds; 0: until a signal, which
+ * comes during it.
+ */
 static struct {
     enum log_call call;
+    int times;
     atomic_bool stopping;
 } unreachable;
+
+static uint64_t clock_advance_us;
+
+uint64_t __real_clock_boot_us(void);
+uint64_t __wrap_clock_boot_us(void);
+uint64_t __wrap_clock_boot_us(void)
+{
+    return __real_clock_boot_us() + clock_advance_us;
+}
 
 static int reach(enum log_call call)
 {
     if (unreachable.call != call)
         return 0;
-    atomic_store(&unreachable.stopping, true);
+    if (unreachable.times > 0) {
+        clock_advance_us += 6 * TL_SECOND;
+        if (--unreachable.times == 0)
+            unreachable.call = CALL_NONE;
+    } else {
+        atomic_store(&unreachable.stopping, true);
+    }
     return CMDLOG_UNREACHABLE;
 }
 
@@ -840,6 +893,51 @@ static void test_start_that_waits_for_log_of_cluster_ends_by_signal(void **state
         assert_null(skips);
     }
     unreachable.call = CALL_NONE;
+    cluster_free(&world);
+}
+
+/* Reports of a wait for the log: "w" it waits, "e" it waits no longer. */
+static char waits[16];
+
+static void note_wait(bool is_waiting)
+{
+    assert_true(strlen(waits) + 1 < sizeof waits);
+    strcat(waits, is_waiting ? "w" : "e");
+}
+
+/* Each time that it logs the wait, and when it is over. */
+static void test_start_reports_that_it_waits_for_log_of_cluster(void **state)
+{
+    const struct poison_choice none = {0};
+    const struct poison_host host = {.name = SLICE_LIT("a"), .checkpoint = 1, .report_wait = note_wait};
+    for (enum log_call call = CALL_PUT_CHECKPOINT; call < CALLS; call++) {
+        struct cluster_world world = cluster_new(*state);
+        struct cmdlog_skips *skips;
+        (void)end_in_shared(&world, 1, 1);
+        unreachable.call = call;
+        unreachable.times = 2;
+        waits[0] = '\0';
+        assert_int_equal(poison_settle_cluster(world.a, &host, world.f->at_work, &none, &skips, NULL), 0);
+        assert_string_equal(waits, "wwe");
+        at_work_forget_entry(world.f->at_work);
+        mem_free(skips);
+        cluster_free(&world);
+    }
+}
+
+/* A start that tries the entry once more says what the process did with it when it ended. */
+static void test_cluster_warns_of_an_entry_that_was_decoded_ahead(void **state)
+{
+    const struct poison_choice none = {0};
+    struct cluster_world world = cluster_new(*state);
+    assert_false(starts_with_skip(&world, world.a, &none, end_in_shared(&world, 1, AHEAD)));
+    assert_logged("while it decoded entry 2 of the log of the cluster, and applies it now");
+    at_work_forget_entry(world.f->at_work);
+    cluster_free(&world);
+
+    world = cluster_new(*state);
+    assert_false(starts_with_skip(&world, world.a, &none, end_in_shared(&world, 1, 1)));
+    assert_logged("while it applied entry 2 of the log of the cluster, and applies it again now");
     cluster_free(&world);
 }
 
@@ -983,6 +1081,8 @@ int main(void)
         IN_FOLDER(test_skip_without_entry_is_corrupt),
         IN_FOLDER(test_complete_replay_drops_the_count),
         IN_FOLDER(test_start_that_waits_for_log_of_cluster_ends_by_signal),
+        IN_FOLDER(test_start_reports_that_it_waits_for_log_of_cluster),
+        IN_FOLDER(test_cluster_warns_of_an_entry_that_was_decoded_ahead),
         IN_FOLDER(test_cluster_does_not_decode_entry_whose_decoding_ended_it),
         IN_FOLDER(test_cluster_does_not_decode_entries_that_follow),
         IN_FOLDER(test_cluster_reports_log_that_was_trimmed_meanwhile),
