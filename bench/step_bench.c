@@ -887,6 +887,48 @@ static void many_locks(struct bench *bench)
     lock_many(bench, LOCK_DIRECTORIES, "directories");
 }
 
+/* Locks of one owner end together: those of a transaction, and of a session by one UNLOCK and by its end. */
+static void released(struct bench *bench)
+{
+    enum { LOCKS = 100000, EACH = 1000 };
+    static const struct {
+        enum command_type type;
+        const char *transaction, *what;
+    } ends[] = {{COMMAND_TXN_ROLLBACK, "back", "the rollback of a transaction with 100000 locked directories"},
+                {COMMAND_TXN_COMMIT, "ahead", "the commit of a transaction with 100000 locked directories"},
+                {COMMAND_UNLOCK, NULL, "an UNLOCK of all 100000 locked directories"},
+                {COMMAND_SESSION_CLOSE, NULL, "the end of a session with 100000 locked directories"}};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        const char *in = ends[i].transaction;
+        session(bench, COMMAND_SESSION_OPEN, "many");
+        if (in != NULL)
+            transaction(bench, COMMAND_TXN_BEGIN, in);
+        for (size_t first = 0; first < LOCKS; first += EACH) {
+            struct command *command = many_command(COMMAND_LOCK, LOCK_DIRECTORIES, first, EACH);
+            if (in != NULL) {
+                struct lock_target *targets = command->lock.targets;
+                command->type = COMMAND_TXN_LOCK;
+                command->owner.session = SLICE_NONE;
+                command->owner.transaction = slice_from(in);
+                command->txn_lock = (struct txn_lock_command){.targets = targets, .target_count = EACH};
+            }
+            step(bench, command);
+            pieces(bench);
+        }
+        forget(bench);
+        if (in != NULL)
+            transaction(bench, ends[i].type, in);
+        else if (ends[i].type == COMMAND_UNLOCK)
+            unlock(bench, "many");
+        else
+            session(bench, COMMAND_SESSION_CLOSE, "many");
+        tell(bench, ends[i].what);
+        if (ends[i].type != COMMAND_SESSION_CLOSE)
+            session(bench, COMMAND_SESSION_CLOSE, "many");
+        pieces(bench);
+    }
+}
+
 /* A rename of a directory with one document, while many others of its index are locked. */
 static void renames(struct bench *bench)
 {
@@ -1288,6 +1330,7 @@ static const struct bench_part {
              {"outcomes", outcomes},
              {"deep", deep},
              {"locks", many_locks},
+             {"released", released},
              {"renames", renames},
              {"moves", moves},
              {"values", values},

@@ -120,6 +120,7 @@ void connection_opened(struct http *http, struct MHD_Connection *mhd, void **soc
 {
     const union MHD_ConnectionInfo *info = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
     struct connection *connection = take_pending(http, info->connect_fd);
+    watch_enter_polling_thread();
     *socket_context = connection;
     (void)atomic_fetch_add_explicit(&http->accepted, 1, memory_order_relaxed);
     if (connection != NULL && watch_add(http, (uint32_t)(connection - http->connections)) != 0)

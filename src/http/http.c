@@ -35,7 +35,7 @@ struct http_options http_options_default(void)
         .stall_us = 30 * TL_SECOND,
         .stall_bytes_second = 1024,
         .permits_after_us = 100 * TL_MS,
-        .permits_max = 256,
+        .permits_max = 64,
     };
 }
 

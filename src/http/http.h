@@ -48,7 +48,7 @@ struct http_options {
     uint64_t stall_us;                /* grace period of a body or a response */
     size_t stall_bytes_second;        /* minimum average rate of it after the grace period */
     uint64_t permits_after_us;        /* answers of requests that waited so long need a permit (permits.c) */
-    size_t permits_max;               /* of those, so many are sent at a time */
+    size_t permits_max;               /* of those, so many are sent at a time by one polling thread */
 };
 
 struct http_options http_options_default(void);

@@ -28,8 +28,16 @@ enum phase {
     PHASE_COUNT
 };
 
+/* Answers of requests that have waited long, of the connections of one polling thread (permits.c). */
+struct permits {
+    pthread_mutex_t lock;
+    struct http_exchange *first, *last; /* the queue: answered exchanges with suspended connections */
+    size_t queued;
+    size_t taken; /* exchanges whose connections were resumed, and whose answers are not sent yet */
+};
+
 /*
- * A polling thread; poller.c. Only that thread uses the fields, except for `claimed` and `thread`.
+ * A polling thread; poller.c. Only that thread uses the fields, except for `claimed`, `thread` and `permits`.
  */
 struct poller {
     _Atomic bool claimed; /* `thread` is set */
@@ -40,6 +48,7 @@ struct poller {
     uint64_t slow_count;      /* number of slow calls */
     bool queued_behind_slow;  /* the current request waited during a slow call */
     unsigned queued_in_a_row; /* consecutive requests that did so and were answered immediately */
+    struct permits permits;
 };
 
 /*
@@ -51,7 +60,8 @@ struct connection {
     pthread_mutex_t lock;            /* guards fd, exchange, generation */
     struct http_exchange *exchange;  /* invariant 4; NULL: none */
     struct http_exchange *receiving; /* polling thread: the request being received; NULL: none */
-    struct poller *poller;           /* polling thread: its own; NULL before the first request */
+    /* Its polling thread; NULL before the first request. Constant while a request waits; else of that thread alone. */
+    struct poller *poller;
     uint64_t answered_slow_count;    /* polling thread: poller->slow_count at the last response */
     int fd;                          /* -1: closed */
     uint32_t generation;
@@ -130,14 +140,6 @@ struct input_barrier {
     unsigned polls;                       /* since the barrier started */
 };
 
-/* Answers of requests that have waited long (permits.c). */
-struct permits {
-    pthread_mutex_t lock;
-    struct http_exchange *first, *last; /* the queue: answered exchanges with suspended connections */
-    size_t queued;
-    size_t taken; /* exchanges whose connections were resumed, and whose answers are not sent yet */
-};
-
 struct http {
     struct http_options options;
     struct http_handler handler;
@@ -179,7 +181,7 @@ struct http {
     _Atomic size_t handshakes;    /* connections in their TLS handshake, evicted ones not included */
     _Atomic size_t evicted_count; /* connections that are evicted and not yet closed */
     struct input_barrier input_barrier;
-    struct permits permits;
+    struct permits permits; /* of all threads without an element in `pollers` */
 
     int watch_epoll;
     int watch_wake; /* eventfd */
@@ -250,6 +252,8 @@ void permits_end(struct http *http);
 int watch_start(struct http *http, char **ret_reason) TL_MUST_USE;
 /* Wakes the watcher: it accepts again if a slot is available, and starts a requested barrier. */
 void watch_wake(struct http *http);
+/* The calling thread is a polling thread: connections that clients have ended do not delay its other ones. */
+void watch_enter_polling_thread(void);
 /* Ends the watcher's thread; connections can still be opened and closed. */
 void watch_end(struct http *http);
 /* Calls watch_end() and closes the descriptors. Assumes: the polling threads have ended. */

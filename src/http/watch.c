@@ -27,7 +27,64 @@ enum {
     SWEEP_MS = 1000,
     GAP_MS = 5000, /* a longer time between sweeps is a stall of process or host */
     EVENTS = 64,
+    /* Ended connections that a polling thread closes before it looks for others' requests again, a millisecond. */
+    ENDED_AT_ONCE = 32,
+    ENDED_LOOKS = 8, /* reads of further events meanwhile */
 };
+
+/* Of events of libmicrohttpd's connections, as in its epoll_ctl(). */
+#define CONNECTION_EVENTS (EPOLLIN | EPOLLOUT | EPOLLPRI | EPOLLET)
+
+static _Thread_local bool is_polling_thread;
+
+void watch_enter_polling_thread(void)
+{
+    is_polling_thread = true;
+}
+
+/*
+ * Whether an event of a polling thread is of a connection that its client has ended. libmicrohttpd's other descriptors
+ * are read only.
+ */
+static bool is_of_ended(const struct epoll_event *event)
+{
+    if ((event->events & EPOLLOUT) == 0)
+        return false;
+    const struct connection *connection = connection_of(event->data.ptr);
+    return connection != NULL && atomic_load(&connection->hung_up);
+}
+
+/* Moves an event to the end of the kernel's queue. */
+static void requeue_event(int epoll, const struct epoll_event *event)
+{
+    const struct connection *connection = connection_of(event->data.ptr);
+    struct epoll_event again = {.events = CONNECTION_EVENTS, .data = event->data};
+    int r = epoll_ctl(epoll, EPOLL_CTL_MOD, connection->fd, &again);
+    INSIST(r == 0); /* the connection is open, and in the set, or it would have no event */
+}
+
+/*
+ * Reads the events that follow those of ended connections. `count`: as many as a polling thread may read at once.
+ * Thousands may end together, and it takes longer to close a connection than to end it: a request would wait for all
+ * that ended before it. So ENDED_AT_ONCE of them are left in the array, and the others requeued. Returns: the number
+ * of events in the array.
+ */
+static int put_off_ended(int epoll, struct epoll_event *events, int count, int room)
+{
+    int kept = 0, ended = 0;
+    for (int look = 0;; look++) {
+        for (int i = kept; i < count; i++) {
+            if (is_of_ended(&events[i]) && ++ended > ENDED_AT_ONCE)
+                requeue_event(epoll, &events[i]);
+            else
+                events[kept++] = events[i];
+        }
+        if (count < room || kept == room || look == ENDED_LOOKS)
+            return kept;
+        int more = epoll_pwait(epoll, events + kept, room - kept, 0, NULL);
+        count = kept + (more > 0 ? more : 0);
+    }
+}
 
 /*
  * Replaces the C library's epoll_wait() in this process; never fills the caller's array completely.
@@ -44,7 +101,9 @@ enum {
  */
 __attribute__((visibility("default"))) int epoll_wait(int epoll, struct epoll_event *events, int max, int timeout_ms)
 {
-    return epoll_pwait(epoll, events, max > 1 ? max - 1 : max, timeout_ms, NULL);
+    int room = max > 1 ? max - 1 : max;
+    int count = epoll_pwait(epoll, events, room, timeout_ms, NULL);
+    return is_polling_thread && count == room ? put_off_ended(epoll, events, count, room) : count;
 }
 
 int watch_add(struct http *http, uint32_t slot)

@@ -4,7 +4,6 @@
 
 #include "base/alloc.h"
 #include "base/check.h"
-#include "base/mem_chain.h"
 #include "core/command/command_codec.h"
 #include "store/view.h"
 
@@ -21,12 +20,6 @@ struct command *command_new(enum command_type type, enum dialect dialect)
     return command;
 }
 
-static void free_retired(const struct command_retired *retired)
-{
-    overlay_free(retired->overlay);
-    mem_chain_free(retired->locks);
-}
-
 void command_free(struct command *command)
 {
     if (command == NULL)
@@ -35,9 +28,9 @@ void command_free(struct command *command)
     if (command->release_attached != NULL)
         command->release_attached(command);
     if (command->type == COMMAND_TXN_COMMIT)
-        free_retired(&command->txn.retired);
+        overlay_free(command->txn.retired);
     if (command->type == COMMAND_WRITE)
-        free_retired(&command->write.retired);
+        overlay_free(command->write.retired);
     arena_deinit(&command->arena);
     mem_free(command);
 }

@@ -23,7 +23,6 @@
 #include "script/script.h"
 
 struct catalog_options;
-struct mem_chain;
 struct overlay;
 struct json_doc;
 
@@ -214,12 +213,6 @@ struct write_request {
 };
 enum { WRITE_REQUEST_ID_BYTES_MAX = 128 };
 
-/* What a commit leaves; command_free() frees it outside of the step, since that is slow. */
-struct command_retired {
-    struct overlay *overlay; /* its changes, to which the unit's batch refers; NULL: none */
-    struct mem_chain *locks; /* the memory of its locks */
-};
-
 struct write_command {
     struct write_item *items;
     size_t item_count;
@@ -233,7 +226,7 @@ struct write_command {
     /* In the core: atomic, and too much for one step, so that it is carried out in pieces (acquire_pieces.c) */
     bool exceeds_step;
     uint32_t attempts; /* of one in pieces: those that ended because a piece was blocked */
-    struct command_retired retired; /* of one in pieces */
+    struct overlay *retired; /* of one in pieces: as of TXN_COMMIT */
     /*
      * Out: number of items that were not started because earlier scripts used up the limit of one
      * command (update.h). At least one item was started. The submitter resubmits the postponed ones
@@ -383,7 +376,11 @@ struct txn_command {
     uint64_t number;  /* out, TXN_BEGIN: the public number */
     tl_ts commit_ts;  /* out, TXN_COMMIT */
     uint64_t changes; /* out, TXN_COMMIT: number of changes */
-    struct command_retired retired; /* out, TXN_COMMIT */
+    /*
+     * Out, TXN_COMMIT: the overlay of the transaction, to which the unit's batch refers; NULL: it wrote nothing.
+     * command_free() frees it, outside of the step.
+     */
+    struct overlay *retired;
 };
 
 /*

@@ -4,6 +4,8 @@
 
 #include "base/check.h"
 #include "base/magic.h"
+#include "base/mem_chain.h"
+#include "base/reclaim.h"
 #include "base/sm.h"
 #include "core/locks/lock_internal.h"
 
@@ -297,12 +299,6 @@ static void intention_update_finish(struct intention_update *update)
     mem_free(update->nodes);
     update->nodes = NULL;
     update->count = update->capacity = 0;
-}
-
-void lock_table_free_later(struct lock_table *table, struct mem_chain **chain)
-{
-    REQUIRE(MAGIC_VALID(table, LOCK_TABLE_MAGIC) && (chain == NULL) != (table->resources.freed == NULL));
-    table->resources.freed = chain;
 }
 
 /* --- Locks -------------------------------------------------------------------------------------------------------- */
@@ -889,10 +885,9 @@ static void count_released(struct lock_table *table, struct lock_hold *hold)
         table->held[hold->mode]--;
 }
 
-size_t lock_release_all(struct lock_table *table, struct lock_owner *owner)
+/* Releases all holds of an owner, each with the resources that it alone refers to. */
+static void release_holds(struct lock_table *table, struct lock_owner *owner)
 {
-    REQUIRE(MAGIC_VALID(table, LOCK_TABLE_MAGIC));
-    size_t count = owner->lock_count;
     struct hold_prefetcher prefetcher = hold_prefetcher_begin(table, &owner->holds);
     table->resources.keeps_size = true; /* halving the tables step by step took a tenth of the time */
     while (!list_empty(&owner->holds)) {
@@ -907,7 +902,25 @@ size_t lock_release_all(struct lock_table *table, struct lock_owner *owner)
     table->resources.keeps_size = false;
     resource_table_shrink(&table->resources);
     lock__holds_shrink(table);
-    INSIST(owner->hold_count == 0 && owner->awaited_count == 0);
+    ENSURE(owner->hold_count == 0);
+}
+
+static void free_blocks(void *chain)
+{
+    mem_chain_free(chain);
+}
+
+size_t lock_release_all(struct lock_table *table, struct lock_owner *owner)
+{
+    REQUIRE(MAGIC_VALID(table, LOCK_TABLE_MAGIC) && table->resources.freed == NULL);
+    size_t count = owner->lock_count;
+    struct mem_chain *freed = NULL;
+    table->resources.freed = owner->hold_count >= LOCK_RECLAIMED_MIN ? &freed : NULL;
+    release_holds(table, owner);
+    table->resources.freed = NULL;
+    if (freed != NULL)
+        reclaim(freed, free_blocks);
+    INSIST(owner->awaited_count == 0);
     owner->lock_count = owner->auxiliary_count = 0;
     lock__queue_check_waits(table, owner);
     lock__queue_process_wakeups(table);

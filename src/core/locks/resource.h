@@ -101,7 +101,8 @@ struct resource_table {
     size_t bytes;        /* memory of all resources, with the root */
     uint32_t last_number;
     uint64_t epoch; /* resource_new_epoch() */
-    struct mem_chain **freed; /* gets the resources and holds that end; NULL: they are freed at once */
+    /* Gets the blocks of resources and holds that end, for the reclaimer; NULL: they are freed at once */
+    struct mem_chain **freed;
     bool keeps_size; /* it is not halved: resource_table_shrink() follows when many were released */
     /* steps of lookups since the table was made; work, but not part of the state */
     uint64_t lookups;

@@ -332,12 +332,11 @@ static struct slice check_ephemeral(struct core *core, const struct txn *txn, en
 }
 
 /* Puts what a transaction has written into the open unit, and frees the transaction. */
-static int apply_and_free(struct core *core, struct txn *txn, struct txn_outcome *outcome,
-                          struct command_retired *retired)
+static int apply_and_free(struct core *core, struct txn *txn, struct txn_outcome *outcome, struct overlay **retired)
 {
     struct locked_documents documents = {NULL, 0};
     struct lock_table *locks = &core->owners->locks;
-    REQUIRE(retired->overlay == NULL && retired->locks == NULL);
+    REQUIRE(*retired == NULL);
     txn__check_may_enter(txn, TXN_ENDED);
     core->indivisible = true; /* all or nothing: transaction_changes_max bounds it */
     if (txn->overlay != NULL) {
@@ -350,13 +349,11 @@ static int apply_and_free(struct core *core, struct txn *txn, struct txn_outcome
             return tl_trace(r);
     }
     provisional__commit(core, txn->id, txn->undo_record_count);
-    retired->overlay = tl_steal(txn->overlay);
-    lock_table_free_later(locks, &retired->locks);
+    *retired = tl_steal(txn->overlay);
     lock_table_suspend_grants(locks); /* moved documents and released locks take effect together */
     txn__free(core, txn);
     move_documents(core, &documents);
     lock_table_resume_grants(locks);
-    lock_table_free_later(locks, NULL);
     return 0;
 }
 

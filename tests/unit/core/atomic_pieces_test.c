@@ -647,7 +647,7 @@ static void test_end_of_last_attempt_rolls_back(void **state)
         } else {
             assert_int_not_equal(command->problem.type, PROBLEM_NONE);
         }
-        assert_null(command->write.retired.overlay);
+        assert_null(command->write.retired);
         unlock_all(&box, blocker);
         for (int i = 0; i < 5; i++)
             tick(&box);

@@ -317,6 +317,55 @@ static void test_end_of_large_transaction_frees_little(void **state)
     }
 }
 
+/* Goal: a step that ends many locks of one owner frees little of their memory; the reclaimer does, which is stopped. */
+static void test_end_of_many_locks_frees_little(void **state)
+{
+    enum { LOCKS = 5000, BYTES = 200 }; /* of a lock with its resource, at least */
+    static const enum command_type ends[] = {COMMAND_TXN_ROLLBACK, COMMAND_TXN_COMMIT, COMMAND_UNLOCK,
+                                             COMMAND_SESSION_CLOSE};
+    (void)state;
+    for (size_t end = 0; end < sizeof ends / sizeof *ends; end++) {
+        bool in_txn = end < 2;
+        struct core_fixture box;
+        fixture_open(&box);
+        open_session(&box, "s", NULL, 0);
+        transaction(&box, COMMAND_TXN_BEGIN, "t");
+        struct command *command = command_new(in_txn ? COMMAND_TXN_LOCK : COMMAND_LOCK, DIALECT_7);
+        struct lock_target *targets = arena_zalloc(&command->arena, LOCKS * sizeof *targets);
+        for (size_t i = 0; i < LOCKS; i++)
+            targets[i] = (struct lock_target){
+                .mode = LOCK_S, .index = SLICE_LIT("fs"), .id = arena_printf(&command->arena, "%zu", i)};
+        if (in_txn) {
+            command->owner.transaction = SLICE_LIT("t");
+            command->txn_lock = (struct txn_lock_command){.targets = targets, .target_count = LOCKS};
+        } else {
+            command->owner.session = SLICE_LIT("s");
+            command->lock.targets = targets;
+            command->lock.target_count = LOCKS;
+        }
+        assert_int_equal(fixture_run(&box, command, 1)->problem.type, PROBLEM_NONE);
+        command_free(tl_steal(box.last));
+        assert_true(box.core->owners->locks.lock_count >= LOCKS);
+        reclaim_stop_begin();
+        size_t used = reclaim_stop_used();
+        if (in_txn) {
+            transaction(&box, ends[end], "t");
+        } else if (ends[end] == COMMAND_UNLOCK) {
+            command = command_new(COMMAND_UNLOCK, DIALECT_7);
+            command->owner.session = SLICE_LIT("s");
+            assert_int_equal(fixture_run(&box, command, 1)->lock.released, LOCKS);
+        } else {
+            end_session(&box, "s");
+        }
+        command_free(tl_steal(box.last));
+        assert_int_equal(box.core->owners->locks.lock_count, 0);
+        assert_true(reclaim_stop_used() > used - LOCKS * BYTES / 2);
+        reclaim_stop_end();
+        assert_true(reclaim_stop_used() < used - LOCKS * BYTES);
+        fixture_close(&box);
+    }
+}
+
 /* Goal: a commit makes no copies of the records, although a reader shares them; on RocksDB, as in a server. */
 static void test_commit_with_reader_copies_no_records(void **state)
 {
@@ -1613,6 +1662,7 @@ int main(void)
         cmocka_unit_test(test_write_after_read_copies_few_nodes),
         cmocka_unit_test(test_overlay_of_reader_is_unchanged_by_commit),
         cmocka_unit_test(test_end_of_large_transaction_frees_little),
+        cmocka_unit_test(test_end_of_many_locks_frees_little),
         cmocka_unit_test_setup_teardown(test_commit_with_reader_copies_no_records, setup, teardown),
         cmocka_unit_test(test_read_locks_no_document_of_impossible_type),
         cmocka_unit_test(test_directory_lock_blocks_first_document_of_type),

@@ -9,6 +9,7 @@
 #include "http/http.h"
 
 #include "base/list.h"
+#include "http/http_internal.h"
 #include "http/inflate.h"
 #include "lib/unit.h"
 
@@ -138,6 +139,12 @@ static void handle(void *context, struct exchange *exchange)
         http_stats(f->http, &stats);
         exchange->status = 200;
         buf_printf(&exchange->response, "%zu queued", stats.queued_answers);
+        exchange_respond(exchange);
+    } else if (slice_is(exchange->path, "/open")) { /* says how many connections are open */
+        struct http_stats stats;
+        http_stats(f->http, &stats);
+        exchange->status = 200;
+        buf_printf(&exchange->response, "%zu open", stats.connections);
         exchange_respond(exchange);
     } else if (slice_is(exchange->path, "/stream")) {
         exchange->status = 200;
@@ -401,6 +408,56 @@ static void test_http_requests_get_between_many_answers(void **state)
         close(fds[i]);
     }
     assert_int_equal(queued_answers(f), 0);
+    buf_deinit(&reply);
+    close(other);
+    close(blocking);
+    close_fixture(f);
+}
+
+/* Waits until the watcher has seen that clients have ended so many connections. */
+static void await_hang_ups(struct http *http, size_t wanted)
+{
+    for (size_t seen = 0; seen < wanted; usleep(1000)) {
+        pthread_mutex_lock(&http->table_lock);
+        uint32_t used = http->slots_used;
+        pthread_mutex_unlock(&http->table_lock);
+        seen = 0;
+        for (uint32_t i = 0; i < used; i++)
+            seen += atomic_load(&http->connections[i].hung_up);
+    }
+}
+
+/*
+ * Many connections end while the only polling thread is busy. A request that arrives after that is processed before
+ * most of them are closed.
+ */
+static void test_http_requests_get_between_many_ends_of_connections(void **state)
+{
+    (void)state;
+    enum { ENDING = 400 };
+    static const char before[] = "GET /before HTTP/1.1\r\nHost: h\r\n\r\n";
+    static const char block[] = "GET /block HTTP/1.1\r\nHost: h\r\n\r\n";
+    static const char count[] = "GET /open HTTP/1.1\r\nHost: h\r\n\r\n";
+    struct http_options one = options();
+    one.thread_count = 1;
+    struct fixture *f = open_with(one);
+    int other = dial(f), blocking = dial(f), fds[ENDING];
+    struct buf reply = BUF_INIT(BUF_UNLIMITED);
+
+    expect_on(other, before, "HTTP/1.1 200 OK\r\n", "GET /before [] 0");
+    for (size_t i = 0; i < ENDING; i++) {
+        fds[i] = dial(f);
+        expect_on(fds[i], before, "HTTP/1.1 200 OK\r\n", "GET /before [] 0");
+    }
+    say(blocking, block, strlen(block));
+    wait_until(f, f->blocking);
+    for (size_t i = 0; i < ENDING; i++)
+        close(fds[i]);
+    await_hang_ups(f->http, ENDING);
+    say(other, count, strlen(count));
+    set_flag(f, &f->blocking, false);
+    assert_true(read_until(other, &reply, " open"));
+    assert_true(strtoul(strstr(reply.data, "\r\n\r\n") + 4, NULL, 10) > ENDING / 2);
     buf_deinit(&reply);
     close(other);
     close(blocking);
@@ -1041,6 +1098,7 @@ int main(void)
         with_server(test_http_passes_headers),
         cmocka_unit_test(test_http_serves_exactly_128_ready_connections),
         cmocka_unit_test(test_http_requests_get_between_many_answers),
+        cmocka_unit_test(test_http_requests_get_between_many_ends_of_connections),
         with_server(test_http_head_response_has_no_body),
         with_server(test_http_answers_expect_continue),
         with_server(test_http_refuses_too_large_body),
