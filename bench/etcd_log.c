@@ -67,13 +67,13 @@ static void *append(void *context)
     return NULL;
 }
 
-static void measure(struct etcd_fixture *box, struct cmdlog *log, size_t len, uint64_t seconds, int sides)
+static void measure(struct etcd_fixture *fixture, struct cmdlog *log, size_t len, uint64_t seconds, int sides)
 {
     struct side all[2];
     struct cmdlog_etcd_counts before, after;
     char *bytes = mem_zalloc(len);
     cmdlog_etcd_counts(log, &before);
-    uint64_t etcd_us = etcd_fixture_cpu_us(box), own_us = own_cpu_us(), begun = clock_boot_us();
+    uint64_t etcd_us = etcd_fixture_cpu_us(fixture), own_us = own_cpu_us(), begun = clock_boot_us();
     for (int i = 0; i < sides; i++) {
         all[i] = (struct side){.log = log, .entry = slice_make(bytes, len), .until = begun + seconds * TL_SECOND};
         all[i].samples = mem_alloc(SAMPLES_MAX * sizeof *all[i].samples);
@@ -88,7 +88,7 @@ static void measure(struct etcd_fixture *box, struct cmdlog *log, size_t len, ui
         mem_free(all[i].samples);
     }
     uint64_t took = clock_boot_us() - begun;
-    etcd_us = etcd_fixture_cpu_us(box) - etcd_us;
+    etcd_us = etcd_fixture_cpu_us(fixture) - etcd_us;
     own_us = own_cpu_us() - own_us;
     cmdlog_etcd_counts(log, &after);
     qsort(samples, count, sizeof *samples, compare);
@@ -107,12 +107,12 @@ int main(int argc, char **argv)
     static const size_t lens[] = {500, 16 << 10, 64 << 10, 1 << 20};
     int members = argc > 1 ? atoi(argv[1]) : 3;
     uint64_t seconds = argc > 2 ? (uint64_t)atoi(argv[2]) : 3, life;
-    struct etcd_fixture *box = etcd_fixture_start(members == 1 ? 1 : 3, arguments);
+    struct etcd_fixture *fixture = etcd_fixture_start(members == 1 ? 1 : 3, arguments);
     struct cmdlog *log;
     struct cmdlog_cursor *cursor;
     char *reason;
     pthread_t follower;
-    const struct cmdlog_etcd_options options = {.url = slice_from(etcd_fixture_url(box, "bench")),
+    const struct cmdlog_etcd_options options = {.url = slice_from(etcd_fixture_url(fixture, "bench")),
                                                 .name = SLICE_LIT("bench"),
                                                 .lease_us = 60 * TL_SECOND,
                                                 .quota = 8000000000};
@@ -127,11 +127,11 @@ int main(int argc, char **argv)
            "p99 ms", "again %");
     for (int sides = 1; sides <= 2; sides++)
         for (size_t i = 0; i < sizeof lens / sizeof lens[0]; i++)
-            measure(box, log, lens[i], seconds, sides);
+            measure(fixture, log, lens[i], seconds, sides);
     cmdlog_interrupt(cursor);
     pthread_join(follower, NULL);
     cmdlog_unfollow(cursor);
     cmdlog_close(log);
-    etcd_fixture_stop(box);
+    etcd_fixture_stop(fixture);
     return 0;
 }

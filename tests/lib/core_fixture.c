@@ -12,29 +12,29 @@
 #include "mapping/entry.h"
 #include "mapping/mapping.h"
 
-void fixture_open(struct core_fixture *box)
+void fixture_open(struct core_fixture *fixture)
 {
-    *box = (struct core_fixture){
+    *fixture = (struct core_fixture){
         .limits = core_limits_default(), .now = FIXTURE_START, .clock = FIXTURE_CLOCK, .dialect = DIALECT_7};
-    box->store = store_open_mem();
-    effects_init(&box->effects);
-    assert_int_equal(core_open(box->store, &box->limits, &box->core), 0);
+    fixture->store = store_open_mem();
+    effects_init(&fixture->effects);
+    assert_int_equal(core_open(fixture->store, &fixture->limits, &fixture->core), 0);
 }
 
-void fixture_close(struct core_fixture *box)
+void fixture_close(struct core_fixture *fixture)
 {
-    command_free(box->last);
-    core_close(box->core);
-    store_close(box->store);
+    command_free(fixture->last);
+    core_close(fixture->core);
+    store_close(fixture->store);
 }
 
 /* Frees the waiting commands that core_stop() completes. */
-static void stop(struct core_fixture *box)
+static void stop(struct core_fixture *fixture)
 {
     struct effects effects;
 
     effects_init(&effects);
-    core_stop(box->core, &effects);
+    core_stop(fixture->core, &effects);
     while (!list_empty(&effects.completed)) {
         struct command *command = list_entry(effects.completed.next, struct command, link);
         list_remove(&command->link);
@@ -42,61 +42,61 @@ static void stop(struct core_fixture *box)
     }
 }
 
-void fixture_reopen(struct core_fixture *box)
+void fixture_reopen(struct core_fixture *fixture)
 {
     struct buf saved = BUF_INIT(BUF_UNLIMITED);
 
-    core_save(box->core, &saved);
-    stop(box);
-    core_close(box->core);
-    assert_int_equal(core_load(box->store, &box->limits, buf_as_slice(&saved), NULL, &box->core), 0);
+    core_save(fixture->core, &saved);
+    stop(fixture);
+    core_close(fixture->core);
+    assert_int_equal(core_load(fixture->store, &fixture->limits, buf_as_slice(&saved), NULL, &fixture->core), 0);
     buf_deinit(&saved);
 }
 
-static void check_work(const struct core_fixture *box)
+static void check_work(const struct core_fixture *fixture)
 {
-    if (!box->unbounded)
-        bounded_check(box->core);
+    if (!fixture->unbounded)
+        bounded_check(fixture->core);
 }
 
-static void tick(struct core_fixture *box)
+static void tick(struct core_fixture *fixture)
 {
-    struct command *command = command_new(COMMAND_TICK, box->dialect);
+    struct command *command = command_new(COMMAND_TICK, fixture->dialect);
 
-    command->ts = box->now++;
-    command->clock = command->tick.barrier_clock = box->clock;
-    assert_int_equal(core_step(box->core, command, &box->effects), 0);
-    check_work(box);
+    command->ts = fixture->now++;
+    command->clock = command->tick.barrier_clock = fixture->clock;
+    assert_int_equal(core_step(fixture->core, command, &fixture->effects), 0);
+    check_work(fixture);
     list_remove(&command->link);
     command_free(command);
-    if (box->now <= core_last_ts(box->core))
-        box->now = core_last_ts(box->core) + 1;
+    if (fixture->now <= core_last_ts(fixture->core))
+        fixture->now = core_last_ts(fixture->core) + 1;
 }
 
-struct command *fixture_run(struct core_fixture *box, struct command *command, uint64_t us)
+struct command *fixture_run(struct core_fixture *fixture, struct command *command, uint64_t us)
 {
-    command_free(box->last);
-    box->last = NULL;
-    box->now += us;
-    box->clock += us;
-    if (core_next_deadline(box->core) <= box->clock && command->type != COMMAND_TICK)
-        tick(box);
-    command->ts = box->now;
-    command->clock = box->clock;
+    command_free(fixture->last);
+    fixture->last = NULL;
+    fixture->now += us;
+    fixture->clock += us;
+    if (core_next_deadline(fixture->core) <= fixture->clock && command->type != COMMAND_TICK)
+        tick(fixture);
+    command->ts = fixture->now;
+    command->clock = fixture->clock;
     if (command->type == COMMAND_TICK && command->tick.barrier_clock == 0)
-        command->tick.barrier_clock = box->clock;
-    int r = command_is(command->type, COMMAND_UNLOGGED) ? core_inspect(box->core, command, &box->effects)
-                                                        : core_step(box->core, command, &box->effects);
+        command->tick.barrier_clock = fixture->clock;
+    int r = command_is(command->type, COMMAND_UNLOGGED) ? core_inspect(fixture->core, command, &fixture->effects)
+                                                        : core_step(fixture->core, command, &fixture->effects);
     assert_int_equal(r, 0);
-    check_work(box);
-    while (list_empty(&box->effects.completed) && core_next_deadline(box->core) == 0) { /* in pieces */
-        box->now = core_last_ts(box->core) + 1;
-        tick(box);
+    check_work(fixture);
+    while (list_empty(&fixture->effects.completed) && core_next_deadline(fixture->core) == 0) { /* in pieces */
+        fixture->now = core_last_ts(fixture->core) + 1;
+        tick(fixture);
     }
-    assert_false(list_empty(&box->effects.completed));
-    list_remove(box->effects.completed.next);
-    box->last = command;
-    box->now = core_last_ts(box->core);
+    assert_false(list_empty(&fixture->effects.completed));
+    list_remove(fixture->effects.completed.next);
+    fixture->last = command;
+    fixture->now = core_last_ts(fixture->core);
     return command;
 }
 
@@ -114,67 +114,67 @@ struct write_item fixture_item(enum write_op op, const char *index, const char *
     };
 }
 
-struct command *fixture_write_command(struct core_fixture *box, size_t count)
+struct command *fixture_write_command(struct core_fixture *fixture, size_t count)
 {
-    struct command *command = command_new(COMMAND_WRITE, box->dialect);
+    struct command *command = command_new(COMMAND_WRITE, fixture->dialect);
 
     command->write.items = arena_zalloc(&command->arena, count * sizeof(struct write_item));
     command->write.item_count = count;
     return command;
 }
 
-struct write_result *fixture_write_one(struct core_fixture *box, struct write_item item)
+struct write_result *fixture_write_one(struct core_fixture *fixture, struct write_item item)
 {
-    struct command *command = fixture_write_command(box, 1);
+    struct command *command = fixture_write_command(fixture, 1);
 
     command->write.items[0] = item;
-    command->write.items[0].dialect = box->dialect;
-    return fixture_run(box, command, 1)->write.results;
+    command->write.items[0].dialect = fixture->dialect;
+    return fixture_run(fixture, command, 1)->write.results;
 }
 
-struct write_result *fixture_index(struct core_fixture *box, const char *index, const char *id, const char *source)
+struct write_result *fixture_index(struct core_fixture *fixture, const char *index, const char *id, const char *source)
 {
-    return fixture_write_one(box, fixture_item(WRITE_INDEX, index, "", id, source));
+    return fixture_write_one(fixture, fixture_item(WRITE_INDEX, index, "", id, source));
 }
 
-struct write_result *fixture_delete(struct core_fixture *box, const char *index, const char *id)
+struct write_result *fixture_delete(struct core_fixture *fixture, const char *index, const char *id)
 {
-    return fixture_write_one(box, fixture_item(WRITE_DELETE, index, "", id, NULL));
+    return fixture_write_one(fixture, fixture_item(WRITE_DELETE, index, "", id, NULL));
 }
 
-struct write_result *fixture_update(struct core_fixture *box, const char *index, const char *id,
+struct write_result *fixture_update(struct core_fixture *fixture, const char *index, const char *id,
                                     struct write_update update)
 {
     struct write_item item = fixture_item(WRITE_UPDATE, index, "", id, NULL);
 
     item.update = &update;
-    return fixture_write_one(box, item);
+    return fixture_write_one(fixture, item);
 }
 
-struct command *fixture_index_command(struct core_fixture *box, enum command_type type, const char *name,
+struct command *fixture_index_command(struct core_fixture *fixture, enum command_type type, const char *name,
                                       const char *body)
 {
-    struct command *command = command_new(type, box->dialect);
+    struct command *command = command_new(type, fixture->dialect);
 
     command->index.name = slice_from(name);
     command->index.body = slice_from(body);
-    return fixture_run(box, command, 1);
+    return fixture_run(fixture, command, 1);
 }
 
-struct command *fixture_object_command(struct core_fixture *box, enum command_type type, const char *name,
+struct command *fixture_object_command(struct core_fixture *fixture, enum command_type type, const char *name,
                                        const char *body)
 {
-    struct command *command = command_new(type, box->dialect);
+    struct command *command = command_new(type, fixture->dialect);
 
     command->object.name = slice_from(name);
     command->object.body = slice_from(body);
-    return fixture_run(box, command, 1);
+    return fixture_run(fixture, command, 1);
 }
 
-const char *fixture_source_at(struct core_fixture *box, const char *index, const char *id, tl_ts ts)
+const char *fixture_source_at(struct core_fixture *fixture, const char *index, const char *id, tl_ts ts)
 {
     static char text[4096];
-    struct view view = {box->store, ts, NULL};
+    struct view view = {fixture->store, ts, NULL};
     struct catalog *catalog;
     const char *found = NULL;
     struct doc doc;
@@ -191,23 +191,23 @@ const char *fixture_source_at(struct core_fixture *box, const char *index, const
     return found;
 }
 
-const char *fixture_source(struct core_fixture *box, const char *index, const char *id)
+const char *fixture_source(struct core_fixture *fixture, const char *index, const char *id)
 {
-    return fixture_source_at(box, index, id, TL_TS_MAX);
+    return fixture_source_at(fixture, index, id, TL_TS_MAX);
 }
 
-uint64_t fixture_digest(struct core_fixture *box)
+uint64_t fixture_digest(struct core_fixture *fixture)
 {
     uint64_t digest;
 
-    assert_int_equal(core_digest(box->core, &digest), 0);
+    assert_int_equal(core_digest(fixture->core, &digest), 0);
     return digest;
 }
 
-uint64_t fixture_count(struct core_fixture *box, const char *index)
+uint64_t fixture_count(struct core_fixture *fixture, const char *index)
 {
-    struct view view = {box->store, TL_TS_MAX, NULL};
-    struct catalog *catalog = core_catalog(box->core);
+    struct view view = {fixture->store, TL_TS_MAX, NULL};
+    struct catalog *catalog = core_catalog(fixture->core);
     const struct catalog_index *entry = catalog_index(catalog, slice_from(index));
     uint64_t count = UINT64_MAX;
 
@@ -219,18 +219,18 @@ uint64_t fixture_count(struct core_fixture *box, const char *index)
     return count;
 }
 
-void fixture_txn(struct core_fixture *box, enum command_type type, const char *id)
+void fixture_txn(struct core_fixture *fixture, enum command_type type, const char *id)
 {
     struct command *command = command_new(type, DIALECT_7);
 
     command->txn.id = slice_from(id);
     command->txn.idle_us = 60 * TL_SECOND;
-    assert_int_equal(fixture_run(box, command, 1)->problem.type, PROBLEM_NONE);
+    assert_int_equal(fixture_run(fixture, command, 1)->problem.type, PROBLEM_NONE);
 }
 
-size_t fixture_count_keys(struct core_fixture *box, enum store_space space, struct slice from, struct slice to)
+size_t fixture_count_keys(struct core_fixture *fixture, enum store_space space, struct slice from, struct slice to)
 {
-    struct store_iter *iter = store_iter_new(box->store, space, TL_TS_MAX, from, to);
+    struct store_iter *iter = store_iter_new(fixture->store, space, TL_TS_MAX, from, to);
     size_t count = 0;
 
     for (store_iter_seek_first(iter); store_iter_valid(iter); store_iter_next(iter))
@@ -240,11 +240,11 @@ size_t fixture_count_keys(struct core_fixture *box, enum store_space space, stru
     return count;
 }
 
-size_t fixture_find_at(struct core_fixture *box, const char *index, const char *field, int number, tl_ts ts)
+size_t fixture_find_at(struct core_fixture *fixture, const char *index, const char *field, int number, tl_ts ts)
 {
-    struct catalog *catalog = core_catalog(box->core);
+    struct catalog *catalog = core_catalog(fixture->core);
     const struct catalog_index *entry = catalog_index(catalog, slice_from(index));
-    struct view view = {box->store, ts, NULL};
+    struct view view = {fixture->store, ts, NULL};
     struct field_value value = {.kind = FIELD_VALUE_I64, .i64 = number};
     struct entry_range range = {.index = entry->number, .low = &value, .high = &value};
     struct entry_hit hit;
@@ -264,7 +264,7 @@ size_t fixture_find_at(struct core_fixture *box, const char *index, const char *
     return count;
 }
 
-size_t fixture_find(struct core_fixture *box, const char *index, const char *field, int number)
+size_t fixture_find(struct core_fixture *fixture, const char *index, const char *field, int number)
 {
-    return fixture_find_at(box, index, field, number, TL_TS_MAX);
+    return fixture_find_at(fixture, index, field, number, TL_TS_MAX);
 }

@@ -30,56 +30,56 @@ struct core_fixture {
 #define FIXTURE_START ((tl_ts)1000 * TL_SECOND)
 #define FIXTURE_CLOCK ((uint64_t)7 * TL_SECOND)
 
-void fixture_open(struct core_fixture *box);
-void fixture_close(struct core_fixture *box);
+void fixture_open(struct core_fixture *fixture);
+void fixture_close(struct core_fixture *fixture);
 /*
  * Saves the core, closes it and loads it again over the same store, with `limits`. Waiting commands
  * continue to wait, in memory of their own.
  */
-void fixture_reopen(struct core_fixture *box);
+void fixture_reopen(struct core_fixture *fixture);
 
 /*
  * Steps a command `us` microseconds later, by both clock and timestamp. If something has expired by
  * then, a TICK is stepped first.
  * Returns: the command, which becomes `last`.
  */
-struct command *fixture_run(struct core_fixture *box, struct command *command, uint64_t us);
+struct command *fixture_run(struct core_fixture *fixture, struct command *command, uint64_t us);
 
 /* Return a write of `count` empty items, and an item with defaults, for the caller to change. */
-struct command *fixture_write_command(struct core_fixture *box, size_t count);
+struct command *fixture_write_command(struct core_fixture *fixture, size_t count);
 struct write_item fixture_item(enum write_op op, const char *index, const char *type, const char *id,
                                const char *source);
 /* Runs a write of one item. Returns: its result. */
-struct write_result *fixture_write_one(struct core_fixture *box, struct write_item item);
+struct write_result *fixture_write_one(struct core_fixture *fixture, struct write_item item);
 
-struct write_result *fixture_index(struct core_fixture *box, const char *index, const char *id, const char *source);
-struct write_result *fixture_delete(struct core_fixture *box, const char *index, const char *id);
-struct write_result *fixture_update(struct core_fixture *box, const char *index, const char *id,
+struct write_result *fixture_index(struct core_fixture *fixture, const char *index, const char *id, const char *source);
+struct write_result *fixture_delete(struct core_fixture *fixture, const char *index, const char *id);
+struct write_result *fixture_update(struct core_fixture *fixture, const char *index, const char *id,
                                     struct write_update update);
 
 /* Run DDL and other commands of the catalog. Return: the command. */
-struct command *fixture_index_command(struct core_fixture *box, enum command_type type, const char *name,
+struct command *fixture_index_command(struct core_fixture *fixture, enum command_type type, const char *name,
                                       const char *body);
-struct command *fixture_object_command(struct core_fixture *box, enum command_type type, const char *name,
+struct command *fixture_object_command(struct core_fixture *fixture, enum command_type type, const char *name,
                                        const char *body);
 
 /*
  * Return the source of a document, as of `ts` or now; NULL: no document. Valid until the next call.
  */
-const char *fixture_source_at(struct core_fixture *box, const char *index, const char *id, tl_ts ts);
-const char *fixture_source(struct core_fixture *box, const char *index, const char *id);
-uint64_t fixture_digest(struct core_fixture *box);
-uint64_t fixture_count(struct core_fixture *box, const char *index);
+const char *fixture_source_at(struct core_fixture *fixture, const char *index, const char *id, tl_ts ts);
+const char *fixture_source(struct core_fixture *fixture, const char *index, const char *id);
+uint64_t fixture_digest(struct core_fixture *fixture);
+uint64_t fixture_count(struct core_fixture *fixture, const char *index);
 
 /* Begins, commits or rolls back a transaction, which must succeed. */
-void fixture_txn(struct core_fixture *box, enum command_type type, const char *id);
+void fixture_txn(struct core_fixture *fixture, enum command_type type, const char *id);
 /* Returns: the number of keys in a range of the store. */
-size_t fixture_count_keys(struct core_fixture *box, enum store_space space, struct slice from, struct slice to);
+size_t fixture_count_keys(struct core_fixture *fixture, enum store_space space, struct slice from, struct slice to);
 /*
  * Return the number of documents with a number in a field, by entries that the documents confirm,
  * as of `ts` or now.
  */
-size_t fixture_find_at(struct core_fixture *box, const char *index, const char *field, int number, tl_ts ts);
-size_t fixture_find(struct core_fixture *box, const char *index, const char *field, int number);
+size_t fixture_find_at(struct core_fixture *fixture, const char *index, const char *field, int number, tl_ts ts);
+size_t fixture_find(struct core_fixture *fixture, const char *index, const char *field, int number);
 
 #endif

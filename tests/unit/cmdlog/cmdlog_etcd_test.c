@@ -1276,10 +1276,10 @@ static void test_status_reports_alarm(void **state)
 static void three_members(bool kill_them)
 {
     enum { EACH = 15, COUNT = 3 * EACH };
-    struct etcd_fixture *box = etcd_fixture_start(3, NULL);
+    struct etcd_fixture *fixture = etcd_fixture_start(3, NULL);
     cmdlog_position positions[COUNT];
     struct cmdlog_cursor *cursor;
-    struct cmdlog *log = open_at(etcd_fixture_url(box, "three"), "a");
+    struct cmdlog *log = open_at(etcd_fixture_url(fixture, "three"), "a");
     struct writer writer = {.log = log, .name = "w", .count = EACH, .len_max = 100000};
     unsigned next = 0;
     cmdlog_position head = 0;
@@ -1287,9 +1287,9 @@ static void three_members(bool kill_them)
     assert_int_equal(cmdlog_follow(log, 1, &cursor), 0);
     for (int member = 0; member < 3; member++) {
         if (kill_them)
-            etcd_fixture_kill(box, member);
+            etcd_fixture_kill(fixture, member);
         else
-            etcd_fixture_signal(box, member, SIGSTOP);
+            etcd_fixture_signal(fixture, member, SIGSTOP);
         writer.first = (unsigned)member * EACH;
         writer.positions = positions + writer.first;
         if (write_all(&writer) != NULL)
@@ -1302,13 +1302,13 @@ static void three_members(bool kill_them)
         assert_int_equal(cmdlog_read_head(log, CMDLOG_FOREVER, &head), 0);
         assert_int_equal(head, positions[next - 1]);
         if (kill_them)
-            etcd_fixture_restart(box, member);
+            etcd_fixture_restart(fixture, member);
         else
-            etcd_fixture_signal(box, member, SIGCONT);
+            etcd_fixture_signal(fixture, member, SIGCONT);
     }
     cmdlog_unfollow(cursor);
     cmdlog_close(log);
-    etcd_fixture_stop(box);
+    etcd_fixture_stop(fixture);
 }
 
 static void test_entries_survive_killed_members(void **state)

@@ -20,105 +20,105 @@ enum { ITEMS = 40, STEP_WORK = 1500 };
 static uint64_t last_request;
 static unsigned older_version; /* of all commands; 0: the current one */
 
-static void give_as(struct core_fixture *box, struct command *command, uint64_t us)
+static void give_as(struct core_fixture *fixture, struct command *command, uint64_t us)
 {
     char text[200];
 
-    if (box->now <= core_last_ts(box->core))
-        box->now = core_last_ts(box->core);
+    if (fixture->now <= core_last_ts(fixture->core))
+        fixture->now = core_last_ts(fixture->core);
     if (command->request == 0)
         command->request = ++last_request;
     if (older_version != 0)
         command->version = older_version;
-    command->ts = ++box->now;
-    command->clock = box->clock += us;
+    command->ts = ++fixture->now;
+    command->clock = fixture->clock += us;
     if (command->type == COMMAND_TICK)
         command->tick.barrier_clock = command->clock;
-    assert_int_equal(core_step(box->core, command, &box->effects), 0);
-    if (!bounded(box->core, text, sizeof text))
+    assert_int_equal(core_step(fixture->core, command, &fixture->effects), 0);
+    if (!bounded(fixture->core, text, sizeof text))
         fail_msg("%s", text);
-    lock_table_check(&box->core->owners->locks);
+    lock_table_check(&fixture->core->owners->locks);
 }
 
-static void give(struct core_fixture *box, struct command *command)
+static void give(struct core_fixture *fixture, struct command *command)
 {
-    give_as(box, command, 10);
+    give_as(fixture, command, 10);
 }
 
-static void tick(struct core_fixture *box)
+static void tick(struct core_fixture *fixture)
 {
-    give(box, command_new(COMMAND_TICK, DIALECT_7));
+    give(fixture, command_new(COMMAND_TICK, DIALECT_7));
 }
 
-static struct command *completed(struct core_fixture *box)
+static struct command *completed(struct core_fixture *fixture)
 {
-    if (list_empty(&box->effects.completed))
+    if (list_empty(&fixture->effects.completed))
         return NULL;
-    struct command *command = list_entry(box->effects.completed.next, struct command, link);
+    struct command *command = list_entry(fixture->effects.completed.next, struct command, link);
     list_remove(&command->link);
     return command;
 }
 
 /* Returns: the completed command with a number, or NULL. Frees those before it. */
-static struct command *completed_as(struct core_fixture *box, uint64_t request)
+static struct command *completed_as(struct core_fixture *fixture, uint64_t request)
 {
     struct command *command;
 
-    while ((command = completed(box)) != NULL && command->request != request)
+    while ((command = completed(fixture)) != NULL && command->request != request)
         command_free(command);
     return command;
 }
 
-static void free_completed(struct core_fixture *box)
+static void free_completed(struct core_fixture *fixture)
 {
-    (void)completed_as(box, UINT64_MAX);
+    (void)completed_as(fixture, UINT64_MAX);
 }
 
 /* Runs due steps until a command completes. Returns: it. */
-static struct command *finish(struct core_fixture *box, uint64_t request)
+static struct command *finish(struct core_fixture *fixture, uint64_t request)
 {
     struct command *command;
-    for (int steps = 0; (command = completed_as(box, request)) == NULL; steps++) {
-        assert_int_equal(core_next_deadline(box->core), 0);
+    for (int steps = 0; (command = completed_as(fixture, request)) == NULL; steps++) {
+        assert_int_equal(core_next_deadline(fixture->core), 0);
         assert_true(steps < 1000);
-        tick(box);
+        tick(fixture);
     }
     return command;
 }
 
-static void make_steps_small(struct core_fixture *box)
+static void make_steps_small(struct core_fixture *fixture)
 {
-    box->core->atomic_work_max = box->core->write_work_max = STEP_WORK;
+    fixture->core->atomic_work_max = fixture->core->write_work_max = STEP_WORK;
 }
 
-static void begin(struct core_fixture *box)
+static void begin(struct core_fixture *fixture)
 {
     older_version = 0;
-    fixture_open(box);
-    make_steps_small(box);
-    fixture_index(box, "fs", "there", "{\"v\":0}");
+    fixture_open(fixture);
+    make_steps_small(fixture);
+    fixture_index(fixture, "fs", "there", "{\"v\":0}");
 }
 
-static void reopen(struct core_fixture *box)
+static void reopen(struct core_fixture *fixture)
 {
-    fixture_reopen(box);
-    make_steps_small(box);
+    fixture_reopen(fixture);
+    make_steps_small(fixture);
 }
 
 /* Nothing of an atomic write is left but its effects. */
-static void end(struct core_fixture *box)
+static void end(struct core_fixture *fixture)
 {
-    free_completed(box);
-    assert_int_equal(box->core->owners->txns.count, 0);
-    core_stop(box->core, &box->effects);
-    free_completed(box);
-    fixture_close(box);
+    free_completed(fixture);
+    assert_int_equal(fixture->core->owners->txns.count, 0);
+    core_stop(fixture->core, &fixture->effects);
+    free_completed(fixture);
+    fixture_close(fixture);
 }
 
 /* An atomic write of the documents 0 to `count` - 1, in descending order if `down`. */
-static struct command *atomic_write(struct core_fixture *box, size_t count, int value, bool down)
+static struct command *atomic_write(struct core_fixture *fixture, size_t count, int value, bool down)
 {
-    struct command *command = fixture_write_command(box, count);
+    struct command *command = fixture_write_command(fixture, count);
 
     for (size_t i = 0; i < count; i++) {
         struct write_item *item = &command->write.items[i];
@@ -131,48 +131,48 @@ static struct command *atomic_write(struct core_fixture *box, size_t count, int 
     return command;
 }
 
-static uint64_t give_atomic(struct core_fixture *box, struct command *command)
+static uint64_t give_atomic(struct core_fixture *fixture, struct command *command)
 {
-    give(box, command);
+    give(fixture, command);
     return command->request == 0 ? last_request : command->request;
 }
 
-static void assert_value(struct core_fixture *box, const char *id, int value)
+static void assert_value(struct core_fixture *fixture, const char *id, int value)
 {
     char expected[40];
     snprintf(expected, sizeof expected, "{\"v\":%d}", value);
-    assert_string_equal(fixture_source(box, "fs", id), expected);
+    assert_string_equal(fixture_source(fixture, "fs", id), expected);
 }
 
-static void session(struct core_fixture *box, enum command_type type, const char *id)
+static void session(struct core_fixture *fixture, enum command_type type, const char *id)
 {
     struct command *command = command_new(type, DIALECT_7);
     command->session.id = slice_from(id);
     command->session.ttl_us = 3600 * TL_SECOND;
-    give(box, command);
+    give(fixture, command);
 }
 
 /* Asks for X on a document, without waiting. Returns: whether it was granted. */
-static bool lock(struct core_fixture *box, const char *owner, const char *id)
+static bool lock(struct core_fixture *fixture, const char *owner, const char *id)
 {
     struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
     command->owner.session = slice_from(owner);
     command->lock.targets = arena_zalloc(&command->arena, sizeof(struct lock_target));
     command->lock.targets[0] = (struct lock_target){.mode = LOCK_X, .index = SLICE_LIT("fs"), .id = slice_from(id)};
     command->lock.target_count = 1;
-    give(box, command);
-    struct command *done = completed_as(box, last_request);
+    give(fixture, command);
+    struct command *done = completed_as(fixture, last_request);
     assert_non_null(done);
     bool granted = done->problem.type == PROBLEM_NONE;
     command_free(done);
     return granted;
 }
 
-static void unlock_all(struct core_fixture *box, const char *owner)
+static void unlock_all(struct core_fixture *fixture, const char *owner)
 {
     struct command *command = command_new(COMMAND_UNLOCK, DIALECT_7);
     command->owner.session = slice_from(owner);
-    give(box, command);
+    give(fixture, command);
 }
 
 /* Others run between the pieces, nothing is seen before the end, and a checkpoint has its progress. */
@@ -181,25 +181,25 @@ static void test_atomic_write_runs_in_pieces(void **state)
     (void)state;
 
     for (int reopens = 0; reopens < 2; reopens++) {
-        struct core_fixture box;
+        struct core_fixture fixture;
         struct command *command;
         int steps = 0;
-        begin(&box);
-        uint64_t request = give_atomic(&box, atomic_write(&box, ITEMS, 1, false));
-        for (; (command = completed_as(&box, request)) == NULL; steps++) {
-            assert_int_equal(core_next_deadline(box.core), 0);
-            assert_null(fixture_source(&box, "fs", "0"));
-            assert_null(fixture_source(&box, "fs", "39"));
-            assert_int_equal(fixture_find(&box, "fs", "v", 1), 0);
-            struct command *other = fixture_write_command(&box, 1);
+        begin(&fixture);
+        uint64_t request = give_atomic(&fixture, atomic_write(&fixture, ITEMS, 1, false));
+        for (; (command = completed_as(&fixture, request)) == NULL; steps++) {
+            assert_int_equal(core_next_deadline(fixture.core), 0);
+            assert_null(fixture_source(&fixture, "fs", "0"));
+            assert_null(fixture_source(&fixture, "fs", "39"));
+            assert_int_equal(fixture_find(&fixture, "fs", "v", 1), 0);
+            struct command *other = fixture_write_command(&fixture, 1);
             other->write.items[0] = fixture_item(WRITE_INDEX, "fs", "", "other", "{\"v\":2}");
-            give(&box, other);
-            struct command *done = completed_as(&box, last_request);
+            give(&fixture, other);
+            struct command *done = completed_as(&fixture, last_request);
             assert_non_null(done);
             command_free(done);
             if (reopens)
-                reopen(&box);
-            tick(&box);
+                reopen(&fixture);
+            tick(&fixture);
         }
         assert_true(steps >= 4);
         assert_int_equal(command->problem.type, PROBLEM_NONE);
@@ -210,17 +210,17 @@ static void test_atomic_write_runs_in_pieces(void **state)
             assert_int_equal(command->write.results[i].version, 1);
         }
         command_free(command);
-        assert_int_equal(fixture_count(&box, "fs"), ITEMS + 2);
-        assert_int_equal(fixture_find(&box, "fs", "v", 1), ITEMS);
-        assert_true(lock_table_is_idle(&box.core->owners->locks));
-        end(&box);
+        assert_int_equal(fixture_count(&fixture, "fs"), ITEMS + 2);
+        assert_int_equal(fixture_find(&fixture, "fs", "v", 1), ITEMS);
+        assert_true(lock_table_is_idle(&fixture.core->owners->locks));
+        end(&fixture);
     }
 }
 
 /* An atomic write of so many documents that are indexed and then moved. */
-static struct command *pairs_write(struct core_fixture *box, size_t pairs)
+static struct command *pairs_write(struct core_fixture *fixture, size_t pairs)
 {
-    struct command *command = fixture_write_command(box, 2 * pairs);
+    struct command *command = fixture_write_command(fixture, 2 * pairs);
 
     for (size_t i = 0; i < pairs; i++) {
         struct write_item *item = &command->write.items[2 * i];
@@ -247,45 +247,45 @@ static void test_only_commit_is_undivided(void **state)
     (void)state;
 
     enum { PAIRS = 400, COMMIT_WORK_EACH = 60, OTHER = 2000 };
-    struct core_fixture box;
+    struct core_fixture fixture;
     struct command *command;
     uint64_t longest = 0, last = 0;
-    begin(&box);
-    fixture_index_command(&box, COMMAND_INDEX_CREATE, "tree",
+    begin(&fixture);
+    fixture_index_command(&fixture, COMMAND_INDEX_CREATE, "tree",
                           "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
-    uint64_t request = give_atomic(&box, pairs_write(&box, PAIRS));
-    while ((command = completed_as(&box, request)) == NULL) {
+    uint64_t request = give_atomic(&fixture, pairs_write(&fixture, PAIRS));
+    while ((command = completed_as(&fixture, request)) == NULL) {
         longest = last > longest ? last : longest;
-        assert_int_equal(core_next_deadline(box.core), 0);
-        tick(&box);
-        last = core_step_work(box.core);
+        assert_int_equal(core_next_deadline(fixture.core), 0);
+        tick(&fixture);
+        last = core_step_work(fixture.core);
     }
     assert_int_equal(command->problem.type, PROBLEM_NONE);
     for (size_t i = 0; i < 2 * PAIRS; i++)
         assert_int_equal(command->write.results[i].outcome, i % 2 == 0 ? WRITE_CREATED : WRITE_UPDATED);
     command_free(command);
     assert_in_range(last, PAIRS * WORK_WRITE, PAIRS * COMMIT_WORK_EACH + OTHER);
-    assert_in_range(last - box.core->indivisible_work, 0, OTHER);
+    assert_in_range(last - fixture.core->indivisible_work, 0, OTHER);
     assert_in_range(longest, 1, 4 * STEP_WORK);
-    end(&box);
+    end(&fixture);
 }
 
 /* Items of later pieces see what earlier ones did. */
 static void test_piece_sees_pieces_before(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    begin(&box);
-    struct command *command = atomic_write(&box, ITEMS, 1, false);
+    begin(&fixture);
+    struct command *command = atomic_write(&fixture, ITEMS, 1, false);
     command->write.items[ITEMS - 1].id = SLICE_LIT("0");
     command->write.items[ITEMS - 1].source = SLICE_LIT("{\"v\":7}");
-    command = finish(&box, give_atomic(&box, command));
+    command = finish(&fixture, give_atomic(&fixture, command));
     assert_int_equal(command->write.results[ITEMS - 1].outcome, WRITE_UPDATED);
     assert_int_equal(command->write.results[ITEMS - 1].version, 2);
     command_free(command);
-    assert_value(&box, "0", 7);
-    end(&box);
+    assert_value(&fixture, "0", 7);
+    end(&fixture);
 }
 
 /* The core leaves no script of an atomic write to its submitter: one that takes more steps than granted fails. */
@@ -297,20 +297,20 @@ static void test_script_in_pieces_is_not_postponed(void **state)
     (void)state;
 
     for (size_t failing = 0; failing < ITEMS; failing += ITEMS - 1) {
-        struct core_fixture box;
-        begin(&box);
-        struct command *command = atomic_write(&box, ITEMS, 1, false);
+        struct core_fixture fixture;
+        begin(&fixture);
+        struct command *command = atomic_write(&fixture, ITEMS, 1, false);
         command->write.items[failing] = fixture_item(WRITE_UPDATE, "fs", "", "there", NULL);
         command->write.items[failing].update = &update;
-        command = finish(&box, give_atomic(&box, command));
+        command = finish(&fixture, give_atomic(&fixture, command));
         assert_true(command->write.rolled_back);
         assert_int_equal(command->write.results[failing].outcome, WRITE_FAILED);
         assert_true(command->write.results[failing].script_long);
         assert_int_equal(command->write.postponed_count, 0);
         command_free(command);
-        assert_int_equal(fixture_count(&box, "fs"), 1);
-        assert_value(&box, "there", 0);
-        end(&box);
+        assert_int_equal(fixture_count(&fixture, "fs"), 1);
+        assert_value(&fixture, "there", 0);
+        end(&fixture);
     }
 }
 
@@ -320,22 +320,22 @@ static void test_failed_item_rolls_back_all_pieces(void **state)
     (void)state;
 
     for (size_t failing = 0; failing < ITEMS; failing += ITEMS - 1) {
-        struct core_fixture box;
-        begin(&box);
-        struct command *command = atomic_write(&box, ITEMS, 1, false);
+        struct core_fixture fixture;
+        begin(&fixture);
+        struct command *command = atomic_write(&fixture, ITEMS, 1, false);
         command->write.items[failing] = fixture_item(WRITE_CREATE, "fs", "", "there", "{\"v\":1}");
         command->write.items[ITEMS / 2] = fixture_item(WRITE_CREATE, "fs", "", "there", "{\"v\":1}");
-        command = finish(&box, give_atomic(&box, command));
+        command = finish(&fixture, give_atomic(&fixture, command));
         assert_int_equal(command->problem.type, PROBLEM_NONE);
         assert_true(command->write.rolled_back);
         for (size_t i = 0; i < ITEMS; i++)
             assert_int_equal(command->write.results[i].outcome,
                              i == failing || i == ITEMS / 2 ? WRITE_FAILED : WRITE_CREATED);
         command_free(command);
-        assert_int_equal(fixture_count(&box, "fs"), 1);
-        assert_value(&box, "there", 0);
-        assert_true(lock_table_is_idle(&box.core->owners->locks));
-        end(&box);
+        assert_int_equal(fixture_count(&fixture, "fs"), 1);
+        assert_value(&fixture, "there", 0);
+        assert_true(lock_table_is_idle(&fixture.core->owners->locks));
+        end(&fixture);
     }
 }
 
@@ -346,34 +346,34 @@ static void test_end_between_pieces_rolls_back(void **state)
     (void)state;
 
     for (int way = 0; way < 2 * WAYS; way++) {
-        struct core_fixture box;
-        begin(&box);
-        session(&box, COMMAND_SESSION_OPEN, "s");
-        struct command *command = atomic_write(&box, ITEMS, 1, false);
+        struct core_fixture fixture;
+        begin(&fixture);
+        session(&fixture, COMMAND_SESSION_OPEN, "s");
+        struct command *command = atomic_write(&fixture, ITEMS, 1, false);
         command->owner.session = SLICE_LIT("s");
-        uint64_t request = give_atomic(&box, command);
-        tick(&box);
-        tick(&box);
-        free_completed(&box);
+        uint64_t request = give_atomic(&fixture, command);
+        tick(&fixture);
+        tick(&fixture);
+        free_completed(&fixture);
         if (way >= WAYS)
-            reopen(&box);
+            reopen(&fixture);
         if (way % WAYS == HANG_UP || way % WAYS == HOST_STOPS) {
             struct command *cancel = command_new(COMMAND_CANCEL, DIALECT_7);
             cancel->cancel.request = way % WAYS == HANG_UP ? request : 0;
-            give(&box, cancel);
+            give(&fixture, cancel);
         } else if (way % WAYS == SESSION_ENDS) {
-            session(&box, COMMAND_SESSION_CLOSE, "s");
+            session(&fixture, COMMAND_SESSION_CLOSE, "s");
         } else {
-            give(&box, command_new(COMMAND_MACHINE_LOST, DIALECT_7));
+            give(&fixture, command_new(COMMAND_MACHINE_LOST, DIALECT_7));
         }
-        command = finish(&box, request);
+        command = finish(&fixture, request);
         assert_int_not_equal(command->problem.type, PROBLEM_NONE);
         command_free(command);
         for (int i = 0; i < 5; i++)
-            tick(&box);
-        assert_int_equal(fixture_count(&box, "fs"), 1);
-        assert_true(lock_table_is_idle(&box.core->owners->locks));
-        end(&box);
+            tick(&fixture);
+        assert_int_equal(fixture_count(&fixture, "fs"), 1);
+        assert_true(lock_table_is_idle(&fixture.core->owners->locks));
+        end(&fixture);
     }
 }
 
@@ -383,66 +383,66 @@ static void test_blocked_piece_waits_without_locks(void **state)
     (void)state;
 
     for (int reopens = 0; reopens < 2; reopens++) {
-        struct core_fixture box;
-        begin(&box);
-        session(&box, COMMAND_SESSION_OPEN, "s");
-        assert_true(lock(&box, "s", "39"));
-        uint64_t request = give_atomic(&box, atomic_write(&box, ITEMS, 1, false));
-        while (core_next_deadline(box.core) == 0)
-            tick(&box);
-        assert_null(completed_as(&box, request));
-        assert_int_equal(box.core->owners->locks.waiting_count, 1);
-        assert_true(lock(&box, "s", "0"));
+        struct core_fixture fixture;
+        begin(&fixture);
+        session(&fixture, COMMAND_SESSION_OPEN, "s");
+        assert_true(lock(&fixture, "s", "39"));
+        uint64_t request = give_atomic(&fixture, atomic_write(&fixture, ITEMS, 1, false));
+        while (core_next_deadline(fixture.core) == 0)
+            tick(&fixture);
+        assert_null(completed_as(&fixture, request));
+        assert_int_equal(fixture.core->owners->locks.waiting_count, 1);
+        assert_true(lock(&fixture, "s", "0"));
         if (reopens)
-            reopen(&box);
-        unlock_all(&box, "s");
-        struct command *command = finish(&box, request);
+            reopen(&fixture);
+        unlock_all(&fixture, "s");
+        struct command *command = finish(&fixture, request);
         assert_false(command->write.rolled_back);
         command_free(command);
-        assert_value(&box, "0", 1);
-        assert_value(&box, "39", 1);
-        end(&box);
+        assert_value(&fixture, "0", 1);
+        assert_value(&fixture, "39", 1);
+        end(&fixture);
     }
 }
 
 /* At its deadline it fails the blocked items, as one that is done in one step. */
 static void test_blocked_piece_times_out(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    begin(&box);
-    session(&box, COMMAND_SESSION_OPEN, "s");
-    assert_true(lock(&box, "s", "39"));
-    uint64_t request = give_atomic(&box, atomic_write(&box, ITEMS, 1, false));
-    while (core_next_deadline(box.core) == 0)
-        tick(&box);
-    give_as(&box, command_new(COMMAND_TICK, DIALECT_7), 30 * TL_SECOND);
-    assert_null(completed_as(&box, request));
-    give_as(&box, command_new(COMMAND_TICK, DIALECT_7), 31 * TL_SECOND);
-    struct command *command = finish(&box, request);
+    begin(&fixture);
+    session(&fixture, COMMAND_SESSION_OPEN, "s");
+    assert_true(lock(&fixture, "s", "39"));
+    uint64_t request = give_atomic(&fixture, atomic_write(&fixture, ITEMS, 1, false));
+    while (core_next_deadline(fixture.core) == 0)
+        tick(&fixture);
+    give_as(&fixture, command_new(COMMAND_TICK, DIALECT_7), 30 * TL_SECOND);
+    assert_null(completed_as(&fixture, request));
+    give_as(&fixture, command_new(COMMAND_TICK, DIALECT_7), 31 * TL_SECOND);
+    struct command *command = finish(&fixture, request);
     assert_true(command->write.rolled_back);
     for (size_t i = 0; i < ITEMS; i++)
         assert_int_equal(command->write.results[i].problem.type, i == 39 ? PROBLEM_LOCK_WAIT_TIMEOUT : PROBLEM_NONE);
     command_free(command);
-    assert_int_equal(fixture_count(&box, "fs"), 1);
-    end(&box);
+    assert_int_equal(fixture_count(&fixture, "fs"), 1);
+    end(&fixture);
 }
 
 /* Two that write the same documents in opposite orders are both done. */
 static void test_opposite_orders_are_no_deadlock(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    begin(&box);
-    uint64_t up = give_atomic(&box, atomic_write(&box, ITEMS, 1, false));
-    uint64_t down = give_atomic(&box, atomic_write(&box, ITEMS, 2, true));
+    begin(&fixture);
+    uint64_t up = give_atomic(&fixture, atomic_write(&fixture, ITEMS, 1, false));
+    uint64_t down = give_atomic(&fixture, atomic_write(&fixture, ITEMS, 2, true));
     int done = 0;
     for (int steps = 0; done < 2; steps++) {
         struct command *command;
         assert_true(steps < 1000);
-        while ((command = completed(&box)) != NULL) {
+        while ((command = completed(&fixture)) != NULL) {
             if (command->request == up || command->request == down) {
                 assert_int_equal(command->problem.type, PROBLEM_NONE);
                 assert_false(command->write.rolled_back);
@@ -450,22 +450,22 @@ static void test_opposite_orders_are_no_deadlock(void **state)
             }
             command_free(command);
         }
-        tick(&box);
+        tick(&fixture);
     }
-    assert_int_equal(fixture_count(&box, "fs"), ITEMS + 1);
-    assert_int_equal(fixture_find(&box, "fs", "v", 1) + fixture_find(&box, "fs", "v", 2), ITEMS);
-    assert_true(fixture_find(&box, "fs", "v", 1) == 0 || fixture_find(&box, "fs", "v", 2) == 0);
-    end(&box);
+    assert_int_equal(fixture_count(&fixture, "fs"), ITEMS + 1);
+    assert_int_equal(fixture_find(&fixture, "fs", "v", 1) + fixture_find(&fixture, "fs", "v", 2), ITEMS);
+    assert_true(fixture_find(&fixture, "fs", "v", 1) == 0 || fixture_find(&fixture, "fs", "v", 2) == 0);
+    end(&fixture);
 }
 
 /* Runs due steps until the command waits for a lock. */
-static void run_until_blocked(struct core_fixture *box)
+static void run_until_blocked(struct core_fixture *fixture)
 {
-    for (int steps = 0; core_next_deadline(box->core) == 0; steps++) {
+    for (int steps = 0; core_next_deadline(fixture->core) == 0; steps++) {
         assert_true(steps < 1000);
-        tick(box);
+        tick(fixture);
     }
-    assert_int_equal(box->core->owners->locks.waiting_count, 1);
+    assert_int_equal(fixture->core->owners->locks.waiting_count, 1);
 }
 
 /*
@@ -473,32 +473,32 @@ static void run_until_blocked(struct core_fixture *box)
  * the document at the other end of it, and the one that blocks it lets go, so that its attempt ends, until it keeps its
  * locks. It may do so `rounds_max` times. Returns: its request; *ret_blocker: the session for which it waits then.
  */
-static uint64_t make_attempts(struct core_fixture *box, struct command *write, int rounds_max, bool reopens,
+static uint64_t make_attempts(struct core_fixture *fixture, struct command *write, int rounds_max, bool reopens,
                               const char **ret_blocker)
 {
     static const char *const sessions[] = {"a", "b"}, *const documents[] = {"39", "0"};
-    session(box, COMMAND_SESSION_OPEN, "a");
-    session(box, COMMAND_SESSION_OPEN, "b");
-    assert_true(lock(box, "a", "39"));
-    uint64_t request = give_atomic(box, write);
-    run_until_blocked(box);
+    session(fixture, COMMAND_SESSION_OPEN, "a");
+    session(fixture, COMMAND_SESSION_OPEN, "b");
+    assert_true(lock(fixture, "a", "39"));
+    uint64_t request = give_atomic(fixture, write);
+    run_until_blocked(fixture);
     int rounds = 0;
-    for (; rounds < rounds_max && lock(box, sessions[(rounds + 1) % 2], documents[(rounds + 1) % 2]); rounds++) {
-        unlock_all(box, sessions[rounds % 2]);
-        run_until_blocked(box);
+    for (; rounds < rounds_max && lock(fixture, sessions[(rounds + 1) % 2], documents[(rounds + 1) % 2]); rounds++) {
+        unlock_all(fixture, sessions[rounds % 2]);
+        run_until_blocked(fixture);
         if (reopens)
-            reopen(box);
+            reopen(fixture);
     }
     *ret_blocker = sessions[rounds % 2];
     return request;
 }
 
 /* As above, until it keeps its locks: after four times. */
-static uint64_t begin_last_attempt(struct core_fixture *box, struct command *write, bool reopens,
+static uint64_t begin_last_attempt(struct core_fixture *fixture, struct command *write, bool reopens,
                                    const char **ret_blocker)
 {
-    uint64_t request = make_attempts(box, write, 20, reopens, ret_blocker);
-    assert_int_equal(wait__by_request(box->core, request)->command->write.attempts, 4);
+    uint64_t request = make_attempts(fixture, write, 20, reopens, ret_blocker);
+    assert_int_equal(wait__by_request(fixture->core, request)->command->write.attempts, 4);
     assert_string_equal(*ret_blocker, "a");
     return request;
 }
@@ -512,18 +512,18 @@ static void test_attempts_are_bounded(void **state)
     (void)state;
 
     for (int reopens = 0; reopens < 2; reopens++) {
-        struct core_fixture box;
+        struct core_fixture fixture;
         const char *blocker;
-        begin(&box);
-        uint64_t request = begin_last_attempt(&box, atomic_write(&box, ITEMS, 1, false), reopens > 0, &blocker);
-        unlock_all(&box, blocker);
-        struct command *command = finish(&box, request);
+        begin(&fixture);
+        uint64_t request = begin_last_attempt(&fixture, atomic_write(&fixture, ITEMS, 1, false), reopens > 0, &blocker);
+        unlock_all(&fixture, blocker);
+        struct command *command = finish(&fixture, request);
         assert_int_equal(command->problem.type, PROBLEM_NONE);
         assert_false(command->write.rolled_back);
         command_free(command);
-        assert_int_equal(fixture_find(&box, "fs", "v", 1), ITEMS);
-        assert_true(lock_table_is_idle(&box.core->owners->locks));
-        end(&box);
+        assert_int_equal(fixture_find(&fixture, "fs", "v", 1), ITEMS);
+        assert_true(lock_table_is_idle(&fixture.core->owners->locks));
+        end(&fixture);
     }
 }
 
@@ -533,41 +533,41 @@ static void test_victim_with_locks_is_rolled_back(void **state)
     (void)state;
 
     for (int reopens = 0; reopens < 2; reopens++) {
-        struct core_fixture box;
+        struct core_fixture fixture;
         const char *blocker;
-        begin(&box);
-        uint64_t request = begin_last_attempt(&box, atomic_write(&box, ITEMS, 1, false), false, &blocker);
+        begin(&fixture);
+        uint64_t request = begin_last_attempt(&fixture, atomic_write(&fixture, ITEMS, 1, false), false, &blocker);
         if (reopens)
-            reopen(&box);
+            reopen(&fixture);
         char id[60];
-        snprintf(id, sizeof id, "%.*s", SLICE_ARG(wait__by_request(box.core, request)->command->owner.transaction));
+        snprintf(id, sizeof id, "%.*s", SLICE_ARG(wait__by_request(fixture.core, request)->command->owner.transaction));
         struct command *wanted = command_new(COMMAND_LOCK, DIALECT_7);
         wanted->owner.session = slice_from(blocker);
         wanted->owner.timeout_us = 60 * TL_SECOND;
         wanted->lock.targets = arena_zalloc(&wanted->arena, sizeof(struct lock_target));
         wanted->lock.targets[0] = (struct lock_target){.mode = LOCK_X, .index = SLICE_LIT("fs"), .id = SLICE_LIT("0")};
         wanted->lock.target_count = 1;
-        give(&box, wanted);
+        give(&fixture, wanted);
         uint64_t asked = last_request;
         struct command *done[2] = {NULL, NULL}, *command;
         for (int steps = 0; done[0] == NULL || done[1] == NULL; steps++) {
             assert_true(steps < 100);
-            while ((command = completed(&box)) != NULL)
+            while ((command = completed(&fixture)) != NULL)
                 if (command->request == request || command->request == asked)
                     done[command->request == asked] = command;
                 else
                     command_free(command);
-            tick(&box);
+            tick(&fixture);
         }
         assert_int_equal(done[0]->problem.type, PROBLEM_DEADLOCK_DETECTED); /* it is younger than the session */
         assert_int_equal(done[1]->problem.type, PROBLEM_NONE);
         assert_int_equal(done[0]->owner.transaction.len, 0);
         struct txn_outcome outcome;
-        assert_int_equal(txn__get_outcome(box.core, slice_from(id), &done[0]->arena, &outcome), 1);
+        assert_int_equal(txn__get_outcome(fixture.core, slice_from(id), &done[0]->arena, &outcome), 1);
         for (int i = 0; i < 2; i++)
             command_free(done[i]);
-        assert_int_equal(fixture_count(&box, "fs"), 1);
-        end(&box);
+        assert_int_equal(fixture_count(&fixture, "fs"), 1);
+        end(&fixture);
     }
 }
 
@@ -575,31 +575,31 @@ static void test_victim_with_locks_is_rolled_back(void **state)
 static void test_older_command_has_no_last_attempt(void **state)
 {
     enum { ROUNDS = 12 };
-    struct core_fixture box;
+    struct core_fixture fixture;
     const char *blocker;
     (void)state;
 
-    begin(&box);
+    begin(&fixture);
     older_version = COMMAND_SINCE_LAST_ATTEMPT - 1;
-    struct command *command = atomic_write(&box, ITEMS, 1, false);
-    uint64_t request = make_attempts(&box, command, ROUNDS, false, &blocker);
+    struct command *command = atomic_write(&fixture, ITEMS, 1, false);
+    uint64_t request = make_attempts(&fixture, command, ROUNDS, false, &blocker);
     assert_int_equal(command->write.attempts, 0);
-    unlock_all(&box, blocker);
-    command = finish(&box, request);
+    unlock_all(&fixture, blocker);
+    command = finish(&fixture, request);
     assert_int_equal(command->problem.type, PROBLEM_NONE);
     assert_false(command->write.rolled_back);
     command_free(command);
-    end(&box);
+    end(&fixture);
 }
 
 /* Ends the transaction that is under way, as an operator does. */
-static void end_by_force(struct core_fixture *box, uint64_t request)
+static void end_by_force(struct core_fixture *fixture, uint64_t request)
 {
     struct command *command = command_new(COMMAND_TXN_ROLLBACK, DIALECT_7);
-    command->txn.id = arena_printf(&command->arena, "%llu",
-                                   (unsigned long long)wait__by_request(box->core, request)->txn->owner.locks.number);
+    command->txn.id = arena_printf(
+        &command->arena, "%llu", (unsigned long long)wait__by_request(fixture->core, request)->txn->owner.locks.number);
     command->txn.force = true;
-    give(box, command);
+    give(fixture, command);
 }
 
 /* What ends a waiting command ends one in its last attempt, which has locks, and undoes all of it. */
@@ -610,37 +610,37 @@ static void test_end_of_last_attempt_rolls_back(void **state)
     (void)state;
 
     for (int way = 0; way < WAYS * STATES; way++) {
-        struct core_fixture box;
+        struct core_fixture fixture;
         const char *blocker;
         int of = way / WAYS;
         if (way % WAYS == TIMES_OUT && of >= RUNS)
             continue; /* it has no deadline then */
-        begin(&box);
-        session(&box, COMMAND_SESSION_OPEN, "s");
-        struct command *command = atomic_write(&box, ITEMS, 1, false);
+        begin(&fixture);
+        session(&fixture, COMMAND_SESSION_OPEN, "s");
+        struct command *command = atomic_write(&fixture, ITEMS, 1, false);
         command->owner.session = SLICE_LIT("s");
-        uint64_t request = begin_last_attempt(&box, command, false, &blocker);
+        uint64_t request = begin_last_attempt(&fixture, command, false, &blocker);
         if (of >= RUNS) {
-            unlock_all(&box, blocker);
-            free_completed(&box);
+            unlock_all(&fixture, blocker);
+            free_completed(&fixture);
         }
         if (of == WAITS_REOPENED || of == RUNS_REOPENED)
-            reopen(&box);
+            reopen(&fixture);
         char id[60];
-        snprintf(id, sizeof id, "%.*s", SLICE_ARG(wait__by_request(box.core, request)->command->owner.transaction));
+        snprintf(id, sizeof id, "%.*s", SLICE_ARG(wait__by_request(fixture.core, request)->command->owner.transaction));
         switch (way % WAYS) {
         case HANG_UP:
         case HOST_STOPS:
             command = command_new(COMMAND_CANCEL, DIALECT_7);
             command->cancel.request = way % WAYS == HANG_UP ? request : 0;
-            give(&box, command);
+            give(&fixture, command);
             break;
-        case SESSION_ENDS: session(&box, COMMAND_SESSION_CLOSE, "s"); break;
-        case MACHINE_LOST: give(&box, command_new(COMMAND_MACHINE_LOST, DIALECT_7)); break;
-        case FORCE: end_by_force(&box, request); break;
-        case TIMES_OUT: give_as(&box, command_new(COMMAND_TICK, DIALECT_7), 61 * TL_SECOND); break;
+        case SESSION_ENDS: session(&fixture, COMMAND_SESSION_CLOSE, "s"); break;
+        case MACHINE_LOST: give(&fixture, command_new(COMMAND_MACHINE_LOST, DIALECT_7)); break;
+        case FORCE: end_by_force(&fixture, request); break;
+        case TIMES_OUT: give_as(&fixture, command_new(COMMAND_TICK, DIALECT_7), 61 * TL_SECOND); break;
         }
-        command = finish(&box, request);
+        command = finish(&fixture, request);
         if (way % WAYS == TIMES_OUT) {
             assert_true(command->write.rolled_back);
             assert_int_equal(command->write.results[ITEMS - 1].problem.type, PROBLEM_LOCK_WAIT_TIMEOUT);
@@ -648,16 +648,16 @@ static void test_end_of_last_attempt_rolls_back(void **state)
             assert_int_not_equal(command->problem.type, PROBLEM_NONE);
         }
         assert_null(command->write.retired);
-        unlock_all(&box, blocker);
+        unlock_all(&fixture, blocker);
         for (int i = 0; i < 5; i++)
-            tick(&box);
-        assert_int_equal(box.core->owners->txns.count, 0);
+            tick(&fixture);
+        assert_int_equal(fixture.core->owners->txns.count, 0);
         struct txn_outcome outcome; /* no client has its id */
-        assert_int_equal(txn__get_outcome(box.core, slice_from(id), &command->arena, &outcome), 1);
+        assert_int_equal(txn__get_outcome(fixture.core, slice_from(id), &command->arena, &outcome), 1);
         command_free(command);
-        assert_int_equal(fixture_count(&box, "fs"), 1);
-        assert_true(lock_table_is_idle(&box.core->owners->locks));
-        end(&box);
+        assert_int_equal(fixture_count(&fixture, "fs"), 1);
+        assert_true(lock_table_is_idle(&fixture.core->owners->locks));
+        end(&fixture);
     }
 }
 
@@ -667,12 +667,12 @@ static void test_repetition_of_last_attempt_runs_once(void **state)
     (void)state;
 
     for (int generated = 0; generated < 2; generated++) {
-        struct core_fixture box;
+        struct core_fixture fixture;
         struct command *pair[2], *command;
         const char *blocker;
-        begin(&box);
+        begin(&fixture);
         for (int i = 0; i < 2; i++) {
-            pair[i] = atomic_write(&box, ITEMS, 1, false);
+            pair[i] = atomic_write(&fixture, ITEMS, 1, false);
             pair[i]->write.request = (struct write_request){SLICE_LIT("r"), 7, 0};
         }
         for (size_t j = 0; j < ITEMS && generated; j++) {
@@ -680,14 +680,14 @@ static void test_repetition_of_last_attempt_runs_once(void **state)
             pair[1]->write.items[j].id_generated = true;
         }
         uint64_t numbers[2];
-        numbers[0] = begin_last_attempt(&box, pair[0], false, &blocker);
-        numbers[1] = give_atomic(&box, pair[1]);
+        numbers[0] = begin_last_attempt(&fixture, pair[0], false, &blocker);
+        numbers[1] = give_atomic(&fixture, pair[1]);
         for (int i = 0; i < 20; i++)
-            tick(&box);
-        unlock_all(&box, blocker);
+            tick(&fixture);
+        unlock_all(&fixture, blocker);
         for (int steps = 0, done = 0; done < 2; steps++) {
             assert_true(steps < 1000);
-            while ((command = completed(&box)) != NULL) {
+            while ((command = completed(&fixture)) != NULL) {
                 if (command->request == numbers[0] || command->request == numbers[1]) {
                     assert_int_equal(command->problem.type, PROBLEM_NONE);
                     for (size_t i = 0; i < ITEMS; i++) {
@@ -698,11 +698,11 @@ static void test_repetition_of_last_attempt_runs_once(void **state)
                 }
                 command_free(command);
             }
-            tick(&box);
+            tick(&fixture);
         }
-        assert_int_equal(fixture_count(&box, "fs"), ITEMS + 1);
-        assert_true(lock_table_is_idle(&box.core->owners->locks));
-        end(&box);
+        assert_int_equal(fixture_count(&fixture, "fs"), ITEMS + 1);
+        assert_true(lock_table_is_idle(&fixture.core->owners->locks));
+        end(&fixture);
     }
 }
 
@@ -714,57 +714,57 @@ static void test_transaction_of_pieces_is_out_of_reach(void **state)
     (void)state;
 
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
-        struct core_fixture box;
-        begin(&box);
-        uint64_t request = give_atomic(&box, atomic_write(&box, ITEMS, 1, false));
-        tick(&box);
-        struct slice id = wait__by_request(box.core, request)->command->owner.transaction;
+        struct core_fixture fixture;
+        begin(&fixture);
+        uint64_t request = give_atomic(&fixture, atomic_write(&fixture, ITEMS, 1, false));
+        tick(&fixture);
+        struct slice id = wait__by_request(fixture.core, request)->command->owner.transaction;
         struct command *command =
-            types[i] == COMMAND_WRITE ? fixture_write_command(&box, 1) : command_new(types[i], DIALECT_7);
+            types[i] == COMMAND_WRITE ? fixture_write_command(&fixture, 1) : command_new(types[i], DIALECT_7);
         if (types[i] == COMMAND_WRITE)
             command->write.items[0] = fixture_item(WRITE_INDEX, "fs", "", "x", "{\"v\":1}");
         if (types[i] == COMMAND_TXN_COMMIT || types[i] == COMMAND_TXN_ROLLBACK)
             command->txn.id = arena_copy(&command->arena, id);
         else
             command->owner.transaction = arena_copy(&command->arena, id);
-        give(&box, command);
-        command = completed_as(&box, last_request);
+        give(&fixture, command);
+        command = completed_as(&fixture, last_request);
         assert_non_null(command);
         assert_int_not_equal(command->problem.type, PROBLEM_NONE);
         command_free(command);
-        command = finish(&box, request);
+        command = finish(&fixture, request);
         assert_int_equal(command->problem.type, PROBLEM_NONE);
         assert_false(command->write.rolled_back);
         command_free(command);
-        assert_int_equal(fixture_count(&box, "fs"), ITEMS + 1);
-        end(&box);
+        assert_int_equal(fixture_count(&fixture, "fs"), ITEMS + 1);
+        end(&fixture);
     }
 }
 
 /* The deletion of its index between two pieces waits for its end. */
 static void test_index_is_deleted_after_pieces(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    begin(&box);
-    uint64_t request = give_atomic(&box, atomic_write(&box, ITEMS, 1, false));
-    tick(&box);
-    tick(&box);
+    begin(&fixture);
+    uint64_t request = give_atomic(&fixture, atomic_write(&fixture, ITEMS, 1, false));
+    tick(&fixture);
+    tick(&fixture);
     struct command *command = command_new(COMMAND_INDEX_DELETE, DIALECT_7);
     command->index.name = SLICE_LIT("fs");
     command->owner.timeout_us = 60 * TL_SECOND;
-    give(&box, command);
-    assert_null(completed_as(&box, last_request));
-    command = finish(&box, request);
+    give(&fixture, command);
+    assert_null(completed_as(&fixture, last_request));
+    command = finish(&fixture, request);
     assert_int_equal(command->problem.type, PROBLEM_NONE);
     assert_false(command->write.rolled_back);
     command_free(command);
-    while (core_next_deadline(box.core) == 0)
-        tick(&box);
-    assert_null(catalog_index(box.core->catalog, SLICE_LIT("fs")));
-    assert_true(lock_table_is_idle(&box.core->owners->locks));
-    end(&box);
+    while (core_next_deadline(fixture.core) == 0)
+        tick(&fixture);
+    assert_null(catalog_index(fixture.core->catalog, SLICE_LIT("fs")));
+    assert_true(lock_table_is_idle(&fixture.core->owners->locks));
+    end(&fixture);
 }
 
 /* A repetition, later or while the first one is under way, is answered with its results. */
@@ -774,30 +774,30 @@ static void test_repetition_of_pieces_runs_once(void **state)
 
     for (int generated = 0; generated < 2; generated++)
         for (int later = 0; later < 2; later++) {
-            struct core_fixture box;
+            struct core_fixture fixture;
             struct command *pair[2];
-            begin(&box);
+            begin(&fixture);
             for (int i = 0; i < 2; i++) {
-                pair[i] = atomic_write(&box, ITEMS, 1, false);
+                pair[i] = atomic_write(&fixture, ITEMS, 1, false);
                 pair[i]->write.request = (struct write_request){SLICE_LIT("r"), 7, 0};
                 for (size_t j = 0; j < ITEMS && generated; j++) {
                     pair[i]->write.items[j].id = arena_printf(&pair[i]->arena, "%d-%zu", i, j);
                     pair[i]->write.items[j].id_generated = true;
                 }
             }
-            uint64_t first = give_atomic(&box, pair[0]), second;
+            uint64_t first = give_atomic(&fixture, pair[0]), second;
             if (later)
-                command_free(finish(&box, first));
-            second = give_atomic(&box, pair[1]);
+                command_free(finish(&fixture, first));
+            second = give_atomic(&fixture, pair[1]);
             struct command *command = NULL, *other;
             for (int steps = 0; command == NULL; steps++) {
                 assert_true(steps < 1000);
-                while ((other = completed(&box)) != NULL)
+                while ((other = completed(&fixture)) != NULL)
                     if (other->request == second)
                         command = other;
                     else
                         command_free(other);
-                tick(&box);
+                tick(&fixture);
             }
             assert_int_equal(command->problem.type, PROBLEM_NONE);
             for (size_t i = 0; i < ITEMS; i++) {
@@ -805,10 +805,10 @@ static void test_repetition_of_pieces_runs_once(void **state)
                 assert_int_equal(command->write.results[i].version, 1);
             }
             command_free(command);
-            while (core_next_deadline(box.core) == 0)
-                tick(&box);
-            assert_int_equal(fixture_count(&box, "fs"), ITEMS + 1);
-            end(&box);
+            while (core_next_deadline(fixture.core) == 0)
+                tick(&fixture);
+            assert_int_equal(fixture_count(&fixture, "fs"), ITEMS + 1);
+            end(&fixture);
         }
 }
 
@@ -818,18 +818,18 @@ static void test_limits_of_a_transaction_refuse_pieces(void **state)
     (void)state;
 
     for (int locks = 0; locks < 2; locks++) {
-        struct core_fixture box;
-        begin(&box);
+        struct core_fixture fixture;
+        begin(&fixture);
         if (locks)
-            box.core->limits.locks_per_session_max = ITEMS / 2;
+            fixture.core->limits.locks_per_session_max = ITEMS / 2;
         else
-            box.core->commit_work_max = 500;
-        struct command *command = finish(&box, give_atomic(&box, atomic_write(&box, ITEMS, 1, false)));
+            fixture.core->commit_work_max = 500;
+        struct command *command = finish(&fixture, give_atomic(&fixture, atomic_write(&fixture, ITEMS, 1, false)));
         assert_int_equal(command->problem.type, PROBLEM_TRANSACTION_TOO_LARGE);
         command_free(command);
-        assert_int_equal(fixture_count(&box, "fs"), 1);
-        assert_true(lock_table_is_idle(&box.core->owners->locks));
-        end(&box);
+        assert_int_equal(fixture_count(&fixture, "fs"), 1);
+        assert_true(lock_table_is_idle(&fixture.core->owners->locks));
+        end(&fixture);
     }
 }
 
@@ -844,57 +844,57 @@ static void test_results_of_pieces_are_limited(void **state)
     (void)state;
 
     for (int limited = 0; limited < 2; limited++) {
-        struct core_fixture box;
-        begin(&box);
-        struct command *command = atomic_write(&box, count, 1, false);
+        struct core_fixture fixture;
+        begin(&fixture);
+        struct command *command = atomic_write(&fixture, count, 1, false);
         char *name = arena_alloc(&command->arena, LONG_NAME);
         memset(name, 'x', LONG_NAME);
         for (size_t i = 0; i < count; i++) {
             command->write.items[i].op = WRITE_DELETE;
             command->write.items[i].index = slice_make(name, LONG_NAME);
         }
-        uint64_t request = give_atomic(&box, command);
+        uint64_t request = give_atomic(&fixture, command);
         for (int i = 0; limited && i < 3; i++)
-            tick(&box);
+            tick(&fixture);
         if (limited) {
-            assert_int_equal(box.core->owners->txns.count, 1);
-            reopen(&box);
+            assert_int_equal(fixture.core->owners->txns.count, 1);
+            reopen(&fixture);
         }
-        command = finish(&box, request);
+        command = finish(&fixture, request);
         assert_int_equal(command->problem.type, limited ? PROBLEM_LIMIT_EXCEEDED : PROBLEM_NONE);
         assert_int_equal(command->write.rolled_back, !limited);
         count = WRITE_ATOMIC_RESULT_BYTES_MAX / (command->write.result_bytes / count) + 1; /* just too many */
         command_free(command);
-        end(&box);
+        end(&fixture);
     }
 }
 
 /* A command of a log of before is done in one step, as it was then. */
 static void test_older_command_runs_in_one_step(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    begin(&box);
-    struct command *command = atomic_write(&box, ITEMS, 1, false);
+    begin(&fixture);
+    struct command *command = atomic_write(&fixture, ITEMS, 1, false);
     command->version = COMMAND_SINCE_ATOMIC_PIECES - 1;
-    command = completed_as(&box, give_atomic(&box, command));
+    command = completed_as(&fixture, give_atomic(&fixture, command));
     assert_non_null(command);
     assert_int_equal(command->write.results[ITEMS - 1].outcome, WRITE_CREATED);
     command_free(command);
-    end(&box);
+    end(&fixture);
 }
 
 /* --- In a client's transaction ------------------------------------------------------------------------------------ */
 
-static void txn(struct core_fixture *box, enum command_type type)
+static void txn(struct core_fixture *fixture, enum command_type type)
 {
     struct command *command = command_new(type, DIALECT_7);
     command->txn.id = SLICE_LIT("t");
     command->txn.mode = TXN_UPDATE;
     command->txn.idle_us = 3600 * TL_SECOND;
-    give(box, command);
-    struct command *done = completed_as(box, last_request);
+    give(fixture, command);
+    struct command *done = completed_as(fixture, last_request);
     assert_non_null(done);
     assert_int_equal(done->problem.type, PROBLEM_NONE);
     command_free(done);
@@ -907,43 +907,43 @@ static struct command *in_txn(struct command *command)
 }
 
 /* Begins a transaction, which writes the document "first". */
-static void begin_txn(struct core_fixture *box)
+static void begin_txn(struct core_fixture *fixture)
 {
-    begin(box);
-    fixture_index_command(box, COMMAND_INDEX_CREATE, "tree",
+    begin(fixture);
+    fixture_index_command(fixture, COMMAND_INDEX_CREATE, "tree",
                           "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
-    txn(box, COMMAND_TXN_BEGIN);
-    struct command *command = in_txn(fixture_write_command(box, 1));
+    txn(fixture, COMMAND_TXN_BEGIN);
+    struct command *command = in_txn(fixture_write_command(fixture, 1));
     command->write.items[0] = fixture_item(WRITE_INDEX, "fs", "", "first", "{\"v\":5}");
-    give(box, command);
-    command_free(completed_as(box, last_request));
+    give(fixture, command);
+    command_free(completed_as(fixture, last_request));
 }
 
 /* Commits it; all that it has written is "first". */
-static void commit_first(struct core_fixture *box)
+static void commit_first(struct core_fixture *fixture)
 {
-    txn(box, COMMAND_TXN_COMMIT);
-    assert_int_equal(fixture_count(box, "fs"), 2);
-    assert_int_equal(fixture_count(box, "tree"), 0);
-    assert_int_equal(fixture_find(box, "fs", "v", 5), 1);
-    assert_int_equal(fixture_find(box, "fs", "v", 1), 0);
-    end(box);
+    txn(fixture, COMMAND_TXN_COMMIT);
+    assert_int_equal(fixture_count(fixture, "fs"), 2);
+    assert_int_equal(fixture_count(fixture, "tree"), 0);
+    assert_int_equal(fixture_find(fixture, "fs", "v", 5), 1);
+    assert_int_equal(fixture_find(fixture, "fs", "v", 1), 0);
+    end(fixture);
 }
 
-static size_t locks_held(struct core_fixture *box)
+static size_t locks_held(struct core_fixture *fixture)
 {
-    const struct lock_owner *owner = &txn__by_number(box->core, SLICE_LIT("1"))->owner.locks;
+    const struct lock_owner *owner = &txn__by_number(fixture->core, SLICE_LIT("1"))->owner.locks;
     return owner->lock_count + owner->auxiliary_count;
 }
 
 /* By what an atomic write is too much for one step; the first three are found before it asks for locks. */
 enum too_much { BY_COUNT, BY_SOURCES, BY_PATHS, BY_RUN, BY_MAPPINGS, TOO_MUCH_COUNT };
 
-static struct command *write_too_much(struct core_fixture *box, enum too_much by)
+static struct command *write_too_much(struct core_fixture *fixture, enum too_much by)
 {
     static const size_t counts[] = {
         [BY_COUNT] = ITEMS, [BY_SOURCES] = 2, [BY_PATHS] = 10, [BY_RUN] = 18, [BY_MAPPINGS] = 4};
-    struct command *command = in_txn(atomic_write(box, counts[by], 1, false));
+    struct command *command = in_txn(atomic_write(fixture, counts[by], 1, false));
     for (size_t i = 0; i < counts[by]; i++) {
         struct write_item *item = &command->write.items[i];
         if (by == BY_SOURCES)
@@ -964,19 +964,19 @@ static void test_too_much_in_a_transaction_is_refused(void **state)
     (void)state;
 
     for (enum too_much by = 0; by < TOO_MUCH_COUNT; by++) {
-        struct core_fixture box;
-        begin_txn(&box);
-        size_t held = locks_held(&box);
-        give(&box, write_too_much(&box, by));
-        struct command *command = completed_as(&box, last_request);
+        struct core_fixture fixture;
+        begin_txn(&fixture);
+        size_t held = locks_held(&fixture);
+        give(&fixture, write_too_much(&fixture, by));
+        struct command *command = completed_as(&fixture, last_request);
         assert_non_null(command);
         assert_int_equal(command->problem.type, PROBLEM_ILLEGAL_ARGUMENT);
         assert_non_null(strstr(command->problem.reason.data, "send it without [atomic]"));
         assert_int_equal(command->write.results == NULL, by == BY_COUNT);
-        assert_int_equal(locks_held(&box) == held, by < BY_RUN);
-        assert_true(core_step_work(box.core) < (by == BY_COUNT ? STEP_WORK / 10 : 2 * STEP_WORK));
+        assert_int_equal(locks_held(&fixture) == held, by < BY_RUN);
+        assert_true(core_step_work(fixture.core) < (by == BY_COUNT ? STEP_WORK / 10 : 2 * STEP_WORK));
         command_free(command);
-        commit_first(&box);
+        commit_first(&fixture);
     }
 }
 
@@ -986,20 +986,20 @@ static void test_one_step_in_a_transaction_is_done(void **state)
     (void)state;
 
     for (int single = 0; single < 2; single++) {
-        struct core_fixture box;
-        begin_txn(&box);
-        struct command *command = in_txn(atomic_write(&box, single ? 1 : 8, 1, false));
+        struct core_fixture fixture;
+        begin_txn(&fixture);
+        struct command *command = in_txn(atomic_write(&fixture, single ? 1 : 8, 1, false));
         if (single)
             command->write.items[0].source = arena_printf(&command->arena, "{\"v\":1,\"w\":\"%30000d\"}", 1);
-        give(&box, command);
-        command = completed_as(&box, last_request);
+        give(&fixture, command);
+        command = completed_as(&fixture, last_request);
         assert_non_null(command);
         assert_int_equal(command->problem.type, PROBLEM_NONE);
         assert_int_equal(command->write.results[0].outcome, WRITE_CREATED);
         command_free(command);
-        txn(&box, COMMAND_TXN_COMMIT);
-        assert_int_equal(fixture_find(&box, "fs", "v", 1), single ? 1 : 8);
-        end(&box);
+        txn(&fixture, COMMAND_TXN_COMMIT);
+        assert_int_equal(fixture_find(&fixture, "fs", "v", 1), single ? 1 : 8);
+        end(&fixture);
     }
 }
 
@@ -1009,26 +1009,26 @@ static void test_too_much_after_a_wait_is_refused(void **state)
     (void)state;
 
     for (int late = 0; late < 2; late++) {
-        struct core_fixture box;
-        begin_txn(&box);
-        session(&box, COMMAND_SESSION_OPEN, "s");
-        assert_true(lock(&box, "s", "3"));
-        give(&box, in_txn(atomic_write(&box, 8, 1, false)));
+        struct core_fixture fixture;
+        begin_txn(&fixture);
+        session(&fixture, COMMAND_SESSION_OPEN, "s");
+        assert_true(lock(&fixture, "s", "3"));
+        give(&fixture, in_txn(atomic_write(&fixture, 8, 1, false)));
         uint64_t request = last_request;
-        assert_null(completed_as(&box, request));
-        box.core->atomic_work_max = 300;
+        assert_null(completed_as(&fixture, request));
+        fixture.core->atomic_work_max = 300;
         if (late)
-            give_as(&box, command_new(COMMAND_TICK, DIALECT_7), 61 * TL_SECOND);
+            give_as(&fixture, command_new(COMMAND_TICK, DIALECT_7), 61 * TL_SECOND);
         else
-            unlock_all(&box, "s");
-        struct command *command = completed_as(&box, request);
+            unlock_all(&fixture, "s");
+        struct command *command = completed_as(&fixture, request);
         if (command == NULL)
-            command = finish(&box, request);
+            command = finish(&fixture, request);
         assert_int_equal(command->problem.type, PROBLEM_ILLEGAL_ARGUMENT);
         assert_non_null(strstr(command->problem.reason.data, "send it without [atomic]"));
         command_free(command);
-        session(&box, COMMAND_SESSION_CLOSE, "s");
-        commit_first(&box);
+        session(&fixture, COMMAND_SESSION_CLOSE, "s");
+        commit_first(&fixture);
     }
 }
 
@@ -1041,25 +1041,25 @@ static void test_older_command_in_a_transaction_is_as_before(void **state)
     (void)state;
 
     for (int first = 0; first < 2; first++) {
-        struct core_fixture box;
+        struct core_fixture fixture;
         if (first) {
-            begin(&box);
-            txn(&box, COMMAND_TXN_BEGIN);
+            begin(&fixture);
+            txn(&fixture, COMMAND_TXN_BEGIN);
         } else {
-            begin_txn(&box);
+            begin_txn(&fixture);
         }
-        struct command *command = in_txn(atomic_write(&box, ITEMS, 1, false));
+        struct command *command = in_txn(atomic_write(&fixture, ITEMS, 1, false));
         command->version = COMMAND_SINCE_ATOMIC_STEP - 1;
-        give(&box, command);
-        command = completed_as(&box, last_request);
+        give(&fixture, command);
+        command = completed_as(&fixture, last_request);
         assert_non_null(command);
         assert_int_equal(command->problem.type, first ? PROBLEM_ILLEGAL_ARGUMENT : PROBLEM_NONE);
         if (first)
             assert_non_null(strstr(command->problem.reason.data, "the scripts of an atomic request"));
         command_free(command);
-        txn(&box, COMMAND_TXN_COMMIT);
-        assert_int_equal(fixture_find(&box, "fs", "v", 1), first ? 0 : ITEMS);
-        end(&box);
+        txn(&fixture, COMMAND_TXN_COMMIT);
+        assert_int_equal(fixture_find(&fixture, "fs", "v", 1), first ? 0 : ITEMS);
+        end(&fixture);
     }
 }
 

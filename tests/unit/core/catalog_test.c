@@ -100,11 +100,11 @@ static void test_names_follow_elasticsearch_rules(void **state)
  * Resolves an expression. Returns: the names found, or the reason of the refusal, valid until the
  * next call.
  */
-static const char *resolve(struct core_fixture *box, const char *expression, struct catalog_options options,
+static const char *resolve(struct core_fixture *fixture, const char *expression, struct catalog_options options,
                            enum dialect dialect)
 {
     static char text[512];
-    tl_cleanup(catalog_unrefp) struct catalog *catalog = core_catalog(box->core);
+    tl_cleanup(catalog_unrefp) struct catalog *catalog = core_catalog(fixture->core);
     struct arena arena = ARENA_INIT;
     struct catalog_target *targets;
     struct problem problem;
@@ -121,15 +121,15 @@ static const char *resolve(struct core_fixture *box, const char *expression, str
     return text;
 }
 
-static void alias(struct core_fixture *box, const char *index, const char *name, const char *body)
+static void alias(struct core_fixture *fixture, const char *index, const char *name, const char *body)
 {
-    struct command *command = command_new(COMMAND_ALIASES_UPDATE, box->dialect);
+    struct command *command = command_new(COMMAND_ALIASES_UPDATE, fixture->dialect);
 
     command->aliases.actions = arena_zalloc(&command->arena, sizeof(struct alias_action));
     command->aliases.action_count = 1;
     command->aliases.actions[0] = (struct alias_action){
         .op = ALIAS_ADD, .index = slice_from(index), .alias = slice_from(name), .body = slice_from(body)};
-    fixture_run(box, command, 1);
+    fixture_run(fixture, command, 1);
 }
 
 static void test_expressions_resolve_to_indices(void **state)
@@ -138,97 +138,97 @@ static void test_expressions_resolve_to_indices(void **state)
     struct catalog_options lenient = {.ignore_unavailable = true, .allow_no_indices = true, .expand_open = true};
     struct catalog_options deleting = {
         .allow_no_indices = true, .expand_open = true, .expand_closed = true, .refuse_aliases = true};
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    fixture_open(&box);
-    fixture_index_command(&box, COMMAND_INDEX_CREATE, "fs", NULL);
-    fixture_index_command(&box, COMMAND_INDEX_CREATE, "fs2", NULL);
-    fixture_index_command(&box, COMMAND_INDEX_CREATE, "log", NULL);
-    fixture_index_command(&box, COMMAND_INDEX_CREATE, "secret", "{\"settings\":{\"hidden\":true}}");
-    alias(&box, "fs", "files", NULL);
-    alias(&box, "fs2", "files", NULL);
+    fixture_open(&fixture);
+    fixture_index_command(&fixture, COMMAND_INDEX_CREATE, "fs", NULL);
+    fixture_index_command(&fixture, COMMAND_INDEX_CREATE, "fs2", NULL);
+    fixture_index_command(&fixture, COMMAND_INDEX_CREATE, "log", NULL);
+    fixture_index_command(&fixture, COMMAND_INDEX_CREATE, "secret", "{\"settings\":{\"hidden\":true}}");
+    alias(&fixture, "fs", "files", NULL);
+    alias(&fixture, "fs2", "files", NULL);
     struct command *close = command_new(COMMAND_INDEX_STATE, DIALECT_7);
     close->index.name = SLICE_LIT("log");
     close->index.close = true;
-    fixture_run(&box, close, 1);
+    fixture_run(&fixture, close, 1);
 
-    assert_string_equal(resolve(&box, "fs", defaults, DIALECT_7), "fs");
-    assert_string_equal(resolve(&box, "", defaults, DIALECT_7), "fs fs2");
-    assert_string_equal(resolve(&box, "_all", defaults, DIALECT_7), "fs fs2");
-    assert_string_equal(resolve(&box, "f*,-fs2", defaults, DIALECT_7), "fs");
-    assert_string_equal(resolve(&box, "files", defaults, DIALECT_7), "fs(alias) fs2(alias)");
-    assert_string_equal(resolve(&box, "files,fs", defaults, DIALECT_7), "fs fs2(alias)");
-    assert_string_equal(resolve(&box, "fil*", defaults, DIALECT_7), "fs(alias) fs2(alias)");
-    assert_string_equal(resolve(&box, "x*", defaults, DIALECT_7), "");
-    assert_string_equal(resolve(&box, "x*", strict, DIALECT_7), "! no such index [x*]");
-    assert_string_equal(resolve(&box, "nope", defaults, DIALECT_7), "! no such index [nope]");
-    assert_string_equal(resolve(&box, "nope", defaults, DIALECT_5), "! no such index");
-    assert_string_equal(resolve(&box, "nope,fs", lenient, DIALECT_7), "fs");
-    assert_string_equal(resolve(&box, "log", defaults, DIALECT_7), "! closed");
-    assert_string_equal(resolve(&box, "log", lenient, DIALECT_7), "");
-    assert_string_equal(resolve(&box, "log", (struct catalog_options){.allow_closed = true}, DIALECT_7), "log");
+    assert_string_equal(resolve(&fixture, "fs", defaults, DIALECT_7), "fs");
+    assert_string_equal(resolve(&fixture, "", defaults, DIALECT_7), "fs fs2");
+    assert_string_equal(resolve(&fixture, "_all", defaults, DIALECT_7), "fs fs2");
+    assert_string_equal(resolve(&fixture, "f*,-fs2", defaults, DIALECT_7), "fs");
+    assert_string_equal(resolve(&fixture, "files", defaults, DIALECT_7), "fs(alias) fs2(alias)");
+    assert_string_equal(resolve(&fixture, "files,fs", defaults, DIALECT_7), "fs fs2(alias)");
+    assert_string_equal(resolve(&fixture, "fil*", defaults, DIALECT_7), "fs(alias) fs2(alias)");
+    assert_string_equal(resolve(&fixture, "x*", defaults, DIALECT_7), "");
+    assert_string_equal(resolve(&fixture, "x*", strict, DIALECT_7), "! no such index [x*]");
+    assert_string_equal(resolve(&fixture, "nope", defaults, DIALECT_7), "! no such index [nope]");
+    assert_string_equal(resolve(&fixture, "nope", defaults, DIALECT_5), "! no such index");
+    assert_string_equal(resolve(&fixture, "nope,fs", lenient, DIALECT_7), "fs");
+    assert_string_equal(resolve(&fixture, "log", defaults, DIALECT_7), "! closed");
+    assert_string_equal(resolve(&fixture, "log", lenient, DIALECT_7), "");
+    assert_string_equal(resolve(&fixture, "log", (struct catalog_options){.allow_closed = true}, DIALECT_7), "log");
     assert_string_equal(
-        resolve(&box, "*", (struct catalog_options){.expand_open = true, .expand_hidden = true}, DIALECT_7),
+        resolve(&fixture, "*", (struct catalog_options){.expand_open = true, .expand_hidden = true}, DIALECT_7),
         "fs fs2 secret");
-    assert_string_equal(resolve(&box, "_x", defaults, DIALECT_7),
+    assert_string_equal(resolve(&fixture, "_x", defaults, DIALECT_7),
                         "! Invalid index name [_x], must not start with '_'.");
     assert_string_equal(
-        resolve(&box, "files", deleting, DIALECT_7),
+        resolve(&fixture, "files", deleting, DIALECT_7),
         "! The provided expression [files] matches an alias, specify the corresponding concrete indices instead.");
-    assert_string_equal(resolve(&box, "files", deleting, DIALECT_5), "fs(alias) fs2(alias)");
-    assert_string_equal(resolve(&box, "fi*", deleting, DIALECT_7), "");
-    fixture_close(&box);
+    assert_string_equal(resolve(&fixture, "files", deleting, DIALECT_5), "fs(alias) fs2(alias)");
+    assert_string_equal(resolve(&fixture, "fi*", deleting, DIALECT_7), "");
+    fixture_close(&fixture);
 }
 
 static void test_alias_accepts_writes_with_one_index_or_write_index(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    fixture_open(&box);
-    fixture_index_command(&box, COMMAND_INDEX_CREATE, "a", NULL);
-    fixture_index_command(&box, COMMAND_INDEX_CREATE, "b", NULL);
-    alias(&box, "a", "w", "{\"routing\":\"r\"}");
-    assert_slice_equal(fixture_index(&box, "w", "1", "{}")->index, "a");
-    assert_slice_equal(box.last->write.results->routing, "r");
-    alias(&box, "b", "w", NULL);
-    assert_non_null(
-        strstr(fixture_index(&box, "w", "1", "{}")->problem.reason.data, "no write index is defined for alias [w]"));
-    alias(&box, "b", "w", "{\"is_write_index\":true}");
-    assert_slice_equal(fixture_index(&box, "w", "1", "{}")->index, "b");
-    alias(&box, "a", "w", "{\"is_write_index\":true}");
-    assert_slice_equal(box.last->problem.reason, "alias [w] has more than one write index [a,b]");
-    alias(&box, "a", "b", NULL);
-    assert_slice_equal(box.last->problem.reason,
+    fixture_open(&fixture);
+    fixture_index_command(&fixture, COMMAND_INDEX_CREATE, "a", NULL);
+    fixture_index_command(&fixture, COMMAND_INDEX_CREATE, "b", NULL);
+    alias(&fixture, "a", "w", "{\"routing\":\"r\"}");
+    assert_slice_equal(fixture_index(&fixture, "w", "1", "{}")->index, "a");
+    assert_slice_equal(fixture.last->write.results->routing, "r");
+    alias(&fixture, "b", "w", NULL);
+    assert_non_null(strstr(fixture_index(&fixture, "w", "1", "{}")->problem.reason.data,
+                           "no write index is defined for alias [w]"));
+    alias(&fixture, "b", "w", "{\"is_write_index\":true}");
+    assert_slice_equal(fixture_index(&fixture, "w", "1", "{}")->index, "b");
+    alias(&fixture, "a", "w", "{\"is_write_index\":true}");
+    assert_slice_equal(fixture.last->problem.reason, "alias [w] has more than one write index [a,b]");
+    alias(&fixture, "a", "b", NULL);
+    assert_slice_equal(fixture.last->problem.reason,
                        "Invalid alias name [b], an index exists with the same name as the alias");
-    fixture_reopen(&box);
-    assert_slice_equal(fixture_index(&box, "w", "1", "{}")->index, "b");
-    fixture_close(&box);
+    fixture_reopen(&fixture);
+    assert_slice_equal(fixture_index(&fixture, "w", "1", "{}")->index, "b");
+    fixture_close(&fixture);
 }
 
 /* A write or lock that names an alias takes no longer if many indices have it: a request may name it 100,000 times. */
 static void test_alias_of_many_indices_is_found_at_once(void **state)
 {
     enum { INDICES = 200, NAMES = 50 };
-    struct core_fixture box;
+    struct core_fixture fixture;
     char name[12];
     (void)state;
 
-    fixture_open(&box);
+    fixture_open(&fixture);
     for (int i = 0; i < INDICES; i++) {
         snprintf(name, sizeof name, "i%03d", i);
-        fixture_index_command(&box, COMMAND_INDEX_CREATE, name,
+        fixture_index_command(&fixture, COMMAND_INDEX_CREATE, name,
                               i == INDICES - 1 ? "{\"aliases\":{\"all\":{\"is_write_index\":true}}}"
                                                : "{\"aliases\":{\"all\":{}}}");
     }
     index_looks = 0;
-    assert_slice_equal(fixture_index(&box, "all", "1", "{}")->index, "i199");
+    assert_slice_equal(fixture_index(&fixture, "all", "1", "{}")->index, "i199");
     assert_true(index_looks < INDICES / 4);
     struct command *command = command_new(COMMAND_SESSION_OPEN, DIALECT_7);
     command->session.id = SLICE_LIT("s");
     command->session.ttl_us = 3600 * TL_SECOND;
-    assert_int_equal(fixture_run(&box, command, 1)->problem.type, PROBLEM_NONE);
+    assert_int_equal(fixture_run(&fixture, command, 1)->problem.type, PROBLEM_NONE);
     for (int release = 0; release < 2; release++) {
         command = command_new(release ? COMMAND_UNLOCK : COMMAND_LOCK, DIALECT_7);
         command->owner.session = SLICE_LIT("s");
@@ -238,18 +238,18 @@ static void test_alias_of_many_indices_is_found_at_once(void **state)
             command->lock.targets[i] = (struct lock_target){
                 .mode = LOCK_X, .index = SLICE_LIT("all"), .id = arena_printf(&command->arena, "%d", i)};
         index_looks = 0;
-        assert_int_equal(fixture_run(&box, command, 1)->problem.type, PROBLEM_NONE);
+        assert_int_equal(fixture_run(&fixture, command, 1)->problem.type, PROBLEM_NONE);
         assert_true(index_looks < NAMES * INDICES / 4);
     }
-    assert_int_equal(box.last->lock.released, NAMES);
-    fixture_close(&box);
+    assert_int_equal(fixture.last->lock.released, NAMES);
+    fixture_close(&fixture);
 }
 
 /* Runs a command that adds `count` aliases, of which each name is added `times` times, to an index. */
-static struct command *add_aliases(struct core_fixture *box, unsigned version, const char *index, size_t count,
+static struct command *add_aliases(struct core_fixture *fixture, unsigned version, const char *index, size_t count,
                                    size_t times)
 {
-    struct command *command = command_new(COMMAND_ALIASES_UPDATE, box->dialect);
+    struct command *command = command_new(COMMAND_ALIASES_UPDATE, fixture->dialect);
 
     command->version = version;
     command->aliases.actions = arena_zalloc(&command->arena, count * times * sizeof(struct alias_action));
@@ -257,81 +257,81 @@ static struct command *add_aliases(struct core_fixture *box, unsigned version, c
     for (size_t i = 0; i < count * times; i++)
         command->aliases.actions[i] = (struct alias_action){
             .op = ALIAS_ADD, .index = slice_from(index), .alias = arena_printf(&command->arena, "l%zu", i % count)};
-    return fixture_run(box, command, 1);
+    return fixture_run(fixture, command, 1);
 }
 
 /* Changes of aliases count as work, with the aliases of the indices that are written, and are limited by it. */
 static void test_work_of_aliases_is_bounded(void **state)
 {
     enum { INDICES = 40, ALIASES = 900 };
-    struct core_fixture box;
+    struct core_fixture fixture;
     char name[12];
     (void)state;
 
-    fixture_open(&box);
+    fixture_open(&fixture);
     for (int i = 0; i < INDICES; i++) {
         snprintf(name, sizeof name, "i%02d", i);
-        fixture_index_command(&box, COMMAND_INDEX_CREATE, name, "{\"aliases\":{\"l0\":{},\"l1\":{}}}");
+        fixture_index_command(&fixture, COMMAND_INDEX_CREATE, name, "{\"aliases\":{\"l0\":{},\"l1\":{}}}");
     }
-    assert_int_equal(add_aliases(&box, COMMAND_CODEC_VERSION, "i00", ALIASES, 1)->problem.type, PROBLEM_NONE);
-    assert_in_range(core_step_work(box.core), ALIASES * (WORK_ALIAS + WORK_INDEX_PART), CORE_STEP_WORK / 2);
+    assert_int_equal(add_aliases(&fixture, COMMAND_CODEC_VERSION, "i00", ALIASES, 1)->problem.type, PROBLEM_NONE);
+    assert_in_range(core_step_work(fixture.core), ALIASES * (WORK_ALIAS + WORK_INDEX_PART), CORE_STEP_WORK / 2);
     index_looks = 0;
-    assert_int_equal(add_aliases(&box, COMMAND_CODEC_VERSION, "i00", 1, 1)->problem.type, PROBLEM_NONE);
-    assert_in_range(core_step_work(box.core), WORK_INDEX + ALIASES * WORK_INDEX_PART, CORE_STEP_WORK / 10);
+    assert_int_equal(add_aliases(&fixture, COMMAND_CODEC_VERSION, "i00", 1, 1)->problem.type, PROBLEM_NONE);
+    assert_in_range(core_step_work(fixture.core), WORK_INDEX + ALIASES * WORK_INDEX_PART, CORE_STEP_WORK / 10);
     assert_true(index_looks < INDICES); /* l0 has as many uses */
     static const char *const reason =
         "the request changes aliases of too many indices, or too many aliases, for one step: divide it";
-    add_aliases(&box, COMMAND_CODEC_VERSION, "i01", ALIASES, 1 + ALIAS_WORK_MAX / ALIASES / WORK_ALIAS);
-    assert_int_equal(box.last->problem.type, PROBLEM_ILLEGAL_ARGUMENT);
-    assert_slice_equal(box.last->problem.reason, reason);
-    assert_in_range(core_step_work(box.core), ALIAS_WORK_MAX, CORE_STEP_WORK);
-    struct catalog *catalog = core_catalog(box.core);
+    add_aliases(&fixture, COMMAND_CODEC_VERSION, "i01", ALIASES, 1 + ALIAS_WORK_MAX / ALIASES / WORK_ALIAS);
+    assert_int_equal(fixture.last->problem.type, PROBLEM_ILLEGAL_ARGUMENT);
+    assert_slice_equal(fixture.last->problem.reason, reason);
+    assert_in_range(core_step_work(fixture.core), ALIAS_WORK_MAX, CORE_STEP_WORK);
+    struct catalog *catalog = core_catalog(fixture.core);
     assert_int_equal(catalog_index(catalog, SLICE_LIT("i01"))->alias_count, 2);
     catalog_unref(catalog);
-    add_aliases(&box, COMMAND_SINCE_CATALOG_BOUNDS - 1, "i01", ALIASES, 1 + ALIAS_WORK_MAX / ALIASES / WORK_ALIAS);
-    assert_int_equal(box.last->problem.type, PROBLEM_NONE);
-    fixture_close(&box);
+    add_aliases(&fixture, COMMAND_SINCE_CATALOG_BOUNDS - 1, "i01", ALIASES, 1 + ALIAS_WORK_MAX / ALIASES / WORK_ALIAS);
+    assert_int_equal(fixture.last->problem.type, PROBLEM_NONE);
+    fixture_close(&fixture);
 }
 
 /* A change that makes one of many indices hide an alias, or a second write index of it, is refused by all uses. */
 static void test_aliases_of_many_indices_agree(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    fixture_open(&box);
-    fixture_index_command(&box, COMMAND_INDEX_CREATE, "a", "{\"aliases\":{\"l\":{\"is_hidden\":true}}}");
-    fixture_index_command(&box, COMMAND_INDEX_CREATE, "b", NULL);
-    fixture_index_command(&box, COMMAND_INDEX_CREATE, "c", NULL);
-    alias(&box, "b", "l", "{}");
-    assert_slice_equal(box.last->problem.reason,
+    fixture_open(&fixture);
+    fixture_index_command(&fixture, COMMAND_INDEX_CREATE, "a", "{\"aliases\":{\"l\":{\"is_hidden\":true}}}");
+    fixture_index_command(&fixture, COMMAND_INDEX_CREATE, "b", NULL);
+    fixture_index_command(&fixture, COMMAND_INDEX_CREATE, "c", NULL);
+    alias(&fixture, "b", "l", "{}");
+    assert_slice_equal(fixture.last->problem.reason,
                        "alias [l] has is_hidden set to true on indices [a] but does not have is_hidden set to true on "
                        "indices [b]; alias must have the same is_hidden setting on all indices");
-    alias(&box, "c", "l", "{\"is_hidden\":true,\"is_write_index\":true}");
-    assert_int_equal(box.last->problem.type, PROBLEM_NONE);
-    alias(&box, "b", "l", "{\"is_hidden\":true,\"is_write_index\":true}");
-    assert_slice_equal(box.last->problem.reason, "alias [l] has more than one write index [b,c]");
-    fixture_close(&box);
+    alias(&fixture, "c", "l", "{\"is_hidden\":true,\"is_write_index\":true}");
+    assert_int_equal(fixture.last->problem.type, PROBLEM_NONE);
+    alias(&fixture, "b", "l", "{\"is_hidden\":true,\"is_write_index\":true}");
+    assert_slice_equal(fixture.last->problem.reason, "alias [l] has more than one write index [b,c]");
+    fixture_close(&fixture);
 }
 
 /* Such a refusal lists no more indices than some text has, and says how many more there are; all before version 22. */
 static void test_refused_alias_lists_some_indices(void **state)
 {
     enum { INDICES = 200 };
-    struct core_fixture box;
+    struct core_fixture fixture;
     char name[12];
     (void)state;
 
-    fixture_open(&box);
+    fixture_open(&fixture);
     for (int i = 0; i < INDICES; i++) {
         snprintf(name, sizeof name, "index-%03d", i);
-        fixture_index_command(&box, COMMAND_INDEX_CREATE, name, "{\"aliases\":{\"l0\":{\"is_hidden\":true}}}");
+        fixture_index_command(&fixture, COMMAND_INDEX_CREATE, name, "{\"aliases\":{\"l0\":{\"is_hidden\":true}}}");
     }
-    fixture_index_command(&box, COMMAND_INDEX_CREATE, "shown", NULL);
+    fixture_index_command(&fixture, COMMAND_INDEX_CREATE, "shown", NULL);
     for (int old = 0; old < 2; old++) {
-        add_aliases(&box, old ? COMMAND_SINCE_VALUES_WEIGHED - 1 : COMMAND_CODEC_VERSION, "shown", 1, 1);
-        assert_int_equal(box.last->problem.type, PROBLEM_ILLEGAL_STATE);
-        struct slice reason = box.last->problem.reason;
+        add_aliases(&fixture, old ? COMMAND_SINCE_VALUES_WEIGHED - 1 : COMMAND_CODEC_VERSION, "shown", 1, 1);
+        assert_int_equal(fixture.last->problem.type, PROBLEM_ILLEGAL_STATE);
+        struct slice reason = fixture.last->problem.reason;
         static const char *const ends[] = {",index-101 and 98 more] but does not have is_hidden set to true on indices "
                                            "[shown]; alias must have the same is_hidden setting on all indices",
                                            ",index-199] but does not have is_hidden set to true on indices [shown]; "
@@ -339,13 +339,13 @@ static void test_refused_alias_lists_some_indices(void **state)
         assert_in_range(reason.len, old ? 10 * INDICES : 1024, old ? 11 * INDICES : 1300);
         assert_slice_equal(slice_from_offset(reason, reason.len - strlen(ends[old])), ends[old]);
     }
-    fixture_close(&box);
+    fixture_close(&fixture);
 }
 
-static const char *settings_of(struct core_fixture *box, const char *name)
+static const char *settings_of(struct core_fixture *fixture, const char *name)
 {
     static char text[1024];
-    tl_cleanup(catalog_unrefp) struct catalog *catalog = core_catalog(box->core);
+    tl_cleanup(catalog_unrefp) struct catalog *catalog = core_catalog(fixture->core);
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
 
     settings_render(catalog_index(catalog, slice_from(name))->settings, true, &buf);
@@ -356,67 +356,67 @@ static const char *settings_of(struct core_fixture *box, const char *name)
 
 static void test_templates_apply_by_order(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    fixture_open(&box);
+    fixture_open(&fixture);
     fixture_object_command(
-        &box, COMMAND_TEMPLATE_PUT, "second",
+        &fixture, COMMAND_TEMPLATE_PUT, "second",
         "{\"index_patterns\":[\"t*\"],\"order\":2,\"settings\":{\"number_of_shards\":3},\"aliases\":{\"all\":{}}}");
     fixture_object_command(
-        &box, COMMAND_TEMPLATE_PUT, "first",
+        &fixture, COMMAND_TEMPLATE_PUT, "first",
         "{\"template\":\"t1*\",\"order\":1,\"settings\":{\"number_of_shards\":7,\"number_of_replicas\":0},"
         "\"mappings\":{\"doc\":{\"properties\":{\"k\":{\"type\":\"keyword\"}}}}}");
-    fixture_index(&box, "t1", "1", "{\"k\":\"v\"}");
-    assert_int_equal(box.last->write.results->outcome, WRITE_CREATED);
-    assert_non_null(strstr(settings_of(&box, "t1"), "\"index.number_of_shards\":\"3\""));
-    assert_non_null(strstr(settings_of(&box, "t1"), "\"index.number_of_replicas\":\"0\""));
-    struct catalog *catalog = core_catalog(box.core);
+    fixture_index(&fixture, "t1", "1", "{\"k\":\"v\"}");
+    assert_int_equal(fixture.last->write.results->outcome, WRITE_CREATED);
+    assert_non_null(strstr(settings_of(&fixture, "t1"), "\"index.number_of_shards\":\"3\""));
+    assert_non_null(strstr(settings_of(&fixture, "t1"), "\"index.number_of_replicas\":\"0\""));
+    struct catalog *catalog = core_catalog(fixture.core);
     assert_non_null(catalog_index_alias(catalog_index(catalog, SLICE_LIT("t1")), SLICE_LIT("all")));
     assert_null(mapping_field(catalog_index(catalog, SLICE_LIT("t1"))->mapping, SLICE_LIT("k.keyword")));
     catalog_unref(catalog);
-    fixture_object_command(&box, COMMAND_TEMPLATE_DELETE, "third", NULL);
-    assert_slice_equal(box.last->problem.reason, "index_template [third] missing");
+    fixture_object_command(&fixture, COMMAND_TEMPLATE_DELETE, "third", NULL);
+    assert_slice_equal(fixture.last->problem.reason, "index_template [third] missing");
     struct command *again = command_new(COMMAND_TEMPLATE_PUT, DIALECT_7);
     again->object = (struct object_command){
         .name = SLICE_LIT("first"), .body = SLICE_LIT("{\"index_patterns\":\"x\"}"), .create = true};
-    fixture_run(&box, again, 1);
+    fixture_run(&fixture, again, 1);
     assert_slice_equal(again->problem.reason, "index_template [first] already exists");
-    fixture_close(&box);
+    fixture_close(&fixture);
 }
 
 /* --- Templates of one index, merged at once ---------------------------------------------------------------------- */
 
 /* Runs a command on an object in a version. Returns: the command. */
-static struct command *put_in(struct core_fixture *box, unsigned version, enum command_type type, const char *name,
+static struct command *put_in(struct core_fixture *fixture, unsigned version, enum command_type type, const char *name,
                               struct slice body)
 {
-    struct command *command = command_new(type, box->dialect);
+    struct command *command = command_new(type, fixture->dialect);
 
     command->version = version;
     command->object.name = arena_copy(&command->arena, slice_from(name));
     command->object.body = arena_copy(&command->arena, body);
-    return fixture_run(box, command, 1);
+    return fixture_run(fixture, command, 1);
 }
 
-static struct command *create_in(struct core_fixture *box, unsigned version, const char *name, const char *body)
+static struct command *create_in(struct core_fixture *fixture, unsigned version, const char *name, const char *body)
 {
-    struct command *command = command_new(COMMAND_INDEX_CREATE, box->dialect);
+    struct command *command = command_new(COMMAND_INDEX_CREATE, fixture->dialect);
 
     command->version = version;
     command->index.name = arena_copy(&command->arena, slice_from(name));
     command->index.body = body == NULL ? SLICE_NONE : slice_from(body);
-    return fixture_run(box, command, 1);
+    return fixture_run(fixture, command, 1);
 }
 
 /* Creates an index by a document. Returns: its outcome. */
-static enum write_outcome write_in(struct core_fixture *box, unsigned version, const char *name)
+static enum write_outcome write_in(struct core_fixture *fixture, unsigned version, const char *name)
 {
-    struct command *command = fixture_write_command(box, 1);
+    struct command *command = fixture_write_command(fixture, 1);
 
     command->version = version;
     command->write.items[0] = fixture_item(WRITE_INDEX, name, NULL, "1", "{}");
-    fixture_run(box, command, 1);
+    fixture_run(fixture, command, 1);
     return command->write.results[0].outcome;
 }
 
@@ -462,11 +462,11 @@ static void random_parts(struct buf *buf, struct rng *rng, bool typed)
 /* Puts random templates and creates indices from them. Returns: a digest of all indices, and how many were refused. */
 static uint64_t make_from_templates(unsigned version, uint64_t seed, int *refused)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     struct rng rng;
     char name[16];
 
-    fixture_open(&box);
+    fixture_open(&fixture);
     rng_init(&rng, seed);
     for (int i = 0; i < 12; i++) {
         struct buf body = BUF_INIT(BUF_UNLIMITED);
@@ -476,14 +476,14 @@ static uint64_t make_from_templates(unsigned version, uint64_t seed, int *refuse
         random_parts(&body, &rng, typed);
         buf_byte(&body, '}');
         snprintf(name, sizeof name, "t%d", i);
-        put_in(&box, version, COMMAND_TEMPLATE_PUT, name, buf_as_slice(&body));
-        assert_int_equal(box.last->problem.type, PROBLEM_NONE);
+        put_in(&fixture, version, COMMAND_TEMPLATE_PUT, name, buf_as_slice(&body));
+        assert_int_equal(fixture.last->problem.type, PROBLEM_NONE);
         buf_clear(&body);
         buf_lit(&body, "{\"template\":{");
         random_parts(&body, &rng, false);
         buf_lit(&body, "}}");
-        put_in(&box, version, COMMAND_COMPONENT_PUT, name, buf_as_slice(&body));
-        assert_int_equal(box.last->problem.type, PROBLEM_NONE);
+        put_in(&fixture, version, COMMAND_COMPONENT_PUT, name, buf_as_slice(&body));
+        assert_int_equal(fixture.last->problem.type, PROBLEM_NONE);
         buf_clear(&body);
         buf_printf(&body, "{\"index_patterns\":[\"c%d*\",\"c*%d\"],\"priority\":%d,\"composed_of\":[", i % 4, i % 3, i);
         for (int j = 0; j < 5; j++)
@@ -491,26 +491,26 @@ static uint64_t make_from_templates(unsigned version, uint64_t seed, int *refuse
         buf_lit(&body, "],\"template\":{");
         random_parts(&body, &rng, false);
         buf_lit(&body, "}}");
-        put_in(&box, version, COMMAND_INDEX_TEMPLATE_PUT, name, buf_as_slice(&body));
-        *refused += box.last->problem.type != PROBLEM_NONE;
+        put_in(&fixture, version, COMMAND_INDEX_TEMPLATE_PUT, name, buf_as_slice(&body));
+        *refused += fixture.last->problem.type != PROBLEM_NONE;
         buf_deinit(&body);
     }
     for (int i = 0; i < 20; i++) {
         struct buf body = BUF_INIT(BUF_UNLIMITED);
         snprintf(name, sizeof name, "%s%d", i % 3 == 0 ? "new-" : i % 3 == 1 ? "c" : "m", i);
-        box.dialect = i % 5 == 4 ? DIALECT_5 : DIALECT_7;
+        fixture.dialect = i % 5 == 4 ? DIALECT_5 : DIALECT_7;
         buf_byte(&body, '{');
-        random_parts(&body, &rng, box.dialect == DIALECT_5);
+        random_parts(&body, &rng, fixture.dialect == DIALECT_5);
         buf_lit(&body, "}");
         buf_byte(&body, '\0');
         if (i % 2 == 0)
-            *refused += write_in(&box, version, name) != WRITE_CREATED;
+            *refused += write_in(&fixture, version, name) != WRITE_CREATED;
         else
-            *refused += create_in(&box, version, name, body.data)->problem.type != PROBLEM_NONE;
+            *refused += create_in(&fixture, version, name, body.data)->problem.type != PROBLEM_NONE;
         buf_deinit(&body);
     }
-    uint64_t digest = fixture_digest(&box);
-    fixture_close(&box);
+    uint64_t digest = fixture_digest(&fixture);
+    fixture_close(&fixture);
     return digest;
 }
 
@@ -533,7 +533,7 @@ static void test_templates_merged_at_once_make_the_same_indices(void **state)
 enum { MANY = 300, FIELDS_OF_EACH = 100 };
 
 /* Puts templates of fields of their own, or all of the same, and an alias. */
-static void put_many(struct core_fixture *box, const char *pattern, size_t count, int fields, bool same)
+static void put_many(struct core_fixture *fixture, const char *pattern, size_t count, int fields, bool same)
 {
     struct buf body = BUF_INIT(BUF_UNLIMITED);
     char name[32];
@@ -546,77 +546,78 @@ static void put_many(struct core_fixture *box, const char *pattern, size_t count
             buf_printf(&body, "%s\"f%d-%zu\":{\"type\":\"keyword\"}", j == 0 ? "" : ",", j, same ? 0 : i);
         buf_lit(&body, "}}}");
         snprintf(name, sizeof name, "%.3s%zu", pattern, i);
-        put_in(box, COMMAND_CODEC_VERSION, COMMAND_TEMPLATE_PUT, name, buf_as_slice(&body));
-        assert_int_equal(box->last->problem.type, PROBLEM_NONE);
+        put_in(fixture, COMMAND_CODEC_VERSION, COMMAND_TEMPLATE_PUT, name, buf_as_slice(&body));
+        assert_int_equal(fixture->last->problem.type, PROBLEM_NONE);
     }
     buf_deinit(&body);
 }
 
 /* Returns: the work of creating an index. */
-static uint64_t work_of_creation(struct core_fixture *box, unsigned version, const char *name)
+static uint64_t work_of_creation(struct core_fixture *fixture, unsigned version, const char *name)
 {
-    create_in(box, version, name, NULL);
-    assert_int_equal(box->last->problem.type, PROBLEM_NONE);
-    return core_step_work(box->core);
+    create_in(fixture, version, name, NULL);
+    assert_int_equal(fixture->last->problem.type, PROBLEM_NONE);
+    return core_step_work(fixture->core);
 }
 
 /* An index that is created takes the time of the templates that apply to it, in proportion. Also after a restart. */
 static void test_creation_takes_the_time_of_its_templates(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    fixture_open(&box);
-    box.unbounded = true; /* in the earlier version */
-    put_many(&box, "other-*", MANY, FIELDS_OF_EACH, false);
-    uint64_t before = work_of_creation(&box, COMMAND_SINCE_TEMPLATES_MERGED - 1, "none-1");
+    fixture_open(&fixture);
+    fixture.unbounded = true; /* in the earlier version */
+    put_many(&fixture, "other-*", MANY, FIELDS_OF_EACH, false);
+    uint64_t before = work_of_creation(&fixture, COMMAND_SINCE_TEMPLATES_MERGED - 1, "none-1");
     assert_in_range(before, MANY * FIELDS_OF_EACH, UINT64_MAX);
-    uint64_t none = work_of_creation(&box, COMMAND_CODEC_VERSION, "none-2");
+    uint64_t none = work_of_creation(&fixture, COMMAND_CODEC_VERSION, "none-2");
     assert_in_range(none, MANY, 4 * MANY);
-    fixture_reopen(&box);
-    assert_in_range(work_of_creation(&box, COMMAND_CODEC_VERSION, "none-3"), none / 2, 2 * none);
+    fixture_reopen(&fixture);
+    assert_in_range(work_of_creation(&fixture, COMMAND_CODEC_VERSION, "none-3"), none / 2, 2 * none);
 
-    put_many(&box, "one-*", MANY, 1, false);
-    before = work_of_creation(&box, COMMAND_SINCE_TEMPLATES_MERGED - 1, "one-1");
-    uint64_t one = work_of_creation(&box, COMMAND_CODEC_VERSION, "one-2");
+    put_many(&fixture, "one-*", MANY, 1, false);
+    before = work_of_creation(&fixture, COMMAND_SINCE_TEMPLATES_MERGED - 1, "one-1");
+    uint64_t one = work_of_creation(&fixture, COMMAND_CODEC_VERSION, "one-2");
     assert_in_range(one, MANY * WORK_FIELD, 3 * MANY * WORK_FIELD);
     assert_in_range(before, 10 * one, UINT64_MAX);
-    fixture_close(&box);
+    fixture_close(&fixture);
 }
 
 /* The settings of templates are copied for each further one, which counts. Not in commands before version 21. */
 static void test_work_of_settings_of_templates_is_counted(void **state)
 {
     enum { TEMPLATES = 200, COPIED = TEMPLATES * TEMPLATES / 2 / WORK_SETTINGS_COPIED };
-    struct core_fixture box;
+    struct core_fixture fixture;
     char name[8], body[128];
     (void)state;
 
-    fixture_open(&box);
+    fixture_open(&fixture);
     for (int i = 0; i < TEMPLATES; i++) {
         snprintf(name, sizeof name, "s%d", i);
         snprintf(body, sizeof body,
                  "{\"index_patterns\":[\"s*\"],\"settings\":{\"index.routing.allocation.require.a%d\":1}}", i);
-        fixture_object_command(&box, COMMAND_TEMPLATE_PUT, name, body);
-        assert_int_equal(box.last->problem.type, PROBLEM_NONE);
+        fixture_object_command(&fixture, COMMAND_TEMPLATE_PUT, name, body);
+        assert_int_equal(fixture.last->problem.type, PROBLEM_NONE);
     }
-    uint64_t before = work_of_creation(&box, COMMAND_SINCE_ALIASES_CHECKED - 1, "s1");
-    uint64_t copied = work_of_creation(&box, COMMAND_SINCE_VALUES_WEIGHED - 1, "s2");
+    uint64_t before = work_of_creation(&fixture, COMMAND_SINCE_ALIASES_CHECKED - 1, "s1");
+    uint64_t copied = work_of_creation(&fixture, COMMAND_SINCE_VALUES_WEIGHED - 1, "s2");
     assert_in_range(copied, before + COPIED - TEMPLATES, before + COPIED);
-    uint64_t found = work_of_creation(&box, COMMAND_CODEC_VERSION, "s3"); /* and those after it moved */
+    uint64_t found = work_of_creation(&fixture, COMMAND_CODEC_VERSION, "s3"); /* and those after it moved */
     assert_in_range(found, before + TEMPLATES * WORK_SETTING, before + COPIED / 4);
-    fixture_close(&box);
+    fixture_close(&fixture);
 }
 
 /* Creates an index by each of some documents, in one bulk. Returns: the command. */
-static struct command *write_each(struct core_fixture *box, unsigned version, const char *const *names, size_t count)
+static struct command *write_each(struct core_fixture *fixture, unsigned version, const char *const *names,
+                                  size_t count)
 {
-    struct command *command = fixture_write_command(box, count);
+    struct command *command = fixture_write_command(fixture, count);
 
     command->version = version;
     for (size_t i = 0; i < count; i++)
         command->write.items[i] = fixture_item(WRITE_INDEX, names[i], NULL, "1", "{}");
-    return fixture_run(box, command, 1);
+    return fixture_run(fixture, command, 1);
 }
 
 /*
@@ -632,15 +633,15 @@ static void test_created_index_has_its_aliases_checked(void **state)
     (void)state;
 
     for (int old = 0; old < 2; old++) {
-        struct core_fixture box;
-        fixture_open(&box);
-        fixture_object_command(&box, COMMAND_TEMPLATE_PUT, "w",
+        struct core_fixture fixture;
+        fixture_open(&fixture);
+        fixture_object_command(&fixture, COMMAND_TEMPLATE_PUT, "w",
                                "{\"index_patterns\":[\"w*\"],\"aliases\":{\"all\":{\"is_write_index\":true}}}");
-        fixture_object_command(&box, COMMAND_TEMPLATE_PUT, "h",
+        fixture_object_command(&fixture, COMMAND_TEMPLATE_PUT, "h",
                                "{\"index_patterns\":[\"h*\"],\"aliases\":{\"hid\":{\"is_hidden\":true}}}");
-        fixture_index_command(&box, COMMAND_INDEX_CREATE, "shown", "{\"aliases\":{\"hid\":{}}}");
-        write_each(&box, old ? COMMAND_SINCE_ALIASES_CHECKED - 1 : COMMAND_CODEC_VERSION, names, 4);
-        const struct write_result *results = box.last->write.results;
+        fixture_index_command(&fixture, COMMAND_INDEX_CREATE, "shown", "{\"aliases\":{\"hid\":{}}}");
+        write_each(&fixture, old ? COMMAND_SINCE_ALIASES_CHECKED - 1 : COMMAND_CODEC_VERSION, names, 4);
+        const struct write_result *results = fixture.last->write.results;
         assert_int_equal(results[0].outcome, WRITE_CREATED);
         assert_int_equal(results[1].outcome, old ? WRITE_CREATED : WRITE_FAILED);
         assert_int_equal(results[2].outcome, WRITE_CREATED);
@@ -650,14 +651,14 @@ static void test_created_index_has_its_aliases_checked(void **state)
             assert_slice_equal(results[1].problem.reason, "alias [all] has more than one write index [w0,w1]");
             assert_int_equal(results[3].problem.type, PROBLEM_ILLEGAL_STATE);
             assert_slice_equal(results[3].problem.reason, hidden);
-            fixture_index_command(&box, COMMAND_INDEX_CREATE, "w2", NULL); /* as by request */
-            assert_slice_equal(box.last->problem.reason, "alias [all] has more than one write index [w1,w2]");
+            fixture_index_command(&fixture, COMMAND_INDEX_CREATE, "w2", NULL); /* as by request */
+            assert_slice_equal(fixture.last->problem.reason, "alias [all] has more than one write index [w1,w2]");
         }
-        struct catalog *catalog = core_catalog(box.core);
+        struct catalog *catalog = core_catalog(fixture.core);
         assert_int_equal(catalog_index_count(catalog), old ? 5 : 3);
         assert_int_equal(catalog_index(catalog, SLICE_LIT("w0")) != NULL, old);
         catalog_unref(catalog);
-        fixture_close(&box);
+        fixture_close(&fixture);
     }
 }
 
@@ -668,21 +669,22 @@ static void test_created_index_has_its_aliases_checked(void **state)
 static void test_work_of_a_required_alias_is_counted(void **state)
 {
     enum { INDICES = 12, ALIASES = 900, PAIRS = 40, EACH = INDICES * ALIASES / WORK_ALIAS_USES };
-    struct core_fixture box;
+    struct core_fixture fixture;
     uint64_t work[2];
     char name[12];
     (void)state;
 
-    fixture_open(&box);
+    fixture_open(&fixture);
     for (int i = 0; i < INDICES; i++) {
         snprintf(name, sizeof name, "i%02d", i);
-        fixture_index_command(&box, COMMAND_INDEX_CREATE, name, NULL);
-        add_aliases(&box, COMMAND_CODEC_VERSION, name, ALIASES, 1);
-        assert_int_equal(box.last->problem.type, PROBLEM_NONE);
+        fixture_index_command(&fixture, COMMAND_INDEX_CREATE, name, NULL);
+        add_aliases(&fixture, COMMAND_CODEC_VERSION, name, ALIASES, 1);
+        assert_int_equal(fixture.last->problem.type, PROBLEM_NONE);
     }
-    fixture_object_command(&box, COMMAND_TEMPLATE_PUT, "t", "{\"index_patterns\":[\"t*\"],\"aliases\":{\"l0\":{}}}");
+    fixture_object_command(&fixture, COMMAND_TEMPLATE_PUT, "t",
+                           "{\"index_patterns\":[\"t*\"],\"aliases\":{\"l0\":{}}}");
     for (int old = 0; old < 2; old++) {
-        struct command *command = fixture_write_command(&box, 2 * PAIRS);
+        struct command *command = fixture_write_command(&fixture, 2 * PAIRS);
         command->version = old ? COMMAND_SINCE_ALIASES_CHECKED - 1 : COMMAND_CODEC_VERSION;
         for (int i = 0; i < PAIRS; i++) {
             snprintf(name, sizeof name, "t%d-%d", old, i);
@@ -691,17 +693,17 @@ static void test_work_of_a_required_alias_is_counted(void **state)
             command->write.items[2 * i + 1] = fixture_item(WRITE_INDEX, "i00", NULL, "1", "{}");
             command->write.items[2 * i + 1].require_alias = true;
         }
-        fixture_run(&box, command, 1);
-        const struct write_result *results = box.last->write.results;
+        fixture_run(&fixture, command, 1);
+        const struct write_result *results = fixture.last->write.results;
         assert_int_equal(results[0].outcome, WRITE_CREATED);
         assert_int_equal(results[1].problem.type, PROBLEM_INDEX_NOT_FOUND);
         assert_int_equal(results[2 * PAIRS - 1].outcome, WRITE_FAILED);
         assert_int_equal(results[2 * PAIRS - 1].postponed, !old);
-        work[old] = core_step_work(box.core);
+        work[old] = core_step_work(fixture.core);
     }
     assert_in_range(work[0], WRITE_MAPPING_WORK_MAX, WRITE_MAPPING_WORK_MAX + 4 * EACH);
     assert_in_range(work[1], 1, PAIRS * EACH / 2); /* although it took that of them all */
-    fixture_close(&box);
+    fixture_close(&fixture);
 }
 
 /*
@@ -712,34 +714,35 @@ static void test_work_of_aliases_of_a_created_index_is_counted(void **state)
 {
     enum { USES = 1000, ALIASES = 900, FOUND = ALIASES * WORK_ALIAS_FOUND };
     struct buf body = BUF_INIT(BUF_UNLIMITED);
-    struct core_fixture box;
+    struct core_fixture fixture;
     uint64_t work[2];
     char name[12];
     (void)state;
 
-    fixture_open(&box);
+    fixture_open(&fixture);
     for (int i = 0; i < USES; i++) {
         snprintf(name, sizeof name, "i%03d", i);
-        fixture_index_command(&box, COMMAND_INDEX_CREATE, name, "{\"aliases\":{\"hid\":{\"is_hidden\":true}}}");
+        fixture_index_command(&fixture, COMMAND_INDEX_CREATE, name, "{\"aliases\":{\"hid\":{\"is_hidden\":true}}}");
     }
-    fixture_object_command(&box, COMMAND_TEMPLATE_PUT, "h", "{\"index_patterns\":[\"h*\"],\"aliases\":{\"hid\":{}}}");
-    assert_int_equal(write_in(&box, COMMAND_CODEC_VERSION, "h1"), WRITE_FAILED);
-    assert_in_range(core_step_work(box.core), USES * WORK_INDEX_PART, 2 * USES * WORK_INDEX_PART);
+    fixture_object_command(&fixture, COMMAND_TEMPLATE_PUT, "h",
+                           "{\"index_patterns\":[\"h*\"],\"aliases\":{\"hid\":{}}}");
+    assert_int_equal(write_in(&fixture, COMMAND_CODEC_VERSION, "h1"), WRITE_FAILED);
+    assert_in_range(core_step_work(fixture.core), USES * WORK_INDEX_PART, 2 * USES * WORK_INDEX_PART);
     buf_lit(&body, "{\"index_patterns\":[\"m*\"],\"aliases\":{");
     for (int i = 0; i < ALIASES; i++)
         buf_printf(&body, "%s\"l%d\":{}", i == 0 ? "" : ",", i);
     buf_lit(&body, "}}");
-    put_in(&box, COMMAND_CODEC_VERSION, COMMAND_TEMPLATE_PUT, "m", buf_as_slice(&body));
-    assert_int_equal(box.last->problem.type, PROBLEM_NONE);
+    put_in(&fixture, COMMAND_CODEC_VERSION, COMMAND_TEMPLATE_PUT, "m", buf_as_slice(&body));
+    assert_int_equal(fixture.last->problem.type, PROBLEM_NONE);
     for (unsigned i = 0; i < 2; i++) {
-        alias(&box, "i000", i == 0 ? "x" : "y", "{}"); /* renews the table of aliases */
+        alias(&fixture, "i000", i == 0 ? "x" : "y", "{}"); /* renews the table of aliases */
         snprintf(name, sizeof name, "m%u", i);
-        assert_int_equal(write_in(&box, COMMAND_SINCE_ALIASES_CHECKED - 1 + i, name), WRITE_CREATED);
-        work[i] = core_step_work(box.core);
+        assert_int_equal(write_in(&fixture, COMMAND_SINCE_ALIASES_CHECKED - 1 + i, name), WRITE_CREATED);
+        work[i] = core_step_work(fixture.core);
     }
     assert_in_range(work[1], work[0] + FOUND / 4 * 3, work[0] + FOUND / 4 * 5);
     buf_deinit(&body);
-    fixture_close(&box);
+    fixture_close(&fixture);
 }
 
 /* All indices together have so many aliases; a change that does not add to them is carried out. */
@@ -750,35 +753,36 @@ static void test_aliases_of_all_indices_are_limited(void **state)
         "all indices together would have more than [200000] aliases, where an alias counts for each index that has it: "
         "remove some";
     static const char *const added = "added";
-    struct core_fixture box;
+    struct core_fixture fixture;
     char name[12];
     (void)state;
 
-    fixture_open(&box);
+    fixture_open(&fixture);
     for (int i = 0; i <= INDICES; i++) {
         snprintf(name, sizeof name, "i%03d", i);
-        create_in(&box, COMMAND_CODEC_VERSION, name, NULL);
-        add_aliases(&box, COMMAND_CODEC_VERSION, name, i < INDICES ? CATALOG_ALIASES_MAX : 1, 1);
-        assert_int_equal(box.last->problem.type, i < INDICES ? PROBLEM_NONE : PROBLEM_ILLEGAL_ARGUMENT);
+        create_in(&fixture, COMMAND_CODEC_VERSION, name, NULL);
+        add_aliases(&fixture, COMMAND_CODEC_VERSION, name, i < INDICES ? CATALOG_ALIASES_MAX : 1, 1);
+        assert_int_equal(fixture.last->problem.type, i < INDICES ? PROBLEM_NONE : PROBLEM_ILLEGAL_ARGUMENT);
     }
-    assert_slice_equal(box.last->problem.reason, reason);
-    create_in(&box, COMMAND_CODEC_VERSION, "created", "{\"aliases\":{\"new\":{}}}");
-    assert_slice_equal(box.last->problem.reason, reason);
-    fixture_object_command(&box, COMMAND_TEMPLATE_PUT, "t", "{\"index_patterns\":[\"add*\"],\"aliases\":{\"new\":{}}}");
-    write_each(&box, COMMAND_CODEC_VERSION, &added, 1);
-    assert_int_equal(box.last->write.results->outcome, WRITE_FAILED);
-    assert_slice_equal(box.last->write.results->problem.reason, reason);
-    create_in(&box, COMMAND_CODEC_VERSION, "created", NULL);
-    assert_int_equal(box.last->problem.type, PROBLEM_NONE);
-    add_aliases(&box, COMMAND_CODEC_VERSION, "i000", CATALOG_ALIASES_MAX, 1); /* it has them */
-    assert_int_equal(box.last->problem.type, PROBLEM_NONE);
-    create_in(&box, COMMAND_SINCE_CATALOG_BOUNDS - 1, "earlier", "{\"aliases\":{\"new\":{}}}");
-    assert_int_equal(box.last->problem.type, PROBLEM_NONE);
-    fixture_close(&box);
+    assert_slice_equal(fixture.last->problem.reason, reason);
+    create_in(&fixture, COMMAND_CODEC_VERSION, "created", "{\"aliases\":{\"new\":{}}}");
+    assert_slice_equal(fixture.last->problem.reason, reason);
+    fixture_object_command(&fixture, COMMAND_TEMPLATE_PUT, "t",
+                           "{\"index_patterns\":[\"add*\"],\"aliases\":{\"new\":{}}}");
+    write_each(&fixture, COMMAND_CODEC_VERSION, &added, 1);
+    assert_int_equal(fixture.last->write.results->outcome, WRITE_FAILED);
+    assert_slice_equal(fixture.last->write.results->problem.reason, reason);
+    create_in(&fixture, COMMAND_CODEC_VERSION, "created", NULL);
+    assert_int_equal(fixture.last->problem.type, PROBLEM_NONE);
+    add_aliases(&fixture, COMMAND_CODEC_VERSION, "i000", CATALOG_ALIASES_MAX, 1); /* it has them */
+    assert_int_equal(fixture.last->problem.type, PROBLEM_NONE);
+    create_in(&fixture, COMMAND_SINCE_CATALOG_BOUNDS - 1, "earlier", "{\"aliases\":{\"new\":{}}}");
+    assert_int_equal(fixture.last->problem.type, PROBLEM_NONE);
+    fixture_close(&fixture);
 }
 
 /* Puts an index template with a pattern many times. */
-static void put_patterns(struct core_fixture *box, unsigned version, const char *name, const char *pattern,
+static void put_patterns(struct core_fixture *fixture, unsigned version, const char *name, const char *pattern,
                          size_t count, int priority)
 {
     struct buf body = BUF_INIT(BUF_UNLIMITED);
@@ -787,7 +791,7 @@ static void put_patterns(struct core_fixture *box, unsigned version, const char 
     for (size_t i = 0; i < count; i++)
         buf_printf(&body, "%s\"%s\"", i == 0 ? "" : ",", pattern);
     buf_printf(&body, "],\"priority\":%d}", priority);
-    put_in(box, version, COMMAND_INDEX_TEMPLATE_PUT, name, buf_as_slice(&body));
+    put_in(fixture, version, COMMAND_INDEX_TEMPLATE_PUT, name, buf_as_slice(&body));
     buf_deinit(&body);
 }
 
@@ -796,46 +800,46 @@ static void test_comparisons_of_patterns_are_bounded(void **state)
 {
     enum { EACH = 512, TEMPLATES = 16 };
     char name[2] = "a", wild[CATALOG_PATTERN_BYTES_MAX];
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    fixture_open(&box);
+    fixture_open(&fixture);
     for (; name[0] < 'a' + TEMPLATES; name[0]++) {
-        put_patterns(&box, COMMAND_CODEC_VERSION, name, name, EACH, 1);
-        assert_int_equal(box.last->problem.type, PROBLEM_NONE);
+        put_patterns(&fixture, COMMAND_CODEC_VERSION, name, name, EACH, 1);
+        assert_int_equal(fixture.last->problem.type, PROBLEM_NONE);
     }
-    assert_in_range(core_step_work(box.core), (TEMPLATES - 1) * EACH * EACH / WORK_PATTERN_PAIRS, CORE_STEP_WORK);
-    put_patterns(&box, COMMAND_CODEC_VERSION, "z", "z", EACH, 1);
-    assert_int_equal(box.last->problem.type, PROBLEM_ILLEGAL_ARGUMENT);
-    assert_slice_equal(box.last->problem.reason,
+    assert_in_range(core_step_work(fixture.core), (TEMPLATES - 1) * EACH * EACH / WORK_PATTERN_PAIRS, CORE_STEP_WORK);
+    put_patterns(&fixture, COMMAND_CODEC_VERSION, "z", "z", EACH, 1);
+    assert_int_equal(fixture.last->problem.type, PROBLEM_ILLEGAL_ARGUMENT);
+    assert_slice_equal(fixture.last->problem.reason,
                        "index template [z] and the others of priority [1] have so many patterns that comparing them "
                        "takes too long: use fewer patterns, or another priority");
-    assert_in_range(core_step_work(box.core), 1, CORE_STEP_WORK);
-    put_patterns(&box, COMMAND_CODEC_VERSION, "z", "z", EACH, 2);
-    assert_int_equal(box.last->problem.type, PROBLEM_NONE);
-    assert_in_range(core_step_work(box.core), 1, 2 * EACH);
-    put_patterns(&box, COMMAND_SINCE_CATALOG_BOUNDS - 1, "z", "z", EACH, 1);
-    assert_int_equal(box.last->problem.type, PROBLEM_NONE);
+    assert_in_range(core_step_work(fixture.core), 1, CORE_STEP_WORK);
+    put_patterns(&fixture, COMMAND_CODEC_VERSION, "z", "z", EACH, 2);
+    assert_int_equal(fixture.last->problem.type, PROBLEM_NONE);
+    assert_in_range(core_step_work(fixture.core), 1, 2 * EACH);
+    put_patterns(&fixture, COMMAND_SINCE_CATALOG_BOUNDS - 1, "z", "z", EACH, 1);
+    assert_int_equal(fixture.last->problem.type, PROBLEM_NONE);
 
     static const struct {
         const char *pattern;
         bool overlaps;
     } cases[] = {{"a*", true}, {"*p*", true}, {"q*", false}, {"*qa", false}, {"*a", true}, {"q*a*q", false}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        put_patterns(&box, COMMAND_CODEC_VERSION, "star", cases[i].pattern, 1, 1);
-        assert_int_equal(box.last->problem.type, cases[i].overlaps ? PROBLEM_ILLEGAL_ARGUMENT : PROBLEM_NONE);
-        assert_true(!cases[i].overlaps || strstr(box.last->problem.reason.data, "matching patterns from") != NULL);
-        put_in(&box, COMMAND_CODEC_VERSION, COMMAND_INDEX_TEMPLATE_DELETE, "star", SLICE_NONE);
+        put_patterns(&fixture, COMMAND_CODEC_VERSION, "star", cases[i].pattern, 1, 1);
+        assert_int_equal(fixture.last->problem.type, cases[i].overlaps ? PROBLEM_ILLEGAL_ARGUMENT : PROBLEM_NONE);
+        assert_true(!cases[i].overlaps || strstr(fixture.last->problem.reason.data, "matching patterns from") != NULL);
+        put_in(&fixture, COMMAND_CODEC_VERSION, COMMAND_INDEX_TEMPLATE_DELETE, "star", SLICE_NONE);
     }
     memset(wild, 'x', sizeof wild);
     memcpy(wild, "y*", 2);
     wild[sizeof wild - 2] = '*';
     wild[sizeof wild - 1] = 0;
-    put_patterns(&box, COMMAND_CODEC_VERSION, "wild", wild, 1, 3);
-    assert_int_equal(box.last->problem.type, PROBLEM_NONE);
-    put_patterns(&box, COMMAND_CODEC_VERSION, "star", "y*x*", 1, 3);
-    assert_non_null(strstr(box.last->problem.reason.data, "matching patterns from existing templates"));
-    fixture_close(&box);
+    put_patterns(&fixture, COMMAND_CODEC_VERSION, "wild", wild, 1, 3);
+    assert_int_equal(fixture.last->problem.type, PROBLEM_NONE);
+    put_patterns(&fixture, COMMAND_CODEC_VERSION, "star", "y*x*", 1, 3);
+    assert_non_null(strstr(fixture.last->problem.reason.data, "matching patterns from existing templates"));
+    fixture_close(&fixture);
 }
 
 /* A template with more bytes than may apply to an index is refused when it is put, and white space counts for none. */
@@ -850,10 +854,10 @@ static void test_large_templates_are_refused(void **state)
         {COMMAND_INDEX_TEMPLATE_PUT, "{\"index_patterns\":[\"x*\"],\"template\":{\"mappings\":{\"_meta\":{\"a\":\"",
          "\"}}}}"},
     };
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    fixture_open(&box);
+    fixture_open(&fixture);
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         for (int text = 0; text < 2; text++) {
             struct buf body = BUF_INIT(BUF_UNLIMITED);
@@ -862,65 +866,66 @@ static void test_large_templates_are_refused(void **state)
                 buf_byte(&body, text ? 'x' : ' ');
             buf_slice(&body, slice_from(text ? kinds[i].tail : kinds[i].head));
             buf_slice(&body, slice_from(text ? "" : kinds[i].tail));
-            put_in(&box, COMMAND_CODEC_VERSION, kinds[i].type, "t", buf_as_slice(&body));
-            assert_int_equal(box.last->problem.type, text ? PROBLEM_ILLEGAL_ARGUMENT : PROBLEM_NONE);
-            assert_true(!text || i == 2 || strstr(box.last->problem.reason.data, "leave out what its indices") != NULL);
-            put_in(&box, COMMAND_SINCE_CATALOG_BOUNDS - 1, kinds[i].type, "t", buf_as_slice(&body));
-            assert_int_equal(box.last->problem.type != PROBLEM_NONE, i == 2); /* by all of its text */
-            put_in(&box, COMMAND_CODEC_VERSION,
+            put_in(&fixture, COMMAND_CODEC_VERSION, kinds[i].type, "t", buf_as_slice(&body));
+            assert_int_equal(fixture.last->problem.type, text ? PROBLEM_ILLEGAL_ARGUMENT : PROBLEM_NONE);
+            assert_true(!text || i == 2 ||
+                        strstr(fixture.last->problem.reason.data, "leave out what its indices") != NULL);
+            put_in(&fixture, COMMAND_SINCE_CATALOG_BOUNDS - 1, kinds[i].type, "t", buf_as_slice(&body));
+            assert_int_equal(fixture.last->problem.type != PROBLEM_NONE, i == 2); /* by all of its text */
+            put_in(&fixture, COMMAND_CODEC_VERSION,
                    kinds[i].type == COMMAND_TEMPLATE_PUT    ? COMMAND_TEMPLATE_DELETE
                    : kinds[i].type == COMMAND_COMPONENT_PUT ? COMMAND_COMPONENT_DELETE
                                                             : COMMAND_INDEX_TEMPLATE_DELETE,
                    "t", SLICE_NONE);
             buf_deinit(&body);
         }
-    fixture_close(&box);
+    fixture_close(&fixture);
 }
 
 /* More templates than a step can merge are refused, and so are more settings; other indices are created. */
 static void test_too_many_templates_are_refused(void **state)
 {
     static const char *const settings = "{\"index_patterns\":[\"set*\"],\"settings\":{";
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    fixture_open(&box);
-    put_many(&box, "big-*", MANY, 900, true); /* 8 MB */
-    create_in(&box, COMMAND_CODEC_VERSION, "big-1", NULL);
-    assert_slice_equal(box.last->problem.reason,
+    fixture_open(&fixture);
+    put_many(&fixture, "big-*", MANY, 900, true); /* 8 MB */
+    create_in(&fixture, COMMAND_CODEC_VERSION, "big-1", NULL);
+    assert_slice_equal(fixture.last->problem.reason,
                        "the templates that apply to index [big-1] have more than [4194304] bytes together, the most "
                        "they may have: give templates patterns that match fewer indices, or delete those that are not "
                        "needed");
-    assert_int_equal(write_in(&box, COMMAND_CODEC_VERSION, "big-1"), WRITE_FAILED);
-    assert_in_range(core_step_work(box.core), 1, 4000);
-    assert_int_equal(write_in(&box, COMMAND_CODEC_VERSION, "small-1"), WRITE_CREATED);
+    assert_int_equal(write_in(&fixture, COMMAND_CODEC_VERSION, "big-1"), WRITE_FAILED);
+    assert_in_range(core_step_work(fixture.core), 1, 4000);
+    assert_int_equal(write_in(&fixture, COMMAND_CODEC_VERSION, "small-1"), WRITE_CREATED);
     for (int i = 0; i < MANY; i++) {
         char name[16];
         snprintf(name, sizeof name, "big%d", i);
         if (i % 3 > 0) /* 2.7 MB remain */
-            put_in(&box, COMMAND_CODEC_VERSION, COMMAND_TEMPLATE_DELETE, name, SLICE_NONE);
+            put_in(&fixture, COMMAND_CODEC_VERSION, COMMAND_TEMPLATE_DELETE, name, SLICE_NONE);
     }
-    assert_int_equal(write_in(&box, COMMAND_CODEC_VERSION, "big-1"), WRITE_CREATED);
+    assert_int_equal(write_in(&fixture, COMMAND_CODEC_VERSION, "big-1"), WRITE_CREATED);
     for (int i = 0; i < 2; i++) {
         struct buf body = BUF_INIT(BUF_UNLIMITED);
         buf_slice(&body, slice_from(settings));
         for (int j = 0; j < 600; j++)
             buf_printf(&body, "%s\"index.routing.allocation.require.a%d-%d\":1", j == 0 ? "" : ",", i, j);
         buf_lit(&body, "}}");
-        put_in(&box, COMMAND_CODEC_VERSION, COMMAND_TEMPLATE_PUT, i == 0 ? "s0" : "s1", buf_as_slice(&body));
+        put_in(&fixture, COMMAND_CODEC_VERSION, COMMAND_TEMPLATE_PUT, i == 0 ? "s0" : "s1", buf_as_slice(&body));
         buf_deinit(&body);
-        create_in(&box, COMMAND_CODEC_VERSION, i == 0 ? "set-1" : "set-2", NULL);
-        assert_int_equal(box.last->problem.type, i == 0 ? PROBLEM_NONE : PROBLEM_ILLEGAL_ARGUMENT);
+        create_in(&fixture, COMMAND_CODEC_VERSION, i == 0 ? "set-1" : "set-2", NULL);
+        assert_int_equal(fixture.last->problem.type, i == 0 ? PROBLEM_NONE : PROBLEM_ILLEGAL_ARGUMENT);
     }
     static const char *const reason =
         "index [set-2] would have more than [1000] settings, with those of its templates: "
         "leave some out, or remove some with null";
-    assert_slice_equal(box.last->problem.reason, reason);
-    fixture_close(&box);
+    assert_slice_equal(fixture.last->problem.reason, reason);
+    fixture_close(&fixture);
 }
 
 /* Adds settings to an index. Returns: the command. */
-static struct command *add_settings(struct core_fixture *box, unsigned version, enum command_type type, char letter)
+static struct command *add_settings(struct core_fixture *fixture, unsigned version, enum command_type type, char letter)
 {
     struct command *command = command_new(type, DIALECT_7);
     struct buf body = BUF_INIT(BUF_UNLIMITED);
@@ -936,116 +941,117 @@ static struct command *add_settings(struct core_fixture *box, unsigned version, 
     command->index.name = SLICE_LIT("many");
     command->index.body = arena_copy(&command->arena, buf_as_slice(&body));
     buf_deinit(&body);
-    return fixture_run(box, command, 1);
+    return fixture_run(fixture, command, 1);
 }
 
 /* An index has as many settings as a request may name and those of its own, or more of earlier commands: it is read. */
 static void test_index_with_many_settings_is_loaded(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    fixture_open(&box);
-    assert_int_equal(add_settings(&box, COMMAND_CODEC_VERSION, COMMAND_INDEX_CREATE, 'a')->problem.type, PROBLEM_NONE);
-    fixture_reopen(&box);
-    add_settings(&box, COMMAND_CODEC_VERSION, COMMAND_SETTINGS_PUT, 'b');
-    assert_int_equal(box.last->problem.type, PROBLEM_ILLEGAL_ARGUMENT);
-    add_settings(&box, COMMAND_SINCE_TEMPLATES_MERGED - 1, COMMAND_SETTINGS_PUT, 'b');
-    assert_int_equal(box.last->problem.type, PROBLEM_NONE);
-    fixture_reopen(&box);
-    struct catalog *catalog = core_catalog(box.core);
+    fixture_open(&fixture);
+    assert_int_equal(add_settings(&fixture, COMMAND_CODEC_VERSION, COMMAND_INDEX_CREATE, 'a')->problem.type,
+                     PROBLEM_NONE);
+    fixture_reopen(&fixture);
+    add_settings(&fixture, COMMAND_CODEC_VERSION, COMMAND_SETTINGS_PUT, 'b');
+    assert_int_equal(fixture.last->problem.type, PROBLEM_ILLEGAL_ARGUMENT);
+    add_settings(&fixture, COMMAND_SINCE_TEMPLATES_MERGED - 1, COMMAND_SETTINGS_PUT, 'b');
+    assert_int_equal(fixture.last->problem.type, PROBLEM_NONE);
+    fixture_reopen(&fixture);
+    struct catalog *catalog = core_catalog(fixture.core);
     const struct settings *settings = catalog_index(catalog, SLICE_LIT("many"))->settings;
     assert_non_null(settings_find(settings, SLICE_LIT("index.routing.allocation.require.a998")));
     assert_non_null(settings_find(settings, SLICE_LIT("index.routing.allocation.require.b998")));
     catalog_unref(catalog);
-    fixture_close(&box);
+    fixture_close(&fixture);
 }
 
-static void created(struct core_fixture *box, const char *body, const char *reason)
+static void created(struct core_fixture *fixture, const char *body, const char *reason)
 {
-    struct command *command = fixture_index_command(box, COMMAND_INDEX_CREATE, "made", body);
+    struct command *command = fixture_index_command(fixture, COMMAND_INDEX_CREATE, "made", body);
 
     assert_slice_equal(command->problem.reason, reason);
-    struct catalog *catalog = core_catalog(box->core);
+    struct catalog *catalog = core_catalog(fixture->core);
     assert_null(catalog_index(catalog, SLICE_LIT("made")));
     catalog_unref(catalog);
 }
 
 static void test_create_index_refuses_like_elasticsearch(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    fixture_open(&box);
-    created(&box, "{\"foo\":1}", "unknown key [foo] for create index");
-    created(&box, "{\"mappings\":{\"_doc\":{\"properties\":{}}}}",
+    fixture_open(&fixture);
+    created(&fixture, "{\"foo\":1}", "unknown key [foo] for create index");
+    created(&fixture, "{\"mappings\":{\"_doc\":{\"properties\":{}}}}",
             "The mapping definition cannot be nested under a type [_doc] unless include_type_name is set to true.");
-    created(&box, "{\"mappings\":{\"properties\":{\"x\":{\"type\":\"bogus\"}}}}",
+    created(&fixture, "{\"mappings\":{\"properties\":{\"x\":{\"type\":\"bogus\"}}}}",
             "Failed to parse mapping [_doc]: No handler for type [bogus] declared on field [x]");
-    created(&box, "{", "Failed to parse content to map");
-    box.dialect = DIALECT_5;
-    created(&box, "{\"foo\":1}",
+    created(&fixture, "{", "Failed to parse content to map");
+    fixture.dialect = DIALECT_5;
+    created(&fixture, "{\"foo\":1}",
             "unknown setting [index.foo] please check that any required plugins are installed, or check "
             "the breaking changes documentation for removed settings");
-    fixture_index_command(&box, COMMAND_INDEX_CREATE, "made", "{\"number_of_shards\":2}");
-    assert_int_equal(box.last->problem.type, PROBLEM_NONE);
-    assert_non_null(strstr(settings_of(&box, "made"), "\"index.number_of_shards\":\"2\""));
-    assert_non_null(strstr(settings_of(&box, "made"), "\"index.version.created\":\"5061699\""));
-    fixture_index_command(&box, COMMAND_INDEX_CREATE, "made", NULL);
-    assert_slice_equal(box.last->problem.name, "index_already_exists_exception");
-    fixture_close(&box);
+    fixture_index_command(&fixture, COMMAND_INDEX_CREATE, "made", "{\"number_of_shards\":2}");
+    assert_int_equal(fixture.last->problem.type, PROBLEM_NONE);
+    assert_non_null(strstr(settings_of(&fixture, "made"), "\"index.number_of_shards\":\"2\""));
+    assert_non_null(strstr(settings_of(&fixture, "made"), "\"index.version.created\":\"5061699\""));
+    fixture_index_command(&fixture, COMMAND_INDEX_CREATE, "made", NULL);
+    assert_slice_equal(fixture.last->problem.name, "index_already_exists_exception");
+    fixture_close(&fixture);
 }
 
 static void test_settings_change_while_open_only_if_dynamic(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    fixture_open(&box);
-    fixture_index_command(&box, COMMAND_INDEX_CREATE, "s", NULL);
-    fixture_index_command(&box, COMMAND_SETTINGS_PUT, "s",
+    fixture_open(&fixture);
+    fixture_index_command(&fixture, COMMAND_INDEX_CREATE, "s", NULL);
+    fixture_index_command(&fixture, COMMAND_SETTINGS_PUT, "s",
                           "{\"index\":{\"number_of_replicas\":0,\"blocks.write\":true}}");
-    assert_int_equal(box.last->problem.type, PROBLEM_NONE);
-    assert_slice_equal(fixture_index(&box, "s", "1", "{}")->problem.reason,
+    assert_int_equal(fixture.last->problem.type, PROBLEM_NONE);
+    assert_slice_equal(fixture_index(&fixture, "s", "1", "{}")->problem.reason,
                        "index [s] blocked by: [FORBIDDEN/8/index write (api)];");
-    fixture_index_command(&box, COMMAND_SETTINGS_PUT, "s", "{\"index.blocks.write\":null}");
-    assert_int_equal(fixture_index(&box, "s", "1", "{}")->outcome, WRITE_CREATED);
-    fixture_index_command(&box, COMMAND_SETTINGS_PUT, "s", "{\"number_of_shards\":2}");
+    fixture_index_command(&fixture, COMMAND_SETTINGS_PUT, "s", "{\"index.blocks.write\":null}");
+    assert_int_equal(fixture_index(&fixture, "s", "1", "{}")->outcome, WRITE_CREATED);
+    fixture_index_command(&fixture, COMMAND_SETTINGS_PUT, "s", "{\"number_of_shards\":2}");
     assert_true(slice_starts_with(
-        box.last->problem.reason,
+        fixture.last->problem.reason,
         SLICE_LIT("Can't update non dynamic settings [[index.number_of_shards]] for open indices [[s/")));
-    fixture_close(&box);
+    fixture_close(&fixture);
 }
 
 static void test_snapshot_is_immutable(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    fixture_open(&box);
-    fixture_index(&box, "fs", "1", "{\"a\":1}");
-    struct catalog *before = core_catalog(box.core);
-    tl_ts then = box.now;
+    fixture_open(&fixture);
+    fixture_index(&fixture, "fs", "1", "{\"a\":1}");
+    struct catalog *before = core_catalog(fixture.core);
+    tl_ts then = fixture.now;
     const struct catalog_index *index = catalog_index(before, SLICE_LIT("fs"));
-    fixture_index(&box, "fs", "2", "{\"b\":1}");
-    fixture_index_command(&box, COMMAND_INDEX_DELETE, "fs", NULL);
+    fixture_index(&fixture, "fs", "2", "{\"b\":1}");
+    fixture_index_command(&fixture, COMMAND_INDEX_DELETE, "fs", NULL);
     assert_non_null(mapping_field(index->mapping, SLICE_LIT("a")));
     assert_null(mapping_field(index->mapping, SLICE_LIT("b")));
     /* Counters are shared and have the current value */
     assert_int_equal(catalog_index_documents(index), 2);
     catalog_unref(before);
 
-    struct view view = {box.store, then, NULL};
+    struct view view = {fixture.store, then, NULL};
     assert_int_equal(catalog_load(&view, &before), 0);
     assert_null(mapping_field(catalog_index(before, SLICE_LIT("fs"))->mapping, SLICE_LIT("b")));
     catalog_unref(before);
-    fixture_close(&box);
+    fixture_close(&fixture);
 }
 
 /* Checks the uses of the aliases "a0" to "a4" against all indices. */
-static void check_uses(struct core_fixture *box)
+static void check_uses(struct core_fixture *fixture)
 {
-    tl_cleanup(catalog_unrefp) struct catalog *catalog = core_catalog(box->core);
+    tl_cleanup(catalog_unrefp) struct catalog *catalog = core_catalog(fixture->core);
 
     for (int alias = 0; alias < 5; alias++) {
         char name[] = {'a', (char)('0' + alias)};
@@ -1074,11 +1080,11 @@ static void check_uses(struct core_fixture *box)
 static void test_alias_table_follows_changes(void **state)
 {
     enum { INDICES = 40, CHANGES = 400 };
-    struct core_fixture box;
+    struct core_fixture fixture;
     struct rng rng;
     (void)state;
 
-    fixture_open(&box);
+    fixture_open(&fixture);
     rng_init(&rng, 7);
     for (int i = 0; i < CHANGES; i++) {
         char name[12], body[100];
@@ -1086,15 +1092,16 @@ static void test_alias_table_follows_changes(void **state)
         snprintf(name, sizeof name, "i%d", (int)rng_below(&rng, INDICES));
         snprintf(body, sizeof body, "{\"aliases\":{\"a%d\":{\"is_write_index\":%s},\"a%d\":{}}}", first,
                  rng_below(&rng, 8) == 0 ? "true" : "false", (first + 2) % 5);
-        struct catalog *catalog = core_catalog(box.core);
+        struct catalog *catalog = core_catalog(fixture.core);
         bool exists = catalog_index(catalog, slice_from(name)) != NULL;
         catalog_unref(catalog);
-        fixture_index_command(&box, exists ? COMMAND_INDEX_DELETE : COMMAND_INDEX_CREATE, name, exists ? NULL : body);
-        check_uses(&box);
+        fixture_index_command(&fixture, exists ? COMMAND_INDEX_DELETE : COMMAND_INDEX_CREATE, name,
+                              exists ? NULL : body);
+        check_uses(&fixture);
     }
     for (int add = 1; add >= 0; add--) {
         struct command *command = command_new(COMMAND_ALIASES_UPDATE, DIALECT_7);
-        struct catalog *catalog = core_catalog(box.core);
+        struct catalog *catalog = core_catalog(fixture.core);
         size_t count = catalog_index_count(catalog);
         command->aliases.actions = arena_zalloc(&command->arena, count * sizeof *command->aliases.actions);
         for (size_t i = 0; i < count; i++)
@@ -1104,55 +1111,55 @@ static void test_alias_table_follows_changes(void **state)
                 .alias = SLICE_LIT("a4"),
             };
         catalog_unref(catalog);
-        fixture_run(&box, command, 1);
+        fixture_run(&fixture, command, 1);
         assert_int_equal(command->problem.type, PROBLEM_NONE);
-        check_uses(&box);
+        check_uses(&fixture);
     }
-    fixture_close(&box);
+    fixture_close(&fixture);
 }
 
 static void test_scripts_are_stored_and_loaded_from_files(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    fixture_open(&box);
-    fixture_object_command(&box, COMMAND_SCRIPT_PUT, "m",
+    fixture_open(&fixture);
+    fixture_object_command(&fixture, COMMAND_SCRIPT_PUT, "m",
                            "{\"script\":{\"lang\":\"mustache\",\"source\":{\"query\":{}}}}");
-    assert_int_equal(box.last->problem.type, PROBLEM_NONE);
-    fixture_object_command(&box, COMMAND_SCRIPT_PUT, "bad", "{\"script\":{\"lang\":\"nope\",\"source\":\"1\"}}");
-    assert_slice_equal(box.last->problem.reason, "unable to put stored script with unsupported lang [nope]");
-    fixture_object_command(&box, COMMAND_SCRIPT_PUT, "bad", "{\"script\":{\"source\":\"1\"}}");
-    assert_slice_equal(box.last->problem.reason, "must specify lang for stored script");
-    fixture_object_command(&box, COMMAND_SCRIPT_DELETE, "bad", NULL);
-    assert_slice_equal(box.last->problem.reason, "stored script [bad] does not exist and cannot be deleted");
+    assert_int_equal(fixture.last->problem.type, PROBLEM_NONE);
+    fixture_object_command(&fixture, COMMAND_SCRIPT_PUT, "bad", "{\"script\":{\"lang\":\"nope\",\"source\":\"1\"}}");
+    assert_slice_equal(fixture.last->problem.reason, "unable to put stored script with unsupported lang [nope]");
+    fixture_object_command(&fixture, COMMAND_SCRIPT_PUT, "bad", "{\"script\":{\"source\":\"1\"}}");
+    assert_slice_equal(fixture.last->problem.reason, "must specify lang for stored script");
+    fixture_object_command(&fixture, COMMAND_SCRIPT_DELETE, "bad", NULL);
+    assert_slice_equal(fixture.last->problem.reason, "stored script [bad] does not exist and cannot be deleted");
 
     struct file_script scripts[] = {{SLICE_LIT("one"), SLICE_LIT("groovy"), SLICE_LIT("1")},
                                     {SLICE_LIT("two"), SLICE_LIT("groovy"), SLICE_LIT("2")}};
     for (size_t count = 2; count > 0; count--) {
         struct command *command = command_new(COMMAND_FILE_SCRIPTS, DIALECT_7);
         command->file_scripts = (struct file_scripts_command){scripts, count};
-        fixture_run(&box, command, 1);
+        fixture_run(&fixture, command, 1);
     }
-    struct catalog *catalog = core_catalog(box.core);
+    struct catalog *catalog = core_catalog(fixture.core);
     assert_slice_equal(catalog_object(catalog, CATALOG_SCRIPTS, SLICE_LIT("m"))->body, "{\"query\":{}}");
     assert_int_equal(catalog_object_count(catalog, CATALOG_FILE_SCRIPTS), 1);
     assert_slice_equal(catalog_object(catalog, CATALOG_FILE_SCRIPTS, SLICE_LIT("groovy/one"))->body, "1");
     catalog_unref(catalog);
-    fixture_close(&box);
+    fixture_close(&fixture);
 }
 
 /* Returns: the stored zones, valid until the next change of the catalog. */
-static struct slice stored_zones(struct core_fixture *box)
+static struct slice stored_zones(struct core_fixture *fixture)
 {
-    struct catalog *catalog = core_catalog(box->core);
+    struct catalog *catalog = core_catalog(fixture->core);
     struct slice zones = catalog_zones(catalog);
 
     catalog_unref(catalog);
     return zones;
 }
 
-static struct slice offer_zones(struct core_fixture *box, const char *version)
+static struct slice offer_zones(struct core_fixture *fixture, const char *version)
 {
     struct buf zones = BUF_INIT(BUF_UNLIMITED);
     struct command *command = command_new(COMMAND_ZONES, DIALECT_7);
@@ -1160,8 +1167,8 @@ static struct slice offer_zones(struct core_fixture *box, const char *version)
     zone_sample(&zones, version);
     command->object.body = arena_copy(&command->arena, buf_as_slice(&zones));
     buf_deinit(&zones);
-    fixture_run(box, command, 1);
-    return zones_version(stored_zones(box));
+    fixture_run(fixture, command, 1);
+    return zones_version(stored_zones(fixture));
 }
 
 /*
@@ -1170,40 +1177,40 @@ static struct slice offer_zones(struct core_fixture *box, const char *version)
 static void test_zones_keep_newest_release(void **state)
 {
     (void)state;
-    struct core_fixture box;
+    struct core_fixture fixture;
     struct command *broken = command_new(COMMAND_ZONES, DIALECT_7);
 
-    fixture_open(&box);
-    assert_int_equal(stored_zones(&box).len, 0);
-    assert_slice_equal(offer_zones(&box, "2024b"), "2024b");
-    assert_slice_equal(offer_zones(&box, "2025b"), "2025b");
-    assert_slice_equal(offer_zones(&box, "2025a"), "2025b");
+    fixture_open(&fixture);
+    assert_int_equal(stored_zones(&fixture).len, 0);
+    assert_slice_equal(offer_zones(&fixture, "2024b"), "2024b");
+    assert_slice_equal(offer_zones(&fixture, "2025b"), "2025b");
+    assert_slice_equal(offer_zones(&fixture, "2025a"), "2025b");
     broken->object.body = SLICE_LIT("TLZ1\2");
-    fixture_run(&box, broken, 1);
-    assert_slice_equal(box.last->problem.reason, "these are no time zones");
-    assert_slice_equal(zones_version(stored_zones(&box)), "2025b");
-    fixture_close(&box);
+    fixture_run(&fixture, broken, 1);
+    assert_slice_equal(fixture.last->problem.reason, "these are no time zones");
+    assert_slice_equal(zones_version(stored_zones(&fixture)), "2025b");
+    fixture_close(&fixture);
 }
 
 static void test_cluster_settings_merge(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    fixture_open(&box);
-    fixture_object_command(&box, COMMAND_CLUSTER_SETTINGS_PUT, "",
+    fixture_open(&fixture);
+    fixture_object_command(&fixture, COMMAND_CLUSTER_SETTINGS_PUT, "",
                            "{\"transient\":{\"action\":{\"auto_create_index\":false}}}");
-    fixture_object_command(&box, COMMAND_CLUSTER_SETTINGS_PUT, "", "{\"persistent\":{\"cluster.metadata.b\":1}}");
-    struct catalog *catalog = core_catalog(box.core);
+    fixture_object_command(&fixture, COMMAND_CLUSTER_SETTINGS_PUT, "", "{\"persistent\":{\"cluster.metadata.b\":1}}");
+    struct catalog *catalog = core_catalog(fixture.core);
     assert_slice_equal(
         catalog_object(catalog, CATALOG_CLUSTER, SLICE_LIT("settings"))->body,
         "{\"persistent\":{\"cluster.metadata.b\":\"1\"},\"transient\":{\"action.auto_create_index\":\"false\"}}");
     catalog_unref(catalog);
-    assert_int_equal(fixture_index(&box, "fresh", "1", "{}")->problem.type, PROBLEM_INDEX_NOT_FOUND);
-    fixture_object_command(&box, COMMAND_CLUSTER_SETTINGS_PUT, "",
+    assert_int_equal(fixture_index(&fixture, "fresh", "1", "{}")->problem.type, PROBLEM_INDEX_NOT_FOUND);
+    fixture_object_command(&fixture, COMMAND_CLUSTER_SETTINGS_PUT, "",
                            "{\"transient\":{\"action.auto_create_index\":null}}");
-    assert_int_equal(fixture_index(&box, "fresh", "1", "{}")->outcome, WRITE_CREATED);
-    fixture_close(&box);
+    assert_int_equal(fixture_index(&fixture, "fresh", "1", "{}")->outcome, WRITE_CREATED);
+    fixture_close(&fixture);
 }
 
 /* A setting without effect that a client would rely on is refused. */
@@ -1227,20 +1234,20 @@ static void test_cluster_settings_refuse_those_without_effect(void **state)
         {"{\"transient\":{\"cluster.remote.a.seeds\":[\"b:9300\"]}}",
          "[cluster.remote.a.seeds] has no effect here: there are no other clusters here"},
     };
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    fixture_open(&box);
+    fixture_open(&fixture);
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
-        struct command *command = fixture_object_command(&box, COMMAND_CLUSTER_SETTINGS_PUT, "", refused[i][0]);
+        struct command *command = fixture_object_command(&fixture, COMMAND_CLUSTER_SETTINGS_PUT, "", refused[i][0]);
         assert_int_equal(command->problem.type, PROBLEM_ILLEGAL_ARGUMENT);
         assert_slice_equal(command->problem.reason, refused[i][1]);
     }
-    fixture_object_command(&box, COMMAND_CLUSTER_SETTINGS_PUT, "",
+    fixture_object_command(&fixture, COMMAND_CLUSTER_SETTINGS_PUT, "",
                            "{\"transient\":{\"action.auto_create_index\":\"-no*,+*\"}}");
-    assert_int_equal(fixture_index(&box, "nobody", "1", "{}")->problem.type, PROBLEM_INDEX_NOT_FOUND);
-    assert_int_equal(fixture_index(&box, "fresh", "1", "{}")->outcome, WRITE_CREATED);
-    fixture_close(&box);
+    assert_int_equal(fixture_index(&fixture, "nobody", "1", "{}")->problem.type, PROBLEM_INDEX_NOT_FOUND);
+    assert_int_equal(fixture_index(&fixture, "fresh", "1", "{}")->outcome, WRITE_CREATED);
+    fixture_close(&fixture);
 }
 
 /* A list is no value of a setting that has one; Elasticsearch reads it as a text. */
@@ -1254,22 +1261,22 @@ static void test_cluster_settings_refuse_lists(void **state)
         {"{\"transient\":{\"cluster.routing.allocation.enable\":[\"all\",\"none\"]}}",
          "Illegal allocation.enable value [[ALL, NONE]]"},
     };
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    fixture_open(&box);
+    fixture_open(&fixture);
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
-        put_in(&box, COMMAND_CODEC_VERSION, COMMAND_CLUSTER_SETTINGS_PUT, "", slice_from(refused[i][0]));
-        assert_int_equal(box.last->problem.type, PROBLEM_ILLEGAL_ARGUMENT);
-        assert_slice_equal(box.last->problem.reason, refused[i][1]);
-        put_in(&box, COMMAND_SINCE_CATALOG_BOUNDS - 1, COMMAND_CLUSTER_SETTINGS_PUT, "", slice_from(refused[i][0]));
-        assert_int_equal(box.last->problem.type, PROBLEM_NONE);
+        put_in(&fixture, COMMAND_CODEC_VERSION, COMMAND_CLUSTER_SETTINGS_PUT, "", slice_from(refused[i][0]));
+        assert_int_equal(fixture.last->problem.type, PROBLEM_ILLEGAL_ARGUMENT);
+        assert_slice_equal(fixture.last->problem.reason, refused[i][1]);
+        put_in(&fixture, COMMAND_SINCE_CATALOG_BOUNDS - 1, COMMAND_CLUSTER_SETTINGS_PUT, "", slice_from(refused[i][0]));
+        assert_int_equal(fixture.last->problem.type, PROBLEM_NONE);
     }
-    fixture_object_command(&box, COMMAND_CLUSTER_SETTINGS_PUT, "",
+    fixture_object_command(&fixture, COMMAND_CLUSTER_SETTINGS_PUT, "",
                            "{\"transient\":{\"action.auto_create_index\":[\"-no*\",\"+*\"]}}");
-    assert_int_equal(box.last->problem.type, PROBLEM_NONE);
-    assert_int_equal(fixture_index(&box, "nobody", "1", "{}")->problem.type, PROBLEM_INDEX_NOT_FOUND);
-    fixture_close(&box);
+    assert_int_equal(fixture.last->problem.type, PROBLEM_NONE);
+    assert_int_equal(fixture_index(&fixture, "nobody", "1", "{}")->problem.type, PROBLEM_INDEX_NOT_FOUND);
+    fixture_close(&fixture);
 }
 
 /* Values that 7.10 refuses (tests/golden has its words); commands before version 23 accepted them. */
@@ -1286,84 +1293,84 @@ static void test_cluster_settings_refuse_values_later(void **state)
         "{\"persistent\":{\"cluster.max_shards_per_node\":2147483648}}",
         "{\"persistent\":{\"action.auto_create_index\":\"a*, ,b*\"}}",
     };
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    fixture_open(&box);
+    fixture_open(&fixture);
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
-        put_in(&box, COMMAND_CODEC_VERSION, COMMAND_CLUSTER_SETTINGS_PUT, "", slice_from(refused[i]));
-        assert_int_equal(box.last->problem.type, PROBLEM_ILLEGAL_ARGUMENT);
-        put_in(&box, COMMAND_SINCE_SETTING_VALUES - 1, COMMAND_CLUSTER_SETTINGS_PUT, "", slice_from(refused[i]));
-        assert_int_equal(box.last->problem.type, PROBLEM_NONE);
+        put_in(&fixture, COMMAND_CODEC_VERSION, COMMAND_CLUSTER_SETTINGS_PUT, "", slice_from(refused[i]));
+        assert_int_equal(fixture.last->problem.type, PROBLEM_ILLEGAL_ARGUMENT);
+        put_in(&fixture, COMMAND_SINCE_SETTING_VALUES - 1, COMMAND_CLUSTER_SETTINGS_PUT, "", slice_from(refused[i]));
+        assert_int_equal(fixture.last->problem.type, PROBLEM_NONE);
     }
-    put_in(&box, COMMAND_CODEC_VERSION, COMMAND_CLUSTER_SETTINGS_PUT, "",
+    put_in(&fixture, COMMAND_CODEC_VERSION, COMMAND_CLUSTER_SETTINGS_PUT, "",
            SLICE_LIT("{\"transient\":{\"indices.breaker.total.limit\":\"40%\"}}"));
-    assert_slice_equal(box.last->problem.reason,
+    assert_slice_equal(fixture.last->problem.reason,
                        "[indices.breaker.total.limit] has no effect here: [--memory] bounds what requests hold");
-    fixture_close(&box);
+    fixture_close(&fixture);
 }
 
 /* Blanks around a pattern do not count; in commands before version 23 they did. */
 static void test_auto_create_patterns_are_trimmed(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    fixture_open(&box);
-    fixture_object_command(&box, COMMAND_CLUSTER_SETTINGS_PUT, "",
+    fixture_open(&fixture);
+    fixture_object_command(&fixture, COMMAND_CLUSTER_SETTINGS_PUT, "",
                            "{\"transient\":{\"action.auto_create_index\":\"a*, -b*\\t, * \"}}");
-    assert_int_equal(box.last->problem.type, PROBLEM_NONE);
-    struct command *older = fixture_write_command(&box, 1);
+    assert_int_equal(fixture.last->problem.type, PROBLEM_NONE);
+    struct command *older = fixture_write_command(&fixture, 1);
     older->write.items[0] = fixture_item(WRITE_INDEX, "c", "", "1", "{}");
-    older->write.items[0].dialect = box.dialect;
+    older->write.items[0].dialect = fixture.dialect;
     older->version = COMMAND_SINCE_SETTING_VALUES - 1;
-    assert_int_equal(fixture_run(&box, older, 1)->write.results[0].problem.type, PROBLEM_INDEX_NOT_FOUND);
-    assert_int_equal(fixture_index(&box, "b", "1", "{}")->problem.type, PROBLEM_INDEX_NOT_FOUND);
-    assert_int_equal(fixture_index(&box, "a", "1", "{}")->outcome, WRITE_CREATED);
-    assert_int_equal(fixture_index(&box, "c", "1", "{}")->outcome, WRITE_CREATED);
-    fixture_close(&box);
+    assert_int_equal(fixture_run(&fixture, older, 1)->write.results[0].problem.type, PROBLEM_INDEX_NOT_FOUND);
+    assert_int_equal(fixture_index(&fixture, "b", "1", "{}")->problem.type, PROBLEM_INDEX_NOT_FOUND);
+    assert_int_equal(fixture_index(&fixture, "a", "1", "{}")->outcome, WRITE_CREATED);
+    assert_int_equal(fixture_index(&fixture, "c", "1", "{}")->outcome, WRITE_CREATED);
+    fixture_close(&fixture);
 }
 
 /* The settings of the cluster are parsed when they change, not by each index that is created. */
 static void test_cluster_settings_are_parsed_once(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    fixture_open(&box);
-    fixture_object_command(&box, COMMAND_CLUSTER_SETTINGS_PUT, "",
+    fixture_open(&fixture);
+    fixture_object_command(&fixture, COMMAND_CLUSTER_SETTINGS_PUT, "",
                            "{\"persistent\":{\"cluster.max_shards_per_node\":4}}");
-    fixture_reopen(&box);
+    fixture_reopen(&fixture);
     settings_parses = 0;
-    fixture_index_command(&box, COMMAND_INDEX_CREATE, "a", NULL);
-    assert_int_equal(box.last->problem.type, PROBLEM_NONE);
+    fixture_index_command(&fixture, COMMAND_INDEX_CREATE, "a", NULL);
+    assert_int_equal(fixture.last->problem.type, PROBLEM_NONE);
     assert_int_equal(settings_parses, 2); /* of the request alone */
-    fixture_index_command(&box, COMMAND_INDEX_CREATE, "b", NULL);
-    fixture_index_command(&box, COMMAND_INDEX_CREATE, "c", NULL);
-    assert_int_equal(box.last->problem.type, PROBLEM_VALIDATION);
+    fixture_index_command(&fixture, COMMAND_INDEX_CREATE, "b", NULL);
+    fixture_index_command(&fixture, COMMAND_INDEX_CREATE, "c", NULL);
+    assert_int_equal(fixture.last->problem.type, PROBLEM_VALIDATION);
     assert_int_equal(settings_parses, 6);
-    fixture_close(&box);
+    fixture_close(&fixture);
 }
 
 /* Writes a record of the catalog again under another key. Returns: what a load of the catalog returns then. */
-static int load_with_copy(struct core_fixture *box, const char *key, size_t key_len, const char *to, size_t to_len)
+static int load_with_copy(struct core_fixture *fixture, const char *key, size_t key_len, const char *to, size_t to_len)
 {
-    struct store_batch *batch = store_batch_new(box->store);
+    struct store_batch *batch = store_batch_new(fixture->store);
     struct catalog *catalog;
     struct store_value value;
 
-    assert_int_equal(store_get(box->store, SPACE_CATALOG, TL_TS_MAX, slice_make(key, key_len), &value), 0);
-    store_batch_begin(batch, ++box->now);
+    assert_int_equal(store_get(fixture->store, SPACE_CATALOG, TL_TS_MAX, slice_make(key, key_len), &value), 0);
+    store_batch_begin(batch, ++fixture->now);
     store_batch_put(batch, SPACE_CATALOG, slice_make(to, to_len), value.bytes);
-    assert_int_equal(store_write(box->store, batch), 0);
+    assert_int_equal(store_write(fixture->store, batch), 0);
     store_value_release(&value);
-    int r = catalog_load(&(struct view){box->store, box->now, NULL}, &catalog);
+    int r = catalog_load(&(struct view){fixture->store, fixture->now, NULL}, &catalog);
     if (r == 0)
         catalog_unref(catalog);
     store_batch_clear(batch);
-    store_batch_begin(batch, ++box->now);
+    store_batch_begin(batch, ++fixture->now);
     store_batch_delete(batch, SPACE_CATALOG, slice_make(to, to_len));
-    assert_int_equal(store_write(box->store, batch), 0);
+    assert_int_equal(store_write(fixture->store, batch), 0);
     store_batch_free(batch);
     return r;
 }
@@ -1371,55 +1378,55 @@ static int load_with_copy(struct core_fixture *box, const char *key, size_t key_
 /* What a damaged store may have is an error of the load, and fails no check. */
 static void test_load_refuses_invalid_names_and_numbers(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    fixture_open(&box);
-    fixture_index_command(&box, COMMAND_INDEX_CREATE, "logs", "{}");
-    fixture_object_command(&box, COMMAND_SCRIPT_PUT, "s", "{\"script\":{\"lang\":\"painless\",\"source\":\"1\"}}");
-    assert_int_equal(box.last->problem.type, PROBLEM_NONE);
-    assert_int_equal(load_with_copy(&box, "ss", 2, "st", 2), 0);
-    assert_int_equal(load_with_copy(&box, "ss", 2, "s", 1), TL_ERR_CORRUPT);                /* no name */
-    assert_int_equal(load_with_copy(&box, "i\0\0\0\1", 5, "i\0\0\0\0", 5), TL_ERR_CORRUPT); /* number 0 */
-    assert_int_equal(load_with_copy(&box, "i\0\0\0\1", 5, "i\0\0\0\2", 5), TL_ERR_CORRUPT); /* "logs" again */
-    fixture_close(&box);
+    fixture_open(&fixture);
+    fixture_index_command(&fixture, COMMAND_INDEX_CREATE, "logs", "{}");
+    fixture_object_command(&fixture, COMMAND_SCRIPT_PUT, "s", "{\"script\":{\"lang\":\"painless\",\"source\":\"1\"}}");
+    assert_int_equal(fixture.last->problem.type, PROBLEM_NONE);
+    assert_int_equal(load_with_copy(&fixture, "ss", 2, "st", 2), 0);
+    assert_int_equal(load_with_copy(&fixture, "ss", 2, "s", 1), TL_ERR_CORRUPT);                /* no name */
+    assert_int_equal(load_with_copy(&fixture, "i\0\0\0\1", 5, "i\0\0\0\0", 5), TL_ERR_CORRUPT); /* number 0 */
+    assert_int_equal(load_with_copy(&fixture, "i\0\0\0\1", 5, "i\0\0\0\2", 5), TL_ERR_CORRUPT); /* "logs" again */
+    fixture_close(&fixture);
 }
 
 /* The number of the next index is damaged: it could not be counted further. */
 static void test_open_refuses_last_index_number(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     struct core *core;
     struct buf value = BUF_INIT(16);
     (void)state;
 
-    fixture_open(&box);
-    struct store_batch *batch = store_batch_new(box.store);
-    store_batch_begin(batch, ++box.now);
+    fixture_open(&fixture);
+    struct store_batch *batch = store_batch_new(fixture.store);
+    store_batch_begin(batch, ++fixture.now);
     buf_varint(&value, UINT32_MAX);
     store_batch_put(batch, SPACE_SYSTEM, SLICE_LIT("x"), buf_as_slice(&value));
-    assert_int_equal(store_write(box.store, batch), 0);
-    assert_int_equal(core_open(box.store, &box.limits, &core), TL_ERR_CORRUPT);
+    assert_int_equal(store_write(fixture.store, batch), 0);
+    assert_int_equal(core_open(fixture.store, &fixture.limits, &core), TL_ERR_CORRUPT);
     store_batch_free(batch);
     buf_deinit(&value);
-    fixture_close(&box);
+    fixture_close(&fixture);
 }
 
 /* Every write reads the version before: only that of a deleted document depends on index.gc_deletes. */
 static void test_writes_of_live_documents_need_no_horizon(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    fixture_open(&box);
-    fixture_index(&box, "fs", "1", "{}");
+    fixture_open(&fixture);
+    fixture_index(&fixture, "fs", "1", "{}");
     horizon_looks = 0;
-    assert_int_equal(fixture_index(&box, "fs", "1", "{}")->version, 2);
-    assert_int_equal(fixture_delete(&box, "fs", "1")->version, 3);
+    assert_int_equal(fixture_index(&fixture, "fs", "1", "{}")->version, 2);
+    assert_int_equal(fixture_delete(&fixture, "fs", "1")->version, 3);
     assert_int_equal(horizon_looks, 0);
-    assert_int_equal(fixture_index(&box, "fs", "1", "{}")->version, 4);
+    assert_int_equal(fixture_index(&fixture, "fs", "1", "{}")->version, 4);
     assert_true(horizon_looks > 0);
-    fixture_close(&box);
+    fixture_close(&fixture);
 }
 
 int main(void)

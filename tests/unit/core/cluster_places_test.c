@@ -29,20 +29,20 @@ struct world {
     bool saves;
 };
 
-static struct command *new_of(struct world *box, int host, enum command_type type)
+static struct command *new_of(struct world *fixture, int host, enum command_type type)
 {
     struct command *command = command_new(type, DIALECT_7);
-    command->request = (uint64_t)host << HOST_SHIFT | ++box->last_request[host];
+    command->request = (uint64_t)host << HOST_SHIFT | ++fixture->last_request[host];
     return command;
 }
 
-static void give(struct world *box, struct command *command, uint64_t us)
+static void give(struct world *fixture, struct command *command, uint64_t us)
 {
-    struct core_fixture *core = &box->core;
-    if (box->saves)
+    struct core_fixture *core = &fixture->core;
+    if (fixture->saves)
         fixture_reopen(core);
-    if (box->step_work != 0)
-        core->core->atomic_work_max = core->core->write_work_max = box->step_work;
+    if (fixture->step_work != 0)
+        core->core->atomic_work_max = core->core->write_work_max = fixture->step_work;
     if (core->core->owners->locks.waiting_count < 100)
         core->core->owners->check_cost = 0; /* each step is checked */
     core->now = core->now <= core_last_ts(core->core) ? core_last_ts(core->core) : core->now;
@@ -57,11 +57,11 @@ static void give(struct world *box, struct command *command, uint64_t us)
  * Checks that exactly the commands with these numbers have completed, in any order, with `problem`. No client waits for
  * a LOCK or a write by host a any more, nor for one that was taken over.
  */
-static void expect(struct world *box, const uint64_t *requests, size_t count, enum problem_type problem)
+static void expect(struct world *fixture, const uint64_t *requests, size_t count, enum problem_type problem)
 {
     size_t found = 0;
-    while (!list_empty(&box->core.effects.completed)) {
-        struct command *command = list_entry(box->core.effects.completed.next, struct command, link);
+    while (!list_empty(&fixture->core.effects.completed)) {
+        struct command *command = list_entry(fixture->core.effects.completed.next, struct command, link);
         bool expected = false;
         list_remove(&command->link);
         for (size_t i = 0; i < count; i++)
@@ -71,11 +71,11 @@ static void expect(struct world *box, const uint64_t *requests, size_t count, en
                                         : PROBLEM_NONE;
         if (expected) {
             assert_int_equal(of_item != PROBLEM_NONE ? of_item : command->problem.type, problem);
-            box->version = command->type == COMMAND_WRITE && command->problem.type == PROBLEM_NONE
-                               ? command->write.results[0].version
-                               : 0;
-            box->token =
-                command->type == COMMAND_LOCK && problem == PROBLEM_NONE ? command->lock.fencing_token : box->token;
+            fixture->version = command->type == COMMAND_WRITE && command->problem.type == PROBLEM_NONE
+                                   ? command->write.results[0].version
+                                   : 0;
+            fixture->token =
+                command->type == COMMAND_LOCK && problem == PROBLEM_NONE ? command->lock.fencing_token : fixture->token;
             found++;
         } else if (command->type == COMMAND_LOCK || command->type == COMMAND_WRITE) {
             assert_true(of_item != PROBLEM_NONE || command->problem.type == PROBLEM_STOPPING ||
@@ -86,28 +86,28 @@ static void expect(struct world *box, const uint64_t *requests, size_t count, en
     assert_int_equal(found, count);
 }
 
-static void expect_one(struct world *box, uint64_t request, enum problem_type problem)
+static void expect_one(struct world *fixture, uint64_t request, enum problem_type problem)
 {
-    expect(box, &request, 1, problem);
+    expect(fixture, &request, 1, problem);
 }
 
-static void expect_none(struct world *box)
+static void expect_none(struct world *fixture)
 {
-    expect(box, NULL, 0, PROBLEM_NONE);
+    expect(fixture, NULL, 0, PROBLEM_NONE);
 }
 
-static void session(struct world *box, enum command_type type, const char *id)
+static void session(struct world *fixture, enum command_type type, const char *id)
 {
-    struct command *command = new_of(box, B, type);
+    struct command *command = new_of(fixture, B, type);
     command->session.id = slice_from(id);
     command->session.ttl_us = 3600 * TL_SECOND;
-    give(box, command, 10);
-    expect_none(box);
+    give(fixture, command, 10);
+    expect_none(fixture);
 }
 
-static struct command *new_lock(struct world *box, int host, const char *session, uint64_t wait_us, size_t count)
+static struct command *new_lock(struct world *fixture, int host, const char *session, uint64_t wait_us, size_t count)
 {
-    struct command *command = new_of(box, host, COMMAND_LOCK);
+    struct command *command = new_of(fixture, host, COMMAND_LOCK);
     command->owner.session = slice_from(session);
     command->owner.timeout_us = wait_us;
     command->lock.targets = arena_zalloc(&command->arena, count * sizeof(struct lock_target));
@@ -116,105 +116,105 @@ static struct command *new_lock(struct world *box, int host, const char *session
 }
 
 /* Requests the lock of each letter of `ids`. Returns: the number of the request. */
-static uint64_t ask(struct world *box, int host, const char *session, const char *ids, uint64_t wait_us)
+static uint64_t ask(struct world *fixture, int host, const char *session, const char *ids, uint64_t wait_us)
 {
     size_t count = strlen(ids);
-    struct command *command = new_lock(box, host, session, wait_us, count);
+    struct command *command = new_lock(fixture, host, session, wait_us, count);
     for (size_t i = 0; i < count; i++)
         command->lock.targets[i] = (struct lock_target){
             .mode = LOCK_X, .index = SLICE_LIT("fs"), .id = arena_copy(&command->arena, slice_make(ids + i, 1))};
     uint64_t request = command->request;
-    give(box, command, 10);
+    give(fixture, command, 10);
     return request;
 }
 
-static uint64_t lock(struct world *box, int host, const char *session)
+static uint64_t lock(struct world *fixture, int host, const char *session)
 {
-    return ask(box, host, session, "1", 60 * TL_SECOND);
+    return ask(fixture, host, session, "1", 60 * TL_SECOND);
 }
 
-static void unlock(struct world *box, const char *session)
+static void unlock(struct world *fixture, const char *session)
 {
-    struct command *command = new_of(box, B, COMMAND_UNLOCK);
+    struct command *command = new_of(fixture, B, COMMAND_UNLOCK);
     command->owner.session = slice_from(session);
-    give(box, command, 10);
+    give(fixture, command, 10);
 }
 
-static void tick(struct world *box, uint64_t seconds)
+static void tick(struct world *fixture, uint64_t seconds)
 {
     for (int i = 0; i < 2; i++)
-        give(box, new_of(box, B, COMMAND_TICK), i == 0 ? seconds * TL_SECOND : 10);
+        give(fixture, new_of(fixture, B, COMMAND_TICK), i == 0 ? seconds * TL_SECOND : 10);
 }
 
-static void cancel(struct world *box, uint64_t request)
+static void cancel(struct world *fixture, uint64_t request)
 {
-    struct command *command = new_of(box, B, COMMAND_CANCEL);
+    struct command *command = new_of(fixture, B, COMMAND_CANCEL);
     command->cancel.request = request;
     command->cancel.keeps_places = true;
-    give(box, command, 10);
+    give(fixture, command, 10);
 }
 
 /* A host begins a life, which ends an earlier one. `version`: of the command. */
-static void join(struct world *box, int host, uint64_t life, unsigned version)
+static void join(struct world *fixture, int host, uint64_t life, unsigned version)
 {
-    struct command *command = new_of(box, B, COMMAND_JOIN);
+    struct command *command = new_of(fixture, B, COMMAND_JOIN);
     command->version = version;
     command->join = (struct join_command){.name = host == A ? SLICE_LIT("a") : SLICE_LIT("b"),
                                           .group = SLICE_LIT("default"),
                                           .build = SLICE_LIT("1"),
                                           .life = life,
-                                          .limits = box->core.limits};
-    give(box, command, 10);
-    assert_int_equal(core_host(box->core.core, (uint16_t)host)->life, life);
+                                          .limits = fixture->core.limits};
+    give(fixture, command, 10);
+    assert_int_equal(core_host(fixture->core.core, (uint16_t)host)->life, life);
 }
 
-static void leave_by(struct world *box, uint64_t life, unsigned version)
+static void leave_by(struct world *fixture, uint64_t life, unsigned version)
 {
-    struct command *command = new_of(box, B, COMMAND_HOST_GONE);
+    struct command *command = new_of(fixture, B, COMMAND_HOST_GONE);
     command->version = version;
     command->gone = (struct gone_command){.name = SLICE_LIT("a"), .life = life};
-    give(box, command, 10);
-    assert_int_equal(core_host(box->core.core, A)->life, 0);
+    give(fixture, command, 10);
+    assert_int_equal(core_host(fixture->core.core, A)->life, 0);
 }
 
 /* Host a is declared dead. */
-static void leave(struct world *box, uint64_t life)
+static void leave(struct world *fixture, uint64_t life)
 {
-    leave_by(box, life, COMMAND_CODEC_VERSION);
+    leave_by(fixture, life, COMMAND_CODEC_VERSION);
 }
 
-static size_t kept_count(const struct world *box)
+static size_t kept_count(const struct world *fixture)
 {
-    return box->core.core->owners->kept_count;
+    return fixture->core.core->owners->kept_count;
 }
 
-static size_t count_holders(struct world *box, const char *session)
+static size_t count_holders(struct world *fixture, const char *session)
 {
-    return owners_session(box->core.core->owners, slice_from(session))->owner.locks.lock_count;
+    return owners_session(fixture->core.core->owners, slice_from(session))->owner.locks.lock_count;
 }
 
 /* Session "holder" has the lock, "first" and "second" wait by host a. */
-static void begin(struct world *box, bool saves)
+static void begin(struct world *fixture, bool saves)
 {
-    *box = (struct world){.saves = saves};
-    fixture_open(&box->core);
-    join(box, A, FIRST_LIFE, COMMAND_CODEC_VERSION);
-    join(box, B, FIRST_LIFE, COMMAND_CODEC_VERSION);
-    session(box, COMMAND_SESSION_OPEN, "holder");
-    session(box, COMMAND_SESSION_OPEN, "first");
-    session(box, COMMAND_SESSION_OPEN, "second");
-    session(box, COMMAND_SESSION_OPEN, "third");
-    uint64_t request = lock(box, B, "holder");
-    expect_one(box, request, PROBLEM_NONE);
-    (void)lock(box, A, "first");
-    (void)lock(box, A, "second");
-    expect_none(box);
+    *fixture = (struct world){.saves = saves};
+    fixture_open(&fixture->core);
+    join(fixture, A, FIRST_LIFE, COMMAND_CODEC_VERSION);
+    join(fixture, B, FIRST_LIFE, COMMAND_CODEC_VERSION);
+    session(fixture, COMMAND_SESSION_OPEN, "holder");
+    session(fixture, COMMAND_SESSION_OPEN, "first");
+    session(fixture, COMMAND_SESSION_OPEN, "second");
+    session(fixture, COMMAND_SESSION_OPEN, "third");
+    uint64_t request = lock(fixture, B, "holder");
+    expect_one(fixture, request, PROBLEM_NONE);
+    (void)lock(fixture, A, "first");
+    (void)lock(fixture, A, "second");
+    expect_none(fixture);
 }
 
 /* Takes all replies up to that of a request, whose command is next then; 0: all. Returns: whether it is there. */
-static bool drop_replies(struct world *box, uint64_t request)
+static bool drop_replies(struct world *fixture, uint64_t request)
 {
-    struct list *completed = &box->core.effects.completed;
+    struct list *completed = &fixture->core.effects.completed;
     while (!list_empty(completed)) {
         struct command *command = list_entry(completed->next, struct command, link);
         if (request != 0 && command->request == request)
@@ -225,73 +225,73 @@ static bool drop_replies(struct world *box, uint64_t request)
     return false;
 }
 
-static void end(struct world *box)
+static void end(struct world *fixture)
 {
-    core_stop(box->core.core, &box->core.effects);
-    (void)drop_replies(box, 0);
-    fixture_close(&box->core);
+    core_stop(fixture->core.core, &fixture->core.effects);
+    (void)drop_replies(fixture, 0);
+    fixture_close(&fixture->core);
 }
 
 /* Host a is declared dead, and TICKs follow until none is due. Checks that each step is bounded. */
-static void leave_in_bounded_steps(struct world *box)
+static void leave_in_bounded_steps(struct world *fixture)
 {
     enum { STEPS = 2000 };
     int steps = 0;
-    leave(box, FIRST_LIFE);
-    assert_in_range(core_step_work(box->core.core), 0, CORE_STEP_WORK);
-    for (; steps < STEPS && core_next_wait_end(box->core.core) == 0; steps++) {
-        give(box, new_of(box, B, COMMAND_TICK), 0);
-        assert_in_range(core_step_work(box->core.core), 0, CORE_STEP_WORK);
+    leave(fixture, FIRST_LIFE);
+    assert_in_range(core_step_work(fixture->core.core), 0, CORE_STEP_WORK);
+    for (; steps < STEPS && core_next_wait_end(fixture->core.core) == 0; steps++) {
+        give(fixture, new_of(fixture, B, COMMAND_TICK), 0);
+        assert_in_range(core_step_work(fixture->core.core), 0, CORE_STEP_WORK);
     }
     assert_in_range(steps, 1, STEPS - 1);
 }
 
 /* Checks that each of them gets the lock in this order, and releases it. */
-static void expect_order(struct world *box, uint64_t first, uint64_t second, uint64_t third)
+static void expect_order(struct world *fixture, uint64_t first, uint64_t second, uint64_t third)
 {
-    unlock(box, "holder");
-    expect_one(box, first, PROBLEM_NONE);
-    unlock(box, "first");
-    expect_one(box, second, PROBLEM_NONE);
-    unlock(box, "second");
-    expect_one(box, third, PROBLEM_NONE);
+    unlock(fixture, "holder");
+    expect_one(fixture, first, PROBLEM_NONE);
+    unlock(fixture, "first");
+    expect_one(fixture, second, PROBLEM_NONE);
+    unlock(fixture, "second");
+    expect_one(fixture, third, PROBLEM_NONE);
 }
 
 /* A session that asks again by another host has its place, before requests that came later. */
 static void keeps_order(bool saves)
 {
-    struct world box;
-    begin(&box, saves);
-    uint64_t third = lock(&box, B, "third"); /* while the host is silent */
-    leave(&box, FIRST_LIFE);
-    assert_int_equal(kept_count(&box), 2);
-    uint64_t second = lock(&box, B, "second"), first = lock(&box, B, "first");
-    expect_none(&box);
-    assert_int_equal(kept_count(&box), 0);
-    tick(&box, LONGER_THAN_KEPT);
-    expect_order(&box, first, second, third);
-    end(&box);
+    struct world fixture;
+    begin(&fixture, saves);
+    uint64_t third = lock(&fixture, B, "third"); /* while the host is silent */
+    leave(&fixture, FIRST_LIFE);
+    assert_int_equal(kept_count(&fixture), 2);
+    uint64_t second = lock(&fixture, B, "second"), first = lock(&fixture, B, "first");
+    expect_none(&fixture);
+    assert_int_equal(kept_count(&fixture), 0);
+    tick(&fixture, LONGER_THAN_KEPT);
+    expect_order(&fixture, first, second, third);
+    end(&fixture);
 }
 
 /* The lock becomes free before they ask again: no other request overtakes them. */
 static void keeps_granted_lock(bool saves)
 {
-    struct world box;
-    begin(&box, saves);
-    uint64_t third = lock(&box, B, "third");
-    leave(&box, FIRST_LIFE);
-    unlock(&box, "holder");
-    expect_none(&box);
-    assert_int_equal(count_holders(&box, "first"), 1);
-    uint64_t second = lock(&box, B, "second");
-    expect_none(&box);
-    uint64_t first = lock(&box, B, "first");
-    expect_one(&box, first, PROBLEM_NONE);
-    unlock(&box, "first");
-    expect_one(&box, second, PROBLEM_NONE);
-    unlock(&box, "second");
-    expect_one(&box, third, PROBLEM_NONE);
-    end(&box);
+    struct world fixture;
+    begin(&fixture, saves);
+    uint64_t third = lock(&fixture, B, "third");
+    leave(&fixture, FIRST_LIFE);
+    unlock(&fixture, "holder");
+    expect_none(&fixture);
+    assert_int_equal(count_holders(&fixture, "first"), 1);
+    uint64_t second = lock(&fixture, B, "second");
+    expect_none(&fixture);
+    uint64_t first = lock(&fixture, B, "first");
+    expect_one(&fixture, first, PROBLEM_NONE);
+    unlock(&fixture, "first");
+    expect_one(&fixture, second, PROBLEM_NONE);
+    unlock(&fixture, "second");
+    expect_one(&fixture, third, PROBLEM_NONE);
+    end(&fixture);
 }
 
 /*
@@ -300,113 +300,113 @@ static void keeps_granted_lock(bool saves)
  */
 static void ends_after_a_time(bool saves)
 {
-    struct world box;
-    begin(&box, saves);
-    uint64_t third = lock(&box, B, "third");
-    leave(&box, FIRST_LIFE);
-    unlock(&box, "holder");
-    tick(&box, SHORTER_THAN_KEPT);
-    join(&box, A, FIRST_LIFE + 1, COMMAND_CODEC_VERSION);
-    assert_int_equal(kept_count(&box), 2);
-    join(&box, A, FIRST_LIFE + 2, COMMAND_CODEC_VERSION);
-    leave(&box, FIRST_LIFE + 2);
-    cancel(&box, (uint64_t)A << HOST_SHIFT);
-    assert_int_equal(kept_count(&box), 2);
-    assert_int_equal(count_holders(&box, "first"), 1);
-    expect_none(&box);
-    tick(&box, LONGER_THAN_KEPT - SHORTER_THAN_KEPT);
-    expect_one(&box, third, PROBLEM_NONE);
-    assert_int_equal(kept_count(&box), 0);
-    assert_int_equal(count_holders(&box, "first"), 0);
-    end(&box);
+    struct world fixture;
+    begin(&fixture, saves);
+    uint64_t third = lock(&fixture, B, "third");
+    leave(&fixture, FIRST_LIFE);
+    unlock(&fixture, "holder");
+    tick(&fixture, SHORTER_THAN_KEPT);
+    join(&fixture, A, FIRST_LIFE + 1, COMMAND_CODEC_VERSION);
+    assert_int_equal(kept_count(&fixture), 2);
+    join(&fixture, A, FIRST_LIFE + 2, COMMAND_CODEC_VERSION);
+    leave(&fixture, FIRST_LIFE + 2);
+    cancel(&fixture, (uint64_t)A << HOST_SHIFT);
+    assert_int_equal(kept_count(&fixture), 2);
+    assert_int_equal(count_holders(&fixture, "first"), 1);
+    expect_none(&fixture);
+    tick(&fixture, LONGER_THAN_KEPT - SHORTER_THAN_KEPT);
+    expect_one(&fixture, third, PROBLEM_NONE);
+    assert_int_equal(kept_count(&fixture), 0);
+    assert_int_equal(count_holders(&fixture, "first"), 0);
+    end(&fixture);
 }
 
 /* A request is kept until its own deadline, if that is earlier. */
 static void ends_by_its_deadline(bool saves)
 {
-    struct world box;
-    begin(&box, saves);
-    (void)ask(&box, A, "third", "1", TL_SECOND);
-    leave(&box, FIRST_LIFE);
-    assert_int_equal(kept_count(&box), 3);
-    tick(&box, 2);
-    assert_int_equal(kept_count(&box), 2);
-    end(&box);
+    struct world fixture;
+    begin(&fixture, saves);
+    (void)ask(&fixture, A, "third", "1", TL_SECOND);
+    leave(&fixture, FIRST_LIFE);
+    assert_int_equal(kept_count(&fixture), 3);
+    tick(&fixture, 2);
+    assert_int_equal(kept_count(&fixture), 2);
+    end(&fixture);
 }
 
 /* The next life begins before the end of the last one was known: its JOIN keeps places, too. */
 static void is_kept_by_next_life(bool saves)
 {
-    struct world box;
-    begin(&box, saves);
+    struct world fixture;
+    begin(&fixture, saves);
     uint64_t number = (uint64_t)A << HOST_SHIFT | 1; /* of "first" */
-    join(&box, A, FIRST_LIFE + 1, COMMAND_CODEC_VERSION);
-    assert_int_equal(kept_count(&box), 2);
-    box.last_request[A] = 0; /* it counts anew */
-    uint64_t third = lock(&box, A, "third");
+    join(&fixture, A, FIRST_LIFE + 1, COMMAND_CODEC_VERSION);
+    assert_int_equal(kept_count(&fixture), 2);
+    fixture.last_request[A] = 0; /* it counts anew */
+    uint64_t third = lock(&fixture, A, "third");
     assert_int_equal(third, number);
-    cancel(&box, number); /* finds the request of this life, whose place is kept */
-    assert_int_equal(kept_count(&box), 3);
-    uint64_t second = lock(&box, B, "second"), first = lock(&box, A, "first");
-    third = lock(&box, B, "third");
-    expect_none(&box); /* the earlier life's requests have the same numbers */
-    expect_order(&box, first, second, third);
-    end(&box);
+    cancel(&fixture, number); /* finds the request of this life, whose place is kept */
+    assert_int_equal(kept_count(&fixture), 3);
+    uint64_t second = lock(&fixture, B, "second"), first = lock(&fixture, A, "first");
+    third = lock(&fixture, B, "third");
+    expect_none(&fixture); /* the earlier life's requests have the same numbers */
+    expect_order(&fixture, first, second, third);
+    end(&fixture);
 }
 
 /* The end of a session ends its kept request, granted or not. */
 static void ends_with_its_session(bool saves)
 {
-    struct world box;
-    begin(&box, saves);
-    leave(&box, FIRST_LIFE);
-    unlock(&box, "holder");
-    session(&box, COMMAND_SESSION_CLOSE, "first");
-    tick(&box, 1);
-    uint64_t second = lock(&box, B, "second");
-    expect_one(&box, second, PROBLEM_NONE);
-    assert_int_equal(kept_count(&box), 0);
-    end(&box);
+    struct world fixture;
+    begin(&fixture, saves);
+    leave(&fixture, FIRST_LIFE);
+    unlock(&fixture, "holder");
+    session(&fixture, COMMAND_SESSION_CLOSE, "first");
+    tick(&fixture, 1);
+    uint64_t second = lock(&fixture, B, "second");
+    expect_one(&fixture, second, PROBLEM_NONE);
+    assert_int_equal(kept_count(&fixture), 0);
+    end(&fixture);
 }
 
 /* A kept request may be the victim of a deadlock: its session asks anew, and is refused. */
 static void may_be_a_victim(bool saves)
 {
-    struct world box;
-    begin(&box, saves);
-    uint64_t own = ask(&box, B, "first", "2", 0);
-    expect_one(&box, own, PROBLEM_NONE);
-    leave(&box, FIRST_LIFE);
-    uint64_t holder = ask(&box, B, "holder", "2", 60 * TL_SECOND);
-    expect_none(&box);
-    assert_int_equal(kept_count(&box), 1); /* "second" */
-    uint64_t first = lock(&box, B, "first");
-    expect_one(&box, first, PROBLEM_DEADLOCK_DETECTED);
-    unlock(&box, "first");
-    expect_one(&box, holder, PROBLEM_NONE);
-    end(&box);
+    struct world fixture;
+    begin(&fixture, saves);
+    uint64_t own = ask(&fixture, B, "first", "2", 0);
+    expect_one(&fixture, own, PROBLEM_NONE);
+    leave(&fixture, FIRST_LIFE);
+    uint64_t holder = ask(&fixture, B, "holder", "2", 60 * TL_SECOND);
+    expect_none(&fixture);
+    assert_int_equal(kept_count(&fixture), 1); /* "second" */
+    uint64_t first = lock(&fixture, B, "first");
+    expect_one(&fixture, first, PROBLEM_DEADLOCK_DETECTED);
+    unlock(&fixture, "first");
+    expect_one(&fixture, holder, PROBLEM_NONE);
+    end(&fixture);
 }
 
 /* Another request closes a cycle with a kept one: that one is the victim if it asks last. */
 static void has_other_victims(bool saves)
 {
-    struct world box;
-    begin(&box, saves);
-    uint64_t own = ask(&box, B, "second", "2", 0);
-    expect_one(&box, own, PROBLEM_NONE);
-    leave(&box, FIRST_LIFE);
-    unlock(&box, "holder"); /* "first" is granted, and not notified */
-    expect_none(&box);
-    uint64_t second = ask(&box, B, "first", "2", 60 * TL_SECOND);
-    expect_none(&box);
+    struct world fixture;
+    begin(&fixture, saves);
+    uint64_t own = ask(&fixture, B, "second", "2", 0);
+    expect_one(&fixture, own, PROBLEM_NONE);
+    leave(&fixture, FIRST_LIFE);
+    unlock(&fixture, "holder"); /* "first" is granted, and not notified */
+    expect_none(&fixture);
+    uint64_t second = ask(&fixture, B, "first", "2", 60 * TL_SECOND);
+    expect_none(&fixture);
     /* "second" waits for "first", by its kept place, and that for "second": one of the two is refused. */
-    uint64_t again = lock(&box, B, "second");
-    struct session *first = owners_session(box.core.core->owners, SLICE_LIT("first"));
+    uint64_t again = lock(&fixture, B, "second");
+    struct session *first = owners_session(fixture.core.core->owners, SLICE_LIT("first"));
     assert_non_null(first);
-    expect_one(&box, again, PROBLEM_DEADLOCK_DETECTED);
-    unlock(&box, "second");
-    expect_one(&box, second, PROBLEM_NONE);
-    end(&box);
+    expect_one(&fixture, again, PROBLEM_DEADLOCK_DETECTED);
+    unlock(&fixture, "second");
+    expect_one(&fixture, second, PROBLEM_NONE);
+    end(&fixture);
 }
 
 static void has_submitter(struct command *command)
@@ -415,19 +415,19 @@ static void has_submitter(struct command *command)
 }
 
 /* The commands that wait have clients here. */
-static void give_clients(struct world *box)
+static void give_clients(struct world *fixture)
 {
-    list_for_each(link, &box->core.core->owners->waits) list_entry(link, struct wait, of_all)->command->on_done =
+    list_for_each(link, &fixture->core.core->owners->waits) list_entry(link, struct wait, of_all)->command->on_done =
         has_submitter;
 }
 
-static void expect_answer(struct world *box, uint64_t request, const char *reason)
+static void expect_answer(struct world *fixture, uint64_t request, const char *reason)
 {
-    assert_false(list_empty(&box->core.effects.completed));
-    const struct command *command = list_entry(box->core.effects.completed.next, struct command, link);
+    assert_false(list_empty(&fixture->core.effects.completed));
+    const struct command *command = list_entry(fixture->core.effects.completed.next, struct command, link);
     assert_int_equal(command->request, request);
     assert_true(slice_is(command->problem.reason, reason));
-    expect_one(box, request, PROBLEM_STOPPING);
+    expect_one(fixture, request, PROBLEM_STOPPING);
 }
 
 /*
@@ -438,64 +438,64 @@ static void test_clients_are_answered_once(void **state)
 {
     (void)state;
     for (int orderly = 0; orderly < 2; orderly++) {
-        struct world box;
-        begin(&box, false);
-        session(&box, COMMAND_SESSION_CLOSE, "second");
-        give_clients(&box);
-        uint64_t first = box.last_request[A] - 1 + ((uint64_t)A << HOST_SHIFT);
+        struct world fixture;
+        begin(&fixture, false);
+        session(&fixture, COMMAND_SESSION_CLOSE, "second");
+        give_clients(&fixture);
+        uint64_t first = fixture.last_request[A] - 1 + ((uint64_t)A << HOST_SHIFT);
         if (orderly) {
-            cancel(&box, (uint64_t)A << HOST_SHIFT);
-            expect_answer(&box, first, "the server is shutting down");
-            leave(&box, FIRST_LIFE);
+            cancel(&fixture, (uint64_t)A << HOST_SHIFT);
+            expect_answer(&fixture, first, "the server is shutting down");
+            leave(&fixture, FIRST_LIFE);
         } else {
-            leave(&box, FIRST_LIFE);
-            expect_answer(&box, first, "the host that this request came by was out of the cluster");
+            leave(&fixture, FIRST_LIFE);
+            expect_answer(&fixture, first, "the host that this request came by was out of the cluster");
         }
-        assert_true(list_empty(&box.core.effects.completed) || orderly);
-        expect_none(&box);
-        uint64_t again = lock(&box, B, "first");
-        expect_none(&box);
-        unlock(&box, "holder");
-        expect_one(&box, again, PROBLEM_NONE);
-        end(&box);
+        assert_true(list_empty(&fixture.core.effects.completed) || orderly);
+        expect_none(&fixture);
+        uint64_t again = lock(&fixture, B, "first");
+        expect_none(&fixture);
+        unlock(&fixture, "holder");
+        expect_one(&fixture, again, PROBLEM_NONE);
+        end(&fixture);
     }
 }
 
 /* A host that ends in good order keeps places by its CANCEL; its HOST_GONE does not prolong them. */
 static void is_kept_by_orderly_end(bool saves)
 {
-    struct world box;
-    begin(&box, saves);
-    cancel(&box, (uint64_t)A << HOST_SHIFT);
-    assert_int_equal(kept_count(&box), 2);
-    tick(&box, SHORTER_THAN_KEPT);
-    leave(&box, FIRST_LIFE);
-    uint64_t first = lock(&box, B, "first");
-    tick(&box, LONGER_THAN_KEPT - SHORTER_THAN_KEPT);
-    assert_int_equal(kept_count(&box), 0);
-    unlock(&box, "holder");
-    expect_one(&box, first, PROBLEM_NONE);
-    end(&box);
+    struct world fixture;
+    begin(&fixture, saves);
+    cancel(&fixture, (uint64_t)A << HOST_SHIFT);
+    assert_int_equal(kept_count(&fixture), 2);
+    tick(&fixture, SHORTER_THAN_KEPT);
+    leave(&fixture, FIRST_LIFE);
+    uint64_t first = lock(&fixture, B, "first");
+    tick(&fixture, LONGER_THAN_KEPT - SHORTER_THAN_KEPT);
+    assert_int_equal(kept_count(&fixture), 0);
+    unlock(&fixture, "holder");
+    expect_one(&fixture, first, PROBLEM_NONE);
+    end(&fixture);
 }
 
 /* "first" waits by host a for the lock of "holder", and for each letter of `ids`, which "holder" has too, alone. */
-static void begin_many(struct world *box, bool saves, const char *ids)
+static void begin_many(struct world *fixture, bool saves, const char *ids)
 {
-    begin(box, saves);
-    uint64_t request = ask(box, B, "holder", ids, 0);
-    expect_one(box, request, PROBLEM_NONE);
+    begin(fixture, saves);
+    uint64_t request = ask(fixture, B, "holder", ids, 0);
+    expect_one(fixture, request, PROBLEM_NONE);
     for (const char *id = ids; *id != '\0'; id++)
-        (void)ask(box, A, "first", (char[]){*id, '\0'}, 60 * TL_SECOND);
-    expect_none(box);
-    box->core.limits.ephemeral_batch = 1;
-    box->core.core->limits.ephemeral_batch = 1;
+        (void)ask(fixture, A, "first", (char[]){*id, '\0'}, 60 * TL_SECOND);
+    expect_none(fixture);
+    fixture->core.limits.ephemeral_batch = 1;
+    fixture->core.core->limits.ephemeral_batch = 1;
 }
 
-static void finish_batches(struct world *box)
+static void finish_batches(struct world *fixture)
 {
-    for (int i = 0; i < 10 && core_next_wait_end(box->core.core) == 0; i++)
-        tick(box, 0);
-    assert_true(core_next_wait_end(box->core.core) != 0);
+    for (int i = 0; i < 10 && core_next_wait_end(fixture->core.core) == 0; i++)
+        tick(fixture, 0);
+    assert_true(core_next_wait_end(fixture->core.core) != 0);
 }
 
 /*
@@ -504,28 +504,28 @@ static void finish_batches(struct world *box)
  */
 static void keeps_in_batches(bool saves)
 {
-    struct world box;
-    begin_many(&box, saves, "abcdefghijkl"); /* 14 wait */
-    uint64_t last = (uint64_t)A << HOST_SHIFT | box.last_request[A];
-    leave(&box, FIRST_LIFE);
-    assert_int_equal(kept_count(&box), CANCELS_PER_COST);
-    cancel(&box, last);
-    (void)ask(&box, B, "first", "k", 60 * TL_SECOND); /* its turn is still to come */
-    assert_int_equal(kept_count(&box), CANCELS_PER_COST);
-    join(&box, A, FIRST_LIFE + 1, COMMAND_CODEC_VERSION);
-    assert_int_equal(kept_count(&box), CANCELS_PER_COST);
-    leave(&box, FIRST_LIFE + 1);
-    assert_int_equal(kept_count(&box), 2 * CANCELS_PER_COST);
-    unlock(&box, "holder");
-    finish_batches(&box);
-    assert_int_equal(count_holders(&box, "first"), 13);
+    struct world fixture;
+    begin_many(&fixture, saves, "abcdefghijkl"); /* 14 wait */
+    uint64_t last = (uint64_t)A << HOST_SHIFT | fixture.last_request[A];
+    leave(&fixture, FIRST_LIFE);
+    assert_int_equal(kept_count(&fixture), CANCELS_PER_COST);
+    cancel(&fixture, last);
+    (void)ask(&fixture, B, "first", "k", 60 * TL_SECOND); /* its turn is still to come */
+    assert_int_equal(kept_count(&fixture), CANCELS_PER_COST);
+    join(&fixture, A, FIRST_LIFE + 1, COMMAND_CODEC_VERSION);
+    assert_int_equal(kept_count(&fixture), CANCELS_PER_COST);
+    leave(&fixture, FIRST_LIFE + 1);
+    assert_int_equal(kept_count(&fixture), 2 * CANCELS_PER_COST);
+    unlock(&fixture, "holder");
+    finish_batches(&fixture);
+    assert_int_equal(count_holders(&fixture, "first"), 13);
     for (const char *id = "1abcdefghijkl"; *id != '\0'; id++) {
-        uint64_t request = ask(&box, B, "first", (char[]){*id, '\0'}, 0);
-        assert_true(drop_replies(&box, request)); /* the k that waited by b is granted by then */
-        expect_one(&box, request, PROBLEM_NONE);
+        uint64_t request = ask(&fixture, B, "first", (char[]){*id, '\0'}, 0);
+        assert_true(drop_replies(&fixture, request)); /* the k that waited by b is granted by then */
+        expect_one(&fixture, request, PROBLEM_NONE);
     }
-    assert_int_equal(kept_count(&box), 1); /* "second" */
-    end(&box);
+    assert_int_equal(kept_count(&fixture), 1); /* "second" */
+    end(&fixture);
 }
 
 /*
@@ -534,74 +534,75 @@ static void keeps_in_batches(bool saves)
  */
 static void is_repeated_before_its_turn(bool saves)
 {
-    struct world box;
-    begin(&box, saves);
-    uint64_t third = lock(&box, B, "third"), second = lock(&box, B, "second"), first = lock(&box, B, "first");
-    leave(&box, FIRST_LIFE);
-    expect_none(&box);
-    assert_int_equal(kept_count(&box), 0);
-    assert_int_equal(box.core.core->owners->locks.waiting_count, 3);
-    tick(&box, LONGER_THAN_KEPT);
-    cancel(&box, second); /* they have their own numbers */
-    expect_none(&box);
-    assert_int_equal(kept_count(&box), 1);
-    second = lock(&box, B, "second");
-    expect_order(&box, first, second, third);
-    end(&box);
+    struct world fixture;
+    begin(&fixture, saves);
+    uint64_t third = lock(&fixture, B, "third"), second = lock(&fixture, B, "second"),
+             first = lock(&fixture, B, "first");
+    leave(&fixture, FIRST_LIFE);
+    expect_none(&fixture);
+    assert_int_equal(kept_count(&fixture), 0);
+    assert_int_equal(fixture.core.core->owners->locks.waiting_count, 3);
+    tick(&fixture, LONGER_THAN_KEPT);
+    cancel(&fixture, second); /* they have their own numbers */
+    expect_none(&fixture);
+    assert_int_equal(kept_count(&fixture), 1);
+    second = lock(&fixture, B, "second");
+    expect_order(&fixture, first, second, third);
+    end(&fixture);
 }
 
 /* The lock is free before the host is found dead: the former request is granted, and covers the later one. */
 static void is_repeated_and_granted_before(bool saves)
 {
-    struct world box;
-    begin(&box, saves);
-    uint64_t third = lock(&box, B, "third"), first = lock(&box, B, "first");
-    unlock(&box, "holder");
-    assert_true(drop_replies(&box, first));
-    const struct command *answered = list_entry(box.core.effects.completed.next, struct command, link);
+    struct world fixture;
+    begin(&fixture, saves);
+    uint64_t third = lock(&fixture, B, "third"), first = lock(&fixture, B, "first");
+    unlock(&fixture, "holder");
+    assert_true(drop_replies(&fixture, first));
+    const struct command *answered = list_entry(fixture.core.effects.completed.next, struct command, link);
     assert_int_equal(answered->problem.type, PROBLEM_NONE);
-    (void)drop_replies(&box, 0);
-    leave(&box, FIRST_LIFE);
-    uint64_t second = lock(&box, B, "second");
-    unlock(&box, "first");
-    expect_one(&box, second, PROBLEM_NONE);
-    unlock(&box, "second");
-    expect_one(&box, third, PROBLEM_NONE);
-    end(&box);
+    (void)drop_replies(&fixture, 0);
+    leave(&fixture, FIRST_LIFE);
+    uint64_t second = lock(&fixture, B, "second");
+    unlock(&fixture, "first");
+    expect_one(&fixture, second, PROBLEM_NONE);
+    unlock(&fixture, "second");
+    expect_one(&fixture, third, PROBLEM_NONE);
+    end(&fixture);
 }
 
 /* Only a request for the same locks by a live host has the place: not one for others, nor another that is kept. */
 static void only_equal_request_has_the_place(bool saves)
 {
-    struct world box;
-    begin(&box, saves);
-    uint64_t request = ask(&box, B, "holder", "2", 0);
-    expect_one(&box, request, PROBLEM_NONE);
-    (void)ask(&box, B, "first", "2", 60 * TL_SECOND);
-    (void)ask(&box, B, "first", "12", 60 * TL_SECOND);
-    (void)lock(&box, A, "first");
-    leave(&box, FIRST_LIFE);
-    expect_none(&box);
-    assert_int_equal(kept_count(&box), 3);
-    end(&box);
+    struct world fixture;
+    begin(&fixture, saves);
+    uint64_t request = ask(&fixture, B, "holder", "2", 0);
+    expect_one(&fixture, request, PROBLEM_NONE);
+    (void)ask(&fixture, B, "first", "2", 60 * TL_SECOND);
+    (void)ask(&fixture, B, "first", "12", 60 * TL_SECOND);
+    (void)lock(&fixture, A, "first");
+    leave(&fixture, FIRST_LIFE);
+    expect_none(&fixture);
+    assert_int_equal(kept_count(&fixture), 3);
+    end(&fixture);
 }
 
 /* Writes without a name are cancelled: some of their items may have run. */
 static void cancels_writes(bool saves)
 {
-    struct world box;
-    begin(&box, saves);
-    struct command *command = new_of(&box, A, COMMAND_WRITE);
+    struct world fixture;
+    begin(&fixture, saves);
+    struct command *command = new_of(&fixture, A, COMMAND_WRITE);
     command->owner.timeout_us = 60 * TL_SECOND;
     command->write.items = arena_zalloc(&command->arena, sizeof *command->write.items);
     command->write.item_count = 1;
     command->write.items[0] = fixture_item(WRITE_INDEX, "fs", NULL, "1", "{}");
     uint64_t write = command->request;
-    give(&box, command, 10);
-    leave(&box, FIRST_LIFE);
-    expect_one(&box, write, PROBLEM_STOPPING);
-    assert_int_equal(kept_count(&box), 2);
-    end(&box);
+    give(&fixture, command, 10);
+    leave(&fixture, FIRST_LIFE);
+    expect_one(&fixture, write, PROBLEM_STOPPING);
+    assert_int_equal(kept_count(&fixture), 2);
+    end(&fixture);
 }
 
 /* --- Named writes ------------------------------------------------------------------------------------------------- */
@@ -611,9 +612,9 @@ enum { HASH = 7, SMALL_STEP = 1500 };
 #define PIECES "1abcdefghijklmnopqrstuvwxyz23456789ABCDE" /* the letters of the documents of a large atomic write */
 
 /* Writes the document of each letter of `ids`; many atomically. `name`, `session`: NULL: none. Returns: its number. */
-static uint64_t put(struct world *box, int host, const char *name, const char *session, const char *ids)
+static uint64_t put(struct world *fixture, int host, const char *name, const char *session, const char *ids)
 {
-    struct command *command = new_of(box, host, COMMAND_WRITE);
+    struct command *command = new_of(fixture, host, COMMAND_WRITE);
     size_t count = strlen(ids);
     command->owner.timeout_us = 60 * TL_SECOND;
     command->owner.session = session == NULL ? SLICE_NONE : slice_from(session);
@@ -628,42 +629,42 @@ static uint64_t put(struct world *box, int host, const char *name, const char *s
         command->write.request =
             (struct write_request){.id = arena_copy(&command->arena, slice_from(name)), .hash = HASH};
     uint64_t request = command->request;
-    give(box, command, 10);
+    give(fixture, command, 10);
     return request;
 }
 
 /* Session "holder" has the lock of document 1, which has version 1. */
-static void begin_writes(struct world *box, bool saves)
+static void begin_writes(struct world *fixture, bool saves)
 {
-    begin(box, saves);
-    session(box, COMMAND_SESSION_CLOSE, "first");
-    session(box, COMMAND_SESSION_CLOSE, "second");
-    unlock(box, "holder");
-    uint64_t request = put(box, B, NULL, NULL, "1");
-    expect_one(box, request, PROBLEM_NONE);
-    request = lock(box, B, "holder");
-    expect_one(box, request, PROBLEM_NONE);
+    begin(fixture, saves);
+    session(fixture, COMMAND_SESSION_CLOSE, "first");
+    session(fixture, COMMAND_SESSION_CLOSE, "second");
+    unlock(fixture, "holder");
+    uint64_t request = put(fixture, B, NULL, NULL, "1");
+    expect_one(fixture, request, PROBLEM_NONE);
+    request = lock(fixture, B, "holder");
+    expect_one(fixture, request, PROBLEM_NONE);
 }
 
-static void settle(struct world *box)
+static void settle(struct world *fixture)
 {
-    for (int i = 0; i < 100 && core_next_wait_end(box->core.core) <= box->core.clock; i++)
-        give(box, new_of(box, B, COMMAND_TICK), 10);
-    assert_true(core_next_wait_end(box->core.core) > box->core.clock);
+    for (int i = 0; i < 100 && core_next_wait_end(fixture->core.core) <= fixture->core.clock; i++)
+        give(fixture, new_of(fixture, B, COMMAND_TICK), 10);
+    assert_true(core_next_wait_end(fixture->core.core) > fixture->core.clock);
 }
 
 /* Checks that these writes run in this order, each of which makes one version more of document 1. */
-static void expect_versions(struct world *box, const uint64_t *requests, size_t count)
+static void expect_versions(struct world *fixture, const uint64_t *requests, size_t count)
 {
     struct reply {
         bool done;
         int64_t version;
     } replies[4] = {{0}};
     assert_in_range(count, 1, 4);
-    unlock(box, "holder");
-    settle(box);
-    while (!list_empty(&box->core.effects.completed)) {
-        struct command *command = list_entry(box->core.effects.completed.next, struct command, link);
+    unlock(fixture, "holder");
+    settle(fixture);
+    while (!list_empty(&fixture->core.effects.completed)) {
+        struct command *command = list_entry(fixture->core.effects.completed.next, struct command, link);
         list_remove(&command->link);
         for (size_t i = 0; i < count; i++)
             if (command->request == requests[i] && command->problem.type == PROBLEM_NONE)
@@ -674,9 +675,9 @@ static void expect_versions(struct world *box, const uint64_t *requests, size_t 
         assert_true(replies[i].done);
         assert_int_equal(replies[i].version, 2 + i);
     }
-    assert_int_equal(kept_count(box), 0);
-    assert_int_equal(box->core.core->owners->locks.hold_count, 0);
-    assert_int_equal(box->core.core->owners->txns.count, 0);
+    assert_int_equal(kept_count(fixture), 0);
+    assert_int_equal(fixture->core.core->owners->locks.hold_count, 0);
+    assert_int_equal(fixture->core.core->owners->txns.count, 0);
 }
 
 /* Sent again by another host, before that is known to be dead or after, it is before writes that came later. */
@@ -685,169 +686,169 @@ static void write_keeps_order(bool saves)
     for (int way = 0; way < 8; way++) {
         bool before = way & 1, in_pieces = way & 2, joins = way & 4;
         const char *ids = in_pieces ? PIECES : "1";
-        struct world box;
-        begin_writes(&box, saves);
-        box.step_work = SMALL_STEP;
-        (void)put(&box, A, "a", NULL, ids);
-        settle(&box);
-        uint64_t other = put(&box, B, NULL, NULL, "1");
-        uint64_t again = before ? put(&box, B, "a", NULL, ids) : 0;
-        settle(&box);
+        struct world fixture;
+        begin_writes(&fixture, saves);
+        fixture.step_work = SMALL_STEP;
+        (void)put(&fixture, A, "a", NULL, ids);
+        settle(&fixture);
+        uint64_t other = put(&fixture, B, NULL, NULL, "1");
+        uint64_t again = before ? put(&fixture, B, "a", NULL, ids) : 0;
+        settle(&fixture);
         if (joins)
-            join(&box, A, FIRST_LIFE + 1, COMMAND_CODEC_VERSION);
+            join(&fixture, A, FIRST_LIFE + 1, COMMAND_CODEC_VERSION);
         else
-            leave(&box, FIRST_LIFE);
-        expect_none(&box);
-        assert_int_equal(kept_count(&box), !before);
+            leave(&fixture, FIRST_LIFE);
+        expect_none(&fixture);
+        assert_int_equal(kept_count(&fixture), !before);
         if (!before)
-            again = put(&box, B, "a", NULL, ids);
-        assert_int_equal(box.core.core->owners->locks.waiting_count, 2);
-        tick(&box, LONGER_THAN_KEPT);
-        expect_none(&box);
-        expect_versions(&box, (uint64_t[]){again, other}, 2);
-        end(&box);
+            again = put(&fixture, B, "a", NULL, ids);
+        assert_int_equal(fixture.core.core->owners->locks.waiting_count, 2);
+        tick(&fixture, LONGER_THAN_KEPT);
+        expect_none(&fixture);
+        expect_versions(&fixture, (uint64_t[]){again, other}, 2);
+        end(&fixture);
     }
 }
 
 /* One that is not sent again runs nothing, and holds up others for 10 s. */
 static void write_ends_after_a_time(bool saves)
 {
-    struct world box;
-    begin_writes(&box, saves);
-    (void)put(&box, A, "a", NULL, "1");
-    leave(&box, FIRST_LIFE);
-    uint64_t other = put(&box, B, NULL, NULL, "1");
-    unlock(&box, "holder");
-    tick(&box, SHORTER_THAN_KEPT);
-    expect_none(&box);
-    tick(&box, LONGER_THAN_KEPT - SHORTER_THAN_KEPT);
-    expect_one(&box, other, PROBLEM_NONE);
-    assert_int_equal(box.version, 2);
-    end(&box);
+    struct world fixture;
+    begin_writes(&fixture, saves);
+    (void)put(&fixture, A, "a", NULL, "1");
+    leave(&fixture, FIRST_LIFE);
+    uint64_t other = put(&fixture, B, NULL, NULL, "1");
+    unlock(&fixture, "holder");
+    tick(&fixture, SHORTER_THAN_KEPT);
+    expect_none(&fixture);
+    tick(&fixture, LONGER_THAN_KEPT - SHORTER_THAN_KEPT);
+    expect_one(&fixture, other, PROBLEM_NONE);
+    assert_int_equal(fixture.version, 2);
+    end(&fixture);
 }
 
 /* Several have their locks, and have not run, when their host is found dead; the last one was sent again before. */
 static void ready_write_gives_its_locks(bool saves)
 {
     for (int way = 0; way < 2; way++) {
-        struct world box;
+        struct world fixture;
         const char *ids = way == 0 ? "1" : "123";
-        begin_writes(&box, saves);
-        uint64_t request = ask(&box, B, "holder", "5", 0);
-        expect_one(&box, request, PROBLEM_NONE);
-        (void)put(&box, A, NULL, NULL, "5");
-        (void)put(&box, A, "a", NULL, ids);
-        uint64_t other = put(&box, B, NULL, NULL, "1"), again = put(&box, B, "a", NULL, ids);
-        box.core.limits.ephemeral_batch = box.core.core->limits.ephemeral_batch = 1;
-        unlock(&box, "holder");
-        assert_int_equal(box.core.core->owners->ready_count, 1);
-        (void)drop_replies(&box, 0); /* a write of host a has run */
-        leave(&box, FIRST_LIFE);
-        expect_none(&box);
-        assert_int_equal(kept_count(&box), 0);
-        settle(&box);
-        expect_versions(&box, (uint64_t[]){again, other}, 2);
-        end(&box);
+        begin_writes(&fixture, saves);
+        uint64_t request = ask(&fixture, B, "holder", "5", 0);
+        expect_one(&fixture, request, PROBLEM_NONE);
+        (void)put(&fixture, A, NULL, NULL, "5");
+        (void)put(&fixture, A, "a", NULL, ids);
+        uint64_t other = put(&fixture, B, NULL, NULL, "1"), again = put(&fixture, B, "a", NULL, ids);
+        fixture.core.limits.ephemeral_batch = fixture.core.core->limits.ephemeral_batch = 1;
+        unlock(&fixture, "holder");
+        assert_int_equal(fixture.core.core->owners->ready_count, 1);
+        (void)drop_replies(&fixture, 0); /* a write of host a has run */
+        leave(&fixture, FIRST_LIFE);
+        expect_none(&fixture);
+        assert_int_equal(kept_count(&fixture), 0);
+        settle(&fixture);
+        expect_versions(&fixture, (uint64_t[]){again, other}, 2);
+        end(&fixture);
     }
 }
 
 /* One that came earlier by another host has the better place, and stays before those in between. */
 static void earlier_write_has_its_own_place(bool saves)
 {
-    struct world box;
-    begin_writes(&box, saves);
-    uint64_t first = put(&box, B, "a", NULL, "1"), between = put(&box, B, NULL, NULL, "1");
-    (void)put(&box, A, "a", NULL, "1");
-    uint64_t other = put(&box, B, NULL, NULL, "1");
-    leave(&box, FIRST_LIFE);
-    settle(&box);
-    expect_none(&box);
-    assert_int_equal(box.core.core->owners->locks.waiting_count, 3);
-    expect_versions(&box, (uint64_t[]){first, between, other}, 3);
-    end(&box);
+    struct world fixture;
+    begin_writes(&fixture, saves);
+    uint64_t first = put(&fixture, B, "a", NULL, "1"), between = put(&fixture, B, NULL, NULL, "1");
+    (void)put(&fixture, A, "a", NULL, "1");
+    uint64_t other = put(&fixture, B, NULL, NULL, "1");
+    leave(&fixture, FIRST_LIFE);
+    settle(&fixture);
+    expect_none(&fixture);
+    assert_int_equal(fixture.core.core->owners->locks.waiting_count, 3);
+    expect_versions(&fixture, (uint64_t[]){first, between, other}, 3);
+    end(&fixture);
 }
 
 /* Only a request with the same ID, hash and session by a live host has the place. */
 static void only_equal_write_has_the_place(bool saves)
 {
-    struct world box;
-    begin_writes(&box, saves);
-    (void)put(&box, A, "a", NULL, "1");
-    (void)put(&box, A, "a", NULL, "1");
-    (void)put(&box, B, "a", "third", "1");
-    (void)put(&box, B, "b", NULL, "1");
-    (void)put(&box, B, "a", NULL, "12");
-    assert_int_equal(box.core.core->owners->locks.waiting_count, 5);
-    leave(&box, FIRST_LIFE);
-    assert_int_equal(kept_count(&box), 1);
-    end(&box);
+    struct world fixture;
+    begin_writes(&fixture, saves);
+    (void)put(&fixture, A, "a", NULL, "1");
+    (void)put(&fixture, A, "a", NULL, "1");
+    (void)put(&fixture, B, "a", "third", "1");
+    (void)put(&fixture, B, "b", NULL, "1");
+    (void)put(&fixture, B, "a", NULL, "12");
+    assert_int_equal(fixture.core.core->owners->locks.waiting_count, 5);
+    leave(&fixture, FIRST_LIFE);
+    assert_int_equal(kept_count(&fixture), 1);
+    end(&fixture);
 }
 
 /* The host of the repetition dies as well: the next one gets the place. */
 static void place_outlives_two_hosts(bool saves)
 {
-    struct world box;
-    begin_writes(&box, saves);
-    (void)put(&box, A, "a", NULL, "1");
-    uint64_t other = put(&box, B, NULL, NULL, "1");
-    leave(&box, FIRST_LIFE);
-    join(&box, A, FIRST_LIFE + 1, COMMAND_CODEC_VERSION);
-    (void)put(&box, A, "a", NULL, "1");
-    assert_int_equal(kept_count(&box), 0);
-    leave(&box, FIRST_LIFE + 1);
-    assert_int_equal(kept_count(&box), 1);
-    uint64_t again = put(&box, B, "a", NULL, "1");
-    expect_none(&box);
-    expect_versions(&box, (uint64_t[]){again, other}, 2);
-    end(&box);
+    struct world fixture;
+    begin_writes(&fixture, saves);
+    (void)put(&fixture, A, "a", NULL, "1");
+    uint64_t other = put(&fixture, B, NULL, NULL, "1");
+    leave(&fixture, FIRST_LIFE);
+    join(&fixture, A, FIRST_LIFE + 1, COMMAND_CODEC_VERSION);
+    (void)put(&fixture, A, "a", NULL, "1");
+    assert_int_equal(kept_count(&fixture), 0);
+    leave(&fixture, FIRST_LIFE + 1);
+    assert_int_equal(kept_count(&fixture), 1);
+    uint64_t again = put(&fixture, B, "a", NULL, "1");
+    expect_none(&fixture);
+    expect_versions(&fixture, (uint64_t[]){again, other}, 2);
+    end(&fixture);
 }
 
 /* By commands before version 21 the end of a life cancels writes that it has not kept by a CANCEL. */
 static void test_older_commands_keep_no_write(void **state)
 {
-    struct world box;
+    struct world fixture;
     (void)state;
-    begin_writes(&box, false);
-    uint64_t write = put(&box, A, "a", NULL, "1");
-    leave_by(&box, FIRST_LIFE, COMMAND_SINCE_PLACES_OF_WRITES - 1);
-    expect_one(&box, write, PROBLEM_STOPPING);
-    assert_int_equal(kept_count(&box), 0);
-    end(&box);
+    begin_writes(&fixture, false);
+    uint64_t write = put(&fixture, A, "a", NULL, "1");
+    leave_by(&fixture, FIRST_LIFE, COMMAND_SINCE_PLACES_OF_WRITES - 1);
+    expect_one(&fixture, write, PROBLEM_STOPPING);
+    assert_int_equal(kept_count(&fixture), 0);
+    end(&fixture);
 }
 
 /* A write is compared with the newest requests that have its ID, however many have it: not with all of them. */
 static void test_write_is_compared_with_few(void **state)
 {
     enum { MANY = 1000 };
-    struct world box;
+    struct world fixture;
     (void)state;
-    begin_writes(&box, false);
-    (void)put(&box, A, "a", NULL, "1");
+    begin_writes(&fixture, false);
+    (void)put(&fixture, A, "a", NULL, "1");
     for (int i = 0; i < MANY; i++)
-        (void)put(&box, B, "a", "third", "1"); /* another request */
-    leave(&box, FIRST_LIFE);
-    assert_int_equal(kept_count(&box), 1);
-    assert_in_range(core_step_work(box.core.core), MANY * WORK_LOCK, 2 * MANY * WORK_LOCK - 1);
-    end(&box);
+        (void)put(&fixture, B, "a", "third", "1"); /* another request */
+    leave(&fixture, FIRST_LIFE);
+    assert_int_equal(kept_count(&fixture), 1);
+    assert_in_range(core_step_work(fixture.core.core), MANY * WORK_LOCK, 2 * MANY * WORK_LOCK - 1);
+    end(&fixture);
 }
 
 /* Many writes with one ID are compared with each other: each step is bounded. */
 static void test_comparison_of_writes_is_bounded(void **state)
 {
     enum { MANY = 2000 };
-    struct world box;
+    struct world fixture;
     (void)state;
-    begin_writes(&box, false);
+    begin_writes(&fixture, false);
     for (int i = 0; i < MANY; i++) {
         char name[20];
         (void)snprintf(name, sizeof name, "n%d", i / 2 % (MANY / 20));
-        (void)put(&box, i % 2 == 0 ? A : B, name, i % 2 == 0 ? NULL : "third", "1"); /* another request */
+        (void)put(&fixture, i % 2 == 0 ? A : B, name, i % 2 == 0 ? NULL : "third", "1"); /* another request */
     }
-    expect_none(&box);
-    box.core.limits.ephemeral_batch = box.core.core->limits.ephemeral_batch = 10;
-    leave_in_bounded_steps(&box);
-    assert_int_equal(kept_count(&box), MANY / 20);
-    end(&box);
+    expect_none(&fixture);
+    fixture.core.limits.ephemeral_batch = fixture.core.core->limits.ephemeral_batch = 10;
+    leave_in_bounded_steps(&fixture);
+    assert_int_equal(kept_count(&fixture), MANY / 20);
+    end(&fixture);
 }
 
 /* By commands before version 19 the end of a life ends all waits, also those that a CANCEL has kept. */
@@ -856,20 +857,20 @@ static void test_older_commands_keep_no_place(void **state)
     unsigned before = COMMAND_SINCE_PLACES_IN_CLUSTER - 1;
     (void)state;
     for (int i = 0; i < 3; i++) {
-        struct world box;
-        begin(&box, false);
+        struct world fixture;
+        begin(&fixture, false);
         if (i == 2)
-            cancel(&box, (uint64_t)A << HOST_SHIFT);
+            cancel(&fixture, (uint64_t)A << HOST_SHIFT);
         if (i == 1)
-            join(&box, A, FIRST_LIFE + 1, before);
+            join(&fixture, A, FIRST_LIFE + 1, before);
         else
-            leave_by(&box, FIRST_LIFE, before);
-        uint64_t ended[] = {box.last_request[A] - 1 + ((uint64_t)A << HOST_SHIFT),
-                            box.last_request[A] + ((uint64_t)A << HOST_SHIFT)};
-        expect(&box, ended, 2, PROBLEM_STOPPING);
-        assert_int_equal(kept_count(&box), 0);
-        assert_int_equal(box.core.core->owners->locks.waiting_count, 0);
-        end(&box);
+            leave_by(&fixture, FIRST_LIFE, before);
+        uint64_t ended[] = {fixture.last_request[A] - 1 + ((uint64_t)A << HOST_SHIFT),
+                            fixture.last_request[A] + ((uint64_t)A << HOST_SHIFT)};
+        expect(&fixture, ended, 2, PROBLEM_STOPPING);
+        assert_int_equal(kept_count(&fixture), 0);
+        assert_int_equal(fixture.core.core->owners->locks.waiting_count, 0);
+        end(&fixture);
     }
 }
 
@@ -877,17 +878,17 @@ static void test_older_commands_keep_no_place(void **state)
 static void test_comparison_with_later_requests_is_bounded(void **state)
 {
     enum { MANY = 4000 };
-    struct world box;
+    struct world fixture;
     (void)state;
-    begin(&box, false);
+    begin(&fixture, false);
     for (int i = 0; i < MANY; i++)
-        (void)ask(&box, A, "first", "1", 60 * TL_SECOND);
+        (void)ask(&fixture, A, "first", "1", 60 * TL_SECOND);
     for (int i = 0; i < MANY; i++)
-        (void)ask(&box, B, "first", i % 2 == 0 ? "12" : "13", 60 * TL_SECOND); /* each has a lock in common */
-    expect_none(&box);
-    leave_in_bounded_steps(&box);
-    assert_int_equal(kept_count(&box), MANY + 2);
-    end(&box);
+        (void)ask(&fixture, B, "first", i % 2 == 0 ? "12" : "13", 60 * TL_SECOND); /* each has a lock in common */
+    expect_none(&fixture);
+    leave_in_bounded_steps(&fixture);
+    assert_int_equal(kept_count(&fixture), MANY + 2);
+    end(&fixture);
 }
 
 /* Each case, without and with a core that is saved and loaded. */

@@ -82,13 +82,13 @@ static void test_collisions_in_map(void **state)
 static void test_collisions_in_lock_table(void **state)
 {
     char *names = colliding_names(LOCKS);
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
-    fixture_open(&box);
+    fixture_open(&fixture);
     struct command *open = command_new(COMMAND_SESSION_OPEN, DIALECT_7);
     open->session.id = SLICE_LIT("s");
     open->session.ttl_us = 60 * TL_SECOND;
-    assert_int_equal(fixture_run(&box, open, 1)->problem.type, PROBLEM_NONE);
+    assert_int_equal(fixture_run(&fixture, open, 1)->problem.type, PROBLEM_NONE);
     struct command *lock = command_new(COMMAND_LOCK, DIALECT_7);
     lock->owner.session = SLICE_LIT("s");
     lock->lock.targets = arena_zalloc(&lock->arena, LOCKS * sizeof *lock->lock.targets);
@@ -98,9 +98,9 @@ static void test_collisions_in_lock_table(void **state)
         lock->lock.targets[i] = (struct lock_target){
             .mode = LOCK_X, .index = SLICE_LIT("fs"), .id = slice_make(names + i * NAME_BYTES, NAME_BYTES)};
     compared = 0;
-    assert_int_equal(fixture_run(&box, lock, 1)->problem.type, PROBLEM_NONE);
+    assert_int_equal(fixture_run(&fixture, lock, 1)->problem.type, PROBLEM_NONE);
     assert_true(compared < 100 * (size_t)LOCKS);
-    fixture_close(&box);
+    fixture_close(&fixture);
     mem_free(names);
 }
 

@@ -170,26 +170,26 @@ static void test_command_group_damage_is_rejected_or_canonical(void **state)
  * Applies one command as a group. Returns: the completed command; NULL: it waits, or was skipped,
  * with *ret_counts false.
  */
-static struct command *apply_one(struct core_fixture *box, uint16_t host, uint64_t life, uint64_t number,
+static struct command *apply_one(struct core_fixture *fixture, uint16_t host, uint64_t life, uint64_t number,
                                  struct command *command, bool *ret_counts)
 {
     struct list commands = LIST_INIT(commands);
     struct command_group_header head = {
-        .host = host, .ts = ++box->now, .clock = box->clock += 10, .life = life, .number = number};
+        .host = host, .ts = ++fixture->now, .clock = fixture->clock += 10, .life = life, .number = number};
 
     list_append(&commands, &command->link);
-    int r = command_group_apply(box->core, &head, &commands, &box->effects);
+    int r = command_group_apply(fixture->core, &head, &commands, &fixture->effects);
     assert_true(r == 0 || r == COMMAND_GROUP_IGNORED);
     *ret_counts = r == 0;
     free_all(&commands);
-    if (list_empty(&box->effects.completed))
+    if (list_empty(&fixture->effects.completed))
         return NULL;
-    struct list *link = box->effects.completed.next;
+    struct list *link = fixture->effects.completed.next;
     list_remove(link);
     return list_entry(link, struct command, link);
 }
 
-static struct command *join_of(struct core_fixture *box, const char *name, uint64_t life, const char *build)
+static struct command *join_of(struct core_fixture *fixture, const char *name, uint64_t life, const char *build)
 {
     struct command *command = command_new(COMMAND_JOIN, DIALECT_7);
 
@@ -198,95 +198,95 @@ static struct command *join_of(struct core_fixture *box, const char *name, uint6
                                           .address = SLICE_LIT("a:1"),
                                           .build = slice_from(build),
                                           .life = life,
-                                          .limits = *core_limits(box->core)};
+                                          .limits = *core_limits(fixture->core)};
     return command;
 }
 
 /* Returns: the host's number; 0: rejected. */
-static uint16_t join(struct core_fixture *box, const char *name, uint64_t life, const char *build)
+static uint16_t join(struct core_fixture *fixture, const char *name, uint64_t life, const char *build)
 {
     bool counts;
-    struct command *command = apply_one(box, 0, 0, 0, join_of(box, name, life, build), &counts);
+    struct command *command = apply_one(fixture, 0, 0, 0, join_of(fixture, name, life, build), &counts);
     uint16_t number = command->problem.type == PROBLEM_NONE ? (uint16_t)command->join.number : 0;
 
     command_free(command);
     return number;
 }
 
-static void remove_host(struct core_fixture *box, const char *name, uint64_t life, bool forget)
+static void remove_host(struct core_fixture *fixture, const char *name, uint64_t life, bool forget)
 {
     bool counts;
     struct command *command = command_new(COMMAND_HOST_GONE, DIALECT_7);
 
     command->gone = (struct gone_command){.name = slice_from(name), .life = life, .forget = forget};
-    command_free(apply_one(box, 0, 0, 0, command, &counts));
+    command_free(apply_one(fixture, 0, 0, 0, command, &counts));
 }
 
-static bool send_heartbeat(struct core_fixture *box, uint16_t host, uint64_t life, uint64_t number)
+static bool send_heartbeat(struct core_fixture *fixture, uint16_t host, uint64_t life, uint64_t number)
 {
     bool counts;
     struct command *command = command_new(COMMAND_HEARTBEAT, DIALECT_7);
 
     command->request = (uint64_t)host << HOST_SHIFT;
     command->heartbeat.barrier_clock = number;
-    command_free(apply_one(box, host, life, number, command, &counts));
+    command_free(apply_one(fixture, host, life, number, command, &counts));
     return counts;
 }
 
 static void test_command_group_counts_once_and_in_its_host_life(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     size_t count;
     (void)state;
 
-    fixture_open(&box);
-    assert_int_equal(join(&box, "b", 10, "1"), 1);
-    assert_int_equal(join(&box, "a", 20, "1"), 2);
-    assert_true(send_heartbeat(&box, 1, 10, 1));
-    assert_false(send_heartbeat(&box, 1, 10, 1)); /* repeated */
-    assert_true(send_heartbeat(&box, 1, 10, 5));
-    assert_false(send_heartbeat(&box, 1, 10, 4)); /* below the last number: its sender has given it up */
-    assert_false(send_heartbeat(&box, 1, 11, 6));
-    assert_false(send_heartbeat(&box, 3, 10, 6));
-    assert_true(send_heartbeat(&box, 2, 20, 1));
-    remove_host(&box, "b", 9, false); /* another life */
-    assert_true(send_heartbeat(&box, 1, 10, 6));
-    remove_host(&box, "b", 10, false);
-    assert_false(send_heartbeat(&box, 1, 10, 7));
-    assert_int_equal(join(&box, "b", 12, "1"), 1);
-    assert_false(send_heartbeat(&box, 1, 10, 8));
-    assert_true(send_heartbeat(&box, 1, 12, 1));
-    const struct core_host *all = core_hosts(box.core, &count);
+    fixture_open(&fixture);
+    assert_int_equal(join(&fixture, "b", 10, "1"), 1);
+    assert_int_equal(join(&fixture, "a", 20, "1"), 2);
+    assert_true(send_heartbeat(&fixture, 1, 10, 1));
+    assert_false(send_heartbeat(&fixture, 1, 10, 1)); /* repeated */
+    assert_true(send_heartbeat(&fixture, 1, 10, 5));
+    assert_false(send_heartbeat(&fixture, 1, 10, 4)); /* below the last number: its sender has given it up */
+    assert_false(send_heartbeat(&fixture, 1, 11, 6));
+    assert_false(send_heartbeat(&fixture, 3, 10, 6));
+    assert_true(send_heartbeat(&fixture, 2, 20, 1));
+    remove_host(&fixture, "b", 9, false); /* another life */
+    assert_true(send_heartbeat(&fixture, 1, 10, 6));
+    remove_host(&fixture, "b", 10, false);
+    assert_false(send_heartbeat(&fixture, 1, 10, 7));
+    assert_int_equal(join(&fixture, "b", 12, "1"), 1);
+    assert_false(send_heartbeat(&fixture, 1, 10, 8));
+    assert_true(send_heartbeat(&fixture, 1, 12, 1));
+    const struct core_host *all = core_hosts(fixture.core, &count);
     assert_int_equal(count, 2);
     assert_true(slice_is(all[0].name, "a") && slice_is(all[1].name, "b"));
-    remove_host(&box, "b", 12, true);
-    assert_null(core_host(box.core, 1));
-    assert_int_equal(join(&box, "b", 13, "1"), 3);
-    fixture_close(&box);
+    remove_host(&fixture, "b", 12, true);
+    assert_null(core_host(fixture.core, 1));
+    assert_int_equal(join(&fixture, "b", 13, "1"), 3);
+    fixture_close(&fixture);
 }
 
 static void test_join_rejects_different_host(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     bool counts;
     (void)state;
 
-    fixture_open(&box);
-    assert_int_equal(join(&box, "a", 1, "1"), 1);
-    assert_int_equal(join(&box, "b", 2, "2"), 0);
-    assert_int_equal(join(&box, "b", 0, "1"), 0);
-    assert_int_equal(join(&box, "", 2, "1"), 0);
-    struct command *command = join_of(&box, "b", 2, "1");
+    fixture_open(&fixture);
+    assert_int_equal(join(&fixture, "a", 1, "1"), 1);
+    assert_int_equal(join(&fixture, "b", 2, "2"), 0);
+    assert_int_equal(join(&fixture, "b", 0, "1"), 0);
+    assert_int_equal(join(&fixture, "", 2, "1"), 0);
+    struct command *command = join_of(&fixture, "b", 2, "1");
     command->join.limits.sessions_max++;
-    command = apply_one(&box, 0, 0, 0, command, &counts);
+    command = apply_one(&fixture, 0, 0, 0, command, &counts);
     assert_int_equal(command->problem.type, PROBLEM_ILLEGAL_ARGUMENT);
     assert_non_null(memmem(command->problem.reason.data, command->problem.reason.len, "max-sessions", 12));
     command_free(command);
-    assert_int_equal(join(&box, "a", 3, "2"), 1); /* the only host may have another build */
-    fixture_close(&box);
+    assert_int_equal(join(&fixture, "a", 3, "2"), 1); /* the only host may have another build */
+    fixture_close(&fixture);
 }
 
-static void send_session(struct core_fixture *box, enum command_type type, const char *id, uint16_t host)
+static void send_session(struct core_fixture *fixture, enum command_type type, const char *id, uint16_t host)
 {
     bool counts;
     struct command *command = command_new(type, DIALECT_7);
@@ -294,34 +294,34 @@ static void send_session(struct core_fixture *box, enum command_type type, const
     command->session.id = slice_from(id);
     command->session.ttl_us = 5 * TL_SECOND;
     command->session.attachment = (uint64_t)host << HOST_SHIFT | 7;
-    command_free(apply_one(box, 0, 0, 0, command, &counts));
+    command_free(apply_one(fixture, 0, 0, 0, command, &counts));
 }
 
-static struct command *send_lock(struct core_fixture *box, const char *id, uint16_t host)
+static struct command *send_lock(struct core_fixture *fixture, const char *id, uint16_t host)
 {
     bool counts;
     struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
 
-    command->request = (uint64_t)host << HOST_SHIFT | box->now;
+    command->request = (uint64_t)host << HOST_SHIFT | fixture->now;
     command->owner.session = slice_from(id);
     command->owner.timeout_us = 60 * TL_SECOND;
     command->lock.targets = arena_zalloc(&command->arena, sizeof(struct lock_target));
     command->lock.targets[0] = (struct lock_target){.mode = LOCK_X, .index = SLICE_LIT("fs"), .id = SLICE_LIT("1")};
     command->lock.target_count = 1;
-    return apply_one(box, 0, 0, 0, command, &counts);
+    return apply_one(fixture, 0, 0, 0, command, &counts);
 }
 
-static struct command *send_write(struct core_fixture *box, uint16_t host)
+static struct command *send_write(struct core_fixture *fixture, uint16_t host)
 {
     bool counts;
     struct command *command = command_new(COMMAND_WRITE, DIALECT_7);
 
-    command->request = (uint64_t)host << HOST_SHIFT | box->now;
+    command->request = (uint64_t)host << HOST_SHIFT | fixture->now;
     command->owner.timeout_us = 60 * TL_SECOND;
     command->write.items = arena_zalloc(&command->arena, sizeof *command->write.items);
     command->write.item_count = 1;
     command->write.items[0] = fixture_item(WRITE_INDEX, "fs", NULL, "1", "{}");
-    return apply_one(box, 0, 0, 0, command, &counts);
+    return apply_one(fixture, 0, 0, 0, command, &counts);
 }
 
 /*
@@ -330,37 +330,37 @@ static struct command *send_write(struct core_fixture *box, uint16_t host)
  */
 static void test_host_removal_ends_only_its_waiting_requests(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    fixture_open(&box);
-    assert_int_equal(join(&box, "a", 1, "1"), 1);
-    assert_int_equal(join(&box, "b", 2, "1"), 2);
-    send_session(&box, COMMAND_SESSION_OPEN, "s", 1);
-    send_session(&box, COMMAND_SESSION_OPEN, "t", 1);
-    send_session(&box, COMMAND_SESSION_OPEN, "u", 1);
-    send_session(&box, COMMAND_SESSION_ATTACH, "s", 1);
-    command_free(send_lock(&box, "s", 1));
-    assert_null(send_lock(&box, "t", 1));
-    assert_null(send_write(&box, 1));
-    assert_null(send_lock(&box, "u", 2));
-    box.clock += 60 * TL_SECOND;
-    remove_host(&box, "a", 1, false); /* completes the host's waiting write, the first in the list */
-    struct command *ended = list_entry(box.effects.completed.next, struct command, link);
-    assert_false(list_empty(&box.effects.completed));
+    fixture_open(&fixture);
+    assert_int_equal(join(&fixture, "a", 1, "1"), 1);
+    assert_int_equal(join(&fixture, "b", 2, "1"), 2);
+    send_session(&fixture, COMMAND_SESSION_OPEN, "s", 1);
+    send_session(&fixture, COMMAND_SESSION_OPEN, "t", 1);
+    send_session(&fixture, COMMAND_SESSION_OPEN, "u", 1);
+    send_session(&fixture, COMMAND_SESSION_ATTACH, "s", 1);
+    command_free(send_lock(&fixture, "s", 1));
+    assert_null(send_lock(&fixture, "t", 1));
+    assert_null(send_write(&fixture, 1));
+    assert_null(send_lock(&fixture, "u", 2));
+    fixture.clock += 60 * TL_SECOND;
+    remove_host(&fixture, "a", 1, false); /* completes the host's waiting write, the first in the list */
+    struct command *ended = list_entry(fixture.effects.completed.next, struct command, link);
+    assert_false(list_empty(&fixture.effects.completed));
     assert_int_equal(ended->type, COMMAND_HOST_GONE); /* it is after the write */
     list_remove(&ended->link);
     command_free(ended);
-    assert_true(list_empty(&box.effects.completed)); /* the others still wait */
-    assert_true(core_next_lease_end(box.core) != TL_TS_MAX);
-    core_stop(box.core, &box.effects);
-    free_all(&box.effects.completed);
-    fixture_close(&box);
+    assert_true(list_empty(&fixture.effects.completed)); /* the others still wait */
+    assert_true(core_next_lease_end(fixture.core) != TL_TS_MAX);
+    core_stop(fixture.core, &fixture.effects);
+    free_all(&fixture.effects.completed);
+    fixture_close(&fixture);
 }
 
-static void apply(struct core_fixture *box, const char *id, tl_ts ts)
+static void apply(struct core_fixture *fixture, const char *id, tl_ts ts)
 {
-    struct command *command = fixture_write_command(box, 1);
+    struct command *command = fixture_write_command(fixture, 1);
     struct list commands = LIST_INIT(commands);
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
     struct command_group_header head = {.ts = ts};
@@ -370,8 +370,8 @@ static void apply(struct core_fixture *box, const char *id, tl_ts ts)
     command_group_add(command, &buf);
     command_group_add(command, &buf);
     assert_int_equal(command_group_decode(buf_as_slice(&buf), &head, &commands), 0);
-    assert_int_equal(command_group_apply(box->core, &head, &commands, &box->effects), 0);
-    free_all(&box->effects.completed);
+    assert_int_equal(command_group_apply(fixture->core, &head, &commands, &fixture->effects), 0);
+    free_all(&fixture->effects.completed);
     command_free(command);
     buf_deinit(&buf);
 }
@@ -379,17 +379,17 @@ static void apply(struct core_fixture *box, const char *id, tl_ts ts)
 /* If the proposed timestamp is not above the last one, the next free ones are used. */
 static void test_command_group_timestamps_increase(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    fixture_open(&box);
-    apply(&box, "1", FIXTURE_START);
-    assert_int_equal(core_last_ts(box.core), FIXTURE_START + 1);
-    apply(&box, "2", FIXTURE_START - 100);
-    assert_int_equal(core_last_ts(box.core), FIXTURE_START + 3);
-    apply(&box, "3", FIXTURE_START + 100);
-    assert_int_equal(core_last_ts(box.core), FIXTURE_START + 101);
-    fixture_close(&box);
+    fixture_open(&fixture);
+    apply(&fixture, "1", FIXTURE_START);
+    assert_int_equal(core_last_ts(fixture.core), FIXTURE_START + 1);
+    apply(&fixture, "2", FIXTURE_START - 100);
+    assert_int_equal(core_last_ts(fixture.core), FIXTURE_START + 3);
+    apply(&fixture, "3", FIXTURE_START + 100);
+    assert_int_equal(core_last_ts(fixture.core), FIXTURE_START + 101);
+    fixture_close(&fixture);
 }
 
 static void test_chain_hashes_match_while_groups_match(void **state)

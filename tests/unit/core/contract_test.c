@@ -172,16 +172,16 @@ enum { STEPS = 100 }; /* more than a check of an almost empty core waits for */
 
 static void step_with_wrong_count(void *context)
 {
-    struct core_fixture *box = context;
-    box->core->owners->ready_count++;
+    struct core_fixture *fixture = context;
+    fixture->core->owners->ready_count++;
     for (int i = 0; i < STEPS; i++)
-        fixture_run(box, command_new(COMMAND_TICK, DIALECT_7), TL_MS);
+        fixture_run(fixture, command_new(COMMAND_TICK, DIALECT_7), TL_MS);
 }
 
 static void step_with_wrong_overlay(void *context)
 {
-    struct core_fixture *box = context;
-    struct txn *txn = owners_txn(box->core->owners, SLICE_LIT("t"));
+    struct core_fixture *fixture = context;
+    struct txn *txn = owners_txn(fixture->core->owners, SLICE_LIT("t"));
     struct overlay_cursor cursor;
     txn->overlay = overlay_new();
     overlay_put(txn->overlay, SPACE_DOCUMENTS, SLICE_LIT("a"), SLICE_LIT("1"));
@@ -189,36 +189,36 @@ static void step_with_wrong_overlay(void *context)
     struct slice key = overlay_entry_key(overlay_cursor_first(&cursor, overlay__space(txn->overlay, SPACE_DOCUMENTS)));
     *(char *)(uintptr_t)key.data = 'c'; /* in place, as a stray write would do */
     for (int i = 0; i < STEPS; i++)
-        fixture_run(box, command_new(COMMAND_TICK, DIALECT_7), TL_MS);
+        fixture_run(fixture, command_new(COMMAND_TICK, DIALECT_7), TL_MS);
 }
 
 static void test_steps_check_owners_and_overlays(void **state)
 {
     (void)state;
-    struct core_fixture box;
+    struct core_fixture fixture;
     if (!STEP_CHECKS_OWNERS)
         skip(); /* not a build of developers */
-    fixture_open(&box);
-    fixture_txn(&box, COMMAND_TXN_BEGIN, "t");
-    assert_dies(step_with_wrong_count, &box, "owners->ready_count == ready");
-    assert_dies(step_with_wrong_overlay, &box, "slice_compare(key, next) < 0");
+    fixture_open(&fixture);
+    fixture_txn(&fixture, COMMAND_TXN_BEGIN, "t");
+    assert_dies(step_with_wrong_count, &fixture, "owners->ready_count == ready");
+    assert_dies(step_with_wrong_overlay, &fixture, "slice_compare(key, next) < 0");
     for (int i = 0; i < STEPS; i++)
-        fixture_run(&box, command_new(COMMAND_TICK, DIALECT_7), TL_MS);
-    fixture_close(&box);
+        fixture_run(&fixture, command_new(COMMAND_TICK, DIALECT_7), TL_MS);
+    fixture_close(&fixture);
 }
 
 static void step_at_past_timestamp(void *context)
 {
-    struct core_fixture *box = context;
+    struct core_fixture *fixture = context;
     struct command *command = command_new(COMMAND_TICK, DIALECT_7);
-    command->ts = core_last_ts(box->core);
-    (void)!core_step(box->core, command, &box->effects);
+    command->ts = core_last_ts(fixture->core);
+    (void)!core_step(fixture->core, command, &fixture->effects);
 }
 
 static void handle_command_of_another_type(void *context)
 {
-    struct core_fixture *box = context;
-    (void)!core__do_index_delete(box->core, command_new(COMMAND_TICK, DIALECT_7));
+    struct core_fixture *fixture = context;
+    (void)!core__do_index_delete(fixture->core, command_new(COMMAND_TICK, DIALECT_7));
 }
 
 static void read_freed_catalog(void *context)
@@ -234,24 +234,24 @@ static void move_freed_iterator(void *context)
 static void test_core_contracts_are_checked(void **state)
 {
     (void)state;
-    struct core_fixture box;
-    fixture_open(&box);
-    fixture_run(&box, command_new(COMMAND_TICK, DIALECT_7), TL_MS);
+    struct core_fixture fixture;
+    fixture_open(&fixture);
+    fixture_run(&fixture, command_new(COMMAND_TICK, DIALECT_7), TL_MS);
     uint64_t cleared[64] = {0}; /* as an object whose magic number its destructor has cleared */
-    assert_dies(step_at_past_timestamp, &box, "command->ts > core->last_ts");
-    assert_dies(handle_command_of_another_type, &box, "command->type == COMMAND_INDEX_DELETE");
+    assert_dies(step_at_past_timestamp, &fixture, "command->ts > core->last_ts");
+    assert_dies(handle_command_of_another_type, &fixture, "command->type == COMMAND_INDEX_DELETE");
     assert_dies(read_freed_catalog, cleared, "MAGIC_VALID(catalog, CATALOG_MAGIC)");
     assert_dies(move_freed_iterator, cleared, "MAGIC_VALID(iter, VIEW_ITER_MAGIC)");
-    fixture_close(&box);
+    fixture_close(&fixture);
 }
 
 static void step_of_unknown_version(void *context)
 {
-    struct core_fixture *box = context;
+    struct core_fixture *fixture = context;
     struct command *command = command_new(COMMAND_TICK, DIALECT_7);
-    command->ts = core_last_ts(box->core) + 1;
+    command->ts = core_last_ts(fixture->core) + 1;
     command->version = 0;
-    (void)!core_step(box->core, command, &box->effects);
+    (void)!core_step(fixture->core, command, &fixture->effects);
 }
 
 /* --- Records that a caller would lose, or that no reader could decode ------------------------- */
@@ -287,16 +287,16 @@ static void commit_open_timestamp(void *context)
 static void test_records_outside_of_contracts_are_refused(void **state)
 {
     (void)state;
-    struct core_fixture box;
+    struct core_fixture fixture;
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
-    fixture_open(&box);
-    assert_dies(step_of_unknown_version, &box, "command->version > 0");
-    assert_dies(hide_outside_a_unit, &box, "core->open");
-    assert_dies(commit_outside_a_unit, &box, "core->open");
-    assert_dies(change_catalog_outside_a_unit, &box, "core->open");
+    fixture_open(&fixture);
+    assert_dies(step_of_unknown_version, &fixture, "command->version > 0");
+    assert_dies(hide_outside_a_unit, &fixture, "core->open");
+    assert_dies(commit_outside_a_unit, &fixture, "core->open");
+    assert_dies(change_catalog_outside_a_unit, &fixture, "core->open");
     assert_dies(encode_without_entry, &buf, "relocation->dirent.len > 0");
     assert_dies(commit_open_timestamp, NULL, "ts != TREE_TS_OPEN");
-    fixture_close(&box);
+    fixture_close(&fixture);
 }
 
 /* --- Requirements that the headers of modules state ------------------------------------------------------------- */
@@ -359,19 +359,19 @@ static void encode_history_without_time(void *context)
 static void test_modules_check_what_their_headers_require(void **state)
 {
     (void)state;
-    struct core_fixture box;
+    struct core_fixture fixture;
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
-    fixture_open(&box);
-    assert_dies(forget_attempts_of_no_session, &box, "deferred > 0");
-    assert_dies(count_attempts_of_both_kinds, &box, "deferred == 0 || action == 0");
-    assert_dies(plan_index_outside_a_unit, &box, "core->open");
-    assert_dies(list_documents_of_no_session, &box, "session.len > 0");
-    assert_dies(drop_locks_of_no_owner, &box, "owner != NULL");
-    assert_dies(ask_step_of_unlock, &box, "command->type == COMMAND_WRITE");
+    fixture_open(&fixture);
+    assert_dies(forget_attempts_of_no_session, &fixture, "deferred > 0");
+    assert_dies(count_attempts_of_both_kinds, &fixture, "deferred == 0 || action == 0");
+    assert_dies(plan_index_outside_a_unit, &fixture, "core->open");
+    assert_dies(list_documents_of_no_session, &fixture, "session.len > 0");
+    assert_dies(drop_locks_of_no_owner, &fixture, "owner != NULL");
+    assert_dies(ask_step_of_unlock, &fixture, "command->type == COMMAND_WRITE");
     assert_dies(code_bytes_without_data, &buf, "value->data != NULL");
     assert_dies(ask_for_ended_watch, NULL, "ts < TL_TS_MAX");
     assert_dies(encode_history_without_time, &buf, "ts > 0");
-    fixture_close(&box);
+    fixture_close(&fixture);
 }
 
 int main(void)

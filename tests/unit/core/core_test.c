@@ -20,23 +20,23 @@
 
 static void test_version_counts_create_and_update(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    fixture_open(&box);
-    struct write_result *result = fixture_index(&box, "fs", "1", "{\"n\":1}");
+    fixture_open(&fixture);
+    struct write_result *result = fixture_index(&fixture, "fs", "1", "{\"n\":1}");
     assert_int_equal(result->outcome, WRITE_CREATED);
     assert_int_equal(result->version, 1);
     assert_int_equal(result->seq_no, 0);
     assert_slice_equal(result->index, "fs");
     assert_slice_equal(result->type, "_doc");
-    result = fixture_index(&box, "fs", "1", "{\"n\":2}");
+    result = fixture_index(&fixture, "fs", "1", "{\"n\":2}");
     assert_int_equal(result->outcome, WRITE_UPDATED);
     assert_int_equal(result->version, 2);
     assert_int_equal(result->seq_no, 1);
-    assert_string_equal(fixture_source(&box, "fs", "1"), "{\"n\":2}");
-    assert_int_equal(fixture_count(&box, "fs"), 1);
-    fixture_close(&box);
+    assert_string_equal(fixture_source(&fixture, "fs", "1"), "{\"n\":2}");
+    assert_int_equal(fixture_count(&fixture, "fs"), 1);
+    fixture_close(&fixture);
 }
 
 /*
@@ -45,35 +45,36 @@ static void test_version_counts_create_and_update(void **state)
  */
 static void test_version_continues_across_delete_until_maintenance(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     struct command *command;
     size_t removed;
     (void)state;
 
-    fixture_open(&box);
-    fixture_index(&box, "fs", "1", "{}");
-    assert_int_equal(fixture_delete(&box, "fs", "1")->version, 2);
-    assert_null(fixture_source(&box, "fs", "1"));
-    assert_int_equal(fixture_delete(&box, "fs", "1")->outcome, WRITE_NOT_FOUND);
-    assert_int_equal(box.last->write.results->version, 3);
-    assert_int_equal(fixture_index(&box, "fs", "1", "{}")->version, 4);
-    assert_int_equal(fixture_delete(&box, "fs", "1")->version, 5);
+    fixture_open(&fixture);
+    fixture_index(&fixture, "fs", "1", "{}");
+    assert_int_equal(fixture_delete(&fixture, "fs", "1")->version, 2);
+    assert_null(fixture_source(&fixture, "fs", "1"));
+    assert_int_equal(fixture_delete(&fixture, "fs", "1")->outcome, WRITE_NOT_FOUND);
+    assert_int_equal(fixture.last->write.results->version, 3);
+    assert_int_equal(fixture_index(&fixture, "fs", "1", "{}")->version, 4);
+    assert_int_equal(fixture_delete(&fixture, "fs", "1")->version, 5);
 
-    command = fixture_write_command(&box, 1);
+    command = fixture_write_command(&fixture, 1);
     command->write.items[0] = fixture_item(WRITE_INDEX, "fs", "", "1", "{}");
-    fixture_run(&box, command, 3600 * TL_SECOND);
+    fixture_run(&fixture, command, 3600 * TL_SECOND);
     assert_int_equal(command->write.results->version, 6);
-    assert_int_equal(fixture_index(&box, "fs", "2", "{}")->version, 1);
-    assert_int_equal(fixture_delete(&box, "fs", "1")->version, 7);
-    assert_int_equal(fixture_delete(&box, "fs", "2")->version, 2);
-    assert_int_equal(run_maintenance(box.core, box.store, box.now += CORE_TOMBSTONE_US + 1, 1, &removed), 0);
-    assert_int_equal(fixture_index(&box, "fs", "1", "{}")->version, 1);
-    fixture_reopen(&box); /* one of the two is still stored, but does not count any more */
-    assert_int_equal(fixture_index(&box, "fs", "2", "{}")->version, 1);
-    fixture_close(&box);
+    assert_int_equal(fixture_index(&fixture, "fs", "2", "{}")->version, 1);
+    assert_int_equal(fixture_delete(&fixture, "fs", "1")->version, 7);
+    assert_int_equal(fixture_delete(&fixture, "fs", "2")->version, 2);
+    assert_int_equal(run_maintenance(fixture.core, fixture.store, fixture.now += CORE_TOMBSTONE_US + 1, 1, &removed),
+                     0);
+    assert_int_equal(fixture_index(&fixture, "fs", "1", "{}")->version, 1);
+    fixture_reopen(&fixture); /* one of the two is still stored, but does not count any more */
+    assert_int_equal(fixture_index(&fixture, "fs", "2", "{}")->version, 1);
+    fixture_close(&fixture);
 }
 
-static void put_gc_deletes(struct core_fixture *box, const char *value)
+static void put_gc_deletes(struct core_fixture *fixture, const char *value)
 {
     struct command *command = command_new(COMMAND_SETTINGS_PUT, DIALECT_7);
     struct buf body = BUF_INIT(BUF_UNLIMITED);
@@ -82,18 +83,18 @@ static void put_gc_deletes(struct core_fixture *box, const char *value)
     command->index.name = SLICE_LIT("fs");
     command->index.body = arena_copy(&command->arena, buf_as_slice(&body));
     buf_deinit(&body);
-    fixture_run(box, command, 1);
-    assert_int_equal(box->last->problem.type, PROBLEM_NONE);
-    fixture_reopen(box);
+    fixture_run(fixture, command, 1);
+    assert_int_equal(fixture->last->problem.type, PROBLEM_NONE);
+    fixture_reopen(fixture);
 }
 
 /* Returns: the version that a document has which is indexed and deleted, and indexed again `us` later. */
-static int64_t version_after_delete(struct core_fixture *box, const char *id, uint64_t us)
+static int64_t version_after_delete(struct core_fixture *fixture, const char *id, uint64_t us)
 {
-    fixture_index(box, "fs", id, "{}");
-    int64_t deleted = fixture_delete(box, "fs", id)->version;
-    box->now += us;
-    int64_t version = fixture_index(box, "fs", id, "{}")->version;
+    fixture_index(fixture, "fs", id, "{}");
+    int64_t deleted = fixture_delete(fixture, "fs", id)->version;
+    fixture->now += us;
+    int64_t version = fixture_index(fixture, "fs", id, "{}")->version;
     assert_true(version == 1 || version == deleted + 1);
     return version;
 }
@@ -101,70 +102,70 @@ static int64_t version_after_delete(struct core_fixture *box, const char *id, ui
 /* index.gc_deletes says how long the version of a delete counts, for commands since it has an effect. */
 static void test_gc_deletes(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    fixture_open(&box);
-    fixture_index(&box, "fs", "x", "{}");
-    put_gc_deletes(&box, "\"5s\"");
-    assert_int_equal(version_after_delete(&box, "a", 4 * TL_SECOND), 3);
-    assert_int_equal(version_after_delete(&box, "a", 6 * TL_SECOND), 1);
-    struct command *older = fixture_write_command(&box, 1);
+    fixture_open(&fixture);
+    fixture_index(&fixture, "fs", "x", "{}");
+    put_gc_deletes(&fixture, "\"5s\"");
+    assert_int_equal(version_after_delete(&fixture, "a", 4 * TL_SECOND), 3);
+    assert_int_equal(version_after_delete(&fixture, "a", 6 * TL_SECOND), 1);
+    struct command *older = fixture_write_command(&fixture, 1);
     older->write.items[0] = fixture_item(WRITE_INDEX, "fs", "", "x", "{}");
     older->version = COMMAND_SINCE_GC_DELETES - 1;
-    fixture_delete(&box, "fs", "x");
-    fixture_run(&box, older, 6 * TL_SECOND);
+    fixture_delete(&fixture, "fs", "x");
+    fixture_run(&fixture, older, 6 * TL_SECOND);
     assert_int_equal(older->write.results->version, 3);
 
-    put_gc_deletes(&box, "\"-1\"");
-    assert_int_equal(version_after_delete(&box, "a", 1), 1);
-    struct command *bulk = fixture_write_command(&box, 3);
+    put_gc_deletes(&fixture, "\"-1\"");
+    assert_int_equal(version_after_delete(&fixture, "a", 1), 1);
+    struct command *bulk = fixture_write_command(&fixture, 3);
     bulk->write.items[0] = fixture_item(WRITE_INDEX, "fs", "", "b", "{}");
     bulk->write.items[1] = fixture_item(WRITE_DELETE, "fs", "", "b", "");
     bulk->write.items[2] = fixture_item(WRITE_INDEX, "fs", "", "b", "{}");
-    fixture_run(&box, bulk, 1);
+    fixture_run(&fixture, bulk, 1);
     assert_int_equal(bulk->write.results[1].version, 2);
     assert_int_equal(bulk->write.results[2].version, 1);
 
-    put_gc_deletes(&box, "\"0s\"");
-    assert_int_equal(version_after_delete(&box, "a", 1), 1);
-    put_gc_deletes(&box, "null");
-    assert_int_equal(version_after_delete(&box, "a", 6 * TL_SECOND), 4);
-    put_gc_deletes(&box, "\"106751d\""); /* the longest; timestamps have room for it */
-    assert_int_equal(version_after_delete(&box, "a", 3600 * TL_SECOND), 7);
-    fixture_close(&box);
+    put_gc_deletes(&fixture, "\"0s\"");
+    assert_int_equal(version_after_delete(&fixture, "a", 1), 1);
+    put_gc_deletes(&fixture, "null");
+    assert_int_equal(version_after_delete(&fixture, "a", 6 * TL_SECOND), 4);
+    put_gc_deletes(&fixture, "\"106751d\""); /* the longest; timestamps have room for it */
+    assert_int_equal(version_after_delete(&fixture, "a", 3600 * TL_SECOND), 7);
+    fixture_close(&fixture);
 }
 
 /* A delete whose version counts no longer does not count again by a longer time. */
 static void test_gc_deletes_is_no_way_back(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    fixture_open(&box);
-    fixture_index(&box, "fs", "a", "{}");
-    fixture_index(&box, "fs", "b", "{}");
-    put_gc_deletes(&box, "\"5s\"");
-    fixture_delete(&box, "fs", "a");
-    box.now += 6 * TL_SECOND;
-    fixture_delete(&box, "fs", "b");
-    put_gc_deletes(&box, "\"1h\"");
-    assert_int_equal(fixture_index(&box, "fs", "a", "{}")->version, 1);
-    fixture_delete(&box, "fs", "a");
-    put_gc_deletes(&box, "\"-1\"");
-    put_gc_deletes(&box, "null");
-    assert_int_equal(fixture_index(&box, "fs", "a", "{}")->version, 1);
-    assert_int_equal(fixture_index(&box, "fs", "b", "{}")->version, 1);
-    fixture_close(&box);
+    fixture_open(&fixture);
+    fixture_index(&fixture, "fs", "a", "{}");
+    fixture_index(&fixture, "fs", "b", "{}");
+    put_gc_deletes(&fixture, "\"5s\"");
+    fixture_delete(&fixture, "fs", "a");
+    fixture.now += 6 * TL_SECOND;
+    fixture_delete(&fixture, "fs", "b");
+    put_gc_deletes(&fixture, "\"1h\"");
+    assert_int_equal(fixture_index(&fixture, "fs", "a", "{}")->version, 1);
+    fixture_delete(&fixture, "fs", "a");
+    put_gc_deletes(&fixture, "\"-1\"");
+    put_gc_deletes(&fixture, "null");
+    assert_int_equal(fixture_index(&fixture, "fs", "a", "{}")->version, 1);
+    assert_int_equal(fixture_index(&fixture, "fs", "b", "{}")->version, 1);
+    fixture_close(&fixture);
 }
 
 /* Runs maintenance. Returns: the keys that it removed. */
-static size_t maintained(struct core_fixture *box, uint64_t us)
+static size_t maintained(struct core_fixture *fixture, uint64_t us)
 {
     size_t removed = 0;
 
-    box->now += us;
-    assert_int_equal(run_maintenance(box->core, box->store, box->now, 1000, &removed), 0);
+    fixture->now += us;
+    assert_int_equal(run_maintenance(fixture->core, fixture->store, fixture->now, 1000, &removed), 0);
     return removed;
 }
 
@@ -174,117 +175,117 @@ static size_t maintained(struct core_fixture *box, uint64_t us)
  */
 static void test_maintenance_keeps_deletes_that_count(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    fixture_open(&box);
-    fixture_index(&box, "fs", "a", "{}");
-    fixture_index(&box, "fs", "b", "{}");
-    put_gc_deletes(&box, "\"3h\"");
-    fixture_delete(&box, "fs", "a");
-    assert_int_equal(fixture_delete(&box, "fs", "b")->version, 2);
-    assert_int_equal(maintained(&box, 61 * TL_SECOND), 2); /* their purge records, which are queued again */
-    uint64_t digest = fixture_digest(&box);
-    fixture_reopen(&box);
-    assert_int_equal(fixture_digest(&box), digest);
-    assert_int_equal(maintained(&box, TL_SECOND), 0);
-    assert_int_equal(maintained(&box, 3590 * TL_SECOND), 0);
-    assert_int_equal(maintained(&box, 30 * TL_SECOND), 2);
-    assert_int_equal(maintained(&box, TL_SECOND), 0);
-    assert_int_equal(fixture_index(&box, "fs", "b", "{}")->version, 3);
-    assert_int_equal(maintained(&box, 3600 * TL_SECOND), 2);
-    assert_int_equal(maintained(&box, 3600 * TL_SECOND), 2); /* the tombstone and its purge record */
-    assert_int_equal(maintained(&box, 3600 * TL_SECOND), 0);
-    assert_int_equal(fixture_index(&box, "fs", "a", "{}")->version, 1);
+    fixture_open(&fixture);
+    fixture_index(&fixture, "fs", "a", "{}");
+    fixture_index(&fixture, "fs", "b", "{}");
+    put_gc_deletes(&fixture, "\"3h\"");
+    fixture_delete(&fixture, "fs", "a");
+    assert_int_equal(fixture_delete(&fixture, "fs", "b")->version, 2);
+    assert_int_equal(maintained(&fixture, 61 * TL_SECOND), 2); /* their purge records, which are queued again */
+    uint64_t digest = fixture_digest(&fixture);
+    fixture_reopen(&fixture);
+    assert_int_equal(fixture_digest(&fixture), digest);
+    assert_int_equal(maintained(&fixture, TL_SECOND), 0);
+    assert_int_equal(maintained(&fixture, 3590 * TL_SECOND), 0);
+    assert_int_equal(maintained(&fixture, 30 * TL_SECOND), 2);
+    assert_int_equal(maintained(&fixture, TL_SECOND), 0);
+    assert_int_equal(fixture_index(&fixture, "fs", "b", "{}")->version, 3);
+    assert_int_equal(maintained(&fixture, 3600 * TL_SECOND), 2);
+    assert_int_equal(maintained(&fixture, 3600 * TL_SECOND), 2); /* the tombstone and its purge record */
+    assert_int_equal(maintained(&fixture, 3600 * TL_SECOND), 0);
+    assert_int_equal(fixture_index(&fixture, "fs", "a", "{}")->version, 1);
 
-    fixture_delete(&box, "fs", "a");
-    assert_int_equal(maintained(&box, 61 * TL_SECOND), 1);
-    fixture_index_command(&box, COMMAND_INDEX_DELETE, "fs", NULL);
-    assert_int_equal(maintained(&box, 3601 * TL_SECOND), 2);
-    fixture_close(&box);
+    fixture_delete(&fixture, "fs", "a");
+    assert_int_equal(maintained(&fixture, 61 * TL_SECOND), 1);
+    fixture_index_command(&fixture, COMMAND_INDEX_DELETE, "fs", NULL);
+    assert_int_equal(maintained(&fixture, 3601 * TL_SECOND), 2);
+    fixture_close(&fixture);
 }
 
 static void test_maintenance_removes_tombstones_and_deleted_indices(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     size_t removed = 0;
     (void)state;
 
-    fixture_open(&box);
-    fixture_index(&box, "fs", "1", "{\"a\":1}");
-    fixture_index(&box, "gone", "1", "{\"a\":1}");
-    fixture_delete(&box, "fs", "1");
-    fixture_index_command(&box, COMMAND_INDEX_DELETE, "gone", NULL);
-    uint64_t digest = fixture_digest(&box);
+    fixture_open(&fixture);
+    fixture_index(&fixture, "fs", "1", "{\"a\":1}");
+    fixture_index(&fixture, "gone", "1", "{\"a\":1}");
+    fixture_delete(&fixture, "fs", "1");
+    fixture_index_command(&fixture, COMMAND_INDEX_DELETE, "gone", NULL);
+    uint64_t digest = fixture_digest(&fixture);
 
-    assert_int_equal(run_maintenance(box.core, box.store, box.now + 1, 100, &removed), 0);
+    assert_int_equal(run_maintenance(fixture.core, fixture.store, fixture.now + 1, 100, &removed), 0);
     assert_int_equal(removed, 0);
-    assert_int_equal(fixture_digest(&box), digest);
-    box.now += 61 * TL_SECOND;
-    assert_int_equal(run_maintenance(box.core, box.store, box.now, 100, &removed), 0);
+    assert_int_equal(fixture_digest(&fixture), digest);
+    fixture.now += 61 * TL_SECOND;
+    assert_int_equal(run_maintenance(fixture.core, fixture.store, fixture.now, 100, &removed), 0);
     assert_int_equal(removed, 2); /* the tombstone and its purge record */
-    assert_int_equal(store_set_history_low(box.store, box.now), 0);
-    assert_int_equal(run_maintenance(box.core, box.store, ++box.now, 100, &removed), 0);
+    assert_int_equal(store_set_history_low(fixture.store, fixture.now), 0);
+    assert_int_equal(run_maintenance(fixture.core, fixture.store, ++fixture.now, 100, &removed), 0);
     assert_true(removed >= 4); /* document, entries, counter, purge record */
-    assert_int_equal(run_maintenance(box.core, box.store, ++box.now, 100, &removed), 0);
+    assert_int_equal(run_maintenance(fixture.core, fixture.store, ++fixture.now, 100, &removed), 0);
     assert_int_equal(removed, 0);
-    digest = fixture_digest(&box);
-    fixture_reopen(&box);
-    assert_int_equal(fixture_digest(&box), digest);
-    fixture_close(&box);
+    digest = fixture_digest(&fixture);
+    fixture_reopen(&fixture);
+    assert_int_equal(fixture_digest(&fixture), digest);
+    fixture_close(&fixture);
 }
 
 /* Runs LIMITS with this limit of sessions. Returns: whether it was accepted. */
-static bool put_limits(struct core_fixture *box, size_t sessions_max)
+static bool put_limits(struct core_fixture *fixture, size_t sessions_max)
 {
     struct command *command = command_new(COMMAND_LIMITS, DIALECT_7);
 
     command->limits.limits = core_limits_default();
     command->limits.limits.sessions_max = sessions_max;
-    fixture_run(box, command, 1);
-    return box->last->problem.type == PROBLEM_NONE;
+    fixture_run(fixture, command, 1);
+    return fixture->last->problem.type == PROBLEM_NONE;
 }
 
 /* Recorded limits stay, whatever limits the core is opened with; invalid ones are refused. */
 static void test_limits_persist_once_recorded(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    fixture_open(&box);
-    box.limits.sessions_max = 3;
-    fixture_reopen(&box);
-    assert_int_equal(core_limits(box.core)->sessions_max, 3);
-    assert_false(put_limits(&box, 0));
-    assert_false(put_limits(&box, SIZE_MAX));
-    assert_int_equal(core_limits(box.core)->sessions_max, 3);
-    assert_true(put_limits(&box, 5));
-    assert_int_equal(core_limits(box.core)->sessions_max, 5);
-    fixture_reopen(&box);
-    assert_int_equal(core_limits(box.core)->sessions_max, 5);
-    struct core_limits recorded = *core_limits(box.core), defaults = core_limits_default();
+    fixture_open(&fixture);
+    fixture.limits.sessions_max = 3;
+    fixture_reopen(&fixture);
+    assert_int_equal(core_limits(fixture.core)->sessions_max, 3);
+    assert_false(put_limits(&fixture, 0));
+    assert_false(put_limits(&fixture, SIZE_MAX));
+    assert_int_equal(core_limits(fixture.core)->sessions_max, 3);
+    assert_true(put_limits(&fixture, 5));
+    assert_int_equal(core_limits(fixture.core)->sessions_max, 5);
+    fixture_reopen(&fixture);
+    assert_int_equal(core_limits(fixture.core)->sessions_max, 5);
+    struct core_limits recorded = *core_limits(fixture.core), defaults = core_limits_default();
     assert_false(core_limits_equal(&recorded, &defaults));
     recorded.sessions_max = defaults.sessions_max;
     assert_true(core_limits_equal(&recorded, &defaults));
-    fixture_close(&box);
+    fixture_close(&fixture);
 }
 
 static void test_read_at_earlier_timestamp(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    fixture_open(&box);
-    fixture_index(&box, "fs", "1", "{\"n\":1}");
-    tl_ts first = box.now;
-    fixture_index(&box, "fs", "1", "{\"n\":2}");
-    tl_ts second = box.now;
-    fixture_delete(&box, "fs", "1");
-    assert_string_equal(fixture_source_at(&box, "fs", "1", first), "{\"n\":1}");
-    assert_string_equal(fixture_source_at(&box, "fs", "1", second), "{\"n\":2}");
-    assert_null(fixture_source(&box, "fs", "1"));
-    assert_null(fixture_source_at(&box, "fs", "1", first - 1));
-    fixture_close(&box);
+    fixture_open(&fixture);
+    fixture_index(&fixture, "fs", "1", "{\"n\":1}");
+    tl_ts first = fixture.now;
+    fixture_index(&fixture, "fs", "1", "{\"n\":2}");
+    tl_ts second = fixture.now;
+    fixture_delete(&fixture, "fs", "1");
+    assert_string_equal(fixture_source_at(&fixture, "fs", "1", first), "{\"n\":1}");
+    assert_string_equal(fixture_source_at(&fixture, "fs", "1", second), "{\"n\":2}");
+    assert_null(fixture_source(&fixture, "fs", "1"));
+    assert_null(fixture_source_at(&fixture, "fs", "1", first - 1));
+    fixture_close(&fixture);
 }
 
 static struct write_item versioned(const char *id, enum version_type type, int64_t version)
@@ -298,91 +299,93 @@ static struct write_item versioned(const char *id, enum version_type type, int64
 
 static void test_version_types_are_checked(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    fixture_open(&box);
-    assert_int_equal(fixture_write_one(&box, versioned("1", VERSION_EXTERNAL, 5))->version, 5);
-    struct write_result *result = fixture_write_one(&box, versioned("1", VERSION_EXTERNAL, 5));
+    fixture_open(&fixture);
+    assert_int_equal(fixture_write_one(&fixture, versioned("1", VERSION_EXTERNAL, 5))->version, 5);
+    struct write_result *result = fixture_write_one(&fixture, versioned("1", VERSION_EXTERNAL, 5));
     assert_int_equal(result->conflict, CONFLICT_EXTERNAL);
     assert_int_equal(result->version, 5);
     assert_slice_equal(result->problem.reason,
                        "[1]: version conflict, current version [5] is higher or equal to the one provided [5]");
-    assert_int_equal(fixture_write_one(&box, versioned("1", VERSION_EXTERNAL_GTE, 5))->version, 5);
-    assert_int_equal(fixture_write_one(&box, versioned("1", VERSION_EXTERNAL_GTE, 4))->conflict, CONFLICT_EXTERNAL_GTE);
-    assert_int_equal(fixture_write_one(&box, versioned("1", VERSION_FORCE, 3))->version, 3);
-    assert_int_equal(fixture_write_one(&box, versioned("1", VERSION_INTERNAL, 3))->version, 4);
-    assert_int_equal(fixture_write_one(&box, versioned("1", VERSION_INTERNAL, 3))->conflict, CONFLICT_VERSION);
-    assert_int_equal(fixture_write_one(&box, versioned("2", VERSION_EXTERNAL, INT64_MAX))->version, INT64_MAX);
-    assert_int_equal(fixture_index(&box, "v", "2", "{}")->outcome, WRITE_FAILED);
-    fixture_close(&box);
+    assert_int_equal(fixture_write_one(&fixture, versioned("1", VERSION_EXTERNAL_GTE, 5))->version, 5);
+    assert_int_equal(fixture_write_one(&fixture, versioned("1", VERSION_EXTERNAL_GTE, 4))->conflict,
+                     CONFLICT_EXTERNAL_GTE);
+    assert_int_equal(fixture_write_one(&fixture, versioned("1", VERSION_FORCE, 3))->version, 3);
+    assert_int_equal(fixture_write_one(&fixture, versioned("1", VERSION_INTERNAL, 3))->version, 4);
+    assert_int_equal(fixture_write_one(&fixture, versioned("1", VERSION_INTERNAL, 3))->conflict, CONFLICT_VERSION);
+    assert_int_equal(fixture_write_one(&fixture, versioned("2", VERSION_EXTERNAL, INT64_MAX))->version, INT64_MAX);
+    assert_int_equal(fixture_index(&fixture, "v", "2", "{}")->outcome, WRITE_FAILED);
+    fixture_close(&fixture);
 }
 
 static void test_write_checks_if_seq_no(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     struct write_item item = fixture_item(WRITE_INDEX, "v", "", "1", "{}");
     (void)state;
 
-    fixture_open(&box);
+    fixture_open(&fixture);
     item.if_seq_no = 0;
     item.if_primary_term = 1;
-    assert_int_equal(fixture_write_one(&box, item)->conflict, CONFLICT_MISSING);
-    fixture_index(&box, "v", "1", "{}");
-    assert_int_equal(fixture_write_one(&box, item)->version, 2);
-    struct write_result *result = fixture_write_one(&box, item);
+    assert_int_equal(fixture_write_one(&fixture, item)->conflict, CONFLICT_MISSING);
+    fixture_index(&fixture, "v", "1", "{}");
+    assert_int_equal(fixture_write_one(&fixture, item)->version, 2);
+    struct write_result *result = fixture_write_one(&fixture, item);
     assert_int_equal(result->conflict, CONFLICT_SEQ_NO);
     assert_slice_equal(result->problem.reason,
                        "[1]: version conflict, required seqNo [0], primary term [1]. current document "
                        "has seqNo [1] and primary term [1]");
-    fixture_close(&box);
+    fixture_close(&fixture);
 }
 
 static void test_create_refuses_existing_document(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    fixture_open(&box);
-    box.dialect = DIALECT_5;
-    assert_int_equal(fixture_write_one(&box, fixture_item(WRITE_CREATE, "fs", "lock", "global", "{}"))->outcome,
+    fixture_open(&fixture);
+    fixture.dialect = DIALECT_5;
+    assert_int_equal(fixture_write_one(&fixture, fixture_item(WRITE_CREATE, "fs", "lock", "global", "{}"))->outcome,
                      WRITE_CREATED);
-    struct write_result *result = fixture_write_one(&box, fixture_item(WRITE_CREATE, "fs", "lock", "global", "{}"));
+    struct write_result *result = fixture_write_one(&fixture, fixture_item(WRITE_CREATE, "fs", "lock", "global", "{}"));
     assert_int_equal(result->conflict, CONFLICT_EXISTS);
     assert_slice_equal(result->problem.reason,
                        "[lock][global]: version conflict, document already exists (current version [1])");
     assert_int_equal(result->shard_count, 5);
     assert_non_null(strstr(result->problem.details.data, "\"shard\":\"2\",\"index\":\"fs\""));
-    fixture_close(&box);
+    fixture_close(&fixture);
 }
 
 static void test_types_have_separate_documents(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    fixture_open(&box);
-    box.dialect = DIALECT_5;
-    fixture_write_one(&box, fixture_item(WRITE_INDEX, "fs", "a", "1", "{\"v\":1}"));
-    assert_int_equal(fixture_write_one(&box, fixture_item(WRITE_INDEX, "fs", "b", "1", "{\"v\":2}"))->version, 1);
-    assert_int_equal(fixture_count(&box, "fs"), 2);
-    assert_int_equal(fixture_write_one(&box, fixture_item(WRITE_DELETE, "fs", "a", "1", NULL))->outcome, WRITE_DELETED);
-    assert_int_equal(fixture_count(&box, "fs"), 1);
-    fixture_close(&box);
+    fixture_open(&fixture);
+    fixture.dialect = DIALECT_5;
+    fixture_write_one(&fixture, fixture_item(WRITE_INDEX, "fs", "a", "1", "{\"v\":1}"));
+    assert_int_equal(fixture_write_one(&fixture, fixture_item(WRITE_INDEX, "fs", "b", "1", "{\"v\":2}"))->version, 1);
+    assert_int_equal(fixture_count(&fixture, "fs"), 2);
+    assert_int_equal(fixture_write_one(&fixture, fixture_item(WRITE_DELETE, "fs", "a", "1", NULL))->outcome,
+                     WRITE_DELETED);
+    assert_int_equal(fixture_count(&fixture, "fs"), 1);
+    fixture_close(&fixture);
 }
 
 static void test_typeless_write_uses_only_type(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    fixture_open(&box);
-    box.dialect = DIALECT_5;
-    fixture_write_one(&box, fixture_item(WRITE_INDEX, "fs", "lock", "1", "{\"v\":1}"));
-    box.dialect = DIALECT_7;
-    assert_int_equal(fixture_index(&box, "fs", "1", "{\"v\":2}")->version, 2);
-    assert_slice_equal(box.last->write.results->type, "lock");
-    fixture_close(&box);
+    fixture_open(&fixture);
+    fixture.dialect = DIALECT_5;
+    fixture_write_one(&fixture, fixture_item(WRITE_INDEX, "fs", "lock", "1", "{\"v\":1}"));
+    fixture.dialect = DIALECT_7;
+    assert_int_equal(fixture_index(&fixture, "fs", "1", "{\"v\":2}")->version, 2);
+    assert_slice_equal(fixture.last->write.results->type, "lock");
+    fixture_close(&fixture);
 }
 
 /*
@@ -390,137 +393,137 @@ static void test_typeless_write_uses_only_type(void **state)
  */
 static void test_typeless_write_uses_doc_among_several_types(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    fixture_open(&box);
-    box.dialect = DIALECT_5;
-    fixture_write_one(&box, fixture_item(WRITE_INDEX, "fs", "a", "1", "{\"v\":1}"));
-    fixture_write_one(&box, fixture_item(WRITE_INDEX, "fs", "b", "1", "{\"v\":1}"));
-    box.dialect = DIALECT_7;
-    assert_int_equal(fixture_index(&box, "fs", "1", "{\"v\":2}")->outcome, WRITE_CREATED);
-    assert_slice_equal(box.last->write.results->type, "_doc");
-    assert_int_equal(fixture_index(&box, "fs", "1", "{\"v\":3}")->version, 2);
-    fixture_close(&box);
+    fixture_open(&fixture);
+    fixture.dialect = DIALECT_5;
+    fixture_write_one(&fixture, fixture_item(WRITE_INDEX, "fs", "a", "1", "{\"v\":1}"));
+    fixture_write_one(&fixture, fixture_item(WRITE_INDEX, "fs", "b", "1", "{\"v\":1}"));
+    fixture.dialect = DIALECT_7;
+    assert_int_equal(fixture_index(&fixture, "fs", "1", "{\"v\":2}")->outcome, WRITE_CREATED);
+    assert_slice_equal(fixture.last->write.results->type, "_doc");
+    assert_int_equal(fixture_index(&fixture, "fs", "1", "{\"v\":3}")->version, 2);
+    fixture_close(&fixture);
 }
 
 static void test_bulk_items_see_earlier_ones(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     struct command *command;
     (void)state;
 
-    fixture_open(&box);
-    command = fixture_write_command(&box, 5);
+    fixture_open(&fixture);
+    command = fixture_write_command(&fixture, 5);
     command->write.items[0] = fixture_item(WRITE_INDEX, "fs", "", "1", "{\"n\":1}");
     command->write.items[1] = fixture_item(WRITE_CREATE, "fs", "", "1", "{\"n\":2}");
     command->write.items[2] = fixture_item(WRITE_INDEX, "fs", "", "1", "{\"n\":3}");
     command->write.items[3] = fixture_item(WRITE_DELETE, "fs", "", "1", NULL);
     command->write.items[4] = fixture_item(WRITE_CREATE, "fs", "", "1", "{\"n\":4}");
-    fixture_run(&box, command, 1);
+    fixture_run(&fixture, command, 1);
     assert_int_equal(command->write.results[0].outcome, WRITE_CREATED);
     assert_int_equal(command->write.results[1].conflict, CONFLICT_EXISTS);
     assert_int_equal(command->write.results[2].version, 2);
     assert_int_equal(command->write.results[3].outcome, WRITE_DELETED);
     assert_int_equal(command->write.results[4].version, 4);
     assert_int_equal(command->write.results[4].seq_no, 3);
-    assert_string_equal(fixture_source(&box, "fs", "1"), "{\"n\":4}");
-    assert_int_equal(fixture_count(&box, "fs"), 1);
-    fixture_close(&box);
+    assert_string_equal(fixture_source(&fixture, "fs", "1"), "{\"n\":4}");
+    assert_int_equal(fixture_count(&fixture, "fs"), 1);
+    fixture_close(&fixture);
 }
 
 static void test_atomic_bulk_is_all_or_nothing(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     struct command *command;
     (void)state;
 
-    fixture_open(&box);
-    fixture_index(&box, "fs", "2", "{\"n\":0}");
-    uint64_t digest = fixture_digest(&box);
+    fixture_open(&fixture);
+    fixture_index(&fixture, "fs", "2", "{\"n\":0}");
+    uint64_t digest = fixture_digest(&fixture);
     for (int good = 0; good < 2; good++) {
-        command = fixture_write_command(&box, 3);
+        command = fixture_write_command(&fixture, 3);
         command->write.atomic = true;
         command->write.items[0] = fixture_item(WRITE_INDEX, "fs", "", "1", "{\"n\":1}");
         command->write.items[1] = fixture_item(WRITE_INDEX, "new", "", "1", "{\"field\":1}");
         command->write.items[2] = fixture_item(good ? WRITE_INDEX : WRITE_CREATE, "fs", "", "2", "{\"n\":2}");
-        fixture_run(&box, command, 1);
+        fixture_run(&fixture, command, 1);
         assert_int_equal(command->write.rolled_back, !good);
         if (!good) {
             assert_int_equal(command->write.results[2].conflict, CONFLICT_EXISTS);
-            assert_null(fixture_source(&box, "fs", "1"));
-            assert_int_equal(fixture_digest(&box), digest);
+            assert_null(fixture_source(&fixture, "fs", "1"));
+            assert_int_equal(fixture_digest(&fixture), digest);
         }
     }
-    assert_string_equal(fixture_source(&box, "fs", "1"), "{\"n\":1}");
-    assert_string_equal(fixture_source(&box, "fs", "2"), "{\"n\":2}");
-    assert_int_equal(fixture_count(&box, "new"), 1);
-    digest = fixture_digest(&box);
-    fixture_reopen(&box);
-    assert_int_equal(fixture_digest(&box), digest);
-    fixture_close(&box);
+    assert_string_equal(fixture_source(&fixture, "fs", "1"), "{\"n\":1}");
+    assert_string_equal(fixture_source(&fixture, "fs", "2"), "{\"n\":2}");
+    assert_int_equal(fixture_count(&fixture, "new"), 1);
+    digest = fixture_digest(&fixture);
+    fixture_reopen(&fixture);
+    assert_int_equal(fixture_digest(&fixture), digest);
+    fixture_close(&fixture);
 }
 
 static void test_update_merges_and_detects_noops(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     struct write_update update = {.doc = SLICE_LIT("{\"a\":2}"), .detect_noop = true, .want_source = true};
     (void)state;
 
-    fixture_open(&box);
-    struct write_result *result = fixture_update(&box, "u", "1", update);
+    fixture_open(&fixture);
+    struct write_result *result = fixture_update(&fixture, "u", "1", update);
     assert_int_equal(result->outcome, WRITE_FAILED);
     assert_int_equal(result->problem.type, PROBLEM_DOCUMENT_MISSING);
     assert_slice_equal(result->problem.reason, "[_doc][1]: document missing");
     update.doc_as_upsert = true;
-    assert_int_equal(fixture_update(&box, "u", "1", update)->outcome, WRITE_CREATED);
-    result = fixture_update(&box, "u", "1", update);
+    assert_int_equal(fixture_update(&fixture, "u", "1", update)->outcome, WRITE_CREATED);
+    result = fixture_update(&fixture, "u", "1", update);
     assert_int_equal(result->outcome, WRITE_NOOP);
     assert_int_equal(result->version, 1);
     assert_slice_equal(result->source, "{\"a\":2}");
     update.detect_noop = false;
-    assert_int_equal(fixture_update(&box, "u", "1", update)->version, 2);
+    assert_int_equal(fixture_update(&fixture, "u", "1", update)->version, 2);
     update.doc = SLICE_LIT("{\"b\":{\"c\":1}}");
-    assert_slice_equal(fixture_update(&box, "u", "1", update)->source, "{\"a\":2,\"b\":{\"c\":1}}");
-    fixture_close(&box);
+    assert_slice_equal(fixture_update(&fixture, "u", "1", update)->source, "{\"a\":2,\"b\":{\"c\":1}}");
+    fixture_close(&fixture);
 }
 
 static void test_update_runs_scripts(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     struct write_update update = {.script_source = SLICE_LIT("ctx._source.n += params.by"),
                                   .script_params = SLICE_LIT("{\"by\":4}"),
                                   .upsert = SLICE_LIT("{\"n\":1}"),
                                   .want_source = true};
     (void)state;
 
-    fixture_open(&box);
-    assert_int_equal(fixture_update(&box, "u", "1", update)->outcome, WRITE_CREATED);
-    assert_slice_equal(fixture_update(&box, "u", "1", update)->source, "{\"n\":5}");
+    fixture_open(&fixture);
+    assert_int_equal(fixture_update(&fixture, "u", "1", update)->outcome, WRITE_CREATED);
+    assert_slice_equal(fixture_update(&fixture, "u", "1", update)->source, "{\"n\":5}");
     update.script_source = SLICE_LIT("ctx.op = 'delete'");
-    assert_int_equal(fixture_update(&box, "u", "1", update)->outcome, WRITE_DELETED);
+    assert_int_equal(fixture_update(&fixture, "u", "1", update)->outcome, WRITE_DELETED);
     update.scripted_upsert = true;
     update.script_source = SLICE_LIT("ctx._source.n = 9");
     update.upsert = SLICE_NONE;
-    assert_int_equal(fixture_update(&box, "u", "1", update)->problem.type, PROBLEM_DOCUMENT_MISSING);
+    assert_int_equal(fixture_update(&fixture, "u", "1", update)->problem.type, PROBLEM_DOCUMENT_MISSING);
     update.upsert = SLICE_LIT("{\"n\":1}");
-    struct write_result *result = fixture_update(&box, "u", "1", update);
+    struct write_result *result = fixture_update(&fixture, "u", "1", update);
     assert_int_equal(result->outcome, WRITE_CREATED);
     assert_int_equal(result->version, 4);
     assert_slice_equal(result->source, "{\"n\":9}");
     update.script_source = SLICE_LIT("ctx.op = 'none'");
-    assert_int_equal(fixture_update(&box, "u", "1", update)->outcome, WRITE_NOOP);
+    assert_int_equal(fixture_update(&fixture, "u", "1", update)->outcome, WRITE_NOOP);
 
     update.script_source = SLICE_NONE;
     update.script_id = SLICE_LIT("inc");
-    result = fixture_update(&box, "u", "1", update);
+    result = fixture_update(&fixture, "u", "1", update);
     assert_slice_equal(result->problem.reason, "failed to execute script");
     assert_slice_equal(result->problem.caused_by->reason, "unable to find script [inc] in cluster state");
-    fixture_object_command(&box, COMMAND_SCRIPT_PUT, "inc",
+    fixture_object_command(&fixture, COMMAND_SCRIPT_PUT, "inc",
                            "{\"script\":{\"lang\":\"painless\",\"source\":\"ctx._source.n++\"}}");
-    assert_int_equal(box.last->problem.type, PROBLEM_NONE);
-    assert_slice_equal(fixture_update(&box, "u", "1", update)->source, "{\"n\":10}");
-    fixture_close(&box);
+    assert_int_equal(fixture.last->problem.type, PROBLEM_NONE);
+    assert_slice_equal(fixture_update(&fixture, "u", "1", update)->source, "{\"n\":10}");
+    fixture_close(&fixture);
 }
 
 #define ENDLESS "while (true) {}" /* in Groovy; Painless also limits loop iterations */
@@ -528,41 +531,41 @@ static void test_update_runs_scripts(void **state)
 /* A script that exceeds the limit of its submitter fails with script_long, and changes nothing. */
 static void test_update_fails_script_above_its_limit(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     struct write_update update = {.script_source = SLICE_LIT("for (int i = 0; i < 900; i++) { ctx._source.n++ }"),
                                   .script_steps = 1000};
     (void)state;
 
-    fixture_open(&box);
-    fixture_index(&box, "u", "1", "{\"n\":1}");
-    struct write_result *result = fixture_update(&box, "u", "1", update);
+    fixture_open(&fixture);
+    fixture_index(&fixture, "u", "1", "{\"n\":1}");
+    struct write_result *result = fixture_update(&fixture, "u", "1", update);
     assert_int_equal(result->outcome, WRITE_FAILED);
     assert_true(result->script_long);
-    assert_string_equal(fixture_source(&box, "u", "1"), "{\"n\":1}");
+    assert_string_equal(fixture_source(&fixture, "u", "1"), "{\"n\":1}");
     update.script_steps = 100000;
-    result = fixture_update(&box, "u", "1", update);
+    result = fixture_update(&fixture, "u", "1", update);
     assert_int_equal(result->outcome, WRITE_UPDATED);
     assert_false(result->script_long);
-    assert_string_equal(fixture_source(&box, "u", "1"), "{\"n\":901}");
+    assert_string_equal(fixture_source(&fixture, "u", "1"), "{\"n\":901}");
     update = (struct write_update){.script_source = SLICE_LIT(ENDLESS), .script_lang = SLICE_LIT("groovy")};
-    result = fixture_update(&box, "u", "1", update);
+    result = fixture_update(&fixture, "u", "1", update);
     assert_int_equal(result->outcome, WRITE_FAILED);
     assert_false(result->script_long); /* above the core's limit, so a retry is useless */
-    fixture_close(&box);
+    fixture_close(&fixture);
 }
 
 /* What a script returned outside of the core counts for the document that it read, and for no other. */
 static void test_update_takes_over_what_a_script_returned(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     struct write_update update = {.script_source = SLICE_LIT(ENDLESS), .script_lang = SLICE_LIT("groovy")};
     struct doc doc;
     (void)state;
 
-    fixture_open(&box);
-    fixture_index(&box, "u", "1", "{\"n\":1,\"m\":1}");
-    struct view view = {box.store, TL_TS_MAX, NULL};
-    struct catalog *catalog = core_catalog(box.core);
+    fixture_open(&fixture);
+    fixture_index(&fixture, "u", "1", "{\"n\":1,\"m\":1}");
+    struct view view = {fixture.store, TL_TS_MAX, NULL};
+    struct catalog *catalog = core_catalog(fixture.core);
     const struct catalog_index *index = catalog_index(catalog, SLICE_LIT("u"));
     const struct mapping_type *type = mapping_type(index->mapping, SLICE_LIT(""));
     assert_int_equal(doc_get(&view, index->number, type->number, SLICE_LIT("1"), &doc), 0);
@@ -574,27 +577,27 @@ static void test_update_takes_over_what_a_script_returned(void **state)
                                          .version = doc.version,
                                          .seq_no = doc.seq_no};
     doc_release(&doc);
-    assert_int_equal(fixture_update(&box, "u", "1", update)->outcome, WRITE_UPDATED);
-    assert_string_equal(fixture_source(&box, "u", "1"), "{\"n\":2}");
-    struct write_result *result = fixture_update(&box, "u", "1", update);
+    assert_int_equal(fixture_update(&fixture, "u", "1", update)->outcome, WRITE_UPDATED);
+    assert_string_equal(fixture_source(&fixture, "u", "1"), "{\"n\":2}");
+    struct write_result *result = fixture_update(&fixture, "u", "1", update);
     assert_int_equal(result->outcome, WRITE_FAILED);
     assert_true(result->script_long);
     assert_int_equal(result->conflict, CONFLICT_SEQ_NO);
     assert_slice_equal(result->problem.reason, "[1]: version conflict, required seqNo [0], primary term [1]. current "
                                                "document has seqNo [1] and primary term [1]");
-    assert_string_equal(fixture_source(&box, "u", "1"), "{\"n\":2}");
+    assert_string_equal(fixture_source(&fixture, "u", "1"), "{\"n\":2}");
     update.ready.version = 2; /* another document may have the version again: of a new index, or as the client says */
-    assert_true(fixture_update(&box, "u", "1", update)->script_long);
-    assert_string_equal(fixture_source(&box, "u", "1"), "{\"n\":2}");
+    assert_true(fixture_update(&fixture, "u", "1", update)->script_long);
+    assert_string_equal(fixture_source(&fixture, "u", "1"), "{\"n\":2}");
 
     update.ready = (struct update_ready){
         .given = true, .op = UPDATE_CREATE, .source = SLICE_LIT("{\"n\":3}"), .version = -1, .seq_no = SEQ_NO_ANY};
-    result = fixture_update(&box, "u", "1", update);
+    result = fixture_update(&fixture, "u", "1", update);
     assert_int_equal(result->conflict, CONFLICT_EXISTS);
     assert_true(result->script_long);
-    assert_int_equal(fixture_update(&box, "u", "2", update)->outcome, WRITE_CREATED);
-    assert_string_equal(fixture_source(&box, "u", "2"), "{\"n\":3}");
-    fixture_close(&box);
+    assert_int_equal(fixture_update(&fixture, "u", "2", update)->outcome, WRITE_CREATED);
+    assert_string_equal(fixture_source(&fixture, "u", "2"), "{\"n\":3}");
+    fixture_close(&fixture);
 }
 
 /*
@@ -603,28 +606,28 @@ static void test_update_takes_over_what_a_script_returned(void **state)
  */
 static void expect_items_after_endless_script_are_postponed(unsigned version, const char *reason)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     struct write_update endless = {.script_source = SLICE_LIT(ENDLESS), .script_lang = SLICE_LIT("groovy")};
     struct write_update modest = {.script_source = SLICE_LIT("for (int i = 0; i < 900; i++) { ctx._source.n++ }")};
     struct command *command;
 
-    fixture_open(&box);
-    fixture_index(&box, "u", "1", "{\"n\":1}");
-    command = fixture_write_command(&box, 40);
+    fixture_open(&fixture);
+    fixture_index(&fixture, "u", "1", "{\"n\":1}");
+    command = fixture_write_command(&fixture, 40);
     command->version = version;
     for (int i = 0; i < 40; i++) {
         command->write.items[i] = fixture_item(WRITE_UPDATE, "u", NULL, "1", NULL);
         command->write.items[i].update = i == 39 ? &modest : &endless;
     }
-    fixture_run(&box, command, TL_MS);
-    const struct write_result *results = box.last->write.results;
+    fixture_run(&fixture, command, TL_MS);
+    const struct write_result *results = fixture.last->write.results;
     assert_slice_equal(results[0].problem.caused_by->caused_by->reason, reason);
     assert_false(results[0].postponed);
-    assert_int_equal(box.last->write.postponed_count, 39);
+    assert_int_equal(fixture.last->write.postponed_count, 39);
     for (int i = 1; i < 40; i++)
         assert_true(results[i].outcome == WRITE_FAILED && results[i].postponed);
-    assert_int_equal(fixture_update(&box, "u", "1", modest)->outcome, WRITE_UPDATED);
-    fixture_close(&box);
+    assert_int_equal(fixture_update(&fixture, "u", "1", modest)->outcome, WRITE_UPDATED);
+    fixture_close(&fixture);
 }
 
 static void test_bulk_postpones_items_after_endless_script(void **state)
@@ -642,11 +645,11 @@ static void test_scripts_of_an_atomic_write_in_a_transaction_are_limited(void **
     (void)state;
 
     for (unsigned older = 0; older < 2; older++) {
-        struct core_fixture box;
-        fixture_open(&box);
-        fixture_index(&box, "u", "1", "{\"n\":1}");
-        fixture_txn(&box, COMMAND_TXN_BEGIN, "t");
-        struct command *command = fixture_write_command(&box, 40);
+        struct core_fixture fixture;
+        fixture_open(&fixture);
+        fixture_index(&fixture, "u", "1", "{\"n\":1}");
+        fixture_txn(&fixture, COMMAND_TXN_BEGIN, "t");
+        struct command *command = fixture_write_command(&fixture, 40);
         command->version = COMMAND_SINCE_SCRIPT_LIMIT - older;
         command->write.atomic = true;
         command->owner.transaction = SLICE_LIT("t");
@@ -654,16 +657,16 @@ static void test_scripts_of_an_atomic_write_in_a_transaction_are_limited(void **
             command->write.items[i] = fixture_item(WRITE_UPDATE, "u", NULL, "1", NULL);
             command->write.items[i].update = &update;
         }
-        fixture_run(&box, command, TL_MS);
-        assert_int_equal(box.last->problem.type, older ? PROBLEM_NONE : PROBLEM_ILLEGAL_ARGUMENT);
+        fixture_run(&fixture, command, TL_MS);
+        assert_int_equal(fixture.last->problem.type, older ? PROBLEM_NONE : PROBLEM_ILLEGAL_ARGUMENT);
         if (!older)
-            assert_slice_equal(box.last->problem.reason,
+            assert_slice_equal(fixture.last->problem.reason,
                                "the scripts of an atomic request take at most [1000000] steps together in a "
                                "transaction; nothing of it was done: send it in several requests, or let its scripts "
                                "do less");
-        fixture_txn(&box, COMMAND_TXN_COMMIT, "t");
-        assert_string_equal(fixture_source(&box, "u", "1"), older ? "{\"n\":360001}" : "{\"n\":1}");
-        fixture_close(&box);
+        fixture_txn(&fixture, COMMAND_TXN_COMMIT, "t");
+        assert_string_equal(fixture_source(&fixture, "u", "1"), older ? "{\"n\":360001}" : "{\"n\":1}");
+        fixture_close(&fixture);
     }
 }
 
@@ -674,24 +677,24 @@ static void test_scripts_of_older_commands_format_numbers_as_before(void **state
     (void)state;
 
     for (unsigned older = 0; older < 2; older++) {
-        struct core_fixture box;
-        fixture_open(&box);
-        fixture_index(&box, "u", "1", "{\"n\":1}");
-        struct command *command = fixture_write_command(&box, 1);
+        struct core_fixture fixture;
+        fixture_open(&fixture);
+        fixture_index(&fixture, "u", "1", "{\"n\":1}");
+        struct command *command = fixture_write_command(&fixture, 1);
         command->version = COMMAND_SINCE_JAVA_FORMATS - older;
         command->write.items[0] = fixture_item(WRITE_UPDATE, "u", NULL, "1", NULL);
         command->write.items[0].update = &update;
-        fixture_run(&box, command, TL_MS);
-        assert_string_equal(fixture_source(&box, "u", "1"), older ? "{\"n\":1,\"s\":\"99999999999999991611392\"}"
-                                                                  : "{\"n\":1,\"s\":\"100000000000000000000000\"}");
-        fixture_close(&box);
+        fixture_run(&fixture, command, TL_MS);
+        assert_string_equal(fixture_source(&fixture, "u", "1"), older ? "{\"n\":1,\"s\":\"99999999999999991611392\"}"
+                                                                      : "{\"n\":1,\"s\":\"100000000000000000000000\"}");
+        fixture_close(&fixture);
     }
 }
 
 /* A script that its submitter is to run is postponed, with the items after it; then the result is taken over. */
 static void test_bulk_postpones_a_script_for_its_submitter(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     struct write_update modest = {.script_source = SLICE_LIT("ctx._source.n++")};
     struct write_update looping = {.script_source = SLICE_LIT("for (int i = 0; i < 900; i++) { ctx._source.n = i }"),
                                    .script_steps = 1000,
@@ -700,24 +703,24 @@ static void test_bulk_postpones_a_script_for_its_submitter(void **state)
     (void)state;
 
     for (int tree = 0; tree < 2; tree++) {
-        fixture_open(&box);
+        fixture_open(&fixture);
         if (tree)
-            fixture_index_command(&box, COMMAND_INDEX_CREATE, "u",
+            fixture_index_command(&fixture, COMMAND_INDEX_CREATE, "u",
                                   "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
-        fixture_index(&box, "u", "1", "{\"n\":1}");
-        struct command *command = fixture_write_command(&box, 3);
+        fixture_index(&fixture, "u", "1", "{\"n\":1}");
+        struct command *command = fixture_write_command(&fixture, 3);
         for (int i = 0; i < 3; i++) {
             command->write.items[i] = fixture_item(WRITE_UPDATE, "u", NULL, "1", NULL);
             command->write.items[i].update = updates[i];
         }
-        fixture_run(&box, command, TL_MS);
-        const struct write_result *results = box.last->write.results;
+        fixture_run(&fixture, command, TL_MS);
+        const struct write_result *results = fixture.last->write.results;
         assert_int_equal(results[0].outcome, WRITE_UPDATED);
         assert_true(results[1].outcome == WRITE_FAILED && results[1].postponed && results[1].script_long);
         assert_true(results[2].outcome == WRITE_FAILED && results[2].postponed && !results[2].script_long);
-        assert_int_equal(box.last->write.postponed_count, 2);
-        assert_string_equal(fixture_source(&box, "u", "1"), "{\"n\":2}");
-        fixture_close(&box);
+        assert_int_equal(fixture.last->write.postponed_count, 2);
+        assert_string_equal(fixture_source(&fixture, "u", "1"), "{\"n\":2}");
+        fixture_close(&fixture);
     }
 }
 
@@ -725,29 +728,29 @@ static void test_bulk_postpones_a_script_for_its_submitter(void **state)
 static void test_many_items_of_a_transaction_are_postponed_in_a_bounded_step(void **state)
 {
     enum { ITEMS = 60000 };
-    struct core_fixture box;
+    struct core_fixture fixture;
     struct write_update looping = {.script_source = SLICE_LIT("for (int i = 0; i < 900; i++) { ctx._source.n = i }"),
                                    .script_steps = 1000,
                                    .script_postpones = true};
     (void)state;
 
-    fixture_open(&box);
-    fixture_index(&box, "u", "1", "{\"n\":1}");
-    fixture_txn(&box, COMMAND_TXN_BEGIN, "t");
-    struct command *command = fixture_write_command(&box, ITEMS);
+    fixture_open(&fixture);
+    fixture_index(&fixture, "u", "1", "{\"n\":1}");
+    fixture_txn(&fixture, COMMAND_TXN_BEGIN, "t");
+    struct command *command = fixture_write_command(&fixture, ITEMS);
     command->owner.transaction = SLICE_LIT("t");
     for (size_t i = 0; i < ITEMS; i++)
         command->write.items[i] = fixture_item(WRITE_DELETE, "u", "", "2", NULL);
     command->write.items[0] = fixture_item(WRITE_UPDATE, "u", NULL, "1", NULL);
     command->write.items[0].update = &looping;
-    fixture_run(&box, command, TL_MS);
-    assert_in_range(core_step_work(box.core), ITEMS, CORE_STEP_WORK);
-    assert_int_equal(box.last->write.postponed_count, ITEMS);
-    const struct write_result *results = box.last->write.results;
+    fixture_run(&fixture, command, TL_MS);
+    assert_in_range(core_step_work(fixture.core), ITEMS, CORE_STEP_WORK);
+    assert_int_equal(fixture.last->write.postponed_count, ITEMS);
+    const struct write_result *results = fixture.last->write.results;
     assert_true(results[0].script_long && !results[ITEMS - 1].script_long);
     for (size_t i = 0; i < ITEMS; i++)
         assert_true(results[i].outcome == WRITE_FAILED && results[i].postponed);
-    fixture_close(&box);
+    fixture_close(&fixture);
 }
 
 enum { LOOPING = 150 };
@@ -756,7 +759,7 @@ enum { LOOPING = 150 };
  * Updates the documents that are not done by scripts of about 20,000 steps each, twice that in an
  * atomic write. Returns: how many were updated.
  */
-static size_t run_looping(struct core_fixture *box, bool *done, bool atomic)
+static size_t run_looping(struct core_fixture *fixture, bool *done, bool atomic)
 {
     struct write_update update = {.script_source = SLICE_LIT("for (int i = 0; i < 5000; i++) { ctx._source.n = i }")};
     if (atomic)
@@ -764,7 +767,7 @@ static size_t run_looping(struct core_fixture *box, bool *done, bool atomic)
     size_t count = 0, ran = 0;
     int numbers[LOOPING];
 
-    struct command *command = fixture_write_command(box, LOOPING);
+    struct command *command = fixture_write_command(fixture, LOOPING);
     command->write.atomic = atomic;
     for (int i = 0; i < LOOPING; i++) {
         if (done[i])
@@ -776,7 +779,7 @@ static size_t run_looping(struct core_fixture *box, bool *done, bool atomic)
         numbers[count++] = i;
     }
     command->write.item_count = count;
-    fixture_run(box, command, 1);
+    fixture_run(fixture, command, 1);
     for (size_t i = 0; i < count; i++) {
         const struct write_result *result = &command->write.results[i];
         done[numbers[i]] = result->outcome == WRITE_UPDATED;
@@ -786,30 +789,30 @@ static size_t run_looping(struct core_fixture *box, bool *done, bool atomic)
     return ran;
 }
 
-static void lock_in(struct core_fixture *box, const char *session, const char *index, const char *id)
+static void lock_in(struct core_fixture *fixture, const char *session, const char *index, const char *id)
 {
     struct command *open = command_new(COMMAND_SESSION_OPEN, DIALECT_7);
     open->session.id = slice_from(session);
     open->session.ttl_us = 3600 * TL_SECOND;
-    fixture_run(box, open, 1);
+    fixture_run(fixture, open, 1);
     struct command *lock = command_new(COMMAND_LOCK, DIALECT_7);
     lock->owner.session = slice_from(session);
     lock->lock.targets = arena_zalloc(&lock->arena, sizeof *lock->lock.targets);
     lock->lock.targets[0] = (struct lock_target){.mode = LOCK_X, .index = slice_from(index), .id = slice_from(id)};
     lock->lock.target_count = 1;
-    fixture_run(box, lock, 1);
+    fixture_run(fixture, lock, 1);
     assert_int_equal(lock->problem.type, PROBLEM_NONE);
 }
 
 /* Opens a core with an index that has a path field, and a lock on another document of it. */
-static void open_locked_tree(struct core_fixture *box)
+static void open_locked_tree(struct core_fixture *fixture)
 {
-    fixture_open(box);
-    fixture_index_command(box, COMMAND_INDEX_CREATE, "u",
+    fixture_open(fixture);
+    fixture_index_command(fixture, COMMAND_INDEX_CREATE, "u",
                           "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
-    fixture_index(box, "u", "1", "{\"n\":1,\"path\":\"/a\"}");
-    fixture_index(box, "u", "2", "{\"n\":1,\"path\":\"/a\"}");
-    lock_in(box, "s", "u", "locked");
+    fixture_index(fixture, "u", "1", "{\"n\":1,\"path\":\"/a\"}");
+    fixture_index(fixture, "u", "2", "{\"n\":1,\"path\":\"/a\"}");
+    lock_in(fixture, "s", "u", "locked");
 }
 
 /*
@@ -838,23 +841,23 @@ static void test_script_of_an_update_runs_once(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct write_update update = {.script_source = slice_from(cases[i].script), .want_source = true};
         const char *id = cases[i].upserts ? "new" : "1";
-        struct core_fixture box;
-        open_locked_tree(&box);
+        struct core_fixture fixture;
+        open_locked_tree(&fixture);
         if (cases[i].upserts) {
             update.upsert = SLICE_LIT("{}");
             update.scripted_upsert = true;
         }
-        const struct write_result *result = fixture_update(&box, "u", id, update);
-        assert_int_equal(box.core->scripts_run, 1);
+        const struct write_result *result = fixture_update(&fixture, "u", id, update);
+        assert_int_equal(fixture.core->scripts_run, 1);
         assert_int_equal(result->outcome, cases[i].outcome);
         assert_true((result->problem.caused_by != NULL) == (cases[i].outcome == WRITE_FAILED));
         if (cases[i].outcome != WRITE_FAILED)
             assert_true(result->source.len > 0);
         if (cases[i].after != NULL)
-            assert_string_equal(fixture_source(&box, "u", id), cases[i].after);
+            assert_string_equal(fixture_source(&fixture, "u", id), cases[i].after);
         else if (cases[i].outcome == WRITE_DELETED)
-            assert_null(fixture_source(&box, "u", id));
-        fixture_close(&box);
+            assert_null(fixture_source(&fixture, "u", id));
+        fixture_close(&fixture);
     }
 }
 
@@ -862,20 +865,20 @@ static void test_script_of_an_update_runs_once(void **state)
 static void test_script_runs_again_if_its_document_has_changed(void **state)
 {
     struct write_update update = {.script_source = SLICE_LIT("ctx._source.n++")};
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    open_locked_tree(&box);
-    struct command *command = fixture_write_command(&box, 3);
+    open_locked_tree(&fixture);
+    struct command *command = fixture_write_command(&fixture, 3);
     for (int i = 0; i < 3; i++) {
         command->write.items[i] = fixture_item(WRITE_UPDATE, "u", NULL, i == 1 ? "2" : "1", NULL);
         command->write.items[i].update = &update;
     }
-    fixture_run(&box, command, 1);
-    assert_int_equal(box.core->scripts_run, 4); /* the last one twice */
-    assert_string_equal(fixture_source(&box, "u", "1"), "{\"n\":3,\"path\":\"/a\"}");
-    assert_string_equal(fixture_source(&box, "u", "2"), "{\"n\":2,\"path\":\"/a\"}");
-    fixture_close(&box);
+    fixture_run(&fixture, command, 1);
+    assert_int_equal(fixture.core->scripts_run, 4); /* the last one twice */
+    assert_string_equal(fixture_source(&fixture, "u", "1"), "{\"n\":3,\"path\":\"/a\"}");
+    assert_string_equal(fixture_source(&fixture, "u", "2"), "{\"n\":2,\"path\":\"/a\"}");
+    fixture_close(&fixture);
 }
 
 /* A document of another shard than the request is an upsert for the script, but not where its path is found. */
@@ -885,30 +888,30 @@ static void test_script_of_an_upsert_by_routing_runs_again(void **state)
                                   .upsert = SLICE_LIT("{\"path\":\"/u\"}"),
                                   .scripted_upsert = true,
                                   .want_source = true};
-    struct core_fixture box;
+    struct core_fixture fixture;
     size_t missed = 0;
     (void)state;
 
-    open_locked_tree(&box);
+    open_locked_tree(&fixture);
     fixture_index_command(
-        &box, COMMAND_INDEX_CREATE, "shards",
+        &fixture, COMMAND_INDEX_CREATE, "shards",
         "{\"settings\":{\"number_of_shards\":5},\"mappings\":{\"properties\":{\"n\":{\"type\":\"keyword\"},"
         "\"path\":{\"type\":\"path\"}}}}");
-    lock_in(&box, "t", "shards", "locked");
-    fixture_index(&box, "shards", "1", "{\"path\":\"/a\"}");
+    lock_in(&fixture, "t", "shards", "locked");
+    fixture_index(&fixture, "shards", "1", "{\"path\":\"/a\"}");
     for (char routing = 'a'; routing <= 'h'; routing++) {
         struct write_item item = fixture_item(WRITE_UPDATE, "shards", NULL, "1", NULL);
         item.routing = slice_make(&routing, 1);
         item.update = &update;
-        const struct write_result *result = fixture_write_one(&box, item);
+        const struct write_result *result = fixture_write_one(&fixture, item);
         bool found = result->outcome == WRITE_UPDATED;
         if (found)
             assert_slice_equal(result->source, "{\"path\":\"/a\",\"n\":\"index\"}");
         missed += !found;
-        assert_int_equal(box.core->scripts_run, found ? 1 : 2);
+        assert_int_equal(fixture.core->scripts_run, found ? 1 : 2);
     }
     assert_true(missed > 0);
-    fixture_close(&box);
+    fixture_close(&fixture);
 }
 
 /*
@@ -923,19 +926,19 @@ static void test_work_of_a_script_counts_once(void **state)
     (void)state;
 
     for (int old = 0; old < 2; old++) {
-        struct core_fixture box;
-        open_locked_tree(&box);
-        struct command *command = fixture_write_command(&box, 1);
+        struct core_fixture fixture;
+        open_locked_tree(&fixture);
+        struct command *command = fixture_write_command(&fixture, 1);
         command->write.items[0] = fixture_item(WRITE_UPDATE, "u", NULL, "1", NULL);
         command->write.items[0].update = &update;
         command->version = COMMAND_SINCE_SCRIPTS_ONCE - (unsigned)old;
-        fixture_run(&box, command, 1);
+        fixture_run(&fixture, command, 1);
         assert_slice_equal(command->write.results[0].source, "{\"n\":901,\"path\":\"/a\"}");
-        assert_int_equal(box.core->scripts_run, 1);
-        work[old] = box.core->work;
-        steps[old] = box.core->script_steps;
+        assert_int_equal(fixture.core->scripts_run, 1);
+        work[old] = fixture.core->work;
+        steps[old] = fixture.core->script_steps;
         of_write[old] = command->write.script_steps;
-        fixture_close(&box);
+        fixture_close(&fixture);
     }
     assert_true(steps[0] > 900);
     assert_int_equal(steps[1], 2 * steps[0]);
@@ -948,22 +951,22 @@ static void test_work_of_a_script_counts_once(void **state)
 static void test_scripts_of_a_blocked_bulk_run_once(void **state)
 {
     struct write_update update = {.script_source = SLICE_LIT("ctx._source.n++")};
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    open_locked_tree(&box);
-    lock_in(&box, "t", "u", "1");
-    struct command *command = fixture_write_command(&box, 2);
+    open_locked_tree(&fixture);
+    lock_in(&fixture, "t", "u", "1");
+    struct command *command = fixture_write_command(&fixture, 2);
     for (int i = 0; i < 2; i++) {
         command->write.items[i] = fixture_item(WRITE_UPDATE, "u", NULL, i == 0 ? "1" : "2", NULL);
         command->write.items[i].update = &update;
     }
-    fixture_run(&box, command, 1);
+    fixture_run(&fixture, command, 1);
     assert_int_equal(command->write.results[0].problem.type, PROBLEM_LOCK_WAIT_TIMEOUT);
     assert_int_equal(command->write.results[1].outcome, WRITE_UPDATED);
-    assert_int_equal(box.core->scripts_run, 2);
-    assert_string_equal(fixture_source(&box, "u", "2"), "{\"n\":2,\"path\":\"/a\"}");
-    fixture_close(&box);
+    assert_int_equal(fixture.core->scripts_run, 2);
+    assert_string_equal(fixture_source(&fixture, "u", "2"), "{\"n\":2,\"path\":\"/a\"}");
+    fixture_close(&fixture);
 }
 
 /*
@@ -976,45 +979,45 @@ static void test_bulk_postpones_scripts_above_command_limit(void **state)
     (void)state;
     for (int tree = 0; tree < 2; tree++) {
         bool done[LOOPING] = {false};
-        struct core_fixture box;
+        struct core_fixture fixture;
         int commands = 0;
 
-        fixture_open(&box);
+        fixture_open(&fixture);
         if (tree)
-            fixture_index_command(&box, COMMAND_INDEX_CREATE, "u",
+            fixture_index_command(&fixture, COMMAND_INDEX_CREATE, "u",
                                   "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
         for (int i = 0; i < LOOPING; i++) {
             char id[12];
             snprintf(id, sizeof id, "%d", i);
-            fixture_index(&box, "u", id, "{\"n\":1,\"path\":\"/a\"}");
+            fixture_index(&fixture, "u", id, "{\"n\":1,\"path\":\"/a\"}");
         }
         if (tree)
-            lock_in(&box, "s", "u", "none");
+            lock_in(&fixture, "s", "u", "none");
         for (size_t ran = 0; ran < LOOPING; commands++) {
-            size_t more = run_looping(&box, done, false);
+            size_t more = run_looping(&fixture, done, false);
             assert_true(more > 0);
             ran += more;
             for (int i = 0; i < LOOPING; i++)
                 assert_true(done[i] == ((size_t)i < ran)); /* each time the first ones */
-            assert_int_equal(fixture_index(&box, "other", "1", "{}")->version, commands + 1);
+            assert_int_equal(fixture_index(&fixture, "other", "1", "{}")->version, commands + 1);
         }
         assert_true(commands > 2);
-        assert_string_equal(fixture_source(&box, "u", "149"), "{\"n\":4999,\"path\":\"/a\"}");
-        fixture_close(&box);
+        assert_string_equal(fixture_source(&fixture, "u", "149"), "{\"n\":4999,\"path\":\"/a\"}");
+        fixture_close(&fixture);
     }
 }
 
 enum { NEW_INDICES = 20, TEMPLATE_FIELDS = 900 };
 
-static size_t index_count(const struct core_fixture *box)
+static size_t index_count(const struct core_fixture *fixture)
 {
-    tl_cleanup(catalog_unrefp) struct catalog *catalog = core_catalog(box->core);
+    tl_cleanup(catalog_unrefp) struct catalog *catalog = core_catalog(fixture->core);
 
     return catalog_index_count(catalog);
 }
 
 /* Puts a template of TEMPLATE_FIELDS fields for the indices "new-*". */
-static void put_large_template(struct core_fixture *box)
+static void put_large_template(struct core_fixture *fixture)
 {
     struct buf body = BUF_INIT(BUF_UNLIMITED);
 
@@ -1026,14 +1029,14 @@ static void put_large_template(struct core_fixture *box)
     command->object.name = SLICE_LIT("t");
     command->object.body = arena_copy(&command->arena, buf_as_slice(&body));
     buf_deinit(&body);
-    fixture_run(box, command, 1);
+    fixture_run(fixture, command, 1);
     assert_int_equal(command->problem.type, PROBLEM_NONE);
 }
 
 /* Writes a document into each of the indices from `first` on, which do not exist. */
-static struct command *create_indices(struct core_fixture *box, size_t first, bool atomic, unsigned version)
+static struct command *create_indices(struct core_fixture *fixture, size_t first, bool atomic, unsigned version)
 {
-    struct command *command = fixture_write_command(box, NEW_INDICES - first);
+    struct command *command = fixture_write_command(fixture, NEW_INDICES - first);
 
     command->write.atomic = atomic;
     command->version = version;
@@ -1042,7 +1045,7 @@ static struct command *create_indices(struct core_fixture *box, size_t first, bo
         *item = fixture_item(WRITE_INDEX, NULL, NULL, "1", "{}");
         item->index = arena_printf(&command->arena, "new-%zu", first + i);
     }
-    fixture_run(box, command, 1);
+    fixture_run(fixture, command, 1);
     return command;
 }
 
@@ -1055,16 +1058,16 @@ static void test_bulk_postpones_indices_above_command_limit(void **state)
 {
     (void)state;
     for (int locked = 0; locked < 2; locked++) {
-        struct core_fixture box;
+        struct core_fixture fixture;
         size_t created = 0;
         int commands = 0;
 
-        fixture_open(&box);
-        put_large_template(&box);
+        fixture_open(&fixture);
+        put_large_template(&fixture);
         if (locked)
-            lock_in(&box, "s", "other", "none");
+            lock_in(&fixture, "s", "other", "none");
         for (; created < NEW_INDICES; commands++) {
-            struct command *command = create_indices(&box, created, false, COMMAND_CODEC_VERSION);
+            struct command *command = create_indices(&fixture, created, false, COMMAND_CODEC_VERSION);
             size_t ran = NEW_INDICES - created - command->write.postponed_count;
             assert_true(ran > 0);
             for (size_t i = 0; i < NEW_INDICES - created; i++)
@@ -1072,15 +1075,15 @@ static void test_bulk_postpones_indices_above_command_limit(void **state)
             created += ran;
         }
         assert_true(commands > 2);
-        assert_int_equal(index_count(&box), NEW_INDICES);
-        fixture_close(&box);
+        assert_int_equal(index_count(&fixture), NEW_INDICES);
+        fixture_close(&fixture);
     }
 }
 
 enum { LARGE = 24, LARGE_WORDS = 3000 }; /* two commands and more */
 
 /* Puts documents one by one, so that each word of each has an entry of its own. */
-static void put_large_documents(struct core_fixture *box)
+static void put_large_documents(struct core_fixture *fixture)
 {
     struct buf source = BUF_INIT(BUF_UNLIMITED);
     char id[16];
@@ -1092,21 +1095,22 @@ static void put_large_documents(struct core_fixture *box)
     buf_byte(&source, '\0');
     for (int i = 0; i < LARGE; i++) {
         snprintf(id, sizeof id, "%d", 100 + i);
-        fixture_index(box, "fs", id, source.data);
+        fixture_index(fixture, "fs", id, source.data);
     }
     buf_deinit(&source);
 }
 
 /* Writes or updates document 1 of an index; `transaction` NULL: in none. */
-static void write_large(struct core_fixture *box, const char *index, struct write_item item, const char *transaction)
+static void write_large(struct core_fixture *fixture, const char *index, struct write_item item,
+                        const char *transaction)
 {
-    struct command *command = fixture_write_command(box, 1);
+    struct command *command = fixture_write_command(fixture, 1);
 
     if (transaction != NULL)
         command->owner.transaction = slice_from(transaction);
     item.index = slice_from(index);
     command->write.items[0] = item;
-    fixture_run(box, command, 1);
+    fixture_run(fixture, command, 1);
     assert_int_equal(command->problem.type, PROBLEM_NONE);
     assert_true(command->write.results[0].outcome == WRITE_CREATED ||
                 command->write.results[0].outcome == WRITE_UPDATED);
@@ -1122,7 +1126,7 @@ static void test_large_document_is_one_operation(void **state)
     static const char *const indices[] = {"plain", "tree"};
     struct write_update merge = {.doc = SLICE_LIT("{\"n\":1}")};
     struct buf source = BUF_INIT(BUF_UNLIMITED);
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
     buf_lit(&source, "{\"path\":\"/a/b\",\"text\":\"");
@@ -1130,10 +1134,10 @@ static void test_large_document_is_one_operation(void **state)
         buf_byte(&source, 'x');
     buf_lit(&source, "\"}");
     buf_byte(&source, '\0');
-    fixture_open(&box);
-    fixture_index_command(&box, COMMAND_INDEX_CREATE, "tree",
+    fixture_open(&fixture);
+    fixture_index_command(&fixture, COMMAND_INDEX_CREATE, "tree",
                           "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
-    lock_in(&box, "s", "tree", "other");
+    lock_in(&fixture, "s", "tree", "other");
     for (size_t i = 0; i < COUNT_OF(indices); i++)
         for (int kind = 0; kind < 2; kind++) {
             const char *transaction = kind == 0 ? NULL : i == 0 ? "t" : "u";
@@ -1141,23 +1145,23 @@ static void test_large_document_is_one_operation(void **state)
             struct write_item update = fixture_item(WRITE_UPDATE, "", NULL, "1", NULL);
             update.update = &merge;
             if (transaction != NULL)
-                fixture_txn(&box, COMMAND_TXN_BEGIN, transaction);
-            write_large(&box, indices[i], put, transaction);
-            write_large(&box, indices[i], put, transaction);
-            write_large(&box, indices[i], update, transaction);
+                fixture_txn(&fixture, COMMAND_TXN_BEGIN, transaction);
+            write_large(&fixture, indices[i], put, transaction);
+            write_large(&fixture, indices[i], put, transaction);
+            write_large(&fixture, indices[i], update, transaction);
             if (transaction != NULL)
-                fixture_txn(&box, COMMAND_TXN_COMMIT, transaction);
+                fixture_txn(&fixture, COMMAND_TXN_COMMIT, transaction);
         }
-    assert_true(metric_read(&core_metrics(box.core)->steps_over) > 0);
-    fixture_close(&box);
+    assert_true(metric_read(&core_metrics(fixture.core)->steps_over) > 0);
+    fixture_close(&fixture);
     buf_deinit(&source);
 }
 
 /* Replaces or deletes the large documents from `first` on, by items of a few bytes. */
-static struct command *replace_large(struct core_fixture *box, size_t first, enum write_op op, const char *transaction,
-                                     bool older)
+static struct command *replace_large(struct core_fixture *fixture, size_t first, enum write_op op,
+                                     const char *transaction, bool older)
 {
-    struct command *command = fixture_write_command(box, LARGE - first);
+    struct command *command = fixture_write_command(fixture, LARGE - first);
 
     command->version = older ? COMMAND_SINCE_WORK_LIMIT - 1 : COMMAND_CODEC_VERSION;
     if (transaction != NULL)
@@ -1167,20 +1171,20 @@ static struct command *replace_large(struct core_fixture *box, size_t first, enu
         *item = fixture_item(op, "fs", NULL, NULL, op == WRITE_DELETE ? NULL : "{\"n\":1}");
         item->id = arena_printf(&command->arena, "%zu", 100 + first + i);
     }
-    fixture_run(box, command, 1);
+    fixture_run(fixture, command, 1);
     assert_int_equal(command->problem.type, PROBLEM_NONE);
     return command;
 }
 
 /* Replaces or deletes all large documents. Returns: in how many commands. */
-static int replace_all_large(struct core_fixture *box, enum write_op op, const char *transaction)
+static int replace_all_large(struct core_fixture *fixture, enum write_op op, const char *transaction)
 {
     enum write_outcome done = op == WRITE_DELETE ? WRITE_DELETED : WRITE_UPDATED;
     size_t replaced = 0;
     int commands = 0;
 
     for (; replaced < LARGE; commands++) {
-        struct command *command = replace_large(box, replaced, op, transaction, false);
+        struct command *command = replace_large(fixture, replaced, op, transaction, false);
         size_t ran = LARGE - replaced - command->write.postponed_count;
         assert_true(ran > 0);
         for (size_t i = 0; i < LARGE - replaced; i++)
@@ -1203,15 +1207,15 @@ static void test_bulk_postpones_items_by_stored_documents(void **state)
 
     for (int kind = 0; kind < KINDS; kind++)
         for (int i = 0; i < 2; i++) {
-            struct core_fixture box;
-            fixture_open(&box);
-            put_large_documents(&box);
+            struct core_fixture fixture;
+            fixture_open(&fixture);
+            put_large_documents(&fixture);
             if (kind == LOCKED)
-                lock_in(&box, "s", "fs", "other");
+                lock_in(&fixture, "s", "fs", "other");
             if (kind == TRANSACTION)
-                fixture_txn(&box, COMMAND_TXN_BEGIN, "t");
-            assert_in_range(replace_all_large(&box, ops[i], kind == TRANSACTION ? "t" : NULL), 2, LARGE / 2);
-            fixture_close(&box);
+                fixture_txn(&fixture, COMMAND_TXN_BEGIN, "t");
+            assert_in_range(replace_all_large(&fixture, ops[i], kind == TRANSACTION ? "t" : NULL), 2, LARGE / 2);
+            fixture_close(&fixture);
         }
 }
 
@@ -1223,52 +1227,52 @@ static void test_bulk_postpones_items_by_stored_documents(void **state)
 static void test_bulk_counts_finding_of_locks(void **state)
 {
     enum { ITEMS = 2000, VALUES = 100, ONE_ITEM = 2000 };
-    struct core_fixture box;
+    struct core_fixture fixture;
     struct buf source = BUF_INIT(BUF_UNLIMITED);
     (void)state;
 
-    fixture_open(&box);
-    fixture_index_command(&box, COMMAND_INDEX_CREATE, "tree",
+    fixture_open(&fixture);
+    fixture_index_command(&fixture, COMMAND_INDEX_CREATE, "tree",
                           "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"},"
                           "\"x\":{\"type\":\"integer\"}}}}");
-    lock_in(&box, "s", "tree", "other");
+    lock_in(&fixture, "s", "tree", "other");
     buf_lit(&source, "{\"path\":\"/a/b\",\"x\":[0");
     for (int i = 1; i < VALUES; i++)
         buf_printf(&source, ",%d", i);
     buf_lit(&source, "]}");
     for (unsigned older = 0; older < 2; older++) {
-        struct command *command = fixture_write_command(&box, ITEMS);
+        struct command *command = fixture_write_command(&fixture, ITEMS);
         command->version = COMMAND_SINCE_WRITE_ACCOUNT - older;
         for (size_t i = 0; i < ITEMS; i++) {
             command->write.items[i] = fixture_item(WRITE_INDEX, "tree", NULL, NULL, NULL);
             command->write.items[i].id = arena_printf(&command->arena, "%zu", older * ITEMS + i);
             command->write.items[i].source = arena_copy(&command->arena, buf_as_slice(&source));
         }
-        box.unbounded = older > 0;
-        fixture_run(&box, command, 1);
+        fixture.unbounded = older > 0;
+        fixture_run(&fixture, command, 1);
         assert_in_range(command->write.postponed_count, 1, ITEMS - 1);
-        uint64_t work = box.core->write_work;
+        uint64_t work = fixture.core->write_work;
         assert_in_range(work, WRITE_WORK_MAX, CORE_ATOMIC_WORK);
         assert_int_equal(work > WRITE_WORK_MAX + ONE_ITEM, older);
     }
     buf_deinit(&source);
-    fixture_close(&box);
+    fixture_close(&fixture);
 }
 
 /* An atomic write that takes too much work is refused, without effect; so is what a transaction could not commit. */
 static void test_work_of_a_whole_is_limited(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
     for (unsigned older = 0; older < 2; older++)
         for (int in_transaction = 0; in_transaction < 2; in_transaction++) {
-            fixture_open(&box);
-            box.core->whole_work_max = 2000;
-            box.core->commit_work_max = 2000 / COMMIT_WORK_FACTOR_BEFORE;
+            fixture_open(&fixture);
+            fixture.core->whole_work_max = 2000;
+            fixture.core->commit_work_max = 2000 / COMMIT_WORK_FACTOR_BEFORE;
             if (in_transaction)
-                fixture_txn(&box, COMMAND_TXN_BEGIN, "t");
-            struct command *command = fixture_write_command(&box, 3);
+                fixture_txn(&fixture, COMMAND_TXN_BEGIN, "t");
+            struct command *command = fixture_write_command(&fixture, 3);
             command->version = COMMAND_SINCE_WHOLE_WORK - older;
             command->write.atomic = !in_transaction;
             command->owner.transaction = in_transaction ? SLICE_LIT("t") : SLICE_NONE;
@@ -1286,10 +1290,10 @@ static void test_work_of_a_whole_is_limited(void **state)
                 command->write.items[i].source = arena_copy(&command->arena, buf_as_slice(&source));
                 buf_deinit(&source);
             }
-            fixture_run(&box, command, 1);
+            fixture_run(&fixture, command, 1);
             assert_int_equal(command->problem.type, older ? PROBLEM_NONE : PROBLEM_TRANSACTION_TOO_LARGE);
-            assert_int_equal(fixture_source(&box, "fs", "1") == NULL, !older || in_transaction);
-            fixture_close(&box);
+            assert_int_equal(fixture_source(&fixture, "fs", "1") == NULL, !older || in_transaction);
+            fixture_close(&fixture);
         }
 }
 
@@ -1297,7 +1301,7 @@ static void test_work_of_a_whole_is_limited(void **state)
 static void test_work_of_a_commit_is_that_of_its_records(void **state)
 {
     enum { VALUES = 1000, ENTRIES = VALUES * WORK_ENTRY, BYTES = 1600000, OTHER = 5000 };
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
     assert_true(OTHER < ENTRIES);
@@ -1309,19 +1313,19 @@ static void test_work_of_a_commit_is_that_of_its_records(void **state)
         for (int i = 0; i < BYTES && large; i++)
             buf_byte(&source, ' ');
         buf_lit(&source, "]}");
-        fixture_open(&box);
-        fixture_txn(&box, COMMAND_TXN_BEGIN, "t");
-        struct command *command = fixture_write_command(&box, 1);
+        fixture_open(&fixture);
+        fixture_txn(&fixture, COMMAND_TXN_BEGIN, "t");
+        struct command *command = fixture_write_command(&fixture, 1);
         command->owner.transaction = SLICE_LIT("t");
         command->write.items[0] = fixture_item(WRITE_INDEX, "fs", NULL, "1", NULL);
         command->write.items[0].source = buf_as_slice(&source);
-        fixture_run(&box, command, 1);
+        fixture_run(&fixture, command, 1);
         assert_int_equal(command->problem.type, PROBLEM_NONE);
-        fixture_txn(&box, COMMAND_TXN_COMMIT, "t");
+        fixture_txn(&fixture, COMMAND_TXN_COMMIT, "t");
         uint64_t least = large ? BYTES / WORK_BYTES : ENTRIES;
-        assert_in_range(core_step_work(box.core), least, least + OTHER);
+        assert_in_range(core_step_work(fixture.core), least, least + OTHER);
         buf_deinit(&source);
-        fixture_close(&box);
+        fixture_close(&fixture);
     }
 }
 
@@ -1332,7 +1336,7 @@ static void test_work_of_a_commit_is_that_of_its_records(void **state)
 static void test_work_of_a_commit_is_limited(void **state)
 {
     enum { VALUES = 20000, DOCUMENTS = 13 };
-    struct core_fixture box;
+    struct core_fixture fixture;
     struct buf source = BUF_INIT(BUF_UNLIMITED);
     (void)state;
 
@@ -1342,22 +1346,22 @@ static void test_work_of_a_commit_is_limited(void **state)
     buf_lit(&source, "]}");
     assert_in_range(CORE_COMMIT_WORK, (DOCUMENTS - 1) * VALUES * WORK_ENTRY, DOCUMENTS * VALUES * WORK_ENTRY);
     for (unsigned older = 0; older < 2; older++) {
-        fixture_open(&box);
-        fixture_txn(&box, COMMAND_TXN_BEGIN, "t");
+        fixture_open(&fixture);
+        fixture_txn(&fixture, COMMAND_TXN_BEGIN, "t");
         for (int i = 0; i < DOCUMENTS; i++) {
-            struct command *command = fixture_write_command(&box, 1);
+            struct command *command = fixture_write_command(&fixture, 1);
             command->version = COMMAND_SINCE_COMMIT_LIMIT - older;
             command->owner.transaction = SLICE_LIT("t");
             command->write.items[0] = fixture_item(WRITE_INDEX, "fs", NULL, NULL, NULL);
             command->write.items[0].id = arena_printf(&command->arena, "%d", i);
             command->write.items[0].source = buf_as_slice(&source);
-            fixture_run(&box, command, 1);
+            fixture_run(&fixture, command, 1);
             assert_int_equal(command->problem.type,
                              older || i < DOCUMENTS - 1 ? PROBLEM_NONE : PROBLEM_TRANSACTION_TOO_LARGE);
         }
-        fixture_txn(&box, COMMAND_TXN_COMMIT, "t");
-        assert_int_equal(fixture_count(&box, "fs"), DOCUMENTS - 1 + older);
-        fixture_close(&box);
+        fixture_txn(&fixture, COMMAND_TXN_COMMIT, "t");
+        assert_int_equal(fixture_count(&fixture, "fs"), DOCUMENTS - 1 + older);
+        fixture_close(&fixture);
     }
     buf_deinit(&source);
 }
@@ -1365,9 +1369,10 @@ static void test_work_of_a_commit_is_limited(void **state)
 enum { NAMED = 600, LONG_NAME = 30000 };
 
 /* Deletes in an index that does not exist, whose long name each reason quotes. */
-static struct command *delete_in_long_name(struct core_fixture *box, bool atomic, const char *transaction, bool older)
+static struct command *delete_in_long_name(struct core_fixture *fixture, bool atomic, const char *transaction,
+                                           bool older)
 {
-    struct command *command = fixture_write_command(box, NAMED);
+    struct command *command = fixture_write_command(fixture, NAMED);
     char *name = arena_alloc(&command->arena, LONG_NAME);
 
     memset(name, 'x', LONG_NAME);
@@ -1379,7 +1384,7 @@ static struct command *delete_in_long_name(struct core_fixture *box, bool atomic
         command->write.items[i] = fixture_item(WRITE_DELETE, "", NULL, "1", NULL);
         command->write.items[i].index = slice_make(name, LONG_NAME);
     }
-    fixture_run(box, command, 1);
+    fixture_run(fixture, command, 1);
     return command;
 }
 
@@ -1393,66 +1398,66 @@ static void test_results_are_limited(void **state)
 
     for (int older = 0; older < 2; older++)
         for (int in_transaction = 0; in_transaction < 2; in_transaction++) {
-            struct core_fixture box;
-            fixture_open(&box);
+            struct core_fixture fixture;
+            fixture_open(&fixture);
             const char *transaction = in_transaction ? "t" : NULL;
             if (in_transaction)
-                fixture_txn(&box, COMMAND_TXN_BEGIN, "t");
-            const struct write_command *write = &delete_in_long_name(&box, false, transaction, older)->write;
+                fixture_txn(&fixture, COMMAND_TXN_BEGIN, "t");
+            const struct write_command *write = &delete_in_long_name(&fixture, false, transaction, older)->write;
             assert_in_range(write->result_bytes, WRITE_RESULT_BYTES_MAX, (size_t)1 << 30);
             size_t one = write_result_bytes(&write->results[0]);
             assert_in_range(one, LONG_NAME, 8 * LONG_NAME);
             size_t ran = WRITE_RESULT_BYTES_MAX / one + 1;
             assert_int_equal(write->postponed_count, older ? 0 : NAMED - ran);
-            struct command *command = delete_in_long_name(&box, true, transaction, older);
+            struct command *command = delete_in_long_name(&fixture, true, transaction, older);
             assert_int_equal(command->problem.type, older ? PROBLEM_NONE : PROBLEM_LIMIT_EXCEEDED);
             assert_int_equal(command->write.results[NAMED - 1].outcome, WRITE_FAILED);
-            fixture_close(&box);
+            fixture_close(&fixture);
         }
 }
 
 /* Commands before version 10 are divided as the builds did that made them: not by their items' work. */
 static void test_older_bulk_is_not_divided_by_work(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    fixture_open(&box);
-    box.unbounded = true;
-    put_large_documents(&box);
-    assert_int_equal(replace_large(&box, 0, WRITE_DELETE, NULL, true)->write.postponed_count, 0);
-    fixture_close(&box);
+    fixture_open(&fixture);
+    fixture.unbounded = true;
+    put_large_documents(&fixture);
+    assert_int_equal(replace_large(&fixture, 0, WRITE_DELETE, NULL, true)->write.postponed_count, 0);
+    fixture_close(&fixture);
 }
 
 /* A step counts each field of a mapping and each byte of a template. */
 static void test_step_counts_mappings(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    fixture_open(&box);
-    put_large_template(&box);
-    fixture_index(&box, "new-a", "1", "{}");
-    assert_true(core_step_work(box.core) > TEMPLATE_FIELDS * WORK_FIELD);
-    fixture_index(&box, "new-a", "2", "{}");
-    assert_true(core_step_work(box.core) < TEMPLATE_FIELDS);
-    fixture_index(&box, "new-a", "2", "{\"another\":1}");
-    assert_true(core_step_work(box.core) > TEMPLATE_FIELDS * WORK_FIELD);
-    fixture_close(&box);
+    fixture_open(&fixture);
+    put_large_template(&fixture);
+    fixture_index(&fixture, "new-a", "1", "{}");
+    assert_true(core_step_work(fixture.core) > TEMPLATE_FIELDS * WORK_FIELD);
+    fixture_index(&fixture, "new-a", "2", "{}");
+    assert_true(core_step_work(fixture.core) < TEMPLATE_FIELDS);
+    fixture_index(&fixture, "new-a", "2", "{\"another\":1}");
+    assert_true(core_step_work(fixture.core) > TEMPLATE_FIELDS * WORK_FIELD);
+    fixture_close(&fixture);
 }
 
 /* Commands before version 8 are divided as the builds did that made them: not by their mappings. */
 static void test_older_bulk_is_not_divided_by_mappings(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    fixture_open(&box);
-    box.unbounded = true;
-    put_large_template(&box);
-    assert_int_equal(create_indices(&box, 0, false, COMMAND_SINCE_MAPPING_LIMIT - 1)->write.postponed_count, 0);
-    assert_int_equal(index_count(&box), NEW_INDICES);
-    fixture_close(&box);
+    fixture_open(&fixture);
+    fixture.unbounded = true;
+    put_large_template(&fixture);
+    assert_int_equal(create_indices(&fixture, 0, false, COMMAND_SINCE_MAPPING_LIMIT - 1)->write.postponed_count, 0);
+    assert_int_equal(index_count(&fixture), NEW_INDICES);
+    fixture_close(&fixture);
 }
 
 /* The mappings that an atomic write makes are made in pieces; before, more than one step makes were refused. */
@@ -1461,17 +1466,17 @@ static void test_atomic_write_makes_mappings_in_pieces(void **state)
     (void)state;
     for (int way = 0; way < 4; way++) {
         bool older = way < 2, locked = way % 2 != 0;
-        struct core_fixture box;
+        struct core_fixture fixture;
 
-        fixture_open(&box);
-        put_large_template(&box);
+        fixture_open(&fixture);
+        put_large_template(&fixture);
         if (locked)
-            lock_in(&box, "s", "other", "none");
+            lock_in(&fixture, "s", "other", "none");
         struct command *command =
-            create_indices(&box, 0, true, older ? COMMAND_SINCE_ATOMIC_PIECES - 1 : COMMAND_CODEC_VERSION);
+            create_indices(&fixture, 0, true, older ? COMMAND_SINCE_ATOMIC_PIECES - 1 : COMMAND_CODEC_VERSION);
         assert_int_equal(command->problem.type, older ? PROBLEM_ILLEGAL_ARGUMENT : PROBLEM_NONE);
-        assert_int_equal(index_count(&box), older ? 0 : NEW_INDICES);
-        fixture_close(&box);
+        assert_int_equal(index_count(&fixture), older ? 0 : NEW_INDICES);
+        fixture_close(&fixture);
     }
 }
 
@@ -1481,51 +1486,51 @@ static void test_atomic_write_refuses_scripts_above_limit(void **state)
     (void)state;
     for (int locked = 0; locked < 2; locked++) {
         bool done[LOOPING] = {false};
-        struct core_fixture box;
+        struct core_fixture fixture;
 
-        fixture_open(&box);
+        fixture_open(&fixture);
         for (int i = 0; i < LOOPING; i++) {
             char id[12];
             snprintf(id, sizeof id, "%d", i);
-            fixture_index(&box, "u", id, "{\"n\":1}");
+            fixture_index(&fixture, "u", id, "{\"n\":1}");
         }
         if (locked)
-            lock_in(&box, "s", "u", "none");
-        assert_int_equal(run_looping(&box, done, true), 0);
-        assert_int_equal(box.last->problem.type, PROBLEM_ILLEGAL_ARGUMENT);
-        assert_string_equal(fixture_source(&box, "u", "0"), "{\"n\":1}");
-        fixture_close(&box);
+            lock_in(&fixture, "s", "u", "none");
+        assert_int_equal(run_looping(&fixture, done, true), 0);
+        assert_int_equal(fixture.last->problem.type, PROBLEM_ILLEGAL_ARGUMENT);
+        assert_string_equal(fixture_source(&fixture, "u", "0"), "{\"n\":1}");
+        fixture_close(&fixture);
     }
 }
 
 static void test_write_refuses_source_that_does_not_fit_mapping(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    fixture_open(&box);
-    fixture_index(&box, "m", "1", "{\"n\":1}");
-    uint64_t digest = fixture_digest(&box);
-    struct write_result *result = fixture_index(&box, "m", "2", "{\"n\":\"abc\"}");
+    fixture_open(&fixture);
+    fixture_index(&fixture, "m", "1", "{\"n\":1}");
+    uint64_t digest = fixture_digest(&fixture);
+    struct write_result *result = fixture_index(&fixture, "m", "2", "{\"n\":\"abc\"}");
     assert_int_equal(result->outcome, WRITE_FAILED);
     assert_int_equal(result->problem.type, PROBLEM_MAPPER_PARSING);
     assert_slice_equal(result->problem.caused_by->reason, "For input string: \"abc\"");
-    assert_int_equal(fixture_digest(&box), digest);
-    fixture_close(&box);
+    assert_int_equal(fixture_digest(&fixture), digest);
+    fixture_close(&fixture);
 }
 
 /* Writes a document by a command of this version, or of one before 8. Returns: its result. */
-static struct write_result *index_date(struct core_fixture *box, bool older, const char *id, const char *source)
+static struct write_result *index_date(struct core_fixture *fixture, bool older, const char *id, const char *source)
 {
-    struct command *command = fixture_write_command(box, 1);
+    struct command *command = fixture_write_command(fixture, 1);
 
     command->write.items[0] = fixture_item(WRITE_INDEX, "fs", "", id, source);
     command->version = older ? COMMAND_SINCE_STRICT_DATES - 1 : COMMAND_CODEC_VERSION;
-    return &fixture_run(box, command, 1)->write.results[0];
+    return &fixture_run(fixture, command, 1)->write.results[0];
 }
 
 /* Creates an index with a field of dates, `older`: by a command of a version before 9. */
-static void create_dates(struct core_fixture *box, const char *name, bool older, const char *format)
+static void create_dates(struct core_fixture *fixture, const char *name, bool older, const char *format)
 {
     static char body[256];
     struct command *command = command_new(COMMAND_INDEX_CREATE, DIALECT_7);
@@ -1536,55 +1541,56 @@ static void create_dates(struct core_fixture *box, const char *name, bool older,
     command->index.body = slice_from(body);
     if (older)
         command->version = COMMAND_SINCE_DATE_RULES - 1;
-    fixture_run(box, command, 1);
+    fixture_run(fixture, command, 1);
 }
 
 static void test_index_keeps_date_rules_of_its_creation(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    fixture_open(&box);
-    create_dates(&box, "old", true, "date");
-    create_dates(&box, "new", false, "date");
-    assert_int_equal(fixture_index(&box, "old", "1", "{\"at\":\"2022-3\"}")->problem.type, PROBLEM_MAPPER_PARSING);
-    assert_int_equal(fixture_index(&box, "new", "1", "{\"at\":\"2022-3\"}")->problem.type, PROBLEM_NONE);
+    fixture_open(&fixture);
+    create_dates(&fixture, "old", true, "date");
+    create_dates(&fixture, "new", false, "date");
+    assert_int_equal(fixture_index(&fixture, "old", "1", "{\"at\":\"2022-3\"}")->problem.type, PROBLEM_MAPPER_PARSING);
+    assert_int_equal(fixture_index(&fixture, "new", "1", "{\"at\":\"2022-3\"}")->problem.type, PROBLEM_NONE);
     /* A later change of the mapping keeps the rules, for its own formats too. */
-    fixture_index_command(&box, COMMAND_MAPPING_PUT, "old",
+    fixture_index_command(&fixture, COMMAND_MAPPING_PUT, "old",
                           "{\"properties\":{\"to\":{\"type\":\"date\",\"format\":\"date\"}}}");
-    fixture_index_command(&box, COMMAND_MAPPING_PUT, "new",
+    fixture_index_command(&fixture, COMMAND_MAPPING_PUT, "new",
                           "{\"properties\":{\"to\":{\"type\":\"date\",\"format\":\"week_date\"}}}");
-    assert_int_equal(fixture_index(&box, "old", "2", "{\"to\":\"2022-3\"}")->problem.type, PROBLEM_MAPPER_PARSING);
-    assert_int_equal(fixture_index(&box, "new", "2", "{\"to\":\"2022-W09-5\"}")->problem.type, PROBLEM_NONE);
-    assert_int_equal(fixture_index(&box, "new", "3", "{\"to\":\"2022-03-04\"}")->problem.type, PROBLEM_MAPPER_PARSING);
-    fixture_close(&box);
+    assert_int_equal(fixture_index(&fixture, "old", "2", "{\"to\":\"2022-3\"}")->problem.type, PROBLEM_MAPPER_PARSING);
+    assert_int_equal(fixture_index(&fixture, "new", "2", "{\"to\":\"2022-W09-5\"}")->problem.type, PROBLEM_NONE);
+    assert_int_equal(fixture_index(&fixture, "new", "3", "{\"to\":\"2022-03-04\"}")->problem.type,
+                     PROBLEM_MAPPER_PARSING);
+    fixture_close(&fixture);
 }
 
 static void test_dates_of_released_commands_stay(void **state)
 {
     static const struct write_update update = {.doc = {"{\"n\":1}", 7}, .single = true};
     static const char *const date = "{\"at\":\"20220-01-01\"}";
-    struct core_fixture box;
+    struct core_fixture fixture;
 
     (void)state;
-    fixture_open(&box);
-    create_dates(&box, "fs", true, "strict_date_optional_time||epoch_millis");
-    assert_int_equal(index_date(&box, false, "1", date)->problem.type, PROBLEM_MAPPER_PARSING);
-    assert_int_equal(index_date(&box, true, "1", date)->problem.type, PROBLEM_NONE);
+    fixture_open(&fixture);
+    create_dates(&fixture, "fs", true, "strict_date_optional_time||epoch_millis");
+    assert_int_equal(index_date(&fixture, false, "1", date)->problem.type, PROBLEM_MAPPER_PARSING);
+    assert_int_equal(index_date(&fixture, true, "1", date)->problem.type, PROBLEM_NONE);
     /* An update of another field keeps the stored date; a new document, and a new date, are checked. */
-    assert_int_equal(fixture_update(&box, "fs", "1", update)->problem.type, PROBLEM_NONE);
-    assert_string_equal(fixture_source(&box, "fs", "1"), "{\"at\":\"20220-01-01\",\"n\":1}");
-    assert_int_equal(index_date(&box, false, "1", date)->problem.type, PROBLEM_MAPPER_PARSING);
-    assert_int_equal(index_date(&box, false, "2", "{\"at\":\"2022-01-01\"}")->problem.type, PROBLEM_NONE);
-    assert_int_equal(
-        fixture_update(&box, "fs", "2", (struct write_update){.doc = slice_from(date), .single = true})->problem.type,
-        PROBLEM_MAPPER_PARSING);
+    assert_int_equal(fixture_update(&fixture, "fs", "1", update)->problem.type, PROBLEM_NONE);
+    assert_string_equal(fixture_source(&fixture, "fs", "1"), "{\"at\":\"20220-01-01\",\"n\":1}");
+    assert_int_equal(index_date(&fixture, false, "1", date)->problem.type, PROBLEM_MAPPER_PARSING);
+    assert_int_equal(index_date(&fixture, false, "2", "{\"at\":\"2022-01-01\"}")->problem.type, PROBLEM_NONE);
+    assert_int_equal(fixture_update(&fixture, "fs", "2", (struct write_update){.doc = slice_from(date), .single = true})
+                         ->problem.type,
+                     PROBLEM_MAPPER_PARSING);
     /* An unmapped text is a date by the same rule. */
-    assert_int_equal(index_date(&box, false, "3", "{\"text\":\"20220-01-01\"}")->problem.type, PROBLEM_NONE);
-    assert_int_equal(index_date(&box, false, "3", "{\"text\":\"no date\"}")->problem.type, PROBLEM_NONE);
-    assert_int_equal(index_date(&box, true, "4", "{\"date\":\"20220-01-01\"}")->problem.type, PROBLEM_NONE);
-    assert_int_equal(index_date(&box, false, "4", "{\"date\":\"no date\"}")->problem.type, PROBLEM_MAPPER_PARSING);
-    fixture_close(&box);
+    assert_int_equal(index_date(&fixture, false, "3", "{\"text\":\"20220-01-01\"}")->problem.type, PROBLEM_NONE);
+    assert_int_equal(index_date(&fixture, false, "3", "{\"text\":\"no date\"}")->problem.type, PROBLEM_NONE);
+    assert_int_equal(index_date(&fixture, true, "4", "{\"date\":\"20220-01-01\"}")->problem.type, PROBLEM_NONE);
+    assert_int_equal(index_date(&fixture, false, "4", "{\"date\":\"no date\"}")->problem.type, PROBLEM_MAPPER_PARSING);
+    fixture_close(&fixture);
 }
 
 /*
@@ -1598,48 +1604,48 @@ static void test_malformed_dates_have_entries(void **state)
     (void)state;
 
     for (int drops = 0; drops < 2; drops++) {
-        struct core_fixture box;
-        fixture_open(&box);
+        struct core_fixture fixture;
+        fixture_open(&fixture);
         struct command *create = command_new(COMMAND_INDEX_CREATE, DIALECT_7);
         create->index.name = SLICE_LIT("fs");
         create->index.body = SLICE_LIT("{\"mappings\":{\"properties\":{\"at\":{\"type\":\"date\","
                                        "\"ignore_malformed\":true}}}}");
         create->version = COMMAND_SINCE_DATE_RULES - 1;
-        assert_int_equal(fixture_run(&box, create, 1)->problem.type, PROBLEM_NONE);
-        struct command *command = fixture_write_command(&box, 1);
+        assert_int_equal(fixture_run(&fixture, create, 1)->problem.type, PROBLEM_NONE);
+        struct command *command = fixture_write_command(&fixture, 1);
         command->write.items[0] = fixture_item(WRITE_INDEX, "fs", "", "1", date);
         if (drops)
             command->version = COMMAND_SINCE_MALFORMED_DATES - 1;
-        assert_int_equal(fixture_run(&box, command, 1)->write.results[0].problem.type, PROBLEM_NONE);
-        assert_int_equal(fixture_find(&box, "fs", "at", 24 * 3600 * 1000), drops ? 0 : 1);
-        fixture_delete(&box, "fs", "1");
-        assert_int_equal(fixture_find(&box, "fs", "at", 24 * 3600 * 1000), 0);
-        fixture_close(&box);
+        assert_int_equal(fixture_run(&fixture, command, 1)->write.results[0].problem.type, PROBLEM_NONE);
+        assert_int_equal(fixture_find(&fixture, "fs", "at", 24 * 3600 * 1000), drops ? 0 : 1);
+        fixture_delete(&fixture, "fs", "1");
+        assert_int_equal(fixture_find(&fixture, "fs", "at", 24 * 3600 * 1000), 0);
+        fixture_close(&fixture);
     }
 }
 
 static void test_write_refuses_long_ids(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     char id[514];
     (void)state;
 
     memset(id, 'x', sizeof(id));
     id[513] = '\0';
-    fixture_open(&box);
-    assert_slice_equal(fixture_index(&box, "i", id, "{}")->problem.reason,
+    fixture_open(&fixture);
+    assert_slice_equal(fixture_index(&fixture, "i", id, "{}")->problem.reason,
                        "id is too long, must be no longer than 512 bytes but was: 513");
     id[512] = '\0';
-    assert_int_equal(fixture_index(&box, "i", id, "{}")->outcome, WRITE_CREATED);
-    assert_int_equal(fixture_index(&box, "i", "", "{}")->outcome, WRITE_FAILED);
-    fixture_close(&box);
+    assert_int_equal(fixture_index(&fixture, "i", id, "{}")->outcome, WRITE_CREATED);
+    assert_int_equal(fixture_index(&fixture, "i", "", "{}")->outcome, WRITE_FAILED);
+    fixture_close(&fixture);
 }
 
 /* Returns: the number of hits of a term. */
-static size_t hits_of(struct core_fixture *box, const char *index, const char *path, const char *term)
+static size_t hits_of(struct core_fixture *fixture, const char *index, const char *path, const char *term)
 {
-    struct view view = {box->store, TL_TS_MAX, NULL};
-    struct catalog *catalog = core_catalog(box->core);
+    struct view view = {fixture->store, TL_TS_MAX, NULL};
+    struct catalog *catalog = core_catalog(fixture->core);
     const struct catalog_index *entry = catalog_index(catalog, slice_from(index));
     const struct mapping_field *field = mapping_field(entry->mapping, slice_from(path));
     struct field_value value = {.field = field->number, .kind = FIELD_VALUE_BYTES, .bytes = slice_from(term)};
@@ -1662,88 +1668,88 @@ static size_t hits_of(struct core_fixture *box, const char *index, const char *p
 
 static void test_entries_follow_documents(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     struct command *command;
     (void)state;
 
-    fixture_open(&box);
-    fixture_index(&box, "e", "1", "{\"name\":\"bill\"}");
-    fixture_index(&box, "e", "2", "{\"name\":\"bill\"}");
-    assert_int_equal(hits_of(&box, "e", "name.keyword", "bill"), 2);
-    fixture_index(&box, "e", "1", "{\"name\":\"hillary\"}");
-    assert_int_equal(hits_of(&box, "e", "name.keyword", "bill"), 1);
-    fixture_delete(&box, "e", "2");
-    assert_int_equal(hits_of(&box, "e", "name.keyword", "bill"), 0);
-    assert_int_equal(hits_of(&box, "e", "name.keyword", "hillary"), 1);
+    fixture_open(&fixture);
+    fixture_index(&fixture, "e", "1", "{\"name\":\"bill\"}");
+    fixture_index(&fixture, "e", "2", "{\"name\":\"bill\"}");
+    assert_int_equal(hits_of(&fixture, "e", "name.keyword", "bill"), 2);
+    fixture_index(&fixture, "e", "1", "{\"name\":\"hillary\"}");
+    assert_int_equal(hits_of(&fixture, "e", "name.keyword", "bill"), 1);
+    fixture_delete(&fixture, "e", "2");
+    assert_int_equal(hits_of(&fixture, "e", "name.keyword", "bill"), 0);
+    assert_int_equal(hits_of(&fixture, "e", "name.keyword", "hillary"), 1);
 
-    command = fixture_write_command(&box, 200);
+    command = fixture_write_command(&fixture, 200);
     for (size_t i = 0; i < 200; i++) {
         char *id = arena_alloc(&command->arena, 16);
         snprintf(id, 16, "%zu", i);
         command->write.items[i] = fixture_item(WRITE_INDEX, "e", "", id, "{\"name\":\"many\"}");
     }
-    fixture_run(&box, command, 1);
-    assert_int_equal(hits_of(&box, "e", "name.keyword", "many"), 200);
-    fixture_index(&box, "e", "7", "{\"name\":\"bill\"}");
-    assert_int_equal(hits_of(&box, "e", "name.keyword", "many"), 199);
-    assert_int_equal(hits_of(&box, "e", "name.keyword", "bill"), 1);
-    assert_int_equal(hits_of(&box, "e", "name.keyword", "hillary"), 0);
-    fixture_index(&box, "e", "7", "{\"name\":\"many\",\"other\":\"x\"}");
-    assert_int_equal(hits_of(&box, "e", "name.keyword", "many"), 200);
-    assert_int_equal(hits_of(&box, "e", "name.keyword", "bill"), 0);
-    assert_int_equal(hits_of(&box, "e", "other.keyword", "x"), 1);
-    fixture_index(&box, "e", "7", "{\"other\":\"y\"}");
-    fixture_index(&box, "e", "7", "{\"name\":\"many\",\"other\":\"y\"}");
-    assert_int_equal(hits_of(&box, "e", "name.keyword", "many"), 200);
-    fixture_delete(&box, "e", "7");
-    assert_int_equal(hits_of(&box, "e", "name.keyword", "many"), 199);
-    assert_int_equal(hits_of(&box, "e", "other.keyword", "y"), 0);
-    fixture_close(&box);
+    fixture_run(&fixture, command, 1);
+    assert_int_equal(hits_of(&fixture, "e", "name.keyword", "many"), 200);
+    fixture_index(&fixture, "e", "7", "{\"name\":\"bill\"}");
+    assert_int_equal(hits_of(&fixture, "e", "name.keyword", "many"), 199);
+    assert_int_equal(hits_of(&fixture, "e", "name.keyword", "bill"), 1);
+    assert_int_equal(hits_of(&fixture, "e", "name.keyword", "hillary"), 0);
+    fixture_index(&fixture, "e", "7", "{\"name\":\"many\",\"other\":\"x\"}");
+    assert_int_equal(hits_of(&fixture, "e", "name.keyword", "many"), 200);
+    assert_int_equal(hits_of(&fixture, "e", "name.keyword", "bill"), 0);
+    assert_int_equal(hits_of(&fixture, "e", "other.keyword", "x"), 1);
+    fixture_index(&fixture, "e", "7", "{\"other\":\"y\"}");
+    fixture_index(&fixture, "e", "7", "{\"name\":\"many\",\"other\":\"y\"}");
+    assert_int_equal(hits_of(&fixture, "e", "name.keyword", "many"), 200);
+    fixture_delete(&fixture, "e", "7");
+    assert_int_equal(hits_of(&fixture, "e", "name.keyword", "many"), 199);
+    assert_int_equal(hits_of(&fixture, "e", "other.keyword", "y"), 0);
+    fixture_close(&fixture);
 }
 
 static void test_closed_index_refuses_writes(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     struct command *command;
     (void)state;
 
-    fixture_open(&box);
-    fixture_index(&box, "c", "1", "{}");
+    fixture_open(&fixture);
+    fixture_index(&fixture, "c", "1", "{}");
     command = command_new(COMMAND_INDEX_STATE, DIALECT_7);
     command->index.name = SLICE_LIT("c");
     command->index.close = true;
-    fixture_run(&box, command, 1);
-    assert_int_equal(fixture_index(&box, "c", "2", "{}")->problem.type, PROBLEM_INDEX_CLOSED);
-    fixture_reopen(&box);
-    assert_int_equal(fixture_index(&box, "c", "2", "{}")->problem.type, PROBLEM_INDEX_CLOSED);
-    fixture_close(&box);
+    fixture_run(&fixture, command, 1);
+    assert_int_equal(fixture_index(&fixture, "c", "2", "{}")->problem.type, PROBLEM_INDEX_CLOSED);
+    fixture_reopen(&fixture);
+    assert_int_equal(fixture_index(&fixture, "c", "2", "{}")->problem.type, PROBLEM_INDEX_CLOSED);
+    fixture_close(&fixture);
 }
 
 static void test_write_creates_missing_index_except_delete(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     struct write_item item = fixture_item(WRITE_DELETE, "fresh", "", "1", NULL);
     (void)state;
 
-    fixture_open(&box);
-    assert_int_equal(fixture_write_one(&box, item)->problem.type, PROBLEM_INDEX_NOT_FOUND);
+    fixture_open(&fixture);
+    assert_int_equal(fixture_write_one(&fixture, item)->problem.type, PROBLEM_INDEX_NOT_FOUND);
     item.version_type = VERSION_EXTERNAL;
     item.version = 3;
-    assert_int_equal(fixture_write_one(&box, item)->version, 3);
-    assert_int_equal(fixture_index(&box, "Upper", "1", "{}")->problem.type, PROBLEM_INVALID_INDEX_NAME);
-    fixture_close(&box);
+    assert_int_equal(fixture_write_one(&fixture, item)->version, 3);
+    assert_int_equal(fixture_index(&fixture, "Upper", "1", "{}")->problem.type, PROBLEM_INVALID_INDEX_NAME);
+    fixture_close(&fixture);
 }
 
 /* Locks or unlocks document 1 of index "fs". */
-static void run_lock(struct core_fixture *box, enum command_type type)
+static void run_lock(struct core_fixture *fixture, enum command_type type)
 {
     struct command *command = command_new(type, DIALECT_7);
     command->owner.session = SLICE_LIT("s1");
     command->lock.target_count = 1;
     command->lock.targets = arena_zalloc(&command->arena, sizeof *command->lock.targets);
     *command->lock.targets = (struct lock_target){.mode = LOCK_X, .index = SLICE_LIT("fs"), .id = SLICE_LIT("1")};
-    fixture_run(box, command, 1);
-    assert_int_equal(box->last->problem.type, PROBLEM_NONE);
+    fixture_run(fixture, command, 1);
+    assert_int_equal(fixture->last->problem.type, PROBLEM_NONE);
 }
 
 /*
@@ -1752,24 +1758,24 @@ static void run_lock(struct core_fixture *box, enum command_type type)
  */
 static void test_last_ts_of_lock_survives_reopen(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     struct command *command;
     (void)state;
 
-    fixture_open(&box);
+    fixture_open(&fixture);
     command = command_new(COMMAND_SESSION_OPEN, DIALECT_7);
     command->session.id = SLICE_LIT("s1");
     command->session.ttl_us = 3600 * TL_SECOND;
-    fixture_run(&box, command, 1);
+    fixture_run(&fixture, command, 1);
     for (int i = 0; i < 2; i++) {
-        run_lock(&box, i == 0 ? COMMAND_LOCK : COMMAND_UNLOCK);
-        tl_ts last = core_last_ts(box.core);
-        uint64_t digest = fixture_digest(&box);
-        fixture_reopen(&box);
-        assert_int_equal(core_last_ts(box.core), last);
-        assert_int_equal(fixture_digest(&box), digest);
+        run_lock(&fixture, i == 0 ? COMMAND_LOCK : COMMAND_UNLOCK);
+        tl_ts last = core_last_ts(fixture.core);
+        uint64_t digest = fixture_digest(&fixture);
+        fixture_reopen(&fixture);
+        assert_int_equal(core_last_ts(fixture.core), last);
+        assert_int_equal(fixture_digest(&fixture), digest);
     }
-    fixture_close(&box);
+    fixture_close(&fixture);
 }
 
 /* Returns: a source of about 10 KB, of which little is indexed. */
@@ -1784,14 +1790,14 @@ static struct slice large_source(struct arena *arena, int number)
 
 static uint64_t digest_of_bulk(size_t count, bool atomic, bool ahead)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     struct problem problem;
 
-    fixture_open(&box);
-    box.unbounded = true; /* the core accepts commands of any size */
-    fixture_index_command(&box, COMMAND_INDEX_CREATE, "fs",
+    fixture_open(&fixture);
+    fixture.unbounded = true; /* the core accepts commands of any size */
+    fixture_index_command(&fixture, COMMAND_INDEX_CREATE, "fs",
                           "{\"mappings\":{\"dynamic\":false,\"properties\":{\"number\":{\"type\":\"long\"}}}}");
-    struct command *command = fixture_write_command(&box, count);
+    struct command *command = fixture_write_command(&fixture, count);
     struct json_doc *parsed = arena_zalloc(&command->arena, count * sizeof(*parsed));
     command->write.atomic = atomic;
     for (size_t i = 0; i < count; i++) {
@@ -1802,32 +1808,32 @@ static uint64_t digest_of_bulk(size_t count, bool atomic, bool ahead)
             item.parsed = &parsed[i];
         command->write.items[i] = item;
     }
-    fixture_run(&box, command, 1);
+    fixture_run(&fixture, command, 1);
     assert_int_equal(command->write.results[0].outcome, WRITE_CREATED);
     assert_true(atomic == (command->write.results[count - 1].outcome == WRITE_CREATED));
-    uint64_t digest = fixture_digest(&box);
-    fixture_close(&box);
+    uint64_t digest = fixture_digest(&fixture);
+    fixture_close(&fixture);
     return digest;
 }
 
 /* The work of a step starts at 0, increases with its operations, and is equal on another core. */
 static void test_work_is_counted_per_step(void **state)
 {
-    struct core_fixture box[2];
+    struct core_fixture fixture[2];
     uint64_t work[2][3];
     (void)state;
 
     for (int i = 0; i < 2; i++) {
         struct write_update loop = {.script_source = SLICE_LIT("for (int i = 0; i < 900; i++) { ctx._source.n++ }")};
-        fixture_open(&box[i]);
-        fixture_index(&box[i], "u", "0", "{\"n\":1}");
-        fixture_index(&box[i], "u", "1", "{\"n\":1}");
-        work[i][0] = core_step_work(box[i].core);
-        fixture_index(&box[i], "u", "2", "{\"n\":1}");
-        work[i][1] = core_step_work(box[i].core);
-        fixture_update(&box[i], "u", "1", loop);
-        work[i][2] = core_step_work(box[i].core);
-        fixture_close(&box[i]);
+        fixture_open(&fixture[i]);
+        fixture_index(&fixture[i], "u", "0", "{\"n\":1}");
+        fixture_index(&fixture[i], "u", "1", "{\"n\":1}");
+        work[i][0] = core_step_work(fixture[i].core);
+        fixture_index(&fixture[i], "u", "2", "{\"n\":1}");
+        work[i][1] = core_step_work(fixture[i].core);
+        fixture_update(&fixture[i], "u", "1", loop);
+        work[i][2] = core_step_work(fixture[i].core);
+        fixture_close(&fixture[i]);
     }
     assert_memory_equal(work[0], work[1], sizeof work[0]);
     assert_int_equal(work[0][0], work[0][1]);
@@ -1858,31 +1864,31 @@ static struct command *rename_command(const char *from, const char *to, const st
     return command;
 }
 
-static tl_ts watch(struct core_fixture *box, const char *one, const char *two)
+static tl_ts watch(struct core_fixture *fixture, const char *one, const char *two)
 {
     struct command *command = command_new(COMMAND_PLACES_WATCH, DIALECT_7);
     command->places = (struct places_command){slice_from("tree"), {slice_from(one), slice_from(two)}};
-    return fixture_run(box, command, 1)->ts;
+    return fixture_run(fixture, command, 1)->ts;
 }
 
-static void open_tree(struct core_fixture *box)
+static void open_tree(struct core_fixture *fixture)
 {
-    fixture_open(box);
-    fixture_index_command(box, COMMAND_INDEX_CREATE, "tree",
+    fixture_open(fixture);
+    fixture_index_command(fixture, COMMAND_INDEX_CREATE, "tree",
                           "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
 }
 
 /* What a script returned before its own transaction renamed the document would move it back. */
 static void test_rename_in_a_transaction_outdates_what_a_script_returned(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     struct doc doc;
     (void)state;
 
-    open_tree(&box);
-    fixture_index(&box, "tree", "1", "{\"path\":\"/a/x\"}");
-    struct view view = {box.store, TL_TS_MAX, NULL};
-    struct catalog *catalog = core_catalog(box.core);
+    open_tree(&fixture);
+    fixture_index(&fixture, "tree", "1", "{\"path\":\"/a/x\"}");
+    struct view view = {fixture.store, TL_TS_MAX, NULL};
+    struct catalog *catalog = core_catalog(fixture.core);
     const struct catalog_index *index = catalog_index(catalog, SLICE_LIT("tree"));
     const struct mapping_type *type = mapping_type(index->mapping, SLICE_LIT(""));
     assert_int_equal(doc_get(&view, index->number, type->number, SLICE_LIT("1"), &doc), 0);
@@ -1895,20 +1901,20 @@ static void test_rename_in_a_transaction_outdates_what_a_script_returned(void **
                                                   .version = doc.version,
                                                   .seq_no = doc.seq_no}};
     doc_release(&doc);
-    fixture_txn(&box, COMMAND_TXN_BEGIN, "t");
+    fixture_txn(&fixture, COMMAND_TXN_BEGIN, "t");
     struct command *command = rename_command("/a", "/b", NULL);
     command->owner.transaction = SLICE_LIT("t");
-    assert_int_equal(fixture_run(&box, command, TL_MS)->problem.type, PROBLEM_NONE);
-    command = fixture_write_command(&box, 1);
+    assert_int_equal(fixture_run(&fixture, command, TL_MS)->problem.type, PROBLEM_NONE);
+    command = fixture_write_command(&fixture, 1);
     command->write.items[0] = fixture_item(WRITE_UPDATE, "tree", NULL, "1", NULL);
     command->write.items[0].update = &update;
     command->owner.transaction = SLICE_LIT("t");
-    const struct write_result *result = &fixture_run(&box, command, TL_MS)->write.results[0];
+    const struct write_result *result = &fixture_run(&fixture, command, TL_MS)->write.results[0];
     assert_int_equal(result->outcome, WRITE_FAILED);
     assert_true(result->script_long);
-    fixture_txn(&box, COMMAND_TXN_COMMIT, "t");
-    assert_string_equal(fixture_source(&box, "tree", "1"), "{\"path\":\"/b/x\"}");
-    fixture_close(&box);
+    fixture_txn(&fixture, COMMAND_TXN_COMMIT, "t");
+    assert_string_equal(fixture_source(&fixture, "tree", "1"), "{\"path\":\"/b/x\"}");
+    fixture_close(&fixture);
 }
 
 /*
@@ -1917,45 +1923,45 @@ static void test_rename_in_a_transaction_outdates_what_a_script_returned(void **
  */
 static void test_rename_trusts_empty_paths_while_watched(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     struct command *command;
     (void)state;
 
-    open_tree(&box);
-    fixture_index(&box, "tree", "1", "{\"path\":\"/a/x\"}");
-    struct path_finding nothing = {.ts = box.now}; /* at /a, which is wrong */
-    command = fixture_run(&box, rename_command("/a", "/b", &nothing), 1);
+    open_tree(&fixture);
+    fixture_index(&fixture, "tree", "1", "{\"path\":\"/a/x\"}");
+    struct path_finding nothing = {.ts = fixture.now}; /* at /a, which is wrong */
+    command = fixture_run(&fixture, rename_command("/a", "/b", &nothing), 1);
     assert_true(command->rename.unknown); /* was never watched */
     assert_int_equal(command->problem.type, PROBLEM_NONE);
-    assert_string_equal(fixture_source(&box, "tree", "1"), "{\"path\":\"/a/x\"}");
-    command = fixture_run(&box, rename_command("/a", "/b", NULL), 1);
+    assert_string_equal(fixture_source(&fixture, "tree", "1"), "{\"path\":\"/a/x\"}");
+    command = fixture_run(&fixture, rename_command("/a", "/b", NULL), 1);
     assert_false(command->rename.unknown);
 
-    tl_ts watched = watch(&box, "/b/", "/c");
-    assert_int_equal(watched, box.now);
-    assert_false(box.last->places.empty[0] || box.last->places.empty[1]);
+    tl_ts watched = watch(&fixture, "/b/", "/c");
+    assert_int_equal(watched, fixture.now);
+    assert_false(fixture.last->places.empty[0] || fixture.last->places.empty[1]);
     nothing.ts = watched - 1;
-    command = fixture_run(&box, rename_command("/b", "/c", &nothing), 1);
+    command = fixture_run(&fixture, rename_command("/b", "/c", &nothing), 1);
     assert_true(command->rename.unknown); /* searched before it was watched */
-    command = fixture_run(&box, rename_command("/b", "/c", NULL), 1);
+    command = fixture_run(&fixture, rename_command("/b", "/c", NULL), 1);
     assert_int_equal(command->problem.type, PROBLEM_NONE);
 
-    watch(&box, "/b", "/c");
-    assert_true(box.last->places.empty[0] && !box.last->places.empty[1]); /* known from the rename */
+    watch(&fixture, "/b", "/c");
+    assert_true(fixture.last->places.empty[0] && !fixture.last->places.empty[1]); /* known from the rename */
 
-    nothing.ts = watch(&box, "/c", "/d");
+    nothing.ts = watch(&fixture, "/c", "/d");
     for (int i = 0; i < 3; i++) {
-        command = fixture_run(&box, rename_command("/c", "/d", &nothing), 1);
+        command = fixture_run(&fixture, rename_command("/c", "/d", &nothing), 1);
         assert_int_equal(command->problem.type, PROBLEM_PATH_MISSING); /* so it is trusted */
         if (i == 0)
-            fixture_index(&box, "tree", "2", "{\"path\":\"/elsewhere\"}");
+            fixture_index(&fixture, "tree", "2", "{\"path\":\"/elsewhere\"}");
         if (i == 1)
-            fixture_reopen(&box); /* a checkpoint has the watched paths */
+            fixture_reopen(&fixture); /* a checkpoint has the watched paths */
     }
-    fixture_index(&box, "tree", "3", "{\"path\":\"/c/d/e\"}");
-    command = fixture_run(&box, rename_command("/c", "/d", &nothing), 1);
+    fixture_index(&fixture, "tree", "3", "{\"path\":\"/c/d/e\"}");
+    command = fixture_run(&fixture, rename_command("/c", "/d", &nothing), 1);
     assert_true(command->rename.unknown); /* a document was added */
-    fixture_close(&box);
+    fixture_close(&fixture);
 }
 
 /*
@@ -1965,80 +1971,80 @@ static void test_rename_trusts_empty_paths_while_watched(void **state)
 static void test_rename_succeeds_during_writes_below(void **state)
 {
     static const char y[] = "\0\0y";
-    struct core_fixture box;
+    struct core_fixture fixture;
     struct command *command;
     (void)state;
 
-    open_tree(&box);
-    fixture_index(&box, "tree", "y", "{\"path\":\"/a/b/y\"}");
-    struct path_finding found = {.ts = watch(&box, "/a/b", "/c"), .below = slice_make(y, 3)};
-    fixture_index(&box, "tree", "1", "{\"path\":\"/a/b/1\"}");
-    fixture_index(&box, "tree", "2", "{\"path\":\"/a\"}");
-    fixture_index(&box, "tree", "3", "{\"path\":\"/z\"}");
-    assert_int_equal(fixture_run(&box, rename_command("/z", "/a/b/z", NULL), 1)->problem.type, PROBLEM_NONE);
-    fixture_reopen(&box);
-    command = fixture_run(&box, rename_command("/a/b", "/c", &found), 1);
+    open_tree(&fixture);
+    fixture_index(&fixture, "tree", "y", "{\"path\":\"/a/b/y\"}");
+    struct path_finding found = {.ts = watch(&fixture, "/a/b", "/c"), .below = slice_make(y, 3)};
+    fixture_index(&fixture, "tree", "1", "{\"path\":\"/a/b/1\"}");
+    fixture_index(&fixture, "tree", "2", "{\"path\":\"/a\"}");
+    fixture_index(&fixture, "tree", "3", "{\"path\":\"/z\"}");
+    assert_int_equal(fixture_run(&fixture, rename_command("/z", "/a/b/z", NULL), 1)->problem.type, PROBLEM_NONE);
+    fixture_reopen(&fixture);
+    command = fixture_run(&fixture, rename_command("/a/b", "/c", &found), 1);
     assert_false(command->rename.unknown);
     assert_true(command->rename.directory && !command->rename.document);
-    assert_string_equal(fixture_source(&box, "tree", "3"), "{\"path\":\"/c/z\"}");
+    assert_string_equal(fixture_source(&fixture, "tree", "3"), "{\"path\":\"/c/z\"}");
 
-    found.ts = watch(&box, "/c", "/d");
-    fixture_index(&box, "tree", "4", "{\"path\":\"/c\"}");
-    assert_true(fixture_run(&box, rename_command("/c", "/d", &found), 1)->rename.unknown);
-    watch(&box, "/c", "/d");
-    assert_true(fixture_run(&box, rename_command("/c", "/d", &found), 1)->rename.unknown); /* found before */
-    fixture_close(&box);
+    found.ts = watch(&fixture, "/c", "/d");
+    fixture_index(&fixture, "tree", "4", "{\"path\":\"/c\"}");
+    assert_true(fixture_run(&fixture, rename_command("/c", "/d", &found), 1)->rename.unknown);
+    watch(&fixture, "/c", "/d");
+    assert_true(fixture_run(&fixture, rename_command("/c", "/d", &found), 1)->rename.unknown); /* found before */
+    fixture_close(&fixture);
 }
 
 /* A path that is too long for a document takes no memory, and is missing without a search. */
 static void test_paths_too_long_are_not_kept(void **state)
 {
     static char path[DOCUMENT_PATH_MAX + 2];
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
     memset(path, 'x', sizeof path - 1);
     path[0] = '/';
-    open_tree(&box);
-    struct path_finding nothing = {.ts = watch(&box, path, path)};
-    assert_int_equal(box.core->empty_paths.count, 0);
+    open_tree(&fixture);
+    struct path_finding nothing = {.ts = watch(&fixture, path, path)};
+    assert_int_equal(fixture.core->empty_paths.count, 0);
     for (int i = 0; i < 2; i++) {
-        struct command *command = fixture_run(&box, rename_command(path, "/c", i == 0 ? &nothing : NULL), 1);
+        struct command *command = fixture_run(&fixture, rename_command(path, "/c", i == 0 ? &nothing : NULL), 1);
         assert_int_equal(command->problem.type, PROBLEM_PATH_MISSING);
     }
-    assert_int_equal(box.core->empty_paths.count, 0);
-    fixture_close(&box);
+    assert_int_equal(fixture.core->empty_paths.count, 0);
+    fixture_close(&fixture);
 }
 
 /* Writes a document in a transaction, and commits it. */
-static void commit_one(struct core_fixture *box, const char *id, const char *source)
+static void commit_one(struct core_fixture *fixture, const char *id, const char *source)
 {
-    struct command *command = fixture_write_command(box, 1);
+    struct command *command = fixture_write_command(fixture, 1);
 
-    fixture_txn(box, COMMAND_TXN_BEGIN, id);
+    fixture_txn(fixture, COMMAND_TXN_BEGIN, id);
     command->write.items[0] = fixture_item(WRITE_INDEX, "tree", "", id, source);
     command->owner.transaction = slice_from(id);
-    assert_int_equal(fixture_run(box, command, 1)->problem.type, PROBLEM_NONE);
-    fixture_txn(box, COMMAND_TXN_COMMIT, id);
+    assert_int_equal(fixture_run(fixture, command, 1)->problem.type, PROBLEM_NONE);
+    fixture_txn(fixture, COMMAND_TXN_COMMIT, id);
 }
 
 /* A commit ends the watches of the paths of its documents, and no others. */
 static void test_commit_keeps_watches_of_other_paths(void **state)
 {
     static const char *const written[] = {"{\"path\":\"/c/d\"}", "{\"path\":\"/\\u0063/d\"}", "{\"path\":\"/c\"}"};
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
     for (size_t i = 0; i < sizeof written / sizeof *written; i++) {
-        open_tree(&box);
-        struct path_finding nothing = {.ts = watch(&box, "/c", "/d")};
-        commit_one(&box, "t", "{\"path\":\"/elsewhere/c\"}");
-        struct command *command = fixture_run(&box, rename_command("/c", "/d", &nothing), 1);
+        open_tree(&fixture);
+        struct path_finding nothing = {.ts = watch(&fixture, "/c", "/d")};
+        commit_one(&fixture, "t", "{\"path\":\"/elsewhere/c\"}");
+        struct command *command = fixture_run(&fixture, rename_command("/c", "/d", &nothing), 1);
         assert_int_equal(command->problem.type, PROBLEM_PATH_MISSING);
-        commit_one(&box, "u", written[i]);
-        command = fixture_run(&box, rename_command("/c", "/d", &nothing), 1);
+        commit_one(&fixture, "u", written[i]);
+        command = fixture_run(&fixture, rename_command("/c", "/d", &nothing), 1);
         assert_true(command->rename.unknown);
-        fixture_close(&box);
+        fixture_close(&fixture);
     }
 }
 
@@ -2047,13 +2053,13 @@ static void test_rename_verifies_documents_found(void **state)
 {
     static const char x[] = "\0\0x", y[] = "\0\0y", none[] = "\0\0z", garbage[] = "\377";
     struct slice key_x = slice_make(x, 3), key_y = slice_make(y, 3);
-    struct core_fixture box;
+    struct core_fixture fixture;
     struct command *command;
     (void)state;
 
-    open_tree(&box);
-    fixture_index(&box, "tree", "x", "{\"path\":\"/a\"}");
-    fixture_index(&box, "tree", "y", "{\"path\":\"/a/y\"}");
+    open_tree(&fixture);
+    fixture_index(&fixture, "tree", "x", "{\"path\":\"/a\"}");
+    fixture_index(&fixture, "tree", "y", "{\"path\":\"/a/y\"}");
     struct path_finding found[] = {
         {.ts = 1, .document = key_x},                               /* nothing below is out of date */
         {.ts = 1, .document = key_y, .below = slice_make(none, 3)}, /* not at it; does not exist */
@@ -2061,26 +2067,26 @@ static void test_rename_verifies_documents_found(void **state)
         {.ts = 1, .document = key_x, .below = key_y},
     };
     for (size_t i = 0; i < sizeof found / sizeof *found; i++) {
-        command = fixture_run(&box, rename_command("/a", "/b", &found[i]), 1);
+        command = fixture_run(&fixture, rename_command("/a", "/b", &found[i]), 1);
         assert_int_equal(command->problem.type, PROBLEM_NONE);
         assert_int_equal(command->rename.unknown, i + 1 < sizeof found / sizeof *found);
     }
     assert_true(command->rename.document && command->rename.directory);
-    assert_string_equal(fixture_source(&box, "tree", "y"), "{\"path\":\"/b/y\"}");
+    assert_string_equal(fixture_source(&fixture, "tree", "y"), "{\"path\":\"/b/y\"}");
     command = rename_command("/b/y", "/q", NULL);
     command->rename.found_to = (struct path_finding){.ts = 1, .document = key_x};
-    command = fixture_run(&box, command, 1);
+    command = fixture_run(&fixture, command, 1);
     assert_true(command->rename.unknown); /* x is elsewhere */
     command = rename_command("/b/y", "/b", NULL);
     command->rename.found_to = (struct path_finding){.ts = 1, .document = key_x};
-    assert_int_equal(fixture_run(&box, command, 1)->problem.type, PROBLEM_PATH_EXISTS);
-    fixture_close(&box);
+    assert_int_equal(fixture_run(&fixture, command, 1)->problem.type, PROBLEM_PATH_EXISTS);
+    fixture_close(&fixture);
 }
 
 /* Documents that were at /a, and renamed to /c one by one. */
 enum { MOVED_AWAY = 2500 };
 
-static void move_away(struct core_fixture *box)
+static void move_away(struct core_fixture *fixture)
 {
     char source[64], from[32], to[32], id[24];
 
@@ -2089,8 +2095,8 @@ static void move_away(struct core_fixture *box)
         snprintf(from, sizeof from, "/a/%d", k);
         snprintf(to, sizeof to, "/c/%d", k);
         snprintf(source, sizeof source, "{\"path\":\"%s\"}", from);
-        fixture_index(box, "tree", id, source);
-        assert_int_equal(fixture_run(box, rename_command(from, to, NULL), 1)->problem.type, PROBLEM_NONE);
+        fixture_index(fixture, "tree", id, source);
+        assert_int_equal(fixture_run(fixture, rename_command(from, to, NULL), 1)->problem.type, PROBLEM_NONE);
     }
 }
 
@@ -2101,47 +2107,47 @@ static void move_away(struct core_fixture *box)
  */
 static void test_rename_reads_few_entries_of_emptied_directory(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     struct command *command;
     struct buf bytes = BUF_INIT(BUF_UNLIMITED);
     const uint64_t few = 2 * 1000 * (WORK_SCAN + 2 * WORK_READ) + 1000;
     (void)state;
 
-    open_tree(&box);
-    move_away(&box);
+    open_tree(&fixture);
+    move_away(&fixture);
     command = rename_command("/a", "/b", NULL);
     command->rename.single_step = true;
-    assert_int_equal(fixture_run(&box, command, 1)->problem.type, PROBLEM_PATH_MISSING);
-    assert_in_range(core_step_work(box.core), MOVED_AWAY * WORK_READ, UINT64_MAX);
-    watch(&box, "/a", "/b");
-    assert_false(box.last->places.empty[0]); /* older commands add no known path */
-    fixture_index(&box, "tree", "z", "{\"path\":\"/z/z\"}");
-    command = fixture_run(&box, rename_command("/z", "/a", NULL), 1);
+    assert_int_equal(fixture_run(&fixture, command, 1)->problem.type, PROBLEM_PATH_MISSING);
+    assert_in_range(core_step_work(fixture.core), MOVED_AWAY * WORK_READ, UINT64_MAX);
+    watch(&fixture, "/a", "/b");
+    assert_false(fixture.last->places.empty[0]); /* older commands add no known path */
+    fixture_index(&fixture, "tree", "z", "{\"path\":\"/z/z\"}");
+    command = fixture_run(&fixture, rename_command("/z", "/a", NULL), 1);
     assert_true(command->rename.unknown); /* the limit was reached */
-    assert_in_range(core_step_work(box.core), 1000 * WORK_READ, few);
+    assert_in_range(core_step_work(fixture.core), 1000 * WORK_READ, few);
     command = rename_command("/z", "/a", NULL);
-    command->rename.found_to.ts = watch(&box, "/a", "/b");
+    command->rename.found_to.ts = watch(&fixture, "/a", "/b");
     command_encode(command, &bytes);
     command_free(command);
-    fixture_reopen(&box);
+    fixture_reopen(&fixture);
     assert_int_equal(command_decode(buf_as_slice(&bytes), &command), 0); /* as a follower, or a replay, does */
-    command = fixture_run(&box, command, 1);
+    command = fixture_run(&fixture, command, 1);
     assert_false(command->rename.unknown);
-    assert_in_range(core_step_work(box.core), 1, 1000);
-    assert_string_equal(fixture_source(&box, "tree", "z"), "{\"path\":\"/a/z\"}");
+    assert_in_range(core_step_work(fixture.core), 1, 1000);
+    assert_string_equal(fixture_source(&fixture, "tree", "z"), "{\"path\":\"/a/z\"}");
     buf_deinit(&bytes);
-    fixture_close(&box);
+    fixture_close(&fixture);
 }
 
-static void put_report(struct core_fixture *box, const char *name, const char *body, enum problem_type problem)
+static void put_report(struct core_fixture *fixture, const char *name, const char *body, enum problem_type problem)
 {
-    fixture_object_command(box, COMMAND_COPY_REPORT, name, body);
-    assert_int_equal(box->last->problem.type, problem);
+    fixture_object_command(fixture, COMMAND_COPY_REPORT, name, body);
+    assert_int_equal(fixture->last->problem.type, problem);
 }
 
-static void assert_report(struct core_fixture *box, const char *name, const char *body)
+static void assert_report(struct core_fixture *fixture, const char *name, const char *body)
 {
-    struct catalog *catalog = core_catalog(box->core);
+    struct catalog *catalog = core_catalog(fixture->core);
     const struct catalog_object *copy = catalog_object(catalog, CATALOG_COPIES, slice_from(name));
     if (body == NULL)
         assert_null(copy);
@@ -2153,49 +2159,49 @@ static void assert_report(struct core_fixture *box, const char *name, const char
 /* Reports of feed consumers survive a restart; members that a report lacks stay unchanged. */
 static void test_consumer_reports_persist(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    fixture_open(&box);
-    put_report(&box, "a", "{\"target\":\"x\",\"place\":1}", PROBLEM_NONE);
-    put_report(&box, "a", "{\"place\":2}", PROBLEM_NONE);
-    assert_report(&box, "a", "{\"target\":\"x\",\"place\":2}");
-    put_report(&box, "b", "{}", PROBLEM_NONE);
-    fixture_reopen(&box);
-    assert_report(&box, "a", "{\"target\":\"x\",\"place\":2}");
-    put_report(&box, "", "{}", PROBLEM_ILLEGAL_ARGUMENT);
+    fixture_open(&fixture);
+    put_report(&fixture, "a", "{\"target\":\"x\",\"place\":1}", PROBLEM_NONE);
+    put_report(&fixture, "a", "{\"place\":2}", PROBLEM_NONE);
+    assert_report(&fixture, "a", "{\"target\":\"x\",\"place\":2}");
+    put_report(&fixture, "b", "{}", PROBLEM_NONE);
+    fixture_reopen(&fixture);
+    assert_report(&fixture, "a", "{\"target\":\"x\",\"place\":2}");
+    put_report(&fixture, "", "{}", PROBLEM_ILLEGAL_ARGUMENT);
     char *much = mem_alloc(CATALOG_COPY_BYTES_MAX + 64);
     snprintf(much, CATALOG_COPY_BYTES_MAX + 64, "{\"target\":\"%0*d\"}", CATALOG_COPY_BYTES_MAX, 0);
-    put_report(&box, "a", much, PROBLEM_ILLEGAL_ARGUMENT);
+    put_report(&fixture, "a", much, PROBLEM_ILLEGAL_ARGUMENT);
     mem_free(much);
-    fixture_object_command(&box, COMMAND_COPY_FORGET, "a", NULL);
-    assert_int_equal(box.last->problem.type, PROBLEM_NONE);
-    fixture_object_command(&box, COMMAND_COPY_FORGET, "a", NULL);
-    assert_int_equal(box.last->problem.type, PROBLEM_RESOURCE_NOT_FOUND);
-    assert_report(&box, "a", NULL);
+    fixture_object_command(&fixture, COMMAND_COPY_FORGET, "a", NULL);
+    assert_int_equal(fixture.last->problem.type, PROBLEM_NONE);
+    fixture_object_command(&fixture, COMMAND_COPY_FORGET, "a", NULL);
+    assert_int_equal(fixture.last->problem.type, PROBLEM_RESOURCE_NOT_FOUND);
+    assert_report(&fixture, "a", NULL);
     for (int i = 0; i < CATALOG_COPIES_MAX; i++) {
         char name[16];
         snprintf(name, sizeof name, "n%d", i);
-        put_report(&box, name, "{}", i + 1 < CATALOG_COPIES_MAX ? PROBLEM_NONE : PROBLEM_LIMIT_EXCEEDED);
+        put_report(&fixture, name, "{}", i + 1 < CATALOG_COPIES_MAX ? PROBLEM_NONE : PROBLEM_LIMIT_EXCEEDED);
     }
-    fixture_close(&box);
+    fixture_close(&fixture);
 }
 
 /* --- Users, roles, keys ------------------------------------------------------------------------------------------- */
 
-static void secure(struct core_fixture *box, enum command_type type, const char *kind, const char *body,
+static void secure(struct core_fixture *fixture, enum command_type type, const char *kind, const char *body,
                    enum problem_type problem)
 {
     struct command *command = command_new(type, DIALECT_7);
     command->object.name = SLICE_LIT("a");
     command->object.lang = slice_from(kind);
     command->object.body = body == NULL ? SLICE_NONE : slice_from(body);
-    assert_int_equal(fixture_run(box, command, 1)->problem.type, problem);
+    assert_int_equal(fixture_run(fixture, command, 1)->problem.type, problem);
 }
 
-static void assert_secured(struct core_fixture *box, enum catalog_kind kind, const char *body)
+static void assert_secured(struct core_fixture *fixture, enum catalog_kind kind, const char *body)
 {
-    struct catalog *catalog = core_catalog(box->core);
+    struct catalog *catalog = core_catalog(fixture->core);
     const struct catalog_object *object = catalog_object(catalog, kind, SLICE_LIT("a"));
     if (body == NULL)
         assert_null(object);
@@ -2210,41 +2216,41 @@ static void assert_secured(struct core_fixture *box, enum catalog_kind kind, con
  */
 static void test_security_objects_persist(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    fixture_open(&box);
-    secure(&box, COMMAND_SECURITY_PUT, "user", "{\"roles\":[]}", PROBLEM_ACTION_REQUEST_VALIDATION);
-    assert_secured(&box, CATALOG_USERS, NULL);
-    secure(&box, COMMAND_SECURITY_CHANGE, "user", "{\"hash\":\"h\"}", PROBLEM_RESOURCE_NOT_FOUND);
-    secure(&box, COMMAND_SECURITY_PUT, "user", "{\"hash\":\"h\",\"email\":\"e\"}", PROBLEM_NONE);
-    secure(&box, COMMAND_SECURITY_PUT, "user", "{\"roles\":[\"r\"]}", PROBLEM_NONE);
-    assert_secured(&box, CATALOG_USERS, "{\"hash\":\"h\",\"roles\":[\"r\"]}");
-    assert_true(box.last->object.existed);
-    secure(&box, COMMAND_SECURITY_CHANGE, "user", "{\"hash\":\"i\"}", PROBLEM_NONE);
-    secure(&box, COMMAND_SECURITY_PUT, "role", "{\"indices\":[]}", PROBLEM_NONE);
-    assert_false(box.last->object.existed);
-    secure(&box, COMMAND_SECURITY_PUT, "role", "{}", PROBLEM_NONE);
-    secure(&box, COMMAND_SECURITY_PUT, "api_key", "{\"hash\":\"k\"}", PROBLEM_NONE);
-    secure(&box, COMMAND_SECURITY_PUT, "group", "{}", PROBLEM_ILLEGAL_ARGUMENT);
-    fixture_reopen(&box);
-    assert_secured(&box, CATALOG_USERS, "{\"roles\":[\"r\"],\"hash\":\"i\"}");
-    assert_secured(&box, CATALOG_ROLES, "{}");
-    assert_secured(&box, CATALOG_API_KEYS, "{\"hash\":\"k\"}");
-    secure(&box, COMMAND_SECURITY_DELETE, "api_key", NULL, PROBLEM_NONE);
-    secure(&box, COMMAND_SECURITY_DELETE, "api_key", NULL, PROBLEM_RESOURCE_NOT_FOUND);
-    assert_secured(&box, CATALOG_API_KEYS, NULL);
-    assert_secured(&box, CATALOG_ROLES, "{}");
-    fixture_close(&box);
+    fixture_open(&fixture);
+    secure(&fixture, COMMAND_SECURITY_PUT, "user", "{\"roles\":[]}", PROBLEM_ACTION_REQUEST_VALIDATION);
+    assert_secured(&fixture, CATALOG_USERS, NULL);
+    secure(&fixture, COMMAND_SECURITY_CHANGE, "user", "{\"hash\":\"h\"}", PROBLEM_RESOURCE_NOT_FOUND);
+    secure(&fixture, COMMAND_SECURITY_PUT, "user", "{\"hash\":\"h\",\"email\":\"e\"}", PROBLEM_NONE);
+    secure(&fixture, COMMAND_SECURITY_PUT, "user", "{\"roles\":[\"r\"]}", PROBLEM_NONE);
+    assert_secured(&fixture, CATALOG_USERS, "{\"hash\":\"h\",\"roles\":[\"r\"]}");
+    assert_true(fixture.last->object.existed);
+    secure(&fixture, COMMAND_SECURITY_CHANGE, "user", "{\"hash\":\"i\"}", PROBLEM_NONE);
+    secure(&fixture, COMMAND_SECURITY_PUT, "role", "{\"indices\":[]}", PROBLEM_NONE);
+    assert_false(fixture.last->object.existed);
+    secure(&fixture, COMMAND_SECURITY_PUT, "role", "{}", PROBLEM_NONE);
+    secure(&fixture, COMMAND_SECURITY_PUT, "api_key", "{\"hash\":\"k\"}", PROBLEM_NONE);
+    secure(&fixture, COMMAND_SECURITY_PUT, "group", "{}", PROBLEM_ILLEGAL_ARGUMENT);
+    fixture_reopen(&fixture);
+    assert_secured(&fixture, CATALOG_USERS, "{\"roles\":[\"r\"],\"hash\":\"i\"}");
+    assert_secured(&fixture, CATALOG_ROLES, "{}");
+    assert_secured(&fixture, CATALOG_API_KEYS, "{\"hash\":\"k\"}");
+    secure(&fixture, COMMAND_SECURITY_DELETE, "api_key", NULL, PROBLEM_NONE);
+    secure(&fixture, COMMAND_SECURITY_DELETE, "api_key", NULL, PROBLEM_RESOURCE_NOT_FOUND);
+    assert_secured(&fixture, CATALOG_API_KEYS, NULL);
+    assert_secured(&fixture, CATALOG_ROLES, "{}");
+    fixture_close(&fixture);
 }
 
-static void create_index(struct core_fixture *box, const char *name, const char *body)
+static void create_index(struct core_fixture *fixture, const char *name, const char *body)
 {
     struct command *command = command_new(COMMAND_INDEX_CREATE, DIALECT_7);
     command->index.name = slice_from(name);
     command->index.body = slice_from(body);
     command->index.uuid = arena_printf(&command->arena, "uuid-of-index-%s-padding", name);
-    assert_int_equal(fixture_run(box, command, 1)->problem.type, PROBLEM_NONE);
+    assert_int_equal(fixture_run(fixture, command, 1)->problem.type, PROBLEM_NONE);
 }
 
 static bool is_not_b(const void *context, struct slice name)
@@ -2259,18 +2265,18 @@ static bool is_not_b(const void *context, struct slice name)
  */
 static void test_catalog_filter_hides_indices(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     const struct catalog_index *index;
     const struct catalog_alias *alias;
     struct problem problem;
     struct arena arena = ARENA_INIT;
     (void)state;
 
-    fixture_open(&box);
-    create_index(&box, "a", "{\"aliases\":{\"both\":{}}}");
-    create_index(&box, "b", "{\"aliases\":{\"both\":{},\"own\":{}}}");
-    create_index(&box, "c", "{}");
-    struct catalog *all = core_catalog(box.core);
+    fixture_open(&fixture);
+    create_index(&fixture, "a", "{\"aliases\":{\"both\":{}}}");
+    create_index(&fixture, "b", "{\"aliases\":{\"both\":{},\"own\":{}}}");
+    create_index(&fixture, "c", "{}");
+    struct catalog *all = core_catalog(fixture.core);
     uint32_t number = catalog_index(all, SLICE_LIT("b"))->number;
     struct catalog *filtered = catalog_filter(all, is_not_b, NULL);
     assert_int_equal(catalog_index_count(filtered), 2);
@@ -2289,7 +2295,7 @@ static void test_catalog_filter_hides_indices(void **state)
     catalog_unref(filtered);
     catalog_unref(all);
     arena_deinit(&arena);
-    fixture_close(&box);
+    fixture_close(&fixture);
 }
 
 int main(void)

@@ -26,22 +26,22 @@ struct world {
     bool saves;
 };
 
-static struct command *new_as(struct world *box, enum command_type type)
+static struct command *new_as(struct world *fixture, enum command_type type)
 {
     struct command *command = command_new(type, DIALECT_7);
-    command->request = ++box->last_request;
+    command->request = ++fixture->last_request;
     return command;
 }
 
 /* Returns: the number of its request. */
-static uint64_t give(struct world *box, struct command *command, uint64_t us)
+static uint64_t give(struct world *fixture, struct command *command, uint64_t us)
 {
-    struct core_fixture *core = &box->core;
+    struct core_fixture *core = &fixture->core;
     uint64_t request = command->request;
-    if (box->saves)
+    if (fixture->saves)
         fixture_reopen(core);
-    if (box->step_work != 0)
-        core->core->atomic_work_max = core->core->write_work_max = box->step_work;
+    if (fixture->step_work != 0)
+        core->core->atomic_work_max = core->core->write_work_max = fixture->step_work;
     core->now = core->now <= core_last_ts(core->core) ? core_last_ts(core->core) : core->now;
     command->ts = ++core->now;
     command->clock = core->clock += us;
@@ -59,18 +59,18 @@ struct reply {
 };
 
 /* Takes all replies. Returns: whether the command with this number, 0: none, is among them; then *ret is its reply. */
-static bool take(struct world *box, uint64_t request, struct reply *ret)
+static bool take(struct world *fixture, uint64_t request, struct reply *ret)
 {
     bool found = false;
-    while (!list_empty(&box->core.effects.completed)) {
-        struct command *command = list_entry(box->core.effects.completed.next, struct command, link);
+    while (!list_empty(&fixture->core.effects.completed)) {
+        struct command *command = list_entry(fixture->core.effects.completed.next, struct command, link);
         list_remove(&command->link);
         if (command->request == request) {
             found = true;
             *ret = (struct reply){.problem = command->problem.type};
             if (command->type == COMMAND_WRITE && command->problem.type == PROBLEM_NONE)
                 *ret = (struct reply){command->write.results[0].problem.type, command->write.results[0].version};
-        } else if (command->type == COMMAND_WRITE && command->request <= box->of_before) {
+        } else if (command->type == COMMAND_WRITE && command->request <= fixture->of_before) {
             assert_true(command->problem.type != PROBLEM_NONE ||
                         command->write.results[0].problem.type !=
                             PROBLEM_NONE); /* no client waits for it: it never ran */
@@ -80,90 +80,90 @@ static bool take(struct world *box, uint64_t request, struct reply *ret)
     return found;
 }
 
-static void expect(struct world *box, uint64_t request, enum problem_type problem)
+static void expect(struct world *fixture, uint64_t request, enum problem_type problem)
 {
     struct reply reply;
-    assert_true(take(box, request, &reply));
+    assert_true(take(fixture, request, &reply));
     assert_int_equal(reply.problem, problem);
 }
 
 /* Checks that the write is done, and its first document has this version. */
-static void expect_version(struct world *box, uint64_t request, int64_t version)
+static void expect_version(struct world *fixture, uint64_t request, int64_t version)
 {
     struct reply reply;
-    assert_true(take(box, request, &reply));
+    assert_true(take(fixture, request, &reply));
     assert_int_equal(reply.problem, PROBLEM_NONE);
     assert_int_equal(reply.version, version);
 }
 
-static void expect_waits(struct world *box, uint64_t request)
+static void expect_waits(struct world *fixture, uint64_t request)
 {
     struct reply reply;
-    assert_false(take(box, request, &reply));
+    assert_false(take(fixture, request, &reply));
 }
 
-static void session(struct world *box, enum command_type type, const char *id)
+static void session(struct world *fixture, enum command_type type, const char *id)
 {
-    struct command *command = new_as(box, type);
+    struct command *command = new_as(fixture, type);
     command->session.id = slice_from(id);
     command->session.ttl_us = 3600 * TL_SECOND;
     struct reply reply;
-    (void)take(box, give(box, command, 10), &reply);
+    (void)take(fixture, give(fixture, command, 10), &reply);
 }
 
-static uint64_t lock(struct world *box, const char *session, const char *id, uint64_t wait_us)
+static uint64_t lock(struct world *fixture, const char *session, const char *id, uint64_t wait_us)
 {
-    struct command *command = new_as(box, COMMAND_LOCK);
+    struct command *command = new_as(fixture, COMMAND_LOCK);
     command->owner.session = slice_from(session);
     command->owner.timeout_us = wait_us;
     command->lock.targets = arena_zalloc(&command->arena, sizeof(struct lock_target));
     command->lock.targets[0] = (struct lock_target){.mode = LOCK_X, .index = SLICE_LIT("fs"), .id = slice_from(id)};
     command->lock.target_count = 1;
-    return give(box, command, 10);
+    return give(fixture, command, 10);
 }
 
-static void unlock(struct world *box, const char *session)
+static void unlock(struct world *fixture, const char *session)
 {
-    struct command *command = new_as(box, COMMAND_UNLOCK);
+    struct command *command = new_as(fixture, COMMAND_UNLOCK);
     command->owner.session = slice_from(session);
-    give(box, command, 10);
+    give(fixture, command, 10);
 }
 
-static void tick(struct world *box, uint64_t seconds)
+static void tick(struct world *fixture, uint64_t seconds)
 {
     for (int i = 0; i < 2; i++)
-        give(box, new_as(box, COMMAND_TICK), i == 0 ? seconds * TL_SECOND : 10);
+        give(fixture, new_as(fixture, COMMAND_TICK), i == 0 ? seconds * TL_SECOND : 10);
 }
 
 /* `request` 0: of all requests of the host. `version`: of the command; 0: the newest. */
-static void cancel_in(struct world *box, uint64_t request, unsigned version)
+static void cancel_in(struct world *fixture, uint64_t request, unsigned version)
 {
-    struct command *command = new_as(box, COMMAND_CANCEL);
+    struct command *command = new_as(fixture, COMMAND_CANCEL);
     command->cancel.request = request;
     command->cancel.keeps_places = true;
     command->version = version != 0 ? version : command->version;
-    give(box, command, 10);
+    give(fixture, command, 10);
 }
 
-static void cancel(struct world *box, uint64_t request)
+static void cancel(struct world *fixture, uint64_t request)
 {
-    cancel_in(box, request, 0);
+    cancel_in(fixture, request, 0);
 }
 
 /* The commands of a host after a start. */
-static void restart_in(struct world *box, unsigned version)
+static void restart_in(struct world *fixture, unsigned version)
 {
     struct reply reply;
-    give(box, new_as(box, COMMAND_RESTART), 10);
-    cancel_in(box, 0, version);
-    box->of_before = box->last_request;
-    (void)take(box, 0, &reply);
-    box->last_request += AFTER_RESTART;
+    give(fixture, new_as(fixture, COMMAND_RESTART), 10);
+    cancel_in(fixture, 0, version);
+    fixture->of_before = fixture->last_request;
+    (void)take(fixture, 0, &reply);
+    fixture->last_request += AFTER_RESTART;
 }
 
-static void restart(struct world *box)
+static void restart(struct world *fixture)
 {
-    restart_in(box, 0);
+    restart_in(fixture, 0);
 }
 
 /* How a write is sent. Its items are the letters of `ids`. */
@@ -180,9 +180,9 @@ struct sent {
 
 static const struct sent usual = {.ids = "1", .name = "a", .hash = 7, .wait_us = 60 * TL_SECOND};
 
-static uint64_t put(struct world *box, struct sent sent)
+static uint64_t put(struct world *fixture, struct sent sent)
 {
-    struct command *command = new_as(box, COMMAND_WRITE);
+    struct command *command = new_as(fixture, COMMAND_WRITE);
     size_t count = strlen(sent.ids);
     command->owner.timeout_us = sent.wait_us;
     if (sent.session != NULL)
@@ -198,150 +198,150 @@ static uint64_t put(struct world *box, struct sent sent)
         command->write.request =
             (struct write_request){arena_copy(&command->arena, slice_from(sent.name)), sent.hash, sent.part};
     command->version = sent.version != 0 ? sent.version : command->version;
-    return give(box, command, 10);
+    return give(fixture, command, 10);
 }
 
-static uint64_t put_usual(struct world *box)
+static uint64_t put_usual(struct world *fixture)
 {
-    return put(box, usual);
+    return put(fixture, usual);
 }
 
 /* A write of the same document that is not repeated, and comes after the one that is. */
-static uint64_t put_other(struct world *box)
+static uint64_t put_other(struct world *fixture)
 {
-    return put(box, (struct sent){.ids = "1", .wait_us = 60 * TL_SECOND});
+    return put(fixture, (struct sent){.ids = "1", .wait_us = 60 * TL_SECOND});
 }
 
-static size_t kept_count(const struct world *box)
+static size_t kept_count(const struct world *fixture)
 {
-    return box->core.core->owners->kept_count;
+    return fixture->core.core->owners->kept_count;
 }
 
-static size_t held(const struct world *box)
+static size_t held(const struct world *fixture)
 {
-    return box->core.core->owners->locks.hold_count;
+    return fixture->core.core->owners->locks.hold_count;
 }
 
 /* Session "holder" locks document 1, which has version 1. */
-static void begin(struct world *box, bool saves)
+static void begin(struct world *fixture, bool saves)
 {
-    *box = (struct world){.saves = saves};
-    fixture_open(&box->core);
-    session(box, COMMAND_SESSION_OPEN, "holder");
-    session(box, COMMAND_SESSION_OPEN, "writer");
-    expect_version(box, put(box, (struct sent){.ids = "1"}), 1);
-    expect(box, lock(box, "holder", "1", 0), PROBLEM_NONE);
+    *fixture = (struct world){.saves = saves};
+    fixture_open(&fixture->core);
+    session(fixture, COMMAND_SESSION_OPEN, "holder");
+    session(fixture, COMMAND_SESSION_OPEN, "writer");
+    expect_version(fixture, put(fixture, (struct sent){.ids = "1"}), 1);
+    expect(fixture, lock(fixture, "holder", "1", 0), PROBLEM_NONE);
 }
 
 /* A named write waits for the lock of "holder", at a restart. */
-static void begin_kept(struct world *box, bool saves, struct sent sent)
+static void begin_kept(struct world *fixture, bool saves, struct sent sent)
 {
-    begin(box, saves);
-    expect_waits(box, put(box, sent));
-    restart(box);
-    assert_int_equal(kept_count(box), 1);
+    begin(fixture, saves);
+    expect_waits(fixture, put(fixture, sent));
+    restart(fixture);
+    assert_int_equal(kept_count(fixture), 1);
 }
 
-static void end(struct world *box)
+static void end(struct world *fixture)
 {
     struct reply reply;
-    core_stop(box->core.core, &box->core.effects);
-    (void)take(box, 0, &reply);
-    fixture_close(&box->core);
+    core_stop(fixture->core.core, &fixture->core.effects);
+    (void)take(fixture, 0, &reply);
+    fixture_close(&fixture->core);
 }
 
 /* Repeated before its lock is free: it is before a write that was sent earlier after the restart. */
 static void keeps_its_place(bool saves)
 {
-    struct world box;
-    begin_kept(&box, saves, usual);
-    uint64_t other = put_other(&box);
-    expect_waits(&box, other);
-    uint64_t again = put_usual(&box);
-    expect_waits(&box, again);
-    assert_int_equal(kept_count(&box), 0);
-    unlock(&box, "holder");
+    struct world fixture;
+    begin_kept(&fixture, saves, usual);
+    uint64_t other = put_other(&fixture);
+    expect_waits(&fixture, other);
+    uint64_t again = put_usual(&fixture);
+    expect_waits(&fixture, again);
+    assert_int_equal(kept_count(&fixture), 0);
+    unlock(&fixture, "holder");
     struct reply reply;
-    assert_true(take(&box, again, &reply));
+    assert_true(take(&fixture, again, &reply));
     assert_int_equal(reply.version, 2);
-    tick(&box, 0);
-    expect_version(&box, put(&box, (struct sent){.ids = "1"}), 4);
-    assert_int_equal(held(&box), 0);
+    tick(&fixture, 0);
+    expect_version(&fixture, put(&fixture, (struct sent){.ids = "1"}), 4);
+    assert_int_equal(held(&fixture), 0);
     (void)other;
-    end(&box);
+    end(&fixture);
 }
 
 /* The lock is free before it is repeated: nothing is written until then, and no other write overtakes it. */
 static void runs_when_it_is_repeated(bool saves)
 {
-    struct world box;
-    begin_kept(&box, saves, usual);
-    unlock(&box, "holder");
-    uint64_t other = put_other(&box);
-    expect_waits(&box, other);
-    tick(&box, SHORTER_THAN_KEPT);
-    expect_waits(&box, other);
-    assert_string_equal(fixture_source(&box.core, "fs", "1"), "{}");
-    uint64_t again = put(&box, (struct sent){.ids = "1", .name = "a", .hash = 7}); /* it need not wait */
-    expect_version(&box, again, 2);
-    tick(&box, 0);
-    expect_version(&box, put_usual(&box), 2); /* its outcome */
-    expect_version(&box, put(&box, (struct sent){.ids = "1"}), 4);
-    assert_int_equal(held(&box), 0);
-    assert_int_equal(kept_count(&box), 0);
-    end(&box);
+    struct world fixture;
+    begin_kept(&fixture, saves, usual);
+    unlock(&fixture, "holder");
+    uint64_t other = put_other(&fixture);
+    expect_waits(&fixture, other);
+    tick(&fixture, SHORTER_THAN_KEPT);
+    expect_waits(&fixture, other);
+    assert_string_equal(fixture_source(&fixture.core, "fs", "1"), "{}");
+    uint64_t again = put(&fixture, (struct sent){.ids = "1", .name = "a", .hash = 7}); /* it need not wait */
+    expect_version(&fixture, again, 2);
+    tick(&fixture, 0);
+    expect_version(&fixture, put_usual(&fixture), 2); /* its outcome */
+    expect_version(&fixture, put(&fixture, (struct sent){.ids = "1"}), 4);
+    assert_int_equal(held(&fixture), 0);
+    assert_int_equal(kept_count(&fixture), 0);
+    end(&fixture);
 }
 
 /* Not repeated in time, by whatever the lock does meanwhile: nothing is written, and nothing is locked. */
 static void ends_after_a_time(bool saves)
 {
     for (int free = 0; free < 2; free++) {
-        struct world box;
-        begin_kept(&box, saves, usual);
+        struct world fixture;
+        begin_kept(&fixture, saves, usual);
         if (free)
-            unlock(&box, "holder");
-        tick(&box, SHORTER_THAN_KEPT);
-        assert_int_equal(kept_count(&box), 1);
-        restart(&box); /* gives it no further time */
-        tick(&box, LONGER_THAN_KEPT - SHORTER_THAN_KEPT);
-        assert_int_equal(kept_count(&box), 0);
+            unlock(&fixture, "holder");
+        tick(&fixture, SHORTER_THAN_KEPT);
+        assert_int_equal(kept_count(&fixture), 1);
+        restart(&fixture); /* gives it no further time */
+        tick(&fixture, LONGER_THAN_KEPT - SHORTER_THAN_KEPT);
+        assert_int_equal(kept_count(&fixture), 0);
         if (!free)
-            unlock(&box, "holder");
-        tick(&box, 0);
-        assert_int_equal(held(&box), 0);
-        expect_version(&box, put_usual(&box), 2); /* it begins anew */
-        end(&box);
+            unlock(&fixture, "holder");
+        tick(&fixture, 0);
+        assert_int_equal(held(&fixture), 0);
+        expect_version(&fixture, put_usual(&fixture), 2); /* it begins anew */
+        end(&fixture);
     }
 }
 
 /* Its own deadline ends it earlier. Its items are not tried then, although no lock blocks them. */
 static void has_its_own_deadline(bool saves)
 {
-    struct world box;
+    struct world fixture;
     struct sent sent = usual;
     sent.wait_us = 2 * TL_SECOND;
-    begin_kept(&box, saves, sent);
-    unlock(&box, "holder");
-    tick(&box, 3);
-    assert_int_equal(kept_count(&box), 0);
-    assert_int_equal(held(&box), 0);
-    expect_version(&box, put(&box, (struct sent){.ids = "1"}), 2);
-    end(&box);
+    begin_kept(&fixture, saves, sent);
+    unlock(&fixture, "holder");
+    tick(&fixture, 3);
+    assert_int_equal(kept_count(&fixture), 0);
+    assert_int_equal(held(&fixture), 0);
+    expect_version(&fixture, put(&fixture, (struct sent){.ids = "1"}), 2);
+    end(&fixture);
 }
 
 /* One that does not want to wait has no place to take over, unless its locks are granted. */
 static void needs_time_to_wait(bool saves)
 {
-    struct world box;
+    struct world fixture;
     struct sent now = usual;
     now.wait_us = 0;
-    begin_kept(&box, saves, usual);
-    expect(&box, put(&box, now), PROBLEM_LOCK_WAIT_TIMEOUT);
-    assert_int_equal(kept_count(&box), 1);
-    unlock(&box, "holder");
-    expect_version(&box, put(&box, now), 2);
-    assert_int_equal(held(&box), 0);
-    end(&box);
+    begin_kept(&fixture, saves, usual);
+    expect(&fixture, put(&fixture, now), PROBLEM_LOCK_WAIT_TIMEOUT);
+    assert_int_equal(kept_count(&fixture), 1);
+    unlock(&fixture, "holder");
+    expect_version(&fixture, put(&fixture, now), 2);
+    assert_int_equal(held(&fixture), 0);
+    end(&fixture);
 }
 
 /* What differs from the kept write is another request, which waits after it. */
@@ -355,17 +355,17 @@ static void only_the_same_request_takes_over(bool saves)
         {.ids = "1", .name = "a", .hash = 7, .session = "writer", .wait_us = 60 * TL_SECOND},
     };
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-        struct world box;
-        begin_kept(&box, saves, usual);
-        uint64_t other = put(&box, others[i]);
-        expect_waits(&box, other);
-        assert_int_equal(kept_count(&box), 1);
-        unlock(&box, "holder");
-        expect_waits(&box, other);
-        expect_version(&box, put_usual(&box), 2);
-        tick(&box, 0);
-        assert_int_equal(held(&box), 0);
-        end(&box);
+        struct world fixture;
+        begin_kept(&fixture, saves, usual);
+        uint64_t other = put(&fixture, others[i]);
+        expect_waits(&fixture, other);
+        assert_int_equal(kept_count(&fixture), 1);
+        unlock(&fixture, "holder");
+        expect_waits(&fixture, other);
+        expect_version(&fixture, put_usual(&fixture), 2);
+        tick(&fixture, 0);
+        assert_int_equal(held(&fixture), 0);
+        end(&fixture);
     }
 }
 
@@ -375,22 +375,22 @@ static void ends_with_its_session(bool saves)
     struct sent sent = usual;
     sent.session = "writer";
     for (int free = 0; free < 3; free++) {
-        struct world box;
-        begin_kept(&box, saves, sent);
+        struct world fixture;
+        begin_kept(&fixture, saves, sent);
         if (free > 0)
-            unlock(&box, "holder");
+            unlock(&fixture, "holder");
         if (free == 2) {
-            expect_version(&box, put(&box, sent), 2);
+            expect_version(&fixture, put(&fixture, sent), 2);
         } else {
-            session(&box, COMMAND_SESSION_CLOSE, "writer");
-            tick(&box, 0);
-            expect(&box, put(&box, sent), PROBLEM_SESSION_MISSING);
+            session(&fixture, COMMAND_SESSION_CLOSE, "writer");
+            tick(&fixture, 0);
+            expect(&fixture, put(&fixture, sent), PROBLEM_SESSION_MISSING);
         }
-        assert_int_equal(kept_count(&box), 0);
-        unlock(&box, "holder");
-        expect_version(&box, put(&box, (struct sent){.ids = "1"}), free == 2 ? 3 : 2);
-        assert_int_equal(held(&box), 0);
-        end(&box);
+        assert_int_equal(kept_count(&fixture), 0);
+        unlock(&fixture, "holder");
+        expect_version(&fixture, put(&fixture, (struct sent){.ids = "1"}), free == 2 ? 3 : 2);
+        assert_int_equal(held(&fixture), 0);
+        end(&fixture);
     }
 }
 
@@ -398,109 +398,109 @@ static void ends_with_its_session(bool saves)
 static void bulk_has_one_place(bool saves)
 {
     for (int atomic = 0; atomic < 2; atomic++) {
-        struct world box;
+        struct world fixture;
         struct sent sent = usual;
         sent.ids = "213";
         sent.atomic = atomic;
-        begin_kept(&box, saves, sent);
-        uint64_t other = put(&box, (struct sent){.ids = "3", .wait_us = 60 * TL_SECOND});
-        unlock(&box, "holder");
-        expect_waits(&box, other);
-        assert_null(fixture_source(&box.core, "fs", "2"));
-        expect_version(&box, put(&box, sent), 1);
-        tick(&box, 0);
-        assert_string_equal(fixture_source(&box.core, "fs", "2"), "{}");
-        expect_version(&box, put(&box, (struct sent){.ids = "3"}), 3);
-        expect_version(&box, put(&box, sent), 1);
-        assert_int_equal(held(&box), 0);
-        end(&box);
+        begin_kept(&fixture, saves, sent);
+        uint64_t other = put(&fixture, (struct sent){.ids = "3", .wait_us = 60 * TL_SECOND});
+        unlock(&fixture, "holder");
+        expect_waits(&fixture, other);
+        assert_null(fixture_source(&fixture.core, "fs", "2"));
+        expect_version(&fixture, put(&fixture, sent), 1);
+        tick(&fixture, 0);
+        assert_string_equal(fixture_source(&fixture.core, "fs", "2"), "{}");
+        expect_version(&fixture, put(&fixture, (struct sent){.ids = "3"}), 3);
+        expect_version(&fixture, put(&fixture, sent), 1);
+        assert_int_equal(held(&fixture), 0);
+        end(&fixture);
     }
 }
 
 /* A wait that was taken over has the deadline and the number of the repetition, runs by itself, and is kept again. */
 static void is_as_any_other_once_taken_over(bool saves)
 {
-    struct world box;
-    begin_kept(&box, saves, usual);
-    uint64_t again = put_usual(&box);
-    tick(&box, LONGER_THAN_KEPT);
-    expect_waits(&box, again);
-    restart(&box);
-    assert_int_equal(kept_count(&box), 1);
-    uint64_t other = put_other(&box);
-    again = put_usual(&box);
-    struct command *command = new_as(&box, COMMAND_CANCEL);
+    struct world fixture;
+    begin_kept(&fixture, saves, usual);
+    uint64_t again = put_usual(&fixture);
+    tick(&fixture, LONGER_THAN_KEPT);
+    expect_waits(&fixture, again);
+    restart(&fixture);
+    assert_int_equal(kept_count(&fixture), 1);
+    uint64_t other = put_other(&fixture);
+    again = put_usual(&fixture);
+    struct command *command = new_as(&fixture, COMMAND_CANCEL);
     command->cancel.request = other;
-    give(&box, command, 10);
-    expect(&box, other, PROBLEM_LOCK_WAIT_TIMEOUT);
-    unlock(&box, "holder");
-    expect_version(&box, again, 2);
-    assert_int_equal(held(&box), 0);
-    end(&box);
+    give(&fixture, command, 10);
+    expect(&fixture, other, PROBLEM_LOCK_WAIT_TIMEOUT);
+    unlock(&fixture, "holder");
+    expect_version(&fixture, again, 2);
+    assert_int_equal(held(&fixture), 0);
+    end(&fixture);
 }
 
 /* An ID has one place, that of the first of the requests which wait by it. The others are cancelled. */
 static void name_has_one_place(bool saves)
 {
-    struct world box;
-    begin(&box, saves);
-    (void)put_usual(&box);
-    (void)put_usual(&box);
+    struct world fixture;
+    begin(&fixture, saves);
+    (void)put_usual(&fixture);
+    (void)put_usual(&fixture);
     struct sent other = usual;
     other.hash = 8;
-    expect_waits(&box, put(&box, other));
-    restart(&box);
-    tick(&box, 0);
-    assert_int_equal(kept_count(&box), 1);
-    assert_int_equal(box.core.core->owners->locks.waiting_count, 1);
+    expect_waits(&fixture, put(&fixture, other));
+    restart(&fixture);
+    tick(&fixture, 0);
+    assert_int_equal(kept_count(&fixture), 1);
+    assert_int_equal(fixture.core.core->owners->locks.waiting_count, 1);
     other.wait_us = 60 * TL_SECOND;
-    uint64_t waits = put(&box, other);
-    restart(&box); /* the one that was kept before has the place still */
-    tick(&box, 0);
+    uint64_t waits = put(&fixture, other);
+    restart(&fixture); /* the one that was kept before has the place still */
+    tick(&fixture, 0);
     (void)waits;
-    assert_int_equal(kept_count(&box), 1);
-    unlock(&box, "holder");
-    expect_version(&box, put_usual(&box), 2);
-    assert_int_equal(held(&box), 0);
-    end(&box);
+    assert_int_equal(kept_count(&fixture), 1);
+    unlock(&fixture, "holder");
+    expect_version(&fixture, put_usual(&fixture), 2);
+    assert_int_equal(held(&fixture), 0);
+    end(&fixture);
 }
 
 /* A write of a session may be a victim of a deadlock: its repetition is another request. */
 static void may_be_a_victim(bool saves)
 {
-    struct world box;
+    struct world fixture;
     struct sent sent = usual;
     sent.session = "writer";
-    begin(&box, saves);
-    expect(&box, lock(&box, "writer", "2", 0), PROBLEM_NONE);
-    expect_waits(&box, put(&box, sent));
-    restart(&box);
-    uint64_t holder = lock(&box, "holder", "2", 60 * TL_SECOND);
-    expect_waits(&box, holder);
-    tick(&box, 0);
-    assert_int_equal(kept_count(&box), 0);
-    expect(&box, put(&box, sent), PROBLEM_DEADLOCK_DETECTED);
-    unlock(&box, "writer");
-    expect(&box, holder, PROBLEM_NONE);
-    unlock(&box, "holder");
-    expect_version(&box, put(&box, sent), 2);
-    assert_int_equal(held(&box), 0);
-    end(&box);
+    begin(&fixture, saves);
+    expect(&fixture, lock(&fixture, "writer", "2", 0), PROBLEM_NONE);
+    expect_waits(&fixture, put(&fixture, sent));
+    restart(&fixture);
+    uint64_t holder = lock(&fixture, "holder", "2", 60 * TL_SECOND);
+    expect_waits(&fixture, holder);
+    tick(&fixture, 0);
+    assert_int_equal(kept_count(&fixture), 0);
+    expect(&fixture, put(&fixture, sent), PROBLEM_DEADLOCK_DETECTED);
+    unlock(&fixture, "writer");
+    expect(&fixture, holder, PROBLEM_NONE);
+    unlock(&fixture, "holder");
+    expect_version(&fixture, put(&fixture, sent), 2);
+    assert_int_equal(held(&fixture), 0);
+    end(&fixture);
 }
 
 /* Nothing says which request repeats a write without a name. */
 static void others_are_cancelled(bool saves)
 {
-    struct world box;
-    begin(&box, saves);
+    struct world fixture;
+    begin(&fixture, saves);
     struct sent sent = usual;
     sent.name = NULL;
-    (void)put(&box, sent);
-    cancel(&box, 0);
-    tick(&box, 0);
-    assert_int_equal(kept_count(&box), 0);
-    assert_int_equal(box.core.core->owners->locks.waiting_count, 0);
-    end(&box);
+    (void)put(&fixture, sent);
+    cancel(&fixture, 0);
+    tick(&fixture, 0);
+    assert_int_equal(kept_count(&fixture), 0);
+    assert_int_equal(fixture.core.core->owners->locks.waiting_count, 0);
+    end(&fixture);
 }
 
 static void has_submitter(struct command *command)
@@ -512,23 +512,23 @@ static void has_submitter(struct command *command)
 static void answers_at_an_orderly_end(bool saves)
 {
     for (int one = 0; one < 2; one++) {
-        struct world box;
-        begin(&box, saves);
-        uint64_t first = put_usual(&box);
-        list_for_each(link, &box.core.core->owners->waits) list_entry(link, struct wait, of_all)->command->on_done =
+        struct world fixture;
+        begin(&fixture, saves);
+        uint64_t first = put_usual(&fixture);
+        list_for_each(link, &fixture.core.core->owners->waits) list_entry(link, struct wait, of_all)->command->on_done =
             has_submitter;
-        cancel(&box, one ? first : 0);
+        cancel(&fixture, one ? first : 0);
         struct reply reply;
-        assert_int_equal(take(&box, first, &reply), !saves);
+        assert_int_equal(take(&fixture, first, &reply), !saves);
         assert_true(saves || reply.problem == PROBLEM_STOPPING);
-        unlock(&box, "holder");
-        restart(&box);
-        uint64_t other = put_other(&box);
-        expect_waits(&box, other);
-        expect_version(&box, put_usual(&box), 2);
-        tick(&box, 0);
-        assert_int_equal(held(&box), 0);
-        end(&box);
+        unlock(&fixture, "holder");
+        restart(&fixture);
+        uint64_t other = put_other(&fixture);
+        expect_waits(&fixture, other);
+        expect_version(&fixture, put_usual(&fixture), 2);
+        tick(&fixture, 0);
+        assert_int_equal(held(&fixture), 0);
+        end(&fixture);
     }
 }
 
@@ -536,80 +536,80 @@ static void answers_at_an_orderly_end(bool saves)
 enum { WAITS = 3 * CANCELS_PER_COST, KEPT_AT_ONCE = (CANCELS_PER_COST + 1) / 2 };
 
 /* Many named writes wait at a restart; the turns of most are still to come. */
-static void begin_many(struct world *box, bool saves, char names[][8])
+static void begin_many(struct world *fixture, bool saves, char names[][8])
 {
-    begin(box, saves);
+    begin(fixture, saves);
     for (int i = 0; i < WAITS; i++) {
         struct sent sent = usual;
         (void)snprintf(names[i], sizeof names[i], "n%d", i);
         sent.name = names[i];
-        expect_waits(box, put(box, sent));
+        expect_waits(fixture, put(fixture, sent));
     }
-    box->core.limits.ephemeral_batch = 1;
-    box->core.core->limits.ephemeral_batch = 1;
-    cancel(box, 0);
-    assert_int_equal(kept_count(box), KEPT_AT_ONCE);
-    box->of_before = box->last_request;
-    box->last_request += AFTER_RESTART;
+    fixture->core.limits.ephemeral_batch = 1;
+    fixture->core.core->limits.ephemeral_batch = 1;
+    cancel(fixture, 0);
+    assert_int_equal(kept_count(fixture), KEPT_AT_ONCE);
+    fixture->of_before = fixture->last_request;
+    fixture->last_request += AFTER_RESTART;
 }
 
 /* Runs TICKs until none is due. */
-static void settle(struct world *box)
+static void settle(struct world *fixture)
 {
-    for (int i = 0; i < 20 && core_next_wait_end(box->core.core) <= box->core.clock; i++)
-        tick(box, 0);
-    assert_true(core_next_wait_end(box->core.core) > box->core.clock);
+    for (int i = 0; i < 20 && core_next_wait_end(fixture->core.core) <= fixture->core.clock; i++)
+        tick(fixture, 0);
+    assert_true(core_next_wait_end(fixture->core.core) > fixture->core.clock);
 }
 
 /* One whose turn is to come and whose deadline passes runs no more than one that has had it. */
 static void times_out_in_batches(bool saves)
 {
     for (int free = 0; free < 2; free++) {
-        struct world box;
+        struct world fixture;
         char names[WAITS][8];
-        begin_many(&box, saves, names);
+        begin_many(&fixture, saves, names);
         if (free)
-            unlock(&box, "holder");
-        tick(&box, 61);
-        settle(&box);
-        unlock(&box, "holder");
-        assert_int_equal(kept_count(&box), 0);
-        assert_int_equal(held(&box), 0);
-        expect_version(&box, put(&box, (struct sent){.ids = "1"}), 2);
-        end(&box);
+            unlock(&fixture, "holder");
+        tick(&fixture, 61);
+        settle(&fixture);
+        unlock(&fixture, "holder");
+        assert_int_equal(kept_count(&fixture), 0);
+        assert_int_equal(held(&fixture), 0);
+        expect_version(&fixture, put(&fixture, (struct sent){.ids = "1"}), 2);
+        end(&fixture);
     }
 }
 
 /* Places are kept in batches; one whose turn is to come may be granted, and repeated, as if it had had it. */
 static void keeps_in_batches(bool saves)
 {
-    struct world box;
+    struct world fixture;
     char names[WAITS][8];
-    begin_many(&box, saves, names);
+    begin_many(&fixture, saves, names);
     struct sent sent = usual;
     sent.name = names[WAITS - 1];
-    expect_waits(&box, put(&box, sent));
-    unlock(&box, "holder");
-    settle(&box);
-    assert_int_equal(kept_count(&box), WAITS - 1);
+    expect_waits(&fixture, put(&fixture, sent));
+    unlock(&fixture, "holder");
+    settle(&fixture);
+    assert_int_equal(kept_count(&fixture), WAITS - 1);
     for (int i = 0; i < WAITS - 1; i++) {
         sent.name = names[i];
-        expect_version(&box, put(&box, sent), 2 + i);
+        expect_version(&fixture, put(&fixture, sent), 2 + i);
     }
-    settle(&box);
-    assert_int_equal(kept_count(&box), 0);
-    assert_int_equal(held(&box), 0);
-    end(&box);
+    settle(&fixture);
+    assert_int_equal(kept_count(&fixture), 0);
+    assert_int_equal(held(&fixture), 0);
+    end(&fixture);
 }
 
 /* --- Writes that have their locks --------------------------------------------------------------------------------- */
 
 enum { DOCUMENTS = 12, GRANTED_AT_ONCE = 4 };
 
-static void limit_steps(struct world *box, size_t batch)
+static void limit_steps(struct world *fixture, size_t batch)
 {
-    box->core.limits.ephemeral_batch = batch;
-    box->core.core->limits.ephemeral_batch = batch;
+    fixture->core.limits.ephemeral_batch = batch;
+    fixture->core.core->limits.ephemeral_batch = batch;
 }
 
 /* The write of one document, whose letter is its name. */
@@ -622,49 +622,49 @@ static struct sent of_document(int number, char letter[2])
     return sent;
 }
 
-static size_t ready_count(const struct world *box)
+static size_t ready_count(const struct world *fixture)
 {
-    return box->core.core->owners->ready_count;
+    return fixture->core.core->owners->ready_count;
 }
 
 /*
  * Each of the named writes waits for a lock of "holder", whose locks are released together: at a restart some have run,
  * and the others have their locks and are ready. Returns: how many are.
  */
-static size_t begin_ready(struct world *box, bool saves, uint64_t wait_us, const char *session)
+static size_t begin_ready(struct world *fixture, bool saves, uint64_t wait_us, const char *session)
 {
     char letter[2];
-    begin(box, saves);
+    begin(fixture, saves);
     for (int i = 0; i < DOCUMENTS; i++)
-        expect(box, lock(box, "holder", of_document(i, letter).ids, 0), PROBLEM_NONE);
+        expect(fixture, lock(fixture, "holder", of_document(i, letter).ids, 0), PROBLEM_NONE);
     for (int i = 0; i < DOCUMENTS; i++) {
         struct sent sent = of_document(i, letter);
         sent.wait_us = wait_us;
         sent.session = session;
-        expect_waits(box, put(box, sent));
+        expect_waits(fixture, put(fixture, sent));
     }
-    limit_steps(box, GRANTED_AT_ONCE);
-    unlock(box, "holder");
-    size_t ready = ready_count(box);
+    limit_steps(fixture, GRANTED_AT_ONCE);
+    unlock(fixture, "holder");
+    size_t ready = ready_count(fixture);
     assert_in_range(ready, CANCELS_PER_COST + 1, DOCUMENTS - 1);
     struct reply reply;
-    (void)take(box, 0, &reply); /* of those that have run */
-    limit_steps(box, 1);
-    restart(box);
+    (void)take(fixture, 0, &reply); /* of those that have run */
+    limit_steps(fixture, 1);
+    restart(fixture);
     return ready;
 }
 
-static bool is_written(struct world *box, int number)
+static bool is_written(struct world *fixture, int number)
 {
     char letter[2];
-    return fixture_source(&box->core, "fs", of_document(number, letter).ids) != NULL;
+    return fixture_source(&fixture->core, "fs", of_document(number, letter).ids) != NULL;
 }
 
-static size_t count_written(struct world *box)
+static size_t count_written(struct world *fixture)
 {
     size_t count = 0;
     for (int i = 0; i < DOCUMENTS; i++)
-        count += is_written(box, i);
+        count += is_written(fixture, i);
     return count;
 }
 
@@ -672,67 +672,68 @@ static size_t count_written(struct world *box)
 static void ready_writes_keep_their_locks(bool saves)
 {
     for (int early = 0; early < 2; early++) {
-        struct world box;
+        struct world fixture;
         char letter[2];
-        size_t ready = begin_ready(&box, saves, 60 * TL_SECOND, NULL);
-        assert_int_equal(kept_count(&box), KEPT_AT_ONCE);
+        size_t ready = begin_ready(&fixture, saves, 60 * TL_SECOND, NULL);
+        assert_int_equal(kept_count(&fixture), KEPT_AT_ONCE);
         if (!early)
-            settle(&box);
-        assert_int_equal(ready_count(&box), early ? ready - KEPT_AT_ONCE : 0);
-        assert_int_equal(count_written(&box), DOCUMENTS - ready);
-        limit_steps(&box, 1000);
+            settle(&fixture);
+        assert_int_equal(ready_count(&fixture), early ? ready - KEPT_AT_ONCE : 0);
+        assert_int_equal(count_written(&fixture), DOCUMENTS - ready);
+        limit_steps(&fixture, 1000);
         for (int i = DOCUMENTS - 1; i >= 0; i--) {
             struct sent sent = of_document(i, letter), other = sent;
             other.name = NULL;
-            bool written = is_written(&box, i);
-            uint64_t waits = put(&box, other);
+            bool written = is_written(&fixture, i);
+            uint64_t waits = put(&fixture, other);
             if (written)
-                expect_version(&box, waits, 2);
+                expect_version(&fixture, waits, 2);
             else
-                expect_waits(&box, waits);
-            expect_version(&box, put(&box, sent), 1); /* now, or before */
-            settle(&box);
-            expect_version(&box, put(&box, other), 3);
+                expect_waits(&fixture, waits);
+            expect_version(&fixture, put(&fixture, sent), 1); /* now, or before */
+            settle(&fixture);
+            expect_version(&fixture, put(&fixture, other), 3);
         }
-        assert_int_equal(kept_count(&box), 0);
-        assert_int_equal(held(&box), 0);
-        end(&box);
+        assert_int_equal(kept_count(&fixture), 0);
+        assert_int_equal(held(&fixture), 0);
+        end(&fixture);
     }
 }
 
 /* They have the whole time for that: their own wait is over. Then nothing is locked or written. */
 static void ready_writes_end_after_a_time(bool saves)
 {
-    struct world box;
+    struct world fixture;
     char letter[2];
-    size_t ready = begin_ready(&box, saves, 2 * TL_SECOND, NULL);
-    settle(&box);
-    assert_int_equal(kept_count(&box), ready);
-    tick(&box, SHORTER_THAN_KEPT);
-    assert_int_equal(kept_count(&box), ready);
-    tick(&box, LONGER_THAN_KEPT - SHORTER_THAN_KEPT);
-    settle(&box);
-    assert_int_equal(kept_count(&box), 0);
-    assert_int_equal(held(&box), 0);
-    assert_int_equal(count_written(&box), DOCUMENTS - ready);
-    expect_version(&box, put(&box, of_document(DOCUMENTS - 1, letter)), 1); /* it begins anew, or has run before */
-    end(&box);
+    size_t ready = begin_ready(&fixture, saves, 2 * TL_SECOND, NULL);
+    settle(&fixture);
+    assert_int_equal(kept_count(&fixture), ready);
+    tick(&fixture, SHORTER_THAN_KEPT);
+    assert_int_equal(kept_count(&fixture), ready);
+    tick(&fixture, LONGER_THAN_KEPT - SHORTER_THAN_KEPT);
+    settle(&fixture);
+    assert_int_equal(kept_count(&fixture), 0);
+    assert_int_equal(held(&fixture), 0);
+    assert_int_equal(count_written(&fixture), DOCUMENTS - ready);
+    expect_version(&fixture, put(&fixture, of_document(DOCUMENTS - 1, letter)),
+                   1); /* it begins anew, or has run before */
+    end(&fixture);
 }
 
 /* The end of their session ends them as others, before and after their turns. */
 static void ready_writes_end_with_their_session(bool saves)
 {
     for (int early = 0; early < 2; early++) {
-        struct world box;
-        size_t ready = begin_ready(&box, saves, 60 * TL_SECOND, "writer");
+        struct world fixture;
+        size_t ready = begin_ready(&fixture, saves, 60 * TL_SECOND, "writer");
         if (!early)
-            settle(&box);
-        session(&box, COMMAND_SESSION_CLOSE, "writer");
-        settle(&box);
-        assert_int_equal(kept_count(&box), 0);
-        assert_int_equal(held(&box), 0);
-        assert_int_equal(count_written(&box), DOCUMENTS - ready);
-        end(&box);
+            settle(&fixture);
+        session(&fixture, COMMAND_SESSION_CLOSE, "writer");
+        settle(&fixture);
+        assert_int_equal(kept_count(&fixture), 0);
+        assert_int_equal(held(&fixture), 0);
+        assert_int_equal(count_written(&fixture), DOCUMENTS - ready);
+        end(&fixture);
     }
 }
 
@@ -743,137 +744,137 @@ static void ready_writes_end_with_their_session(bool saves)
 static const struct sent in_pieces = {.ids = PIECES, .name = "a", .hash = 7, .wait_us = 60 * TL_SECOND, .atomic = true};
 
 /* An atomic write in pieces waits for its last document, which "holder" has. */
-static void begin_pieces(struct world *box, bool saves, struct sent sent)
+static void begin_pieces(struct world *fixture, bool saves, struct sent sent)
 {
-    begin(box, saves);
-    box->step_work = 1500;
-    expect(box, lock(box, "holder", "D", 0), PROBLEM_NONE);
-    unlock(box, "holder");
-    expect(box, lock(box, "holder", "D", 0), PROBLEM_NONE);
-    expect_waits(box, put(box, sent));
-    assert_int_equal(box->core.core->owners->txns.count, 1);
-    settle(box);
-    assert_int_equal(box->core.core->owners->locks.waiting_count, 1);
+    begin(fixture, saves);
+    fixture->step_work = 1500;
+    expect(fixture, lock(fixture, "holder", "D", 0), PROBLEM_NONE);
+    unlock(fixture, "holder");
+    expect(fixture, lock(fixture, "holder", "D", 0), PROBLEM_NONE);
+    expect_waits(fixture, put(fixture, sent));
+    assert_int_equal(fixture->core.core->owners->txns.count, 1);
+    settle(fixture);
+    assert_int_equal(fixture->core.core->owners->locks.waiting_count, 1);
 }
 
 /* Runs steps until the write is done, whose first document has this version then. */
-static void expect_pieces(struct world *box, uint64_t request, int64_t version)
+static void expect_pieces(struct world *fixture, uint64_t request, int64_t version)
 {
     struct reply reply;
-    for (int i = 0; !take(box, request, &reply); i++) {
+    for (int i = 0; !take(fixture, request, &reply); i++) {
         assert_true(i < 100);
-        give(box, new_as(box, COMMAND_TICK), 10);
+        give(fixture, new_as(fixture, COMMAND_TICK), 10);
     }
     assert_int_equal(reply.problem, PROBLEM_NONE);
     assert_int_equal(reply.version, version);
 }
 
 /* Nothing of it is left. */
-static void expect_nothing_kept(struct world *box)
+static void expect_nothing_kept(struct world *fixture)
 {
-    assert_int_equal(kept_count(box), 0);
-    assert_int_equal(held(box), 0);
-    assert_int_equal(box->core.core->owners->txns.count, 0);
+    assert_int_equal(kept_count(fixture), 0);
+    assert_int_equal(held(fixture), 0);
+    assert_int_equal(fixture->core.core->owners->txns.count, 0);
 }
 
 /* It is before a write that was sent after the restart, whether its lock is free before it is repeated or not. */
 static void pieces_keep_their_place(bool saves)
 {
     for (int free = 0; free < 2; free++) {
-        struct world box;
-        begin_pieces(&box, saves, in_pieces);
-        restart(&box);
-        assert_int_equal(kept_count(&box), 1);
+        struct world fixture;
+        begin_pieces(&fixture, saves, in_pieces);
+        restart(&fixture);
+        assert_int_equal(kept_count(&fixture), 1);
         if (free)
-            unlock(&box, "holder");
-        uint64_t other = put(&box, (struct sent){.ids = "D", .wait_us = 60 * TL_SECOND});
-        tick(&box, SHORTER_THAN_KEPT);
-        expect_waits(&box, other);
-        assert_null(fixture_source(&box.core, "fs", "D"));
-        uint64_t again = put(&box, in_pieces);
-        assert_in_range(core_step_work(box.core.core), 0, box.step_work / 2); /* it runs in a later step */
-        expect_waits(&box, again);
-        assert_int_equal(kept_count(&box), 0);
+            unlock(&fixture, "holder");
+        uint64_t other = put(&fixture, (struct sent){.ids = "D", .wait_us = 60 * TL_SECOND});
+        tick(&fixture, SHORTER_THAN_KEPT);
+        expect_waits(&fixture, other);
+        assert_null(fixture_source(&fixture.core, "fs", "D"));
+        uint64_t again = put(&fixture, in_pieces);
+        assert_in_range(core_step_work(fixture.core.core), 0, fixture.step_work / 2); /* it runs in a later step */
+        expect_waits(&fixture, again);
+        assert_int_equal(kept_count(&fixture), 0);
         if (!free)
-            unlock(&box, "holder");
-        expect_pieces(&box, again, 1);
-        settle(&box);
-        expect_version(&box, put(&box, (struct sent){.ids = "D"}), 3);
-        expect_version(&box, put(&box, in_pieces), 1); /* its outcome */
-        expect_nothing_kept(&box);
-        end(&box);
+            unlock(&fixture, "holder");
+        expect_pieces(&fixture, again, 1);
+        settle(&fixture);
+        expect_version(&fixture, put(&fixture, (struct sent){.ids = "D"}), 3);
+        expect_version(&fixture, put(&fixture, in_pieces), 1); /* its outcome */
+        expect_nothing_kept(&fixture);
+        end(&fixture);
     }
 }
 
 /* A repetition has its own time to wait, through all further attempts. */
 static void pieces_have_a_new_deadline(bool saves)
 {
-    struct world box;
-    begin_pieces(&box, saves, in_pieces);
-    tick(&box, 50);
-    restart(&box);
-    uint64_t again = put(&box, in_pieces);
-    expect_waits(&box, again);
-    expect(&box, lock(&box, "writer", "0", 0), PROBLEM_NONE);
-    unlock(&box, "holder");
-    settle(&box);
-    tick(&box, 50);
-    expect_waits(&box, again);
-    unlock(&box, "writer");
-    expect_pieces(&box, again, 1);
-    settle(&box);
-    expect_nothing_kept(&box);
-    end(&box);
+    struct world fixture;
+    begin_pieces(&fixture, saves, in_pieces);
+    tick(&fixture, 50);
+    restart(&fixture);
+    uint64_t again = put(&fixture, in_pieces);
+    expect_waits(&fixture, again);
+    expect(&fixture, lock(&fixture, "writer", "0", 0), PROBLEM_NONE);
+    unlock(&fixture, "holder");
+    settle(&fixture);
+    tick(&fixture, 50);
+    expect_waits(&fixture, again);
+    unlock(&fixture, "writer");
+    expect_pieces(&fixture, again, 1);
+    settle(&fixture);
+    expect_nothing_kept(&fixture);
+    end(&fixture);
 }
 
 /* Not repeated in time, or at the end of its session: nothing of it is left. */
 static void pieces_end(bool saves)
 {
     for (int way = 0; way < 4; way++) {
-        struct world box;
+        struct world fixture;
         struct sent sent = in_pieces;
         sent.session = "writer";
-        begin_pieces(&box, saves, sent);
-        restart(&box);
-        assert_int_equal(kept_count(&box), 1);
+        begin_pieces(&fixture, saves, sent);
+        restart(&fixture);
+        assert_int_equal(kept_count(&fixture), 1);
         if (way % 2 == 0)
-            unlock(&box, "holder");
+            unlock(&fixture, "holder");
         if (way < 2)
-            tick(&box, LONGER_THAN_KEPT);
+            tick(&fixture, LONGER_THAN_KEPT);
         else
-            session(&box, COMMAND_SESSION_CLOSE, "writer");
-        settle(&box);
-        unlock(&box, "holder");
-        expect_nothing_kept(&box);
-        assert_null(fixture_source(&box.core, "fs", "D"));
-        end(&box);
+            session(&fixture, COMMAND_SESSION_CLOSE, "writer");
+        settle(&fixture);
+        unlock(&fixture, "holder");
+        expect_nothing_kept(&fixture);
+        assert_null(fixture_source(&fixture.core, "fs", "D"));
+        end(&fixture);
     }
 }
 
 /* One that has locks and has run pieces is undone: it begins anew. */
 static void pieces_that_have_run_are_undone(bool saves)
 {
-    struct world box;
-    begin_pieces(&box, saves, in_pieces);
-    unlock(&box, "holder");
-    give(&box, new_as(&box, COMMAND_TICK), 10);
-    assert_int_equal(box.core.core->owners->txns.count, 1);
-    restart(&box);
-    settle(&box);
-    expect_nothing_kept(&box);
-    assert_null(fixture_source(&box.core, "fs", "0"));
-    expect_pieces(&box, put(&box, in_pieces), 1);
-    settle(&box);
-    expect_nothing_kept(&box);
-    end(&box);
+    struct world fixture;
+    begin_pieces(&fixture, saves, in_pieces);
+    unlock(&fixture, "holder");
+    give(&fixture, new_as(&fixture, COMMAND_TICK), 10);
+    assert_int_equal(fixture.core.core->owners->txns.count, 1);
+    restart(&fixture);
+    settle(&fixture);
+    expect_nothing_kept(&fixture);
+    assert_null(fixture_source(&fixture.core, "fs", "0"));
+    expect_pieces(&fixture, put(&fixture, in_pieces), 1);
+    settle(&fixture);
+    expect_nothing_kept(&fixture);
+    end(&fixture);
 }
 
-static void cancel_as(struct world *box, unsigned version)
+static void cancel_as(struct world *fixture, unsigned version)
 {
-    struct command *command = new_as(box, COMMAND_CANCEL);
+    struct command *command = new_as(fixture, COMMAND_CANCEL);
     command->cancel.keeps_places = true;
     command->version = version;
-    give(box, command, 10);
+    give(fixture, command, 10);
 }
 
 /*
@@ -886,58 +887,58 @@ static void test_cancelled_pieces_count_by_their_transactions(void **state)
     enum { COUNT = sizeof ids / sizeof *ids };
     (void)state;
     for (unsigned older = 0; older < 2; older++) {
-        struct world box;
+        struct world fixture;
         struct sent sent = in_pieces;
-        begin(&box, false);
-        box.step_work = 500;
+        begin(&fixture, false);
+        fixture.step_work = 500;
         sent.name = NULL;
         for (int i = 0; i < COUNT; i++) {
             sent.ids = ids[i];
-            expect_waits(&box, put(&box, sent));
+            expect_waits(&fixture, put(&fixture, sent));
         }
-        const struct owners *owners = box.core.core->owners;
-        assert_int_equal(ready_count(&box), COUNT);
+        const struct owners *owners = fixture.core.core->owners;
+        assert_int_equal(ready_count(&fixture), COUNT);
         assert_int_equal(owners->txns.count, COUNT);
-        limit_steps(&box, 1);
-        cancel_as(&box, COMMAND_SINCE_CANCELS_WEIGHED - older);
+        limit_steps(&fixture, 1);
+        cancel_as(&fixture, COMMAND_SINCE_CANCELS_WEIGHED - older);
         assert_int_equal(owners->txns.count, older ? 0 : COUNT - 1);
         for (size_t left = owners->txns.count; left > 0; left = owners->txns.count) {
-            give(&box, new_as(&box, COMMAND_TICK), 10);
+            give(&fixture, new_as(&fixture, COMMAND_TICK), 10);
             assert_in_range(left - owners->txns.count, 1, 2); /* by its turn, and as one that is ready */
         }
-        settle(&box);
-        unlock(&box, "holder");
-        expect_nothing_kept(&box);
-        assert_null(fixture_source(&box.core, "fs", "0"));
-        end(&box);
+        settle(&fixture);
+        unlock(&fixture, "holder");
+        expect_nothing_kept(&fixture);
+        assert_null(fixture_source(&fixture.core, "fs", "0"));
+        end(&fixture);
     }
 }
 
 /* At an end in good order its client is answered as by any write, and its attempts count on. */
 static void pieces_are_answered_at_an_orderly_end(bool saves)
 {
-    struct world box;
+    struct world fixture;
     struct reply reply;
-    begin_pieces(&box, saves, in_pieces);
+    begin_pieces(&fixture, saves, in_pieces);
     uint64_t first = 0;
-    list_for_each(link, &box.core.core->owners->waits)
+    list_for_each(link, &fixture.core.core->owners->waits)
     {
         struct command *command = list_entry(link, struct wait, of_all)->command;
         first = command->request;
         command->on_done = has_submitter;
         assert_int_equal(command->write.attempts, 1);
     }
-    cancel(&box, 0);
-    assert_int_equal(take(&box, first, &reply), !saves);
+    cancel(&fixture, 0);
+    assert_int_equal(take(&fixture, first, &reply), !saves);
     assert_true(saves || reply.problem == PROBLEM_STOPPING);
-    restart(&box);
-    unlock(&box, "holder");
-    const struct wait *wait = list_entry(box.core.core->owners->waits.next, struct wait, of_all);
+    restart(&fixture);
+    unlock(&fixture, "holder");
+    const struct wait *wait = list_entry(fixture.core.core->owners->waits.next, struct wait, of_all);
     assert_int_equal(wait->command->write.attempts, 1);
-    expect_pieces(&box, put(&box, in_pieces), 1);
-    settle(&box);
-    expect_nothing_kept(&box);
-    end(&box);
+    expect_pieces(&fixture, put(&fixture, in_pieces), 1);
+    settle(&fixture);
+    expect_nothing_kept(&fixture);
+    end(&fixture);
 }
 
 /* --- Other ends --------------------------------------------------------------------------------------------------- */
@@ -946,35 +947,35 @@ static void pieces_are_answered_at_an_orderly_end(bool saves)
  * Releases the lock of "holder" and ends the case: another write completes at once, or once an older place before it
  * has lasted its time; a repetition finds the outcome, and nothing is left.
  */
-static void end_after_place(struct world *box, uint64_t other, bool older)
+static void end_after_place(struct world *fixture, uint64_t other, bool older)
 {
-    unlock(box, "holder");
-    tick(box, 0);
+    unlock(fixture, "holder");
+    tick(fixture, 0);
     if (older) {
-        expect_waits(box, other);
-        tick(box, LONGER_THAN_KEPT);
+        expect_waits(fixture, other);
+        tick(fixture, LONGER_THAN_KEPT);
     }
-    expect_version(box, other, 3);
-    expect_version(box, put_usual(box), 2);
-    assert_int_equal(kept_count(box), 0);
-    assert_int_equal(held(box), 0);
-    end(box);
+    expect_version(fixture, other, 3);
+    expect_version(fixture, put_usual(fixture), 2);
+    assert_int_equal(kept_count(fixture), 0);
+    assert_int_equal(held(fixture), 0);
+    end(fixture);
 }
 
 /* Sent again with the session that has the lock it runs before: a repetition without it finds the outcome then. */
 static void outcome_ends_the_place(bool saves)
 {
     for (int older = 0; older < 2; older++) {
-        struct world box;
+        struct world fixture;
         struct sent sent = usual;
         sent.session = "holder";
         sent.version = older ? COMMAND_SINCE_OUTCOMES_END_PLACES - 1 : 0;
-        begin_kept(&box, saves, usual);
-        uint64_t other = put_other(&box);
-        expect_waits(&box, other);
-        expect_version(&box, put(&box, sent), 2);
-        assert_int_equal(kept_count(&box), older);
-        end_after_place(&box, other, older);
+        begin_kept(&fixture, saves, usual);
+        uint64_t other = put_other(&fixture);
+        expect_waits(&fixture, other);
+        expect_version(&fixture, put(&fixture, sent), 2);
+        assert_int_equal(kept_count(&fixture), older);
+        end_after_place(&fixture, other, older);
     }
 }
 
@@ -985,177 +986,177 @@ static void outcome_ends_the_place(bool saves)
 static void older_outcome_leaves_no_place(bool saves)
 {
     for (int way = 0; way < 3; way++) {
-        struct world box;
+        struct world fixture;
         struct sent sent = usual;
         bool alone = way == 1, older = way == 2;
         sent.session = "holder";
-        begin(&box, saves);
-        uint64_t first = put_usual(&box);
-        expect_waits(&box, first);
-        expect_version(&box, put(&box, sent), 2);
+        begin(&fixture, saves);
+        uint64_t first = put_usual(&fixture);
+        expect_waits(&fixture, first);
+        expect_version(&fixture, put(&fixture, sent), 2);
         if (alone)
-            cancel(&box, first);
+            cancel(&fixture, first);
         else
-            restart_in(&box, older ? COMMAND_SINCE_OLDER_OUTCOMES - 1 : 0);
-        assert_int_equal(kept_count(&box), older);
-        uint64_t other = put_other(&box);
-        end_after_place(&box, other, older);
+            restart_in(&fixture, older ? COMMAND_SINCE_OLDER_OUTCOMES - 1 : 0);
+        assert_int_equal(kept_count(&fixture), older);
+        uint64_t other = put_other(&fixture);
+        end_after_place(&fixture, other, older);
     }
 }
 
 /* One that failed leaves no outcome: the place stays. */
 static void failure_leaves_the_place(bool saves)
 {
-    struct world box;
+    struct world fixture;
     struct sent sent = usual;
     sent.session = "writer";
     sent.wait_us = 0;
-    begin_kept(&box, saves, usual);
-    expect(&box, put(&box, sent), PROBLEM_LOCK_WAIT_TIMEOUT);
-    assert_int_equal(kept_count(&box), 1);
-    unlock(&box, "holder");
-    expect_version(&box, put_usual(&box), 2);
-    end(&box);
+    begin_kept(&fixture, saves, usual);
+    expect(&fixture, put(&fixture, sent), PROBLEM_LOCK_WAIT_TIMEOUT);
+    assert_int_equal(kept_count(&fixture), 1);
+    unlock(&fixture, "holder");
+    expect_version(&fixture, put_usual(&fixture), 2);
+    end(&fixture);
 }
 
 static void outcome_ends_the_place_of_pieces(bool saves)
 {
-    struct world box;
+    struct world fixture;
     struct sent sent = in_pieces;
     sent.session = "holder";
-    begin_pieces(&box, saves, in_pieces);
-    restart(&box);
-    assert_int_equal(kept_count(&box), 1);
-    expect_pieces(&box, put(&box, sent), 1);
-    assert_int_equal(kept_count(&box), 0);
-    assert_int_equal(box.core.core->owners->txns.count, 0);
-    unlock(&box, "holder");
-    expect_version(&box, put(&box, (struct sent){.ids = "D"}), 2);
-    expect_nothing_kept(&box);
-    end(&box);
+    begin_pieces(&fixture, saves, in_pieces);
+    restart(&fixture);
+    assert_int_equal(kept_count(&fixture), 1);
+    expect_pieces(&fixture, put(&fixture, sent), 1);
+    assert_int_equal(kept_count(&fixture), 0);
+    assert_int_equal(fixture.core.core->owners->txns.count, 0);
+    unlock(&fixture, "holder");
+    expect_version(&fixture, put(&fixture, (struct sent){.ids = "D"}), 2);
+    expect_nothing_kept(&fixture);
+    end(&fixture);
 }
 
-static void machine_lost(struct world *box, unsigned version)
+static void machine_lost(struct world *fixture, unsigned version)
 {
-    struct command *command = new_as(box, COMMAND_MACHINE_LOST);
+    struct command *command = new_as(fixture, COMMAND_MACHINE_LOST);
     command->version = version;
-    give(box, command, 10);
-    tick(box, 0);
+    give(fixture, command, 10);
+    tick(fixture, 0);
 }
 
 /* All that it has been sent is in the log, whatever the machine has lost: none of its requests is missing. */
 static void outlives_the_machine(bool saves)
 {
     for (int older = 0; older < 2; older++) {
-        struct world box;
-        begin_pieces(&box, saves, in_pieces);
-        restart(&box);
-        machine_lost(&box, older ? COMMAND_SINCE_PLACES_OF_PIECES_STAY - 1 : COMMAND_CODEC_VERSION);
-        assert_int_equal(kept_count(&box), !older);
-        uint64_t other = put(&box, (struct sent){.ids = "D", .wait_us = 60 * TL_SECOND});
-        uint64_t again = put(&box, in_pieces);
-        unlock(&box, "holder");
+        struct world fixture;
+        begin_pieces(&fixture, saves, in_pieces);
+        restart(&fixture);
+        machine_lost(&fixture, older ? COMMAND_SINCE_PLACES_OF_PIECES_STAY - 1 : COMMAND_CODEC_VERSION);
+        assert_int_equal(kept_count(&fixture), !older);
+        uint64_t other = put(&fixture, (struct sent){.ids = "D", .wait_us = 60 * TL_SECOND});
+        uint64_t again = put(&fixture, in_pieces);
+        unlock(&fixture, "holder");
         if (older)
-            expect_pieces(&box, other, 1);
-        expect_pieces(&box, again, 1);
-        settle(&box);
-        expect_version(&box, put(&box, (struct sent){.ids = "D"}), 3);
-        expect_nothing_kept(&box);
-        end(&box);
+            expect_pieces(&fixture, other, 1);
+        expect_pieces(&fixture, again, 1);
+        settle(&fixture);
+        expect_version(&fixture, put(&fixture, (struct sent){.ids = "D"}), 3);
+        expect_nothing_kept(&fixture);
+        end(&fixture);
     }
 }
 
 /* --- In a cluster ------------------------------------------------------------------------------------------------- */
 
 /* A host joins the cluster, or leaves it. */
-static void host(struct world *box, bool leaves)
+static void host(struct world *fixture, bool leaves)
 {
-    struct command *command = new_as(box, leaves ? COMMAND_HOST_GONE : COMMAND_JOIN);
+    struct command *command = new_as(fixture, leaves ? COMMAND_HOST_GONE : COMMAND_JOIN);
     command->join = (struct join_command){.name = SLICE_LIT("a"),
                                           .group = SLICE_LIT("default"),
                                           .build = SLICE_LIT("1"),
                                           .life = 11,
-                                          .limits = box->core.limits};
+                                          .limits = fixture->core.limits};
     if (leaves)
         command->gone = (struct gone_command){.name = SLICE_LIT("a"), .life = 11};
-    (void)give(box, command, 10);
+    (void)give(fixture, command, 10);
 }
 
 /* A place outlives the host of a cluster that leaves, whether it has ended in good order or not. */
 static void outlives_its_host(bool saves)
 {
     for (int cancelled = 0; cancelled < 2; cancelled++) {
-        struct world box;
-        begin(&box, saves);
-        host(&box, false);
-        uint64_t of_others = box.last_request; /* requests of hosts that stay have small numbers */
-        box.last_request = (uint64_t)1 << HOST_SHIFT;
-        uint64_t write = put_usual(&box);
-        expect_waits(&box, write);
+        struct world fixture;
+        begin(&fixture, saves);
+        host(&fixture, false);
+        uint64_t of_others = fixture.last_request; /* requests of hosts that stay have small numbers */
+        fixture.last_request = (uint64_t)1 << HOST_SHIFT;
+        uint64_t write = put_usual(&fixture);
+        expect_waits(&fixture, write);
         if (cancelled)
-            cancel(&box, write);
-        box.last_request = of_others;
-        host(&box, true);
-        tick(&box, 0);
-        assert_int_equal(kept_count(&box), 1);
-        unlock(&box, "holder");
-        uint64_t other = put_other(&box);
-        expect_waits(&box, other);
-        expect_version(&box, put_usual(&box), 2);
-        tick(&box, 0);
-        assert_int_equal(held(&box), 0);
-        end(&box);
+            cancel(&fixture, write);
+        fixture.last_request = of_others;
+        host(&fixture, true);
+        tick(&fixture, 0);
+        assert_int_equal(kept_count(&fixture), 1);
+        unlock(&fixture, "holder");
+        uint64_t other = put_other(&fixture);
+        expect_waits(&fixture, other);
+        expect_version(&fixture, put_usual(&fixture), 2);
+        tick(&fixture, 0);
+        assert_int_equal(held(&fixture), 0);
+        end(&fixture);
     }
 }
 
 /* By commands before version 19 all writes are cancelled. */
 static void test_older_commands_keep_no_write(void **state)
 {
-    struct world box;
+    struct world fixture;
     (void)state;
-    begin(&box, false);
-    uint64_t write = put_usual(&box);
-    cancel_as(&box, COMMAND_SINCE_KEPT_WRITES - 1);
-    expect(&box, write, PROBLEM_STOPPING);
-    assert_int_equal(kept_count(&box), 0);
-    end(&box);
+    begin(&fixture, false);
+    uint64_t write = put_usual(&fixture);
+    cancel_as(&fixture, COMMAND_SINCE_KEPT_WRITES - 1);
+    expect(&fixture, write, PROBLEM_STOPPING);
+    assert_int_equal(kept_count(&fixture), 0);
+    end(&fixture);
 }
 
 /* By commands before version 21 those are cancelled that have their locks, or are in pieces. */
 static void test_older_commands_keep_waiting_writes_only(void **state)
 {
-    struct world box;
+    struct world fixture;
     (void)state;
-    begin(&box, false);
-    expect(&box, lock(&box, "holder", "b", 0), PROBLEM_NONE);
-    expect_waits(&box, put_usual(&box));
+    begin(&fixture, false);
+    expect(&fixture, lock(&fixture, "holder", "b", 0), PROBLEM_NONE);
+    expect_waits(&fixture, put_usual(&fixture));
     struct sent sent = usual;
     sent.ids = sent.name = "b";
-    expect_waits(&box, put(&box, sent));
-    limit_steps(&box, 1);
-    unlock(&box, "holder");
-    assert_int_equal(ready_count(&box), 1);
-    uint64_t ready = list_entry(box.core.core->owners->ready.next, struct wait, link)->command->request;
-    cancel_as(&box, COMMAND_SINCE_PLACES_OF_WRITES - 1);
-    tick(&box, 0);
-    expect(&box, ready, PROBLEM_STOPPING);
-    assert_int_equal(kept_count(&box), 0);
-    end(&box);
-    begin_pieces(&box, false, in_pieces);
-    cancel_as(&box, COMMAND_SINCE_PLACES_OF_WRITES - 1);
-    settle(&box);
-    assert_int_equal(kept_count(&box), 0);
-    unlock(&box, "holder");
-    expect_nothing_kept(&box);
-    end(&box);
+    expect_waits(&fixture, put(&fixture, sent));
+    limit_steps(&fixture, 1);
+    unlock(&fixture, "holder");
+    assert_int_equal(ready_count(&fixture), 1);
+    uint64_t ready = list_entry(fixture.core.core->owners->ready.next, struct wait, link)->command->request;
+    cancel_as(&fixture, COMMAND_SINCE_PLACES_OF_WRITES - 1);
+    tick(&fixture, 0);
+    expect(&fixture, ready, PROBLEM_STOPPING);
+    assert_int_equal(kept_count(&fixture), 0);
+    end(&fixture);
+    begin_pieces(&fixture, false, in_pieces);
+    cancel_as(&fixture, COMMAND_SINCE_PLACES_OF_WRITES - 1);
+    settle(&fixture);
+    assert_int_equal(kept_count(&fixture), 0);
+    unlock(&fixture, "holder");
+    expect_nothing_kept(&fixture);
+    end(&fixture);
 }
 
 /* A write of many items, or of much source, counts as several: its command is copied. */
 static void test_large_writes_have_smaller_batches(void **state)
 {
-    struct world box;
+    struct world fixture;
     (void)state;
-    begin(&box, false);
+    begin(&fixture, false);
     char ids[200];
     memset(ids, '1', sizeof ids - 1);
     ids[sizeof ids - 1] = '\0';
@@ -1163,14 +1164,14 @@ static void test_large_writes_have_smaller_batches(void **state)
         struct sent sent = usual;
         sent.ids = ids;
         sent.part = (uint64_t)i;
-        expect_waits(&box, put(&box, sent));
+        expect_waits(&fixture, put(&fixture, sent));
     }
-    box.core.core->limits.ephemeral_batch = 1;
-    cancel(&box, 0);
-    assert_int_equal(kept_count(&box), 1);
-    tick(&box, 0);
-    assert_int_equal(kept_count(&box), 3);
-    end(&box);
+    fixture.core.core->limits.ephemeral_batch = 1;
+    cancel(&fixture, 0);
+    assert_int_equal(kept_count(&fixture), 1);
+    tick(&fixture, 0);
+    assert_int_equal(kept_count(&fixture), 3);
+    end(&fixture);
 }
 
 /* Each case, without and with a core that is saved and loaded. */

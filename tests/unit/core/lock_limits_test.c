@@ -28,37 +28,38 @@
 
 enum { TYPES = 10, MOST = 100000, BEFORE = COMMAND_SINCE_PLAIN_LOCKS - 1, UNDIVIDED = COMMAND_SINCE_LOCK_STEP - 1 };
 
-static void open_session(struct core_fixture *box, const char *id)
+static void open_session(struct core_fixture *fixture, const char *id)
 {
     struct command *command = command_new(COMMAND_SESSION_OPEN, DIALECT_7);
     command->session.id = slice_from(id);
     command->session.ttl_us = 3600 * TL_SECOND;
-    assert_int_equal(fixture_run(box, command, 1)->problem.type, PROBLEM_NONE);
+    assert_int_equal(fixture_run(fixture, command, 1)->problem.type, PROBLEM_NONE);
 }
 
-static void end_session(struct core_fixture *box, const char *id)
+static void end_session(struct core_fixture *fixture, const char *id)
 {
     struct command *command = command_new(COMMAND_SESSION_CLOSE, DIALECT_7);
     command->session.id = slice_from(id);
-    assert_int_equal(fixture_run(box, command, 1)->problem.type, PROBLEM_NONE);
+    assert_int_equal(fixture_run(fixture, command, 1)->problem.type, PROBLEM_NONE);
 }
 
-static const struct lock_owner *owner_of_session(struct core_fixture *box, const char *id)
+static const struct lock_owner *owner_of_session(struct core_fixture *fixture, const char *id)
 {
-    return &owners_session(box->core->owners, slice_from(id))->owner.locks;
+    return &owners_session(fixture->core->owners, slice_from(id))->owner.locks;
 }
 
 /* An index of many types, t0 and so on, each with a path field. */
-static void make_types(struct core_fixture *box, const char *index)
+static void make_types(struct core_fixture *fixture, const char *index)
 {
     struct buf body = BUF_INIT(BUF_UNLIMITED);
     buf_lit(&body, "{\"mappings\":{");
     for (int i = 0; i < TYPES; i++)
         buf_printf(&body, "%s\"t%d\":{\"properties\":{\"path\":{\"type\":\"path\"}}}", i > 0 ? "," : "", i);
     buf_append(&body, "}}", sizeof "}}");
-    box->dialect = DIALECT_5;
-    assert_int_equal(fixture_index_command(box, COMMAND_INDEX_CREATE, index, body.data)->problem.type, PROBLEM_NONE);
-    box->dialect = DIALECT_7;
+    fixture->dialect = DIALECT_5;
+    assert_int_equal(fixture_index_command(fixture, COMMAND_INDEX_CREATE, index, body.data)->problem.type,
+                     PROBLEM_NONE);
+    fixture->dialect = DIALECT_7;
     buf_deinit(&body);
 }
 
@@ -77,23 +78,23 @@ static struct command *of_documents(enum command_type type, size_t count, const 
     return command;
 }
 
-static enum problem_type outcome(struct core_fixture *box, struct command *command)
+static enum problem_type outcome(struct core_fixture *fixture, struct command *command)
 {
-    return fixture_run(box, command, 1)->problem.type;
+    return fixture_run(fixture, command, 1)->problem.type;
 }
 
-static void begin(struct core_fixture *box)
+static void begin(struct core_fixture *fixture)
 {
-    fixture_open(box);
-    make_types(box, "fs");
-    open_session(box, "s");
+    fixture_open(fixture);
+    make_types(fixture, "fs");
+    open_session(fixture, "s");
 }
 
 /*
  * Releases the documents 0 to `count` - 1 of session "s" by as many commands as that takes, each of which does the
  * first ones of those that are left. Returns: how many that are; *ret_released: how many were held.
  */
-static size_t release(struct core_fixture *box, size_t count, const char *of_type, size_t *ret_released)
+static size_t release(struct core_fixture *fixture, size_t count, const char *of_type, size_t *ret_released)
 {
     size_t commands = 0;
     *ret_released = 0;
@@ -101,10 +102,10 @@ static size_t release(struct core_fixture *box, size_t count, const char *of_typ
         struct command *command = of_documents(COMMAND_UNLOCK, count, of_type);
         command->lock.targets += first;
         command->lock.target_count -= first;
-        assert_int_equal(outcome(box, command), PROBLEM_NONE);
-        assert_in_range(box->last->lock.done, 1, count - first);
-        first += box->last->lock.done;
-        *ret_released += box->last->lock.released;
+        assert_int_equal(outcome(fixture, command), PROBLEM_NONE);
+        assert_in_range(fixture->last->lock.done, 1, count - first);
+        first += fixture->last->lock.done;
+        *ret_released += fixture->last->lock.released;
     }
     return commands;
 }
@@ -112,21 +113,21 @@ static size_t release(struct core_fixture *box, size_t count, const char *of_typ
 /* A request of 100,000 names ends early where each means many locks, and has no effect. */
 static void test_lock_of_many_types_is_bounded(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    begin(&box);
+    begin(&fixture);
     for (int release = 0; release < 2; release++) {
-        enum problem_type type = outcome(&box, of_documents(release ? COMMAND_UNLOCK : COMMAND_LOCK, MOST, ""));
+        enum problem_type type = outcome(&fixture, of_documents(release ? COMMAND_UNLOCK : COMMAND_LOCK, MOST, ""));
         assert_int_equal(type, release ? PROBLEM_NONE : PROBLEM_ILLEGAL_ARGUMENT);
-        assert_true(core_step_work(box.core) < CORE_STEP_WORK);
-        assert_true(lock_table_is_idle(&box.core->owners->locks));
+        assert_true(core_step_work(fixture.core) < CORE_STEP_WORK);
+        assert_true(lock_table_is_idle(&fixture.core->owners->locks));
     }
     struct command *older = of_documents(COMMAND_LOCK, MOST, "");
     older->version = UNDIVIDED;
-    assert_int_equal(outcome(&box, older), PROBLEM_LIMIT_EXCEEDED);
-    assert_true(core_step_work(box.core) < CORE_LOCK_WORK + CORE_STEP_WORK);
-    fixture_close(&box);
+    assert_int_equal(outcome(&fixture, older), PROBLEM_LIMIT_EXCEEDED);
+    assert_true(core_step_work(fixture.core) < CORE_LOCK_WORK + CORE_STEP_WORK);
+    fixture_close(&fixture);
 }
 
 /*
@@ -135,19 +136,19 @@ static void test_lock_of_many_types_is_bounded(void **state)
  */
 static void test_lock_of_named_types_is_granted(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     size_t released;
     (void)state;
 
-    begin(&box);
+    begin(&fixture);
     struct command *older = of_documents(COMMAND_LOCK, MOST, "t3");
     older->version = UNDIVIDED;
-    assert_int_equal(outcome(&box, older), PROBLEM_NONE);
-    assert_int_equal(owner_of_session(&box, "s")->lock_count, MOST);
-    assert_in_range(release(&box, MOST, "t3", &released), 4, 20);
+    assert_int_equal(outcome(&fixture, older), PROBLEM_NONE);
+    assert_int_equal(owner_of_session(&fixture, "s")->lock_count, MOST);
+    assert_in_range(release(&fixture, MOST, "t3", &released), 4, 20);
     assert_int_equal(released, MOST);
-    assert_true(lock_table_is_idle(&box.core->owners->locks));
-    fixture_close(&box);
+    assert_true(lock_table_is_idle(&fixture.core->owners->locks));
+    fixture_close(&fixture);
 }
 
 /* A request of session "s" for `count` documents, or directories of one directory, of an index that does not exist. */
@@ -174,39 +175,39 @@ static void test_lock_takes_one_step_at_most(void **state)
     (void)state;
 
     for (int directories = 0; directories < 2; directories++) {
-        struct core_fixture box;
+        struct core_fixture fixture;
         /* A directory has three levels, of which two are shared. */
         size_t most = directories ? (LOCK_WORK_MAX - 2 * WORK_LEVEL_LOCKED) /
                                         (WORK_LOCK_ASKED + 3 * WORK_PATH_LEVEL + WORK_LEVEL_LOCKED)
                                   : LOCK_WORK_MAX / WORK_LOCK_ASKED;
-        fixture_open(&box);
+        fixture_open(&fixture);
         for (size_t count = most - 1; count <= most + 1; count++) {
-            open_session(&box, "s");
-            assert_int_equal(outcome(&box, of_new_index(COMMAND_LOCK, count, directories)),
+            open_session(&fixture, "s");
+            assert_int_equal(outcome(&fixture, of_new_index(COMMAND_LOCK, count, directories)),
                              count > most ? PROBLEM_ILLEGAL_ARGUMENT : PROBLEM_NONE);
-            assert_true(core_step_work(box.core) < CORE_STEP_WORK);
-            assert_int_equal(owner_of_session(&box, "s")->lock_count, count > most ? 0 : count);
+            assert_true(core_step_work(fixture.core) < CORE_STEP_WORK);
+            assert_int_equal(owner_of_session(&fixture, "s")->lock_count, count > most ? 0 : count);
             if (count > most)
-                assert_non_null(strstr(box.last->problem.reason.data, "lock a directory above them"));
+                assert_non_null(strstr(fixture.last->problem.reason.data, "lock a directory above them"));
             struct command *older = of_new_index(COMMAND_LOCK, count, directories);
             older->version = UNDIVIDED;
-            assert_int_equal(outcome(&box, older), PROBLEM_NONE);
-            assert_int_equal(owner_of_session(&box, "s")->lock_count, count);
-            end_session(&box, "s");
+            assert_int_equal(outcome(&fixture, older), PROBLEM_NONE);
+            assert_int_equal(owner_of_session(&fixture, "s")->lock_count, count);
+            end_session(&fixture, "s");
         }
-        fixture_close(&box);
+        fixture_close(&fixture);
     }
 }
 
 /* Names of many bytes count by these: 10,000 ids of 500 bytes are granted, 20,000 are not. */
 static void test_bytes_of_names_count(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     char id[501];
     (void)state;
 
-    fixture_open(&box);
-    open_session(&box, "s");
+    fixture_open(&fixture);
+    open_session(&fixture, "s");
     memset(id, 'x', sizeof id);
     for (size_t count = 20000; count > 0; count -= 10000) {
         struct command *command = of_new_index(COMMAND_LOCK, count, false);
@@ -214,9 +215,9 @@ static void test_bytes_of_names_count(void **state)
             snprintf(id + 490, 11, "%010zu", i);
             command->lock.targets[i].id = arena_copy(&command->arena, slice_make(id, 500));
         }
-        assert_int_equal(outcome(&box, command), count > 10000 ? PROBLEM_ILLEGAL_ARGUMENT : PROBLEM_NONE);
+        assert_int_equal(outcome(&fixture, command), count > 10000 ? PROBLEM_ILLEGAL_ARGUMENT : PROBLEM_NONE);
     }
-    fixture_close(&box);
+    fixture_close(&fixture);
 }
 
 /* A TXN_LOCK of transaction "t" for the documents `first` to `end` - 1 of an index that does not exist. */
@@ -250,23 +251,23 @@ static void test_reads_are_divided(void **state)
     (void)state;
 
     for (int older = 0; older < 2; older++) {
-        struct core_fixture box;
+        struct core_fixture fixture;
         size_t commands = 0;
-        fixture_open(&box);
-        fixture_txn(&box, COMMAND_TXN_BEGIN, "t");
+        fixture_open(&fixture);
+        fixture_txn(&fixture, COMMAND_TXN_BEGIN, "t");
         for (size_t first = 0; first < DOCUMENTS; commands++) {
             struct command *command = of_reads(first, DOCUMENTS);
             command->version = older ? UNDIVIDED : COMMAND_CODEC_VERSION;
-            assert_int_equal(outcome(&box, command), PROBLEM_NONE);
-            assert_true(older || core_step_work(box.core) < CORE_STEP_WORK);
+            assert_int_equal(outcome(&fixture, command), PROBLEM_NONE);
+            assert_true(older || core_step_work(fixture.core) < CORE_STEP_WORK);
             assert_in_range(command->txn_lock.done, 1, DOCUMENTS - first);
             first += command->txn_lock.done;
-            assert_int_equal(owners_txn(box.core->owners, SLICE_LIT("t"))->owner.locks.lock_count, first);
+            assert_int_equal(owners_txn(fixture.core->owners, SLICE_LIT("t"))->owner.locks.lock_count, first);
             forget_view(command);
         }
         assert_in_range(commands, older ? 1 : 2, older ? 1 : 10);
-        fixture_txn(&box, COMMAND_TXN_ROLLBACK, "t");
-        fixture_close(&box);
+        fixture_txn(&fixture, COMMAND_TXN_ROLLBACK, "t");
+        fixture_close(&fixture);
     }
 }
 
@@ -275,24 +276,24 @@ static void test_read_of_too_much_is_refused(void **state)
 {
     enum { NAMES = 20000 };
     static const struct catalog_options options = {.ignore_unavailable = true, .allow_no_indices = true};
-    struct core_fixture box;
+    struct core_fixture fixture;
     struct buf names = BUF_INIT(BUF_UNLIMITED);
     (void)state;
 
-    fixture_open(&box);
-    fixture_txn(&box, COMMAND_TXN_BEGIN, "t");
+    fixture_open(&fixture);
+    fixture_txn(&fixture, COMMAND_TXN_BEGIN, "t");
     for (int i = 0; i < NAMES; i++)
         buf_printf(&names, "%si%d", i > 0 ? "," : "", i);
     for (size_t first = 0; first < 2; first++) {
         struct command *command = of_reads(first, 2);
         command->txn_lock.targets[1 - first] =
             (struct lock_target){.mode = LOCK_S, .index = buf_as_slice(&names), .expression = &options};
-        assert_int_equal(outcome(&box, command), first > 0 ? PROBLEM_ILLEGAL_ARGUMENT : PROBLEM_NONE);
+        assert_int_equal(outcome(&fixture, command), first > 0 ? PROBLEM_ILLEGAL_ARGUMENT : PROBLEM_NONE);
         assert_int_equal(command->txn_lock.done, 1);
         forget_view(command);
     }
-    fixture_txn(&box, COMMAND_TXN_ROLLBACK, "t");
-    fixture_close(&box);
+    fixture_txn(&fixture, COMMAND_TXN_ROLLBACK, "t");
+    fixture_close(&fixture);
     buf_deinit(&names);
 }
 
@@ -303,15 +304,15 @@ static void test_read_of_too_much_is_refused(void **state)
 static void test_one_large_document_is_locked(void **state)
 {
     enum { BYTES = 9000000 };
-    struct core_fixture box;
+    struct core_fixture fixture;
     struct buf source = BUF_INIT(BUF_UNLIMITED);
     (void)state;
 
-    fixture_open(&box);
-    box.unbounded = true;
-    open_session(&box, "s");
-    fixture_txn(&box, COMMAND_TXN_BEGIN, "t");
-    fixture_index_command(&box, COMMAND_INDEX_CREATE, "new",
+    fixture_open(&fixture);
+    fixture.unbounded = true;
+    open_session(&fixture, "s");
+    fixture_txn(&fixture, COMMAND_TXN_BEGIN, "t");
+    fixture_index_command(&fixture, COMMAND_INDEX_CREATE, "new",
                           "{\"mappings\":{\"dynamic\":false,\"properties\":{\"path\":{\"type\":\"path\"}}}}");
     buf_printf(&source, "{\"n\":[1");
     while (source.len < BYTES)
@@ -319,15 +320,15 @@ static void test_one_large_document_is_locked(void **state)
     buf_printf(&source, "]}");
     buf_append(&source, "", 1);
     for (int i = 0; i < 2; i++)
-        assert_int_equal(fixture_index(&box, "new", i == 0 ? "0" : "1", source.data)->outcome, WRITE_CREATED);
+        assert_int_equal(fixture_index(&fixture, "new", i == 0 ? "0" : "1", source.data)->outcome, WRITE_CREATED);
     struct command *read = of_reads(0, 2);
-    assert_int_equal(outcome(&box, read), PROBLEM_NONE);
+    assert_int_equal(outcome(&fixture, read), PROBLEM_NONE);
     assert_int_equal(read->txn_lock.done, 1);
     forget_view(read);
-    fixture_txn(&box, COMMAND_TXN_ROLLBACK, "t");
-    assert_int_equal(outcome(&box, of_new_index(COMMAND_LOCK, 2, false)), PROBLEM_ILLEGAL_ARGUMENT);
-    assert_int_equal(outcome(&box, of_new_index(COMMAND_LOCK, 1, false)), PROBLEM_NONE);
-    fixture_close(&box);
+    fixture_txn(&fixture, COMMAND_TXN_ROLLBACK, "t");
+    assert_int_equal(outcome(&fixture, of_new_index(COMMAND_LOCK, 2, false)), PROBLEM_ILLEGAL_ARGUMENT);
+    assert_int_equal(outcome(&fixture, of_new_index(COMMAND_LOCK, 1, false)), PROBLEM_NONE);
+    fixture_close(&fixture);
     buf_deinit(&source);
 }
 
@@ -335,23 +336,23 @@ static void test_one_large_document_is_locked(void **state)
 static void test_auxiliary_locks_do_not_count(void **state)
 {
     enum { FEW = 20 };
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    begin(&box);
-    box.core->limits.locks_per_session_max = FEW;
+    begin(&fixture);
+    fixture.core->limits.locks_per_session_max = FEW;
     struct command *older = of_documents(COMMAND_LOCK, FEW, "");
     older->version = BEFORE;
-    assert_int_equal(outcome(&box, older), PROBLEM_LIMIT_EXCEEDED);
-    assert_int_equal(outcome(&box, of_documents(COMMAND_LOCK, FEW, "")), PROBLEM_NONE);
-    const struct lock_owner *owner = owner_of_session(&box, "s");
+    assert_int_equal(outcome(&fixture, older), PROBLEM_LIMIT_EXCEEDED);
+    assert_int_equal(outcome(&fixture, of_documents(COMMAND_LOCK, FEW, "")), PROBLEM_NONE);
+    const struct lock_owner *owner = owner_of_session(&fixture, "s");
     assert_int_equal(owner->lock_count, FEW);
     assert_int_equal(owner->auxiliary_count, FEW * TYPES);
-    assert_int_equal(outcome(&box, of_documents(COMMAND_UNLOCK, FEW, "")), PROBLEM_NONE);
-    assert_int_equal(box.last->lock.released, FEW);
-    assert_true(lock_table_is_idle(&box.core->owners->locks));
-    assert_int_equal(outcome(&box, of_documents(COMMAND_LOCK, FEW + 1, "")), PROBLEM_LIMIT_EXCEEDED);
-    fixture_close(&box);
+    assert_int_equal(outcome(&fixture, of_documents(COMMAND_UNLOCK, FEW, "")), PROBLEM_NONE);
+    assert_int_equal(fixture.last->lock.released, FEW);
+    assert_true(lock_table_is_idle(&fixture.core->owners->locks));
+    assert_int_equal(outcome(&fixture, of_documents(COMMAND_LOCK, FEW + 1, "")), PROBLEM_LIMIT_EXCEEDED);
+    fixture_close(&fixture);
 }
 
 /* Nor do those of a transaction: the name of the alias that it writes by. */
@@ -361,44 +362,44 @@ static void test_auxiliary_locks_of_transaction_do_not_count(void **state)
     (void)state;
 
     for (int older = 0; older < 2; older++) {
-        struct core_fixture box;
-        fixture_open(&box);
-        fixture_index_command(&box, COMMAND_INDEX_CREATE, "x", "{\"aliases\":{\"a\":{}}}");
-        box.core->limits.locks_per_session_max = FEW;
-        fixture_txn(&box, COMMAND_TXN_BEGIN, "t");
-        struct command *command = fixture_write_command(&box, FEW);
+        struct core_fixture fixture;
+        fixture_open(&fixture);
+        fixture_index_command(&fixture, COMMAND_INDEX_CREATE, "x", "{\"aliases\":{\"a\":{}}}");
+        fixture.core->limits.locks_per_session_max = FEW;
+        fixture_txn(&fixture, COMMAND_TXN_BEGIN, "t");
+        struct command *command = fixture_write_command(&fixture, FEW);
         command->owner.transaction = SLICE_LIT("t");
         command->version = older ? BEFORE : BEFORE + 1;
         for (int i = 0; i < FEW; i++) {
             command->write.items[i] = fixture_item(WRITE_INDEX, "a", "", "", "{}");
             command->write.items[i].id = arena_printf(&command->arena, "%d", i);
         }
-        assert_int_equal(outcome(&box, command), older ? PROBLEM_TRANSACTION_TOO_LARGE : PROBLEM_NONE);
-        fixture_txn(&box, COMMAND_TXN_ROLLBACK, "t");
-        fixture_close(&box);
+        assert_int_equal(outcome(&fixture, command), older ? PROBLEM_TRANSACTION_TOO_LARGE : PROBLEM_NONE);
+        fixture_txn(&fixture, COMMAND_TXN_ROLLBACK, "t");
+        fixture_close(&fixture);
     }
 }
 
 /* The memory of a session's locks is limited, with the directories above them; before version 14 it was not. */
 static void test_memory_of_locks_is_limited(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     struct lock_target target = {.mode = LOCK_X, .index = SLICE_LIT("new"), .path = SLICE_LIT("/a/b/c/d/e/f/g")};
     (void)state;
 
-    fixture_open(&box);
-    open_session(&box, "s");
+    fixture_open(&fixture);
+    open_session(&fixture, "s");
     for (unsigned version = BEFORE + 1; version >= BEFORE; version--) {
         struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
         command->owner.session = SLICE_LIT("s");
         command->lock.targets = &target;
         command->lock.target_count = 1;
         command->version = version;
-        box.core->limits.transaction_held_max = 1000;
-        assert_int_equal(outcome(&box, command), version > BEFORE ? PROBLEM_LIMIT_EXCEEDED : PROBLEM_NONE);
+        fixture.core->limits.transaction_held_max = 1000;
+        assert_int_equal(outcome(&fixture, command), version > BEFORE ? PROBLEM_LIMIT_EXCEEDED : PROBLEM_NONE);
     }
-    assert_int_equal(owner_of_session(&box, "s")->lock_count, 1);
-    fixture_close(&box);
+    assert_int_equal(owner_of_session(&fixture, "s")->lock_count, 1);
+    fixture_close(&fixture);
 }
 
 /* All locks that the memory allows are released in a bounded step, also where most are of the levels above them. */
@@ -408,10 +409,10 @@ static void test_release_of_deep_locks_is_bounded(void **state)
     (void)state;
 
     for (int of_session = 0; of_session < 2; of_session++) {
-        struct core_fixture box;
+        struct core_fixture fixture;
         struct buf path = BUF_INIT(BUF_UNLIMITED);
-        fixture_open(&box);
-        open_session(&box, "s");
+        fixture_open(&fixture);
+        open_session(&fixture, "s");
         struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
         command->version = UNDIVIDED;
         command->owner.session = SLICE_LIT("s");
@@ -425,17 +426,17 @@ static void test_release_of_deep_locks_is_bounded(void **state)
             command->lock.targets[i] = (struct lock_target){
                 .mode = LOCK_X, .index = SLICE_LIT("new"), .path = arena_copy(&command->arena, buf_as_slice(&path))};
         }
-        assert_int_equal(outcome(&box, command), PROBLEM_NONE);
-        assert_true(owner_of_session(&box, "s")->hold_count > (size_t)DEEP * LEVELS);
+        assert_int_equal(outcome(&fixture, command), PROBLEM_NONE);
+        assert_true(owner_of_session(&fixture, "s")->hold_count > (size_t)DEEP * LEVELS);
         if (of_session) {
-            end_session(&box, "s");
+            end_session(&fixture, "s");
         } else {
             command = command_new(COMMAND_UNLOCK, DIALECT_7);
             command->owner.session = SLICE_LIT("s");
-            assert_int_equal(outcome(&box, command), PROBLEM_NONE);
+            assert_int_equal(outcome(&fixture, command), PROBLEM_NONE);
         }
-        assert_true(lock_table_is_idle(&box.core->owners->locks));
-        fixture_close(&box);
+        assert_true(lock_table_is_idle(&fixture.core->owners->locks));
+        fixture_close(&fixture);
         buf_deinit(&path);
     }
 }
@@ -458,9 +459,9 @@ static struct slice deep_path(struct arena *arena, int number, int levels)
  */
 static size_t measured(int count, int levels, size_t *ret_estimate)
 {
-    struct core_fixture box;
-    fixture_open(&box);
-    open_session(&box, "s");
+    struct core_fixture fixture;
+    fixture_open(&fixture);
+    open_session(&fixture, "s");
     struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
     command->version = UNDIVIDED;
     command->owner.session = SLICE_LIT("s");
@@ -469,16 +470,16 @@ static size_t measured(int count, int levels, size_t *ret_estimate)
     for (int i = 0; i < count; i++)
         command->lock.targets[i] = (struct lock_target){
             .mode = LOCK_X, .index = SLICE_LIT("new"), .path = deep_path(&command->arena, i, levels)};
-    assert_int_equal(outcome(&box, command), PROBLEM_NONE);
-    open_session(&box, "u"); /* the memory of the LOCK itself is freed */
-    const struct lock_owner *owner = owner_of_session(&box, "s");
-    size_t allocations = owner->hold_count + box.core->owners->locks.resources.count;
-    *ret_estimate = owner__lock_bytes(box.core, owner);
+    assert_int_equal(outcome(&fixture, command), PROBLEM_NONE);
+    open_session(&fixture, "u"); /* the memory of the LOCK itself is freed */
+    const struct lock_owner *owner = owner_of_session(&fixture, "s");
+    size_t allocations = owner->hold_count + fixture.core->owners->locks.resources.count;
+    *ret_estimate = owner__lock_bytes(fixture.core, owner);
     size_t before = mem_used();
-    end_session(&box, "s");
-    assert_true(lock_table_is_idle(&box.core->owners->locks));
+    end_session(&fixture, "s");
+    assert_true(lock_table_is_idle(&fixture.core->owners->locks));
     size_t taken = before - mem_used() + allocations * 2 * sizeof(size_t);
-    fixture_close(&box);
+    fixture_close(&fixture);
     return taken;
 }
 
@@ -507,18 +508,18 @@ static void test_levels_count_as_work(void **state)
     (void)state;
 
     for (int i = 0; i < 4; i++) {
-        struct core_fixture box;
+        struct core_fixture fixture;
         bool shared = i % 2 > 0, older = i > 1;
         size_t deep = older ? MANY : FEW;
-        fixture_open(&box);
-        open_session(&box, "s");
-        fixture_txn(&box, COMMAND_TXN_BEGIN, "t");
-        fixture_index_command(&box, COMMAND_INDEX_CREATE, "fs",
+        fixture_open(&fixture);
+        open_session(&fixture, "s");
+        fixture_txn(&fixture, COMMAND_TXN_BEGIN, "t");
+        fixture_index_command(&fixture, COMMAND_INDEX_CREATE, "fs",
                               "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
         for (size_t at = 0; at < deep; at++) {
             struct arena arena = ARENA_INIT;
             struct slice path = deep_path(&arena, shared ? 0 : (int)at, LEVELS);
-            fixture_index(&box, "fs", arena_printf(&arena, "%zu", at).data,
+            fixture_index(&fixture, "fs", arena_printf(&arena, "%zu", at).data,
                           arena_printf(&arena, "{\"path\":\"%.*s\"}", SLICE_ARG(path)).data);
             arena_deinit(&arena);
         }
@@ -527,19 +528,19 @@ static void test_levels_count_as_work(void **state)
         for (size_t at = 0; at < deep; at++)
             read->txn_lock.targets[at].index = SLICE_LIT("fs");
         read->version = lock->version = older ? UNDIVIDED : COMMAND_CODEC_VERSION;
-        assert_int_equal(outcome(&box, lock), shared ? PROBLEM_NONE : refused);
+        assert_int_equal(outcome(&fixture, lock), shared ? PROBLEM_NONE : refused);
         if (!shared) {
-            assert_int_equal(outcome(&box, read), older ? PROBLEM_LIMIT_EXCEEDED : PROBLEM_NONE);
+            assert_int_equal(outcome(&fixture, read), older ? PROBLEM_LIMIT_EXCEEDED : PROBLEM_NONE);
             assert_true(older || read->txn_lock.done < deep);
             forget_view(read);
         } else {
             command_free(read);
         }
-        fixture_txn(&box, COMMAND_TXN_ROLLBACK, "t");
+        fixture_txn(&fixture, COMMAND_TXN_ROLLBACK, "t");
         lock = of_documents(COMMAND_LOCK, deep / 3, "");
         lock->version = older ? UNDIVIDED : COMMAND_CODEC_VERSION;
-        assert_int_equal(outcome(&box, lock), PROBLEM_NONE);
-        fixture_close(&box);
+        assert_int_equal(outcome(&fixture, lock), PROBLEM_NONE);
+        fixture_close(&fixture);
     }
 }
 
@@ -547,15 +548,15 @@ static void test_levels_count_as_work(void **state)
 static void test_deep_writes_are_divided(void **state)
 {
     enum { DEEP = 30, LEVELS = 4000 };
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    fixture_open(&box);
-    fixture_index_command(&box, COMMAND_INDEX_CREATE, "fs",
+    fixture_open(&fixture);
+    fixture_index_command(&fixture, COMMAND_INDEX_CREATE, "fs",
                           "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
-    fixture_txn(&box, COMMAND_TXN_BEGIN, "t");
+    fixture_txn(&fixture, COMMAND_TXN_BEGIN, "t");
     for (unsigned older = 0; older < 2; older++) {
-        struct command *command = fixture_write_command(&box, DEEP);
+        struct command *command = fixture_write_command(&fixture, DEEP);
         command->version = COMMAND_SINCE_LEVELS_WORK - older;
         command->owner.transaction = SLICE_LIT("t");
         for (int i = 0; i < DEEP; i++) {
@@ -564,13 +565,13 @@ static void test_deep_writes_are_divided(void **state)
             command->write.items[i].id = arena_printf(&command->arena, "%u", older * DEEP + (unsigned)i);
             command->write.items[i].source = arena_printf(&command->arena, "{\"path\":\"%.*s\"}", SLICE_ARG(path));
         }
-        box.unbounded = older > 0;
-        fixture_run(&box, command, 1);
+        fixture.unbounded = older > 0;
+        fixture_run(&fixture, command, 1);
         assert_int_equal(command->problem.type, PROBLEM_NONE);
         assert_int_equal(command->write.results[0].outcome, WRITE_CREATED);
         assert_in_range(command->write.postponed_count, older ? 0 : DEEP / 2, older ? 0 : DEEP - 1);
     }
-    fixture_close(&box);
+    fixture_close(&fixture);
 }
 
 /*
@@ -580,21 +581,21 @@ static void test_deep_writes_are_divided(void **state)
 static void test_writes_below_long_names_are_divided(void **state)
 {
     enum { MANY = 900, LONG = 12000 };
-    struct core_fixture box;
+    struct core_fixture fixture;
     struct buf name = BUF_INIT(BUF_UNLIMITED);
     (void)state;
 
-    fixture_open(&box);
-    open_session(&box, "s");
-    fixture_index_command(&box, COMMAND_INDEX_CREATE, "fs",
+    fixture_open(&fixture);
+    open_session(&fixture, "s");
+    fixture_index_command(&fixture, COMMAND_INDEX_CREATE, "fs",
                           "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
-    struct command *command = fixture_write_command(&box, MANY);
+    struct command *command = fixture_write_command(&fixture, MANY);
     for (int i = 0; i < MANY; i++) {
         command->write.items[i] = fixture_item(WRITE_INDEX, "fs", NULL, NULL, NULL);
         command->write.items[i].id = arena_printf(&command->arena, "%d", i);
         command->write.items[i].source = arena_printf(&command->arena, "{\"path\":\"/d/%d\"}", i);
     }
-    fixture_run(&box, command, 1);
+    fixture_run(&fixture, command, 1);
     assert_int_equal(command->write.results[MANY - 1].outcome, WRITE_CREATED);
     buf_lit(&name, "/");
     for (int i = 0; i < LONG; i++)
@@ -604,42 +605,42 @@ static void test_writes_below_long_names_are_divided(void **state)
                                               .from = SLICE_LIT("/d"),
                                               .to = arena_copy(&command->arena, buf_as_slice(&name)),
                                               .if_seq_no = SEQ_NO_ANY};
-    assert_int_equal(outcome(&box, command), PROBLEM_NONE);
+    assert_int_equal(outcome(&fixture, command), PROBLEM_NONE);
     command = of_documents(COMMAND_LOCK, 1, "");
     command->lock.targets[0] = (struct lock_target){
         .mode = LOCK_X, .index = SLICE_LIT("fs"), .path = arena_copy(&command->arena, buf_as_slice(&name))};
-    assert_int_equal(outcome(&box, command), PROBLEM_NONE);
+    assert_int_equal(outcome(&fixture, command), PROBLEM_NONE);
     for (unsigned older = 0; older < 2; older++) {
-        command = fixture_write_command(&box, MANY);
+        command = fixture_write_command(&fixture, MANY);
         command->version = COMMAND_SINCE_PATHS_WEIGHED - older;
         for (int i = 0; i < MANY; i++) {
             command->write.items[i] = fixture_item(WRITE_DELETE, "fs", NULL, NULL, NULL);
             command->write.items[i].id = arena_printf(&command->arena, "%d", i);
         }
-        fixture_run(&box, command, 1);
+        fixture_run(&fixture, command, 1);
         assert_int_equal(command->write.results[0].problem.type, PROBLEM_LOCK_WAIT_TIMEOUT);
         assert_in_range(command->write.postponed_count, older ? 0 : MANY / 4, older ? 0 : MANY - 1);
     }
     buf_deinit(&name);
-    fixture_close(&box);
+    fixture_close(&fixture);
 }
 
 /* A release by name walks the levels above each lock, which the request does not name: they count, too. */
 static void test_release_of_deep_documents_is_bounded(void **state)
 {
     enum { DEEP = 400, AT_ONCE = 100, LEVELS = 4000 };
-    struct core_fixture box;
+    struct core_fixture fixture;
     size_t released;
     (void)state;
 
-    fixture_open(&box);
-    open_session(&box, "s");
-    fixture_index_command(&box, COMMAND_INDEX_CREATE, "fs",
+    fixture_open(&fixture);
+    open_session(&fixture, "s");
+    fixture_index_command(&fixture, COMMAND_INDEX_CREATE, "fs",
                           "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
     for (int i = 0; i < DEEP; i++) {
         struct arena arena = ARENA_INIT;
         struct slice path = deep_path(&arena, 0, LEVELS);
-        fixture_index(&box, "fs", arena_printf(&arena, "%d", i).data,
+        fixture_index(&fixture, "fs", arena_printf(&arena, "%d", i).data,
                       arena_printf(&arena, "{\"path\":\"%.*s\"}", SLICE_ARG(path)).data);
         arena_deinit(&arena);
     }
@@ -648,16 +649,16 @@ static void test_release_of_deep_documents_is_bounded(void **state)
         command->version = UNDIVIDED;
         command->lock.targets += first;
         command->lock.target_count = AT_ONCE;
-        assert_int_equal(outcome(&box, command), PROBLEM_NONE);
+        assert_int_equal(outcome(&fixture, command), PROBLEM_NONE);
     }
     struct command *older = of_documents(COMMAND_UNLOCK, DEEP, "");
     older->version = COMMAND_SINCE_UNLOCK_PIECES - 1; /* which are not divided, and refused */
-    assert_int_equal(outcome(&box, older), PROBLEM_LIMIT_EXCEEDED);
-    assert_int_equal(owner_of_session(&box, "s")->lock_count, DEEP);
-    assert_in_range(release(&box, DEEP, "", &released), DEEP / 10, DEEP / 2);
+    assert_int_equal(outcome(&fixture, older), PROBLEM_LIMIT_EXCEEDED);
+    assert_int_equal(owner_of_session(&fixture, "s")->lock_count, DEEP);
+    assert_in_range(release(&fixture, DEEP, "", &released), DEEP / 10, DEEP / 2);
     assert_int_equal(released, DEEP);
-    assert_true(lock_table_is_idle(&box.core->owners->locks));
-    fixture_close(&box);
+    assert_true(lock_table_is_idle(&fixture.core->owners->locks));
+    fixture_close(&fixture);
 }
 
 /* A LOCK or UNLOCK of `count` deep directories, of which 20 differ. */
@@ -682,23 +683,23 @@ static void test_checked_names_are_bounded(void **state)
 {
     enum { LEVELS = 4000, CHECK = 1 + (LEVELS + 2) / 4 + (2 * LEVELS + 5) / 32, LOCKS = 20, MANY = 400 };
     const size_t most = UNLOCK_CHECK_WORK_MAX / CHECK;
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
     for (int older = 0; older < 2; older++) {
-        fixture_open(&box);
-        open_session(&box, "s");
+        fixture_open(&fixture);
+        open_session(&fixture, "s");
         unsigned version = older ? UNDIVIDED : COMMAND_CODEC_VERSION;
-        assert_int_equal(outcome(&box, of_deep_names(COMMAND_LOCK, LOCKS, LEVELS, UNDIVIDED)), PROBLEM_NONE);
+        assert_int_equal(outcome(&fixture, of_deep_names(COMMAND_LOCK, LOCKS, LEVELS, UNDIVIDED)), PROBLEM_NONE);
         size_t refused = older ? MANY : most + 1, granted = older ? MANY / 8 : most;
-        assert_int_equal(outcome(&box, of_deep_names(COMMAND_UNLOCK, refused, LEVELS, version)),
+        assert_int_equal(outcome(&fixture, of_deep_names(COMMAND_UNLOCK, refused, LEVELS, version)),
                          older ? PROBLEM_LIMIT_EXCEEDED : PROBLEM_ILLEGAL_ARGUMENT);
-        assert_int_equal(owner_of_session(&box, "s")->lock_count, LOCKS);
-        assert_int_equal(outcome(&box, of_deep_names(COMMAND_UNLOCK, granted, LEVELS, version)), PROBLEM_NONE);
-        assert_true(older || core_step_work(box.core) < CORE_STEP_WORK);
-        assert_in_range(box.last->lock.released, 1, LOCKS / 2);
-        assert_int_equal(owner_of_session(&box, "s")->lock_count, LOCKS - box.last->lock.released);
-        fixture_close(&box);
+        assert_int_equal(owner_of_session(&fixture, "s")->lock_count, LOCKS);
+        assert_int_equal(outcome(&fixture, of_deep_names(COMMAND_UNLOCK, granted, LEVELS, version)), PROBLEM_NONE);
+        assert_true(older || core_step_work(fixture.core) < CORE_STEP_WORK);
+        assert_in_range(fixture.last->lock.released, 1, LOCKS / 2);
+        assert_int_equal(owner_of_session(&fixture, "s")->lock_count, LOCKS - fixture.last->lock.released);
+        fixture_close(&fixture);
     }
 }
 
@@ -706,16 +707,16 @@ static void test_checked_names_are_bounded(void **state)
 static void test_rollbacks_count_levels(void **state)
 {
     enum { OWNERS = 20, LEVELS = 1000 };
-    struct core_fixture box;
+    struct core_fixture fixture;
     struct buf path = BUF_INIT(BUF_UNLIMITED);
     char id[16];
     (void)state;
 
-    fixture_open(&box);
-    box.core->limits.ephemeral_batch = 40;
+    fixture_open(&fixture);
+    fixture.core->limits.ephemeral_batch = 40;
     for (int i = 0; i < OWNERS; i++) {
         snprintf(id, sizeof id, "t%d", i);
-        fixture_txn(&box, COMMAND_TXN_BEGIN, id);
+        fixture_txn(&fixture, COMMAND_TXN_BEGIN, id);
         buf_clear(&path);
         buf_printf(&path, "/%d", i);
         for (int level = 0; level < LEVELS; level++)
@@ -725,16 +726,16 @@ static void test_rollbacks_count_levels(void **state)
         command->owner.transaction = slice_from(id);
         command->lock.targets = &target;
         command->lock.target_count = 1;
-        assert_int_equal(outcome(&box, command), PROBLEM_NONE);
+        assert_int_equal(outcome(&fixture, command), PROBLEM_NONE);
     }
-    assert_int_equal(outcome(&box, command_new(COMMAND_MACHINE_LOST, DIALECT_7)), PROBLEM_NONE);
-    assert_true(box.core->owners->txns.count >= OWNERS - 3);
+    assert_int_equal(outcome(&fixture, command_new(COMMAND_MACHINE_LOST, DIALECT_7)), PROBLEM_NONE);
+    assert_true(fixture.core->owners->txns.count >= OWNERS - 3);
     int steps = 0;
-    for (; core_next_deadline(box.core) == 0; steps++)
-        fixture_run(&box, command_new(COMMAND_TICK, DIALECT_7), 1);
+    for (; core_next_deadline(fixture.core) == 0; steps++)
+        fixture_run(&fixture, command_new(COMMAND_TICK, DIALECT_7), 1);
     assert_true(steps >= OWNERS / 4);
-    assert_int_equal(box.core->owners->txns.count, 0);
-    fixture_close(&box);
+    assert_int_equal(fixture.core->owners->txns.count, 0);
+    fixture_close(&fixture);
     buf_deinit(&path);
 }
 
@@ -742,76 +743,76 @@ static void test_rollbacks_count_levels(void **state)
 static void test_ends_of_sessions_count_levels(void **state)
 {
     enum { SESSIONS = 20, LEVELS = 1000 };
-    struct core_fixture box;
+    struct core_fixture fixture;
     char id[16];
     (void)state;
 
-    fixture_open(&box);
-    box.core->limits.ephemeral_batch = 40;
+    fixture_open(&fixture);
+    fixture.core->limits.ephemeral_batch = 40;
     for (int i = 0; i < SESSIONS; i++) {
         snprintf(id, sizeof id, "s%d", i);
-        open_session(&box, id);
+        open_session(&fixture, id);
         struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
         struct lock_target target = {
             .mode = LOCK_X, .index = SLICE_LIT("new"), .path = deep_path(&command->arena, i, LEVELS)};
         command->owner.session = slice_from(id);
         command->lock.targets = &target;
         command->lock.target_count = 1;
-        assert_int_equal(outcome(&box, command), PROBLEM_NONE);
+        assert_int_equal(outcome(&fixture, command), PROBLEM_NONE);
     }
-    fixture_run(&box, command_new(COMMAND_TICK, DIALECT_7), 3601 * TL_SECOND);
-    assert_in_range(box.core->owners->sessions.count, SESSIONS - 3, SESSIONS - 1);
+    fixture_run(&fixture, command_new(COMMAND_TICK, DIALECT_7), 3601 * TL_SECOND);
+    assert_in_range(fixture.core->owners->sessions.count, SESSIONS - 3, SESSIONS - 1);
     int steps = 0;
-    for (; core_next_deadline(box.core) == 0; steps++)
-        fixture_run(&box, command_new(COMMAND_TICK, DIALECT_7), 1);
+    for (; core_next_deadline(fixture.core) == 0; steps++)
+        fixture_run(&fixture, command_new(COMMAND_TICK, DIALECT_7), 1);
     assert_true(steps >= SESSIONS / 4);
-    assert_int_equal(box.core->owners->sessions.count, 0);
-    assert_true(lock_table_is_idle(&box.core->owners->locks));
-    fixture_close(&box);
+    assert_int_equal(fixture.core->owners->sessions.count, 0);
+    assert_true(lock_table_is_idle(&fixture.core->owners->locks));
+    fixture_close(&fixture);
 }
 
 /* The release of many aliases' names visits each lock of their owner once. */
 static void test_release_of_aliases_is_linear(void **state)
 {
     enum { ALIASES = 200, OTHERS = 5000 };
-    struct core_fixture box;
+    struct core_fixture fixture;
     struct buf body = BUF_INIT(BUF_UNLIMITED);
     (void)state;
 
-    begin(&box);
+    begin(&fixture);
     buf_lit(&body, "{\"aliases\":{");
     for (int i = 0; i < ALIASES; i++)
         buf_printf(&body, "%s\"a%d\":{}", i > 0 ? "," : "", i);
     buf_append(&body, "}}", sizeof "}}");
-    fixture_index_command(&box, COMMAND_INDEX_CREATE, "x", body.data);
+    fixture_index_command(&fixture, COMMAND_INDEX_CREATE, "x", body.data);
     buf_deinit(&body);
-    assert_int_equal(outcome(&box, of_documents(COMMAND_LOCK, OTHERS, "t0")), PROBLEM_NONE);
+    assert_int_equal(outcome(&fixture, of_documents(COMMAND_LOCK, OTHERS, "t0")), PROBLEM_NONE);
     struct command *command = of_documents(COMMAND_LOCK, ALIASES, "");
     for (int i = 0; i < ALIASES; i++) {
         command->lock.targets[i].index = arena_printf(&command->arena, "a%d", i);
         command->lock.targets[i].id = SLICE_LIT("1");
     }
-    assert_int_equal(outcome(&box, command), PROBLEM_NONE);
-    assert_int_equal(owner_of_session(&box, "s")->auxiliary_count, ALIASES);
+    assert_int_equal(outcome(&fixture, command), PROBLEM_NONE);
+    assert_int_equal(owner_of_session(&fixture, "s")->auxiliary_count, ALIASES);
     command = of_documents(COMMAND_UNLOCK, 1, "");
     command->lock.targets[0].index = SLICE_LIT("x");
     command->lock.targets[0].id = SLICE_LIT("1");
-    assert_int_equal(outcome(&box, command), PROBLEM_NONE);
-    assert_int_equal(owner_of_session(&box, "s")->auxiliary_count, 0);
-    assert_int_equal(owner_of_session(&box, "s")->lock_count, OTHERS);
-    assert_true(core_step_work(box.core) < 4 * (ALIASES + OTHERS) + 10000);
-    fixture_close(&box);
+    assert_int_equal(outcome(&fixture, command), PROBLEM_NONE);
+    assert_int_equal(owner_of_session(&fixture, "s")->auxiliary_count, 0);
+    assert_int_equal(owner_of_session(&fixture, "s")->lock_count, OTHERS);
+    assert_true(core_step_work(fixture.core) < 4 * (ALIASES + OTHERS) + 10000);
+    fixture_close(&fixture);
 }
 
 /* Returns: the work of an atomic write in a transaction, of so many documents that are indexed and then moved. */
 static uint64_t work_of_pairs(size_t pairs)
 {
-    struct core_fixture box;
-    fixture_open(&box);
-    fixture_index_command(&box, COMMAND_INDEX_CREATE, "tree",
+    struct core_fixture fixture;
+    fixture_open(&fixture);
+    fixture_index_command(&fixture, COMMAND_INDEX_CREATE, "tree",
                           "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
-    fixture_txn(&box, COMMAND_TXN_BEGIN, "t");
-    struct command *command = fixture_write_command(&box, 2 * pairs);
+    fixture_txn(&fixture, COMMAND_TXN_BEGIN, "t");
+    struct command *command = fixture_write_command(&fixture, 2 * pairs);
     command->write.atomic = true;
     command->owner.transaction = SLICE_LIT("t");
     for (size_t i = 0; i < pairs; i++) {
@@ -825,12 +826,12 @@ static uint64_t work_of_pairs(size_t pairs)
         item[1].source = SLICE_NONE;
         item[1].update = update;
     }
-    assert_int_equal(outcome(&box, command), PROBLEM_NONE);
+    assert_int_equal(outcome(&fixture, command), PROBLEM_NONE);
     for (size_t i = 0; i < 2 * pairs; i++)
         assert_int_equal(command->write.results[i].outcome, i % 2 == 0 ? WRITE_CREATED : WRITE_UPDATED);
-    uint64_t work = core_step_work(box.core);
-    fixture_txn(&box, COMMAND_TXN_ROLLBACK, "t");
-    fixture_close(&box);
+    uint64_t work = core_step_work(fixture.core);
+    fixture_txn(&fixture, COMMAND_TXN_ROLLBACK, "t");
+    fixture_close(&fixture);
     return work;
 }
 

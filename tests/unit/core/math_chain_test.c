@@ -49,10 +49,10 @@ static const char groovy[] = "def lines = [];"
                              "}"
                              ";ctx._source.groovy = lines";
 
-static void run_script(struct core_fixture *box, const char *source, const char *lang)
+static void run_script(struct core_fixture *fixture, const char *source, const char *lang)
 {
     struct write_update update = {.script_source = slice_from(source), .script_lang = slice_from(lang)};
-    const struct write_result *result = fixture_update(box, "m", "1", update);
+    const struct write_result *result = fixture_update(fixture, "m", "1", update);
     const struct problem *cause = &result->problem;
     while (cause->caused_by != NULL)
         cause = cause->caused_by;
@@ -62,23 +62,23 @@ static void run_script(struct core_fixture *box, const char *source, const char 
 
 static void test_math_is_the_same_everywhere(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    fixture_open(&box);
-    core_begin_chain(box.core, 0);
-    fixture_index_command(&box, COMMAND_INDEX_CREATE, "m", "{\"mappings\":{\"enabled\":false}}");
-    fixture_index(&box, "m", "1", "{}");
-    run_script(&box, script, "painless");
-    run_script(&box, groovy, "groovy");
-    const char *source = fixture_source(&box, "m", "1");
-    uint64_t hash = slice_hash(slice_from(source)), chain = core_chain(box.core);
+    fixture_open(&fixture);
+    core_begin_chain(fixture.core, 0);
+    fixture_index_command(&fixture, COMMAND_INDEX_CREATE, "m", "{\"mappings\":{\"enabled\":false}}");
+    fixture_index(&fixture, "m", "1", "{}");
+    run_script(&fixture, script, "painless");
+    run_script(&fixture, groovy, "groovy");
+    const char *source = fixture_source(&fixture, "m", "1");
+    uint64_t hash = slice_hash(slice_from(source)), chain = core_chain(fixture.core);
     if (hash != SOURCE_HASH)
         printf("%s\n", source);
     if (hash != SOURCE_HASH || chain != CHAIN)
         fail_msg("the source has the hash 0x%llx, and the chain is 0x%llx", (unsigned long long)hash,
                  (unsigned long long)chain);
-    fixture_close(&box);
+    fixture_close(&fixture);
 }
 
 int main(void)

@@ -57,49 +57,49 @@ static struct old_state fill(struct store *store)
     return old;
 }
 
-static void open_box(struct core_fixture *box)
+static void open_box(struct core_fixture *fixture)
 {
-    fixture_open(box);
-    core_close(box->core);
-    box->core = NULL;
-    box->limits.ephemeral_batch = 2;
-    box->limits.purge_batch = 1;
+    fixture_open(fixture);
+    core_close(fixture->core);
+    fixture->core = NULL;
+    fixture->limits.ephemeral_batch = 2;
+    fixture->limits.purge_batch = 1;
 }
 
-static void open_old(struct core_fixture *box)
+static void open_old(struct core_fixture *fixture)
 {
-    assert_int_equal(core_open(box->store, &box->limits, &box->core), 0);
-    box->now = core_last_ts(box->core);
+    assert_int_equal(core_open(fixture->store, &fixture->limits, &fixture->core), 0);
+    fixture->now = core_last_ts(fixture->core);
 }
 
 /* As a start does it: the chain begins after the conversion. */
-static void convert(struct core_fixture *box)
+static void convert(struct core_fixture *fixture)
 {
-    assert_int_equal(core_convert(box->core), 0);
-    core_begin_chain(box->core, 1);
-    box->now = core_last_ts(box->core);
+    assert_int_equal(core_convert(fixture->core), 0);
+    core_begin_chain(fixture->core, 1);
+    fixture->now = core_last_ts(fixture->core);
 }
 
-static void reload(struct core_fixture *box)
+static void reload(struct core_fixture *fixture)
 {
-    fixture_reopen(box);
-    box->now = core_last_ts(box->core);
+    fixture_reopen(fixture);
+    fixture->now = core_last_ts(fixture->core);
 }
 
-static size_t count(struct core_fixture *box, const char *lower, const char *upper)
+static size_t count(struct core_fixture *fixture, const char *lower, const char *upper)
 {
-    return fixture_count_keys(box, SPACE_SYSTEM, slice_from(lower), slice_from(upper));
+    return fixture_count_keys(fixture, SPACE_SYSTEM, slice_from(lower), slice_from(upper));
 }
 
-static struct session *session_of(const struct core_fixture *box, const char *id)
+static struct session *session_of(const struct core_fixture *fixture, const char *id)
 {
-    return owners_session(box->core->owners, slice_from(id));
+    return owners_session(fixture->core->owners, slice_from(id));
 }
 
-static void check_session(const struct core_fixture *box, const char *id, uint64_t number, size_t locks,
+static void check_session(const struct core_fixture *fixture, const char *id, uint64_t number, size_t locks,
                           size_t documents)
 {
-    const struct session *session = session_of(box, id);
+    const struct session *session = session_of(fixture, id);
     assert_non_null(session);
     assert_int_equal(session_number(session), number);
     assert_int_equal(session->owner.locks.lock_count, locks);
@@ -107,47 +107,47 @@ static void check_session(const struct core_fixture *box, const char *id, uint64
     assert_int_equal(session->attachment, 0);
 }
 
-static int check_stored(struct core_fixture *box, const char *id)
+static int check_stored(struct core_fixture *fixture, const char *id)
 {
-    return session__check_stored(box->store, slice_from(id));
+    return session__check_stored(fixture->store, slice_from(id));
 }
 
-static enum problem_type commit(struct core_fixture *box, const char *id)
+static enum problem_type commit(struct core_fixture *fixture, const char *id)
 {
     struct command *command = command_new(COMMAND_TXN_COMMIT, DIALECT_7);
     command->txn.id = slice_from(id);
-    return fixture_run(box, command, 1)->problem.type;
+    return fixture_run(fixture, command, 1)->problem.type;
 }
 
-static void restart(struct core_fixture *box)
+static void restart(struct core_fixture *fixture)
 {
     do
-        fixture_run(box, command_new(COMMAND_RESTART, DIALECT_7), 1);
-    while (box->last->restart.resubmit);
+        fixture_run(fixture, command_new(COMMAND_RESTART, DIALECT_7), 1);
+    while (fixture->last->restart.resubmit);
 }
 
 /* The state of the records: two live sessions with locks, two terminating ones, and two actions. */
 static void test_open_reads_sessions_and_locks(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    open_box(&box);
-    struct old_state old = fill(box.store);
-    open_old(&box);
-    assert_int_equal(core_last_ts(box.core), old.last_ts);
-    check_session(&box, "a", 1, 2, 0);
-    check_session(&box, "b", 2, 3, 8);
-    check_session(&box, "leaves", 10, 0, 8);
-    check_session(&box, "hidden", 14, 0, 7);
-    assert_true(session_of(&box, "leaves")->cleanup_pending && session_of(&box, "hidden")->locks_released);
-    assert_int_equal(session_of(&box, "leaves")->end_kind, SESSION_END_FORCED);
-    assert_int_equal(box.core->owners->deferred_count, 2);
-    assert_int_equal(cleanup_attempt__count(box.core, SLICE_LIT("gone"), 1, 0), 1);
-    assert_int_equal(cleanup_attempt__count(box.core, SLICE_LIT("leaves"), 0, 0), 2);
-    cleanup_attempt__free_all(box.core);
-    assert_int_equal(fixture_digest(&box), old.digest);
-    fixture_close(&box);
+    open_box(&fixture);
+    struct old_state old = fill(fixture.store);
+    open_old(&fixture);
+    assert_int_equal(core_last_ts(fixture.core), old.last_ts);
+    check_session(&fixture, "a", 1, 2, 0);
+    check_session(&fixture, "b", 2, 3, 8);
+    check_session(&fixture, "leaves", 10, 0, 8);
+    check_session(&fixture, "hidden", 14, 0, 7);
+    assert_true(session_of(&fixture, "leaves")->cleanup_pending && session_of(&fixture, "hidden")->locks_released);
+    assert_int_equal(session_of(&fixture, "leaves")->end_kind, SESSION_END_FORCED);
+    assert_int_equal(fixture.core->owners->deferred_count, 2);
+    assert_int_equal(cleanup_attempt__count(fixture.core, SLICE_LIT("gone"), 1, 0), 1);
+    assert_int_equal(cleanup_attempt__count(fixture.core, SLICE_LIT("leaves"), 0, 0), 2);
+    cleanup_attempt__free_all(fixture.core);
+    assert_int_equal(fixture_digest(&fixture), old.digest);
+    fixture_close(&fixture);
 }
 
 /*
@@ -156,33 +156,33 @@ static void test_open_reads_sessions_and_locks(void **state)
  */
 static void test_convert_removes_records(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    open_box(&box);
-    fill(box.store);
-    open_old(&box);
-    assert_int_equal(count(&box, "B", "C"), 3);
-    uint64_t digest = fixture_digest(&box);
-    size_t outcomes = count(&box, "O", "P");
-    convert(&box);
-    assert_int_equal(count(&box, "B", "C") + count(&box, "K", "M") + count(&box, "Y", "["), 0);
-    assert_int_equal(count(&box, "O", "P"), outcomes + 3);
-    assert_int_equal(check_stored(&box, "a") + check_stored(&box, "b"), 0);
-    assert_int_equal(check_stored(&box, "leaves"), STORE_NOT_FOUND);
-    assert_int_equal(check_stored(&box, "hidden"), STORE_NOT_FOUND);
-    reload(&box);
-    assert_int_equal(fixture_digest(&box), digest);
-    restart(&box);
-    while (core_next_deadline(box.core) == 0)
-        fixture_run(&box, command_new(COMMAND_TICK, DIALECT_7), 1);
-    assert_int_equal(commit(&box, "t1"), PROBLEM_TRANSACTION_ABORTED);
-    assert_null(session_of(&box, "hidden"));
-    assert_null(session_of(&box, "leaves"));
-    assert_int_equal(box.core->owners->deferred_count, 3); /* a's lock blocks the action of `leaves`, too */
-    assert_true(session_of(&box, "a")->lease.at < TL_TS_MAX);
-    reload(&box);
-    fixture_close(&box);
+    open_box(&fixture);
+    fill(fixture.store);
+    open_old(&fixture);
+    assert_int_equal(count(&fixture, "B", "C"), 3);
+    uint64_t digest = fixture_digest(&fixture);
+    size_t outcomes = count(&fixture, "O", "P");
+    convert(&fixture);
+    assert_int_equal(count(&fixture, "B", "C") + count(&fixture, "K", "M") + count(&fixture, "Y", "["), 0);
+    assert_int_equal(count(&fixture, "O", "P"), outcomes + 3);
+    assert_int_equal(check_stored(&fixture, "a") + check_stored(&fixture, "b"), 0);
+    assert_int_equal(check_stored(&fixture, "leaves"), STORE_NOT_FOUND);
+    assert_int_equal(check_stored(&fixture, "hidden"), STORE_NOT_FOUND);
+    reload(&fixture);
+    assert_int_equal(fixture_digest(&fixture), digest);
+    restart(&fixture);
+    while (core_next_deadline(fixture.core) == 0)
+        fixture_run(&fixture, command_new(COMMAND_TICK, DIALECT_7), 1);
+    assert_int_equal(commit(&fixture, "t1"), PROBLEM_TRANSACTION_ABORTED);
+    assert_null(session_of(&fixture, "hidden"));
+    assert_null(session_of(&fixture, "leaves"));
+    assert_int_equal(fixture.core->owners->deferred_count, 3); /* a's lock blocks the action of `leaves`, too */
+    assert_true(session_of(&fixture, "a")->lease.at < TL_TS_MAX);
+    reload(&fixture);
+    fixture_close(&fixture);
 }
 
 /* A crash before the first checkpoint has the conversion done again, with the same result. */
@@ -190,37 +190,37 @@ static void test_convert_repeats_after_crash(void **state)
 {
     uint64_t digests[2];
     tl_ts last[2];
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    open_box(&box);
-    fill(box.store);
-    store_mem_sync(box.store);
+    open_box(&fixture);
+    fill(fixture.store);
+    store_mem_sync(fixture.store);
     for (int i = 0; i < 2; i++) {
-        open_old(&box);
-        convert(&box);
-        digests[i] = fixture_digest(&box);
-        last[i] = core_last_ts(box.core);
-        core_close(box.core);
-        store_mem_crash(box.store, 0);
+        open_old(&fixture);
+        convert(&fixture);
+        digests[i] = fixture_digest(&fixture);
+        last[i] = core_last_ts(fixture.core);
+        core_close(fixture.core);
+        store_mem_crash(fixture.store, 0);
     }
     assert_true(digests[0] == digests[1] && last[0] == last[1]);
-    open_old(&box);
-    fixture_close(&box);
+    open_old(&fixture);
+    fixture_close(&fixture);
 }
 
 /* A store without such records is left as it is. */
 static void test_convert_of_new_store_does_nothing(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    open_box(&box);
-    open_old(&box);
-    convert(&box);
-    assert_int_equal(core_last_ts(box.core), 0);
-    assert_int_equal(count(&box, "A", "z"), 0);
-    fixture_close(&box);
+    open_box(&fixture);
+    open_old(&fixture);
+    convert(&fixture);
+    assert_int_equal(core_last_ts(fixture.core), 0);
+    assert_int_equal(count(&fixture, "A", "z"), 0);
+    fixture_close(&fixture);
 }
 
 /* Writes a record as the newest change of a store. */
@@ -245,23 +245,23 @@ static void test_open_refuses_unknown_end_of_session(void **state)
     for (int kind = SESSION_END_DETACHED; kind <= SESSION_END_DETACHED + 1; kind++) {
         for (int progress = 0; progress < 2; progress++) {
             struct buf session = BUF_INIT(BUF_UNLIMITED), end = BUF_INIT(BUF_UNLIMITED);
-            struct core_fixture box;
-            open_box(&box);
+            struct core_fixture fixture;
+            open_box(&fixture);
             for (uint64_t number = 1; number <= 3; number++)
                 buf_varint(&session, number);
             action_put_slice(&session, SLICE_LIT(""));
             action_put_slice(&session, SLICE_LIT(""));
             buf_varint(progress ? &end : &session, (uint64_t)kind << 1);
-            put(box.store, SLICE_LIT("Ss"), buf_as_slice(&session));
+            put(fixture.store, SLICE_LIT("Ss"), buf_as_slice(&session));
             buf_varint(&end, 0);
             buf_varint(&end, 0);
             if (progress)
-                put(box.store, SLICE_LIT("Zs"), buf_as_slice(&end));
-            int r = core_open(box.store, &box.limits, &box.core);
+                put(fixture.store, SLICE_LIT("Zs"), buf_as_slice(&end));
+            int r = core_open(fixture.store, &fixture.limits, &fixture.core);
             assert_int_equal(r, kind == SESSION_END_DETACHED ? 0 : TL_ERR_CORRUPT);
             if (r < 0)
-                box.core = NULL;
-            fixture_close(&box);
+                fixture.core = NULL;
+            fixture_close(&fixture);
             buf_deinit(&session);
             buf_deinit(&end);
         }
@@ -289,45 +289,45 @@ static void put_deferred(struct store *store, uint64_t number, const char *id)
 /* Deferred cleanup is numbered from one. */
 static void test_open_refuses_deferred_number_zero(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    fixture_open(&box);
-    core_close(box.core);
-    put_deferred(box.store, 0, "x");
-    assert_int_equal(core_open(box.store, &box.limits, &box.core), TL_ERR_CORRUPT);
-    box.core = NULL;
-    fixture_close(&box);
+    fixture_open(&fixture);
+    core_close(fixture.core);
+    put_deferred(fixture.store, 0, "x");
+    assert_int_equal(core_open(fixture.store, &fixture.limits, &fixture.core), TL_ERR_CORRUPT);
+    fixture.core = NULL;
+    fixture_close(&fixture);
 }
 
 /* Many deferred actions request their locks by several RESTARTs, all before any later request. */
 static void test_deferred_actions_request_locks_in_batches(void **state)
 {
     enum { ACTIONS = 8000 };
-    struct core_fixture box;
+    struct core_fixture fixture;
     char id[16];
     int restarts = 0;
     (void)state;
 
-    fixture_open(&box);
-    fixture_index(&box, "u", "1", "{}");
-    core_close(box.core);
+    fixture_open(&fixture);
+    fixture_index(&fixture, "u", "1", "{}");
+    core_close(fixture.core);
     for (int i = 0; i < ACTIONS; i++) {
         snprintf(id, sizeof id, "%d", i);
-        put_deferred(box.store, (uint64_t)i + 1, id);
+        put_deferred(fixture.store, (uint64_t)i + 1, id);
     }
-    open_old(&box);
-    convert(&box);
+    open_old(&fixture);
+    convert(&fixture);
     do {
-        fixture_run(&box, command_new(COMMAND_RESTART, DIALECT_7), 1);
+        fixture_run(&fixture, command_new(COMMAND_RESTART, DIALECT_7), 1);
         restarts++;
-    } while (box.last->restart.resubmit);
+    } while (fixture.last->restart.resubmit);
     assert_true(restarts > ACTIONS / 1000 - 1);
-    while (core_next_deadline(box.core) == 0)
-        fixture_run(&box, command_new(COMMAND_TICK, DIALECT_7), 1);
-    assert_int_equal(fixture_count(&box, "u"), ACTIONS);
-    assert_int_equal(box.core->owners->deferred_count, 0);
-    fixture_close(&box);
+    while (core_next_deadline(fixture.core) == 0)
+        fixture_run(&fixture, command_new(COMMAND_TICK, DIALECT_7), 1);
+    assert_int_equal(fixture_count(&fixture, "u"), ACTIONS);
+    assert_int_equal(fixture.core->owners->deferred_count, 0);
+    fixture_close(&fixture);
 }
 
 int main(int argc, char **argv)

@@ -20,7 +20,8 @@
 
 #include <stdio.h>
 
-static struct command *open_session(struct core_fixture *box, const char *id, struct write_item *actions, size_t count)
+static struct command *open_session(struct core_fixture *fixture, const char *id, struct write_item *actions,
+                                    size_t count)
 {
     struct command *command = command_new(COMMAND_SESSION_OPEN, DIALECT_7);
 
@@ -28,66 +29,66 @@ static struct command *open_session(struct core_fixture *box, const char *id, st
     command->session.ttl_us = 10 * TL_SECOND;
     command->session.on_expire = actions;
     command->session.on_expire_count = count;
-    return fixture_run(box, command, 1);
+    return fixture_run(fixture, command, 1);
 }
 
-static void end_session(struct core_fixture *box, const char *id)
+static void end_session(struct core_fixture *fixture, const char *id)
 {
     struct command *command = command_new(COMMAND_SESSION_CLOSE, DIALECT_7);
 
     command->session.id = slice_from(id);
     command->session.force = true;
-    assert_int_equal(fixture_run(box, command, 1)->problem.type, PROBLEM_NONE);
+    assert_int_equal(fixture_run(fixture, command, 1)->problem.type, PROBLEM_NONE);
 }
 
-static struct command *end_if_detached(struct core_fixture *box, const char *id)
+static struct command *end_if_detached(struct core_fixture *fixture, const char *id)
 {
     struct command *command = command_new(COMMAND_SESSION_CLOSE, DIALECT_7);
 
     command->session.id = slice_from(id);
     command->session.force = true;
     command->session.if_detached = true;
-    return fixture_run(box, command, 1);
+    return fixture_run(fixture, command, 1);
 }
 
 /* In one step: between a look at the session and its end it could be attached. */
 static void test_session_end_if_detached(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    fixture_open(&box);
-    open_session(&box, "s", NULL, 0);
+    fixture_open(&fixture);
+    open_session(&fixture, "s", NULL, 0);
     struct command *attach = command_new(COMMAND_SESSION_ATTACH, DIALECT_7);
     attach->session.id = SLICE_LIT("s");
     attach->session.attachment = 1;
-    assert_int_equal(fixture_run(&box, attach, 1)->problem.type, PROBLEM_NONE);
-    assert_int_equal(end_if_detached(&box, "s")->problem.type, PROBLEM_SESSION_ATTACHED);
-    assert_non_null(owners_live_session(box.core->owners, SLICE_LIT("s")));
-    end_session(&box, "s");
-    open_session(&box, "t", NULL, 0);
-    assert_int_equal(end_if_detached(&box, "t")->problem.type, PROBLEM_NONE);
-    assert_null(owners_live_session(box.core->owners, SLICE_LIT("t")));
-    assert_int_equal(end_if_detached(&box, "t")->problem.type, PROBLEM_SESSION_MISSING);
-    fixture_close(&box);
+    assert_int_equal(fixture_run(&fixture, attach, 1)->problem.type, PROBLEM_NONE);
+    assert_int_equal(end_if_detached(&fixture, "s")->problem.type, PROBLEM_SESSION_ATTACHED);
+    assert_non_null(owners_live_session(fixture.core->owners, SLICE_LIT("s")));
+    end_session(&fixture, "s");
+    open_session(&fixture, "t", NULL, 0);
+    assert_int_equal(end_if_detached(&fixture, "t")->problem.type, PROBLEM_NONE);
+    assert_null(owners_live_session(fixture.core->owners, SLICE_LIT("t")));
+    assert_int_equal(end_if_detached(&fixture, "t")->problem.type, PROBLEM_SESSION_MISSING);
+    fixture_close(&fixture);
 }
 
-static struct command *transaction(struct core_fixture *box, enum command_type type, const char *id)
+static struct command *transaction(struct core_fixture *fixture, enum command_type type, const char *id)
 {
     struct command *command = command_new(type, DIALECT_7);
 
     command->txn.id = slice_from(id);
     command->txn.idle_us = 60 * TL_SECOND;
-    return fixture_run(box, command, 1);
+    return fixture_run(fixture, command, 1);
 }
 
-static struct write_result *write_in(struct core_fixture *box, const char *id, struct write_item item)
+static struct write_result *write_in(struct core_fixture *fixture, const char *id, struct write_item item)
 {
-    struct command *command = fixture_write_command(box, 1);
+    struct command *command = fixture_write_command(fixture, 1);
 
     command->write.items[0] = item;
     command->owner.transaction = slice_from(id);
-    return &fixture_run(box, command, 1)->write.results[0];
+    return &fixture_run(fixture, command, 1)->write.results[0];
 }
 
 /*
@@ -99,19 +100,19 @@ static void test_session_end_removes_ephemeral_document_once_after_action(void *
     struct write_update update = {.doc = SLICE_LIT("{\"n\":2}")};
     struct write_item action = fixture_item(WRITE_UPDATE, "fs", "", "1", "");
     struct write_item ephemeral = fixture_item(WRITE_INDEX, "fs", "", "1", "{\"n\":1}");
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
     action.source = SLICE_NONE;
     action.update = &update;
     ephemeral.lease = SLICE_LIT("s");
-    fixture_open(&box);
-    open_session(&box, "s", &action, 1);
-    assert_int_equal(fixture_write_one(&box, ephemeral)->version, 1);
-    end_session(&box, "s");
-    assert_null(fixture_source(&box, "fs", "1"));
-    assert_int_equal(fixture_index(&box, "fs", "1", "{}")->version, 4); /* created, updated, removed, created */
-    fixture_close(&box);
+    fixture_open(&fixture);
+    open_session(&fixture, "s", &action, 1);
+    assert_int_equal(fixture_write_one(&fixture, ephemeral)->version, 1);
+    end_session(&fixture, "s");
+    assert_null(fixture_source(&fixture, "fs", "1"));
+    assert_int_equal(fixture_index(&fixture, "fs", "1", "{}")->version, 4); /* created, updated, removed, created */
+    fixture_close(&fixture);
 }
 
 /*
@@ -121,45 +122,45 @@ static void test_session_end_removes_ephemeral_document_once_after_action(void *
 static void test_commit_ignores_session_of_overwritten_ephemeral_document(void **state)
 {
     struct write_item ephemeral = fixture_item(WRITE_INDEX, "fs", "", "1", "{\"n\":1}");
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
     ephemeral.lease = SLICE_LIT("s");
-    fixture_open(&box);
-    open_session(&box, "s", NULL, 0);
-    transaction(&box, COMMAND_TXN_BEGIN, "t");
-    assert_int_equal(write_in(&box, "t", ephemeral)->outcome, WRITE_CREATED);
-    assert_int_equal(write_in(&box, "t", fixture_item(WRITE_INDEX, "fs", "", "1", "{\"n\":2}"))->outcome,
+    fixture_open(&fixture);
+    open_session(&fixture, "s", NULL, 0);
+    transaction(&fixture, COMMAND_TXN_BEGIN, "t");
+    assert_int_equal(write_in(&fixture, "t", ephemeral)->outcome, WRITE_CREATED);
+    assert_int_equal(write_in(&fixture, "t", fixture_item(WRITE_INDEX, "fs", "", "1", "{\"n\":2}"))->outcome,
                      WRITE_UPDATED);
-    end_session(&box, "s");
-    assert_int_equal(transaction(&box, COMMAND_TXN_COMMIT, "t")->problem.type, PROBLEM_NONE);
-    assert_string_equal(fixture_source(&box, "fs", "1"), "{\"n\":2}");
-    fixture_close(&box);
+    end_session(&fixture, "s");
+    assert_int_equal(transaction(&fixture, COMMAND_TXN_COMMIT, "t")->problem.type, PROBLEM_NONE);
+    assert_string_equal(fixture_source(&fixture, "fs", "1"), "{\"n\":2}");
+    fixture_close(&fixture);
 }
 
 /* A reader keeps the overlay of its TXN_LOCK while the transaction writes more. */
 static void test_overlay_of_reader_is_unchanged_by_later_write(void **state)
 {
     struct command *read = command_new(COMMAND_TXN_LOCK, DIALECT_7);
-    struct core_fixture box;
+    struct core_fixture fixture;
     struct slice value;
     size_t before;
     (void)state;
 
-    fixture_open(&box);
-    transaction(&box, COMMAND_TXN_BEGIN, "t");
-    write_in(&box, "t", fixture_item(WRITE_INDEX, "fs", "", "1", "{\"n\":1}"));
+    fixture_open(&fixture);
+    transaction(&fixture, COMMAND_TXN_BEGIN, "t");
+    write_in(&fixture, "t", fixture_item(WRITE_INDEX, "fs", "", "1", "{\"n\":1}"));
     read->owner.transaction = SLICE_LIT("t");
-    struct overlay *seen = fixture_run(&box, read, 1)->txn_lock.overlay;
+    struct overlay *seen = fixture_run(&fixture, read, 1)->txn_lock.overlay;
     assert_non_null(seen);
     before = overlay_count(seen);
-    write_in(&box, "t", fixture_item(WRITE_INDEX, "fs", "", "2", "{\"n\":2}"));
+    write_in(&fixture, "t", fixture_item(WRITE_INDEX, "fs", "", "2", "{\"n\":2}"));
     assert_int_equal(overlay_count(seen), before);
     assert_int_equal(overlay_get(seen, SPACE_SYSTEM, SLICE_LIT("no such key"), &value), STORE_NOT_FOUND);
     core_overlay_unref(seen);
-    assert_int_equal(transaction(&box, COMMAND_TXN_COMMIT, "t")->txn.changes, 2);
-    assert_int_equal(fixture_count(&box, "fs"), 2);
-    fixture_close(&box);
+    assert_int_equal(transaction(&fixture, COMMAND_TXN_COMMIT, "t")->txn.changes, 2);
+    assert_int_equal(fixture_count(&fixture, "fs"), 2);
+    fixture_close(&fixture);
 }
 
 /* A write after a read whose reader still has its snapshot copies a few nodes, however much was written before. */
@@ -167,62 +168,62 @@ static void test_write_after_read_copies_few_nodes(void **state)
 {
     enum { DOCUMENTS = 2000, READS = 3, COPIED_MAX = 60 };
     struct overlay *seen[READS];
-    struct core_fixture box;
+    struct core_fixture fixture;
     char id[16];
     (void)state;
 
-    fixture_open(&box);
-    transaction(&box, COMMAND_TXN_BEGIN, "t");
+    fixture_open(&fixture);
+    transaction(&fixture, COMMAND_TXN_BEGIN, "t");
     for (int i = 0; i < DOCUMENTS; i++) {
         snprintf(id, sizeof id, "%d", i * 7919 % DOCUMENTS);
-        write_in(&box, "t", fixture_item(WRITE_INDEX, "fs", "", id, "{\"n\":1}"));
+        write_in(&fixture, "t", fixture_item(WRITE_INDEX, "fs", "", id, "{\"n\":1}"));
     }
-    const struct overlay *overlay = owners_txn(box.core->owners, SLICE_LIT("t"))->overlay;
+    const struct overlay *overlay = owners_txn(fixture.core->owners, SLICE_LIT("t"))->overlay;
     for (int i = 0; i < READS; i++) {
         struct command *read = command_new(COMMAND_TXN_LOCK, DIALECT_7);
         uint64_t before = overlay_nodes_copied(overlay);
         read->owner.transaction = SLICE_LIT("t");
-        seen[i] = fixture_run(&box, read, 1)->txn_lock.overlay;
+        seen[i] = fixture_run(&fixture, read, 1)->txn_lock.overlay;
         assert_int_equal(overlay_count_in(seen[i], SPACE_DOCUMENTS), DOCUMENTS);
         snprintf(id, sizeof id, "%d", i * 977);
-        write_in(&box, "t", fixture_item(WRITE_INDEX, "fs", "", id, "{\"n\":2}"));
-        assert_ptr_equal(owners_txn(box.core->owners, SLICE_LIT("t"))->overlay, overlay);
+        write_in(&fixture, "t", fixture_item(WRITE_INDEX, "fs", "", id, "{\"n\":2}"));
+        assert_ptr_equal(owners_txn(fixture.core->owners, SLICE_LIT("t"))->overlay, overlay);
         assert_true(overlay_nodes_copied(overlay) > before);
         assert_true(overlay_nodes_copied(overlay) <= before + COPIED_MAX);
     }
-    assert_int_equal(transaction(&box, COMMAND_TXN_COMMIT, "t")->txn.changes, DOCUMENTS);
+    assert_int_equal(transaction(&fixture, COMMAND_TXN_COMMIT, "t")->txn.changes, DOCUMENTS);
     for (int i = 0; i < READS; i++) {
         overlay_check(seen[i]);
         core_overlay_unref(seen[i]);
     }
-    fixture_close(&box);
+    fixture_close(&fixture);
 }
 
 /* A read in a transaction locks no document of a type whose name no type can have; before version 11 it did. */
 static void test_read_locks_no_document_of_impossible_type(void **state)
 {
     char type[600];
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
     memset(type, 'a', sizeof type);
     for (unsigned older = 0; older < 2; older++) {
         struct command *read = command_new(COMMAND_TXN_LOCK, DIALECT_5);
-        fixture_open(&box);
-        box.dialect = DIALECT_5;
-        fixture_write_one(&box, fixture_item(WRITE_INDEX, "old", "a", "1", "{}"));
-        fixture_write_one(&box, fixture_item(WRITE_INDEX, "old", "b", "1", "{}"));
-        transaction(&box, COMMAND_TXN_BEGIN, "t");
+        fixture_open(&fixture);
+        fixture.dialect = DIALECT_5;
+        fixture_write_one(&fixture, fixture_item(WRITE_INDEX, "old", "a", "1", "{}"));
+        fixture_write_one(&fixture, fixture_item(WRITE_INDEX, "old", "b", "1", "{}"));
+        transaction(&fixture, COMMAND_TXN_BEGIN, "t");
         read->version = COMMAND_SINCE_LOCKABLE_TYPES - older;
         read->owner.transaction = SLICE_LIT("t");
         read->txn_lock.targets = arena_zalloc(&read->arena, sizeof *read->txn_lock.targets);
         read->txn_lock.targets[0] = (struct lock_target){
             .mode = LOCK_S, .index = SLICE_LIT("old"), .type = slice_make(type, sizeof type), .id = SLICE_LIT("1")};
         read->txn_lock.target_count = 1;
-        assert_int_equal(fixture_run(&box, read, 1)->problem.type, PROBLEM_NONE);
-        assert_int_equal(box.core->owners->locks.lock_count > 0, older);
+        assert_int_equal(fixture_run(&fixture, read, 1)->problem.type, PROBLEM_NONE);
+        assert_int_equal(fixture.core->owners->locks.lock_count > 0, older);
         core_overlay_unref(read->txn_lock.overlay);
-        fixture_close(&box);
+        fixture_close(&fixture);
     }
 }
 
@@ -237,35 +238,35 @@ static void keep_entry(void *context, struct slice key, struct slice value)
 static void test_overlay_of_reader_is_unchanged_by_commit(void **state)
 {
     struct command *read = command_new(COMMAND_TXN_LOCK, DIALECT_7);
-    struct core_fixture box;
+    struct core_fixture fixture;
     struct slice entry[2]; /* key and record */
     struct store_value written;
     struct doc before, after;
     (void)state;
 
-    fixture_open(&box);
-    transaction(&box, COMMAND_TXN_BEGIN, "t");
-    write_in(&box, "t", fixture_item(WRITE_INDEX, "fs", "", "1", "{\"n\":1}"));
+    fixture_open(&fixture);
+    transaction(&fixture, COMMAND_TXN_BEGIN, "t");
+    write_in(&fixture, "t", fixture_item(WRITE_INDEX, "fs", "", "1", "{\"n\":1}"));
     read->owner.transaction = SLICE_LIT("t");
-    struct overlay *seen = fixture_run(&box, read, 1)->txn_lock.overlay;
+    struct overlay *seen = fixture_run(&fixture, read, 1)->txn_lock.overlay;
     overlay_each(seen, SPACE_DOCUMENTS, keep_entry, entry);
     assert_int_equal(doc_decode(entry[1], &before), 0);
-    tl_ts commit_ts = transaction(&box, COMMAND_TXN_COMMIT, "t")->txn.commit_ts;
+    tl_ts commit_ts = transaction(&fixture, COMMAND_TXN_COMMIT, "t")->txn.commit_ts;
     assert_int_equal(doc_decode(entry[1], &after), 0);
     assert_int_equal(after.ts, before.ts);
     assert_slice_equal(after.source, "{\"n\":1}");
-    assert_int_equal(store_get(box.store, SPACE_DOCUMENTS, TL_TS_MAX, entry[0], &written), 0);
+    assert_int_equal(store_get(fixture.store, SPACE_DOCUMENTS, TL_TS_MAX, entry[0], &written), 0);
     assert_int_equal(doc_decode(written.bytes, &after), 0);
     assert_true(after.ts == commit_ts && after.ts != before.ts);
     assert_slice_equal(after.source, "{\"n\":1}");
     store_value_release(&written);
     core_overlay_unref(seen);
-    assert_int_equal(fixture_count(&box, "fs"), 1);
-    fixture_close(&box);
+    assert_int_equal(fixture_count(&fixture, "fs"), 1);
+    fixture_close(&fixture);
 }
 
 /* Writes documents with sources of `bytes` each in the transaction "t". */
-static void write_large(struct core_fixture *box, unsigned count, size_t bytes)
+static void write_large(struct core_fixture *fixture, unsigned count, size_t bytes)
 {
     char id[16], *source = mem_alloc(bytes + 1);
     memset(source, 'x', bytes);
@@ -273,7 +274,7 @@ static void write_large(struct core_fixture *box, unsigned count, size_t bytes)
     memcpy(source + bytes - 2, "\"}", 3);
     for (unsigned i = 0; i < count; i++) {
         snprintf(id, sizeof id, "%u", i * 7919 % count);
-        write_in(box, "t", fixture_item(WRITE_INDEX, "fs", "", id, source));
+        write_in(fixture, "t", fixture_item(WRITE_INDEX, "fs", "", id, source));
     }
     mem_free(source);
 }
@@ -287,32 +288,32 @@ static void test_end_of_large_transaction_frees_little(void **state)
     enum { DOCUMENTS = 5000, BYTES = 3000 };
     (void)state;
     for (int end = 0; end < 4; end++) {
-        struct core_fixture box;
+        struct core_fixture fixture;
         size_t before = reclaim_stop_used();
-        fixture_open(&box);
-        open_session(&box, "s", NULL, 0);
+        fixture_open(&fixture);
+        open_session(&fixture, "s", NULL, 0);
         struct command *begin = command_new(COMMAND_TXN_BEGIN, DIALECT_7);
         begin->txn.id = SLICE_LIT("t");
         begin->txn.mode = TXN_UPDATE;
         begin->txn.idle_us = TL_SECOND;
         begin->owner.session = SLICE_LIT("s");
-        fixture_run(&box, begin, 1);
-        write_large(&box, DOCUMENTS, BYTES);
+        fixture_run(&fixture, begin, 1);
+        write_large(&fixture, DOCUMENTS, BYTES);
         reclaim_stop_begin();
         size_t used = reclaim_stop_used();
         if (end == 0)
-            transaction(&box, COMMAND_TXN_ROLLBACK, "t");
+            transaction(&fixture, COMMAND_TXN_ROLLBACK, "t");
         else if (end == 1)
-            end_session(&box, "s");
+            end_session(&fixture, "s");
         else if (end == 2)
-            fixture_run(&box, command_new(COMMAND_TICK, DIALECT_7), 2 * TL_SECOND);
+            fixture_run(&fixture, command_new(COMMAND_TICK, DIALECT_7), 2 * TL_SECOND);
         else
-            transaction(&box, COMMAND_TXN_COMMIT, "t");
-        assert_null(owners_txn(box.core->owners, SLICE_LIT("t")));
-        command_free(tl_steal(box.last));
+            transaction(&fixture, COMMAND_TXN_COMMIT, "t");
+        assert_null(owners_txn(fixture.core->owners, SLICE_LIT("t")));
+        command_free(tl_steal(fixture.last));
         assert_true(reclaim_stop_used() > used - DOCUMENTS * BYTES / 2);
         reclaim_stop_end();
-        fixture_close(&box);
+        fixture_close(&fixture);
         assert_int_equal(reclaim_stop_used(), before);
     }
 }
@@ -326,10 +327,10 @@ static void test_end_of_many_locks_frees_little(void **state)
     (void)state;
     for (size_t end = 0; end < sizeof ends / sizeof *ends; end++) {
         bool in_txn = end < 2;
-        struct core_fixture box;
-        fixture_open(&box);
-        open_session(&box, "s", NULL, 0);
-        transaction(&box, COMMAND_TXN_BEGIN, "t");
+        struct core_fixture fixture;
+        fixture_open(&fixture);
+        open_session(&fixture, "s", NULL, 0);
+        transaction(&fixture, COMMAND_TXN_BEGIN, "t");
         struct command *command = command_new(in_txn ? COMMAND_TXN_LOCK : COMMAND_LOCK, DIALECT_7);
         struct lock_target *targets = arena_zalloc(&command->arena, LOCKS * sizeof *targets);
         for (size_t i = 0; i < LOCKS; i++)
@@ -343,26 +344,26 @@ static void test_end_of_many_locks_frees_little(void **state)
             command->lock.targets = targets;
             command->lock.target_count = LOCKS;
         }
-        assert_int_equal(fixture_run(&box, command, 1)->problem.type, PROBLEM_NONE);
-        command_free(tl_steal(box.last));
-        assert_true(box.core->owners->locks.lock_count >= LOCKS);
+        assert_int_equal(fixture_run(&fixture, command, 1)->problem.type, PROBLEM_NONE);
+        command_free(tl_steal(fixture.last));
+        assert_true(fixture.core->owners->locks.lock_count >= LOCKS);
         reclaim_stop_begin();
         size_t used = reclaim_stop_used();
         if (in_txn) {
-            transaction(&box, ends[end], "t");
+            transaction(&fixture, ends[end], "t");
         } else if (ends[end] == COMMAND_UNLOCK) {
             command = command_new(COMMAND_UNLOCK, DIALECT_7);
             command->owner.session = SLICE_LIT("s");
-            assert_int_equal(fixture_run(&box, command, 1)->lock.released, LOCKS);
+            assert_int_equal(fixture_run(&fixture, command, 1)->lock.released, LOCKS);
         } else {
-            end_session(&box, "s");
+            end_session(&fixture, "s");
         }
-        command_free(tl_steal(box.last));
-        assert_int_equal(box.core->owners->locks.lock_count, 0);
+        command_free(tl_steal(fixture.last));
+        assert_int_equal(fixture.core->owners->locks.lock_count, 0);
         assert_true(reclaim_stop_used() > used - LOCKS * BYTES / 2);
         reclaim_stop_end();
         assert_true(reclaim_stop_used() < used - LOCKS * BYTES);
-        fixture_close(&box);
+        fixture_close(&fixture);
     }
 }
 
@@ -371,24 +372,24 @@ static void test_commit_with_reader_copies_no_records(void **state)
 {
     enum { DOCUMENTS = 16, BYTES = 1 << 20 };
     struct fixture *f = *state;
-    struct core_fixture box = {
+    struct core_fixture fixture = {
         .limits = core_limits_default(), .now = FIXTURE_START, .clock = FIXTURE_CLOCK, .dialect = DIALECT_7};
     must_open(f, false);
-    box.store = f->store;
-    effects_init(&box.effects);
-    assert_int_equal(core_open(box.store, &box.limits, &box.core), 0);
-    transaction(&box, COMMAND_TXN_BEGIN, "t");
-    write_large(&box, DOCUMENTS, BYTES);
+    fixture.store = f->store;
+    effects_init(&fixture.effects);
+    assert_int_equal(core_open(fixture.store, &fixture.limits, &fixture.core), 0);
+    transaction(&fixture, COMMAND_TXN_BEGIN, "t");
+    write_large(&fixture, DOCUMENTS, BYTES);
     struct command *read = command_new(COMMAND_TXN_LOCK, DIALECT_7);
     read->owner.transaction = SLICE_LIT("t");
-    struct overlay *seen = fixture_run(&box, read, 1)->txn_lock.overlay;
+    struct overlay *seen = fixture_run(&fixture, read, 1)->txn_lock.overlay;
     size_t before = reclaim_stop_used();
-    assert_int_equal(transaction(&box, COMMAND_TXN_COMMIT, "t")->txn.changes, DOCUMENTS);
+    assert_int_equal(transaction(&fixture, COMMAND_TXN_COMMIT, "t")->txn.changes, DOCUMENTS);
     assert_true(reclaim_stop_used() < before + DOCUMENTS * BYTES / 4);
     core_overlay_unref(seen);
-    assert_int_equal(fixture_count(&box, "fs"), DOCUMENTS);
-    box.store = NULL; /* the other fixture's */
-    fixture_close(&box);
+    assert_int_equal(fixture_count(&fixture, "fs"), DOCUMENTS);
+    fixture.store = NULL; /* the other fixture's */
+    fixture_close(&fixture);
 }
 
 /* A lock on a directory also covers the first document of a new mapping type. */
@@ -400,33 +401,33 @@ static void test_directory_lock_blocks_first_document_of_type(void **state)
         "\"fields\":{\"tree\":{\"type\":\"text\",\"analyzer\":\"paths\"}}}}}}}";
     struct lock_target directory = {.mode = LOCK_X, .index = SLICE_LIT("fs"), .path = SLICE_LIT("/clinton")};
     struct command *lock = command_new(COMMAND_LOCK, DIALECT_7);
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    fixture_open(&box);
-    box.dialect = DIALECT_5;
-    fixture_index_command(&box, COMMAND_INDEX_CREATE, "fs", tree);
-    assert_int_equal(box.last->problem.type, PROBLEM_NONE);
-    open_session(&box, "s", NULL, 0);
+    fixture_open(&fixture);
+    fixture.dialect = DIALECT_5;
+    fixture_index_command(&fixture, COMMAND_INDEX_CREATE, "fs", tree);
+    assert_int_equal(fixture.last->problem.type, PROBLEM_NONE);
+    open_session(&fixture, "s", NULL, 0);
     lock->owner.session = SLICE_LIT("s");
     lock->lock.targets = &directory;
     lock->lock.target_count = 1;
-    assert_int_equal(fixture_run(&box, lock, 1)->problem.type, PROBLEM_NONE);
+    assert_int_equal(fixture_run(&fixture, lock, 1)->problem.type, PROBLEM_NONE);
     struct write_result *result =
-        fixture_write_one(&box, fixture_item(WRITE_INDEX, "fs", "b", "1", "{\"path\":\"/clinton/projects\"}"));
+        fixture_write_one(&fixture, fixture_item(WRITE_INDEX, "fs", "b", "1", "{\"path\":\"/clinton/projects\"}"));
     assert_int_equal(result->problem.type, PROBLEM_LOCK_WAIT_TIMEOUT);
-    result = fixture_write_one(&box, fixture_item(WRITE_INDEX, "fs", "b", "1", "{\"path\":\"/bill\"}"));
+    result = fixture_write_one(&fixture, fixture_item(WRITE_INDEX, "fs", "b", "1", "{\"path\":\"/bill\"}"));
     assert_int_equal(result->outcome, WRITE_CREATED);
-    fixture_close(&box);
+    fixture_close(&fixture);
 }
 
-static void take(struct core_fixture *box, enum command_type type, struct lock_target *target)
+static void take(struct core_fixture *fixture, enum command_type type, struct lock_target *target)
 {
     struct command *command = command_new(type, DIALECT_7);
     command->owner.session = SLICE_LIT("s");
     command->lock.targets = target;
     command->lock.target_count = 1;
-    assert_int_equal(fixture_run(box, command, 1)->problem.type, PROBLEM_NONE);
+    assert_int_equal(fixture_run(fixture, command, 1)->problem.type, PROBLEM_NONE);
 }
 
 /* Locks in one index do not block writes to another one; a lock on the root does. */
@@ -434,22 +435,22 @@ static void test_write_ignores_locks_in_other_index(void **state)
 {
     struct lock_target elsewhere = {.mode = LOCK_X, .index = SLICE_LIT("other"), .id = SLICE_LIT("1")};
     struct lock_target all = {.mode = LOCK_S};
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    fixture_open(&box);
-    assert_int_equal(fixture_index(&box, "fs", "1", "{}")->outcome, WRITE_CREATED);
-    assert_int_equal(fixture_index(&box, "other", "1", "{}")->outcome, WRITE_CREATED);
-    open_session(&box, "s", NULL, 0);
-    take(&box, COMMAND_LOCK, &elsewhere);
-    assert_int_equal(fixture_index(&box, "fs", "1", "{}")->outcome, WRITE_UPDATED);
-    assert_int_equal(fixture_index(&box, "other", "2", "{}")->outcome, WRITE_CREATED);
-    assert_int_equal(fixture_index(&box, "other", "1", "{}")->problem.type, PROBLEM_LOCK_WAIT_TIMEOUT);
-    take(&box, COMMAND_LOCK, &all);
-    assert_int_equal(fixture_index(&box, "fs", "1", "{}")->problem.type, PROBLEM_LOCK_WAIT_TIMEOUT);
-    take(&box, COMMAND_UNLOCK, &all);
-    assert_int_equal(fixture_index(&box, "fs", "1", "{}")->outcome, WRITE_UPDATED);
-    fixture_close(&box);
+    fixture_open(&fixture);
+    assert_int_equal(fixture_index(&fixture, "fs", "1", "{}")->outcome, WRITE_CREATED);
+    assert_int_equal(fixture_index(&fixture, "other", "1", "{}")->outcome, WRITE_CREATED);
+    open_session(&fixture, "s", NULL, 0);
+    take(&fixture, COMMAND_LOCK, &elsewhere);
+    assert_int_equal(fixture_index(&fixture, "fs", "1", "{}")->outcome, WRITE_UPDATED);
+    assert_int_equal(fixture_index(&fixture, "other", "2", "{}")->outcome, WRITE_CREATED);
+    assert_int_equal(fixture_index(&fixture, "other", "1", "{}")->problem.type, PROBLEM_LOCK_WAIT_TIMEOUT);
+    take(&fixture, COMMAND_LOCK, &all);
+    assert_int_equal(fixture_index(&fixture, "fs", "1", "{}")->problem.type, PROBLEM_LOCK_WAIT_TIMEOUT);
+    take(&fixture, COMMAND_UNLOCK, &all);
+    assert_int_equal(fixture_index(&fixture, "fs", "1", "{}")->outcome, WRITE_UPDATED);
+    fixture_close(&fixture);
 }
 
 /* An atomic write beyond the limits of a transaction is refused as a whole. */
@@ -457,15 +458,15 @@ static void test_atomic_write_is_refused_beyond_transaction_limits(void **state)
 {
     char wide[] = "{\"t\":\"a text that would be short enough for one of them, but is not for two: there is less room"
                   "\"}";
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    fixture_open(&box);
-    box.limits.transaction_changes_max = 3;
-    box.limits.transaction_bytes_max = 200;
-    fixture_reopen(&box);
+    fixture_open(&fixture);
+    fixture.limits.transaction_changes_max = 3;
+    fixture.limits.transaction_bytes_max = 200;
+    fixture_reopen(&fixture);
     for (size_t count = 3; count <= 4; count++) {
-        struct command *command = fixture_write_command(&box, count);
+        struct command *command = fixture_write_command(&fixture, count);
         for (size_t i = 0; i < count; i++)
             command->write.items[i] = fixture_item(WRITE_INDEX, "fs", "",
                                                    i == 0   ? "1"
@@ -474,28 +475,28 @@ static void test_atomic_write_is_refused_beyond_transaction_limits(void **state)
                                                             : "4",
                                                    "{\"n\":1}");
         command->write.atomic = true;
-        fixture_run(&box, command, 1);
+        fixture_run(&fixture, command, 1);
         assert_int_equal(command->problem.type, count == 3 ? PROBLEM_NONE : PROBLEM_TRANSACTION_TOO_LARGE);
-        assert_int_equal(fixture_count(&box, "fs"), 3);
+        assert_int_equal(fixture_count(&fixture, "fs"), 3);
     }
-    struct command *command = fixture_write_command(&box, 2);
+    struct command *command = fixture_write_command(&fixture, 2);
     command->write.items[0] = fixture_item(WRITE_INDEX, "fs", "", "1", wide);
     command->write.items[1] = fixture_item(WRITE_INDEX, "fs", "", "2", wide);
     command->write.atomic = true;
-    assert_int_equal(fixture_run(&box, command, 1)->problem.type, PROBLEM_TRANSACTION_TOO_LARGE);
-    assert_string_equal(fixture_source(&box, "fs", "1"), "{\"n\":1}");
-    command = fixture_write_command(&box, 2);
+    assert_int_equal(fixture_run(&fixture, command, 1)->problem.type, PROBLEM_TRANSACTION_TOO_LARGE);
+    assert_string_equal(fixture_source(&fixture, "fs", "1"), "{\"n\":1}");
+    command = fixture_write_command(&fixture, 2);
     command->write.items[0] = fixture_item(WRITE_INDEX, "fs", "", "1", wide);
     command->write.items[1] = fixture_item(WRITE_INDEX, "fs", "", "2", wide);
-    assert_int_equal(fixture_run(&box, command, 1)->problem.type, PROBLEM_NONE); /* not atomic */
-    fixture_close(&box);
+    assert_int_equal(fixture_run(&fixture, command, 1)->problem.type, PROBLEM_NONE); /* not atomic */
+    fixture_close(&fixture);
 }
 
 /* The memory limit of a transaction counts index entries and locks, not only documents. */
 static void test_transaction_limit_counts_entries_and_locks(void **state)
 {
     struct buf source = BUF_INIT(BUF_UNLIMITED);
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
     buf_lit(&source, "{\"a\":[0");
@@ -503,29 +504,29 @@ static void test_transaction_limit_counts_entries_and_locks(void **state)
         buf_printf(&source, ",%d", i);
     buf_lit(&source, "]}");
     buf_byte(&source, '\0');
-    fixture_open(&box);
-    box.limits.transaction_bytes_max = 16 * source.len;
-    box.limits.transaction_held_max = 100 * source.len; /* an index entry is larger than its number */
-    fixture_reopen(&box);
-    transaction(&box, COMMAND_TXN_BEGIN, "t");
+    fixture_open(&fixture);
+    fixture.limits.transaction_bytes_max = 16 * source.len;
+    fixture.limits.transaction_held_max = 100 * source.len; /* an index entry is larger than its number */
+    fixture_reopen(&fixture);
+    transaction(&fixture, COMMAND_TXN_BEGIN, "t");
     size_t written = 0;
     for (char id[] = "a"; id[0] < 'p' && written == (size_t)(id[0] - 'a'); id[0]++) {
-        write_in(&box, "t", fixture_item(WRITE_INDEX, "fs", "", id, source.data));
-        written += box.last->problem.type == PROBLEM_NONE;
+        write_in(&fixture, "t", fixture_item(WRITE_INDEX, "fs", "", id, source.data));
+        written += fixture.last->problem.type == PROBLEM_NONE;
     }
     assert_in_range(written, 1, 9);
-    assert_int_equal(box.last->problem.type, PROBLEM_TRANSACTION_TOO_LARGE);
-    transaction(&box, COMMAND_TXN_COMMIT, "t"); /* earlier writes are kept */
-    assert_int_equal(fixture_count(&box, "fs"), written);
+    assert_int_equal(fixture.last->problem.type, PROBLEM_TRANSACTION_TOO_LARGE);
+    transaction(&fixture, COMMAND_TXN_COMMIT, "t"); /* earlier writes are kept */
+    assert_int_equal(fixture_count(&fixture, "fs"), written);
     buf_deinit(&source);
-    fixture_close(&box);
+    fixture_close(&fixture);
 }
 
 /*
  * Runs a scripted update that moves a document into a directory of `levels` levels.
  * Returns: the bytes of the transaction's locks after it.
  */
-static size_t move_deep(struct core_fixture *box, const char *id, size_t levels)
+static size_t move_deep(struct core_fixture *fixture, const char *id, size_t levels)
 {
     struct write_update update = {.script_params = SLICE_LIT("{}")};
     struct write_item item = fixture_item(WRITE_UPDATE, "tree", "", "1", NULL);
@@ -537,9 +538,9 @@ static size_t move_deep(struct core_fixture *box, const char *id, size_t levels)
         levels);
     update.script_source = slice_from(script);
     item.update = &update;
-    write_in(box, id, item);
-    struct txn *txn = owners_txn(box->core->owners, slice_from(id));
-    return owner__lock_bytes(box->core, &txn->owner.locks);
+    write_in(fixture, id, item);
+    struct txn *txn = owners_txn(fixture->core->owners, slice_from(id));
+    return owner__lock_bytes(fixture->core, &txn->owner.locks);
 }
 
 /*
@@ -549,47 +550,47 @@ static size_t move_deep(struct core_fixture *box, const char *id, size_t levels)
 static void test_transaction_limit_counts_locks_of_scripted_paths(void **state)
 {
     enum { LEVEL_BYTES = 448 };
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    fixture_open(&box);
-    fixture_index_command(&box, COMMAND_INDEX_CREATE, "tree",
+    fixture_open(&fixture);
+    fixture_index_command(&fixture, COMMAND_INDEX_CREATE, "tree",
                           "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
-    fixture_index(&box, "tree", "1", "{\"path\":\"/b\"}");
+    fixture_index(&fixture, "tree", "1", "{\"path\":\"/b\"}");
     size_t bytes[3];
     for (size_t i = 0; i < 3; i++) {
         const char *id = (const char *[]){"t1", "t2", "t3"}[i];
-        transaction(&box, COMMAND_TXN_BEGIN, id);
-        bytes[i] = move_deep(&box, id, 100 * (i + 1));
-        assert_int_equal(box.last->problem.type, PROBLEM_NONE);
-        transaction(&box, COMMAND_TXN_ROLLBACK, id);
+        transaction(&fixture, COMMAND_TXN_BEGIN, id);
+        bytes[i] = move_deep(&fixture, id, 100 * (i + 1));
+        assert_int_equal(fixture.last->problem.type, PROBLEM_NONE);
+        transaction(&fixture, COMMAND_TXN_ROLLBACK, id);
     }
     assert_int_equal(bytes[1] - bytes[0], 100 * LEVEL_BYTES);
     assert_int_equal(bytes[2] - bytes[1], 100 * LEVEL_BYTES);
-    box.limits.transaction_held_max = 1000 * LEVEL_BYTES;
-    fixture_reopen(&box);
-    transaction(&box, COMMAND_TXN_BEGIN, "t");
-    move_deep(&box, "t", 500);
-    assert_int_equal(box.last->problem.type, PROBLEM_NONE);
-    size_t before = box.core->owners->locks.resources.bytes;
-    move_deep(&box, "t", 1100);
-    assert_int_equal(box.last->problem.type, PROBLEM_TRANSACTION_TOO_LARGE);
-    assert_int_equal(box.core->owners->locks.resources.bytes, before);
-    fixture_close(&box);
+    fixture.limits.transaction_held_max = 1000 * LEVEL_BYTES;
+    fixture_reopen(&fixture);
+    transaction(&fixture, COMMAND_TXN_BEGIN, "t");
+    move_deep(&fixture, "t", 500);
+    assert_int_equal(fixture.last->problem.type, PROBLEM_NONE);
+    size_t before = fixture.core->owners->locks.resources.bytes;
+    move_deep(&fixture, "t", 1100);
+    assert_int_equal(fixture.last->problem.type, PROBLEM_TRANSACTION_TOO_LARGE);
+    assert_int_equal(fixture.core->owners->locks.resources.bytes, before);
+    fixture_close(&fixture);
 }
 
 /* Renames count towards the memory limit; one beyond it is refused before it acquires locks. */
 static void test_transaction_limit_counts_renames(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     char names[2][1002], sources[2][2100];
     size_t renamed = 0;
     (void)state;
 
-    fixture_open(&box);
-    box.limits.transaction_held_max = 64 << 10;
-    fixture_reopen(&box);
-    fixture_index_command(&box, COMMAND_INDEX_CREATE, "tree",
+    fixture_open(&fixture);
+    fixture.limits.transaction_held_max = 64 << 10;
+    fixture_reopen(&fixture);
+    fixture_index_command(&fixture, COMMAND_INDEX_CREATE, "tree",
                           "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
     for (int i = 0; i < 2; i++) {
         memset(names[i], 'a' + i, sizeof names[i] - 1);
@@ -597,23 +598,23 @@ static void test_transaction_limit_counts_renames(void **state)
         names[i][sizeof names[i] - 1] = '\0';
         snprintf(sources[i], sizeof sources[i], "{\"path\":\"%s\"}", names[i]);
     }
-    fixture_index(&box, "tree", "1", sources[0]);
-    transaction(&box, COMMAND_TXN_BEGIN, "t");
-    while (renamed < 100 && box.last->problem.type == PROBLEM_NONE) {
+    fixture_index(&fixture, "tree", "1", sources[0]);
+    transaction(&fixture, COMMAND_TXN_BEGIN, "t");
+    while (renamed < 100 && fixture.last->problem.type == PROBLEM_NONE) {
         struct command *command = command_new(COMMAND_RENAME, DIALECT_7);
         command->rename = (struct rename_command){.index = slice_from("tree"),
                                                   .from = slice_from(names[renamed % 2]),
                                                   .to = slice_from(names[1 - renamed % 2]),
                                                   .if_seq_no = SEQ_NO_ANY};
         command->owner.transaction = slice_from("t");
-        fixture_run(&box, command, 1);
-        renamed += box.last->problem.type == PROBLEM_NONE;
+        fixture_run(&fixture, command, 1);
+        renamed += fixture.last->problem.type == PROBLEM_NONE;
     }
-    assert_int_equal(box.last->problem.type, PROBLEM_TRANSACTION_TOO_LARGE);
+    assert_int_equal(fixture.last->problem.type, PROBLEM_TRANSACTION_TOO_LARGE);
     assert_in_range(renamed, 2, 30);
-    transaction(&box, COMMAND_TXN_COMMIT, "t");
-    assert_string_equal(fixture_source(&box, "tree", "1"), sources[renamed % 2]);
-    fixture_close(&box);
+    transaction(&fixture, COMMAND_TXN_COMMIT, "t");
+    assert_string_equal(fixture_source(&fixture, "tree", "1"), sources[renamed % 2]);
+    fixture_close(&fixture);
 }
 
 /*
@@ -622,20 +623,20 @@ static void test_transaction_limit_counts_renames(void **state)
  */
 static uint64_t work_of_rename(size_t locked)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     uint64_t work = 0;
     char ids[300][24];
 
-    fixture_open(&box);
-    fixture_index_command(&box, COMMAND_INDEX_CREATE, "tree",
+    fixture_open(&fixture);
+    fixture_index_command(&fixture, COMMAND_INDEX_CREATE, "tree",
                           "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
-    fixture_index(&box, "tree", "x", "{\"path\":\"/m/x\"}");
-    open_session(&box, "s", NULL, 0);
+    fixture_index(&fixture, "tree", "x", "{\"path\":\"/m/x\"}");
+    open_session(&fixture, "s", NULL, 0);
     for (size_t i = 0; i < locked; i++) {
         snprintf(ids[i], sizeof ids[i], "%zu", i);
-        fixture_index(&box, "tree", ids[i], "{\"path\":\"/l/x\"}");
+        fixture_index(&fixture, "tree", ids[i], "{\"path\":\"/l/x\"}");
         struct lock_target target = {.mode = LOCK_X, .index = slice_from("tree"), .id = slice_from(ids[i])};
-        take(&box, COMMAND_LOCK, &target);
+        take(&fixture, COMMAND_LOCK, &target);
     }
     for (int i = 0; i < 2; i++) {
         struct command *command = command_new(COMMAND_RENAME, DIALECT_7);
@@ -644,113 +645,113 @@ static uint64_t work_of_rename(size_t locked)
                                                   .to = slice_from(i == 0 ? "/n" : "/o"),
                                                   .if_seq_no = SEQ_NO_ANY};
         if (i == 1) {
-            transaction(&box, COMMAND_TXN_BEGIN, "t");
+            transaction(&fixture, COMMAND_TXN_BEGIN, "t");
             command->owner.transaction = slice_from("t");
         }
-        assert_int_equal(fixture_run(&box, command, 1)->problem.type, PROBLEM_NONE);
+        assert_int_equal(fixture_run(&fixture, command, 1)->problem.type, PROBLEM_NONE);
         if (i == 1)
-            transaction(&box, COMMAND_TXN_COMMIT, "t");
-        work += core_step_work(box.core);
+            transaction(&fixture, COMMAND_TXN_COMMIT, "t");
+        work += core_step_work(fixture.core);
     }
-    fixture_close(&box);
+    fixture_close(&fixture);
     return work;
 }
 
-static struct command *rename_in(struct core_fixture *box, const char *id, const char *from, const char *to)
+static struct command *rename_in(struct core_fixture *fixture, const char *id, const char *from, const char *to)
 {
     struct command *command = command_new(COMMAND_RENAME, DIALECT_7);
 
     command->rename = (struct rename_command){
         .index = slice_from("tree"), .from = slice_from(from), .to = slice_from(to), .if_seq_no = SEQ_NO_ANY};
     command->owner.transaction = slice_from(id);
-    return fixture_run(box, command, 1);
+    return fixture_run(fixture, command, 1);
 }
 
 /* A session with a lock elsewhere, so that writes determine the paths of what they change. */
-static void open_locked_tree(struct core_fixture *box)
+static void open_locked_tree(struct core_fixture *fixture)
 {
     struct lock_target elsewhere = {.mode = LOCK_X, .index = slice_from("tree"), .id = slice_from("elsewhere")};
 
-    fixture_open(box);
-    fixture_index_command(box, COMMAND_INDEX_CREATE, "tree",
+    fixture_open(fixture);
+    fixture_index_command(fixture, COMMAND_INDEX_CREATE, "tree",
                           "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
-    open_session(box, "s", NULL, 0);
-    take(box, COMMAND_LOCK, &elsewhere);
+    open_session(fixture, "s", NULL, 0);
+    take(fixture, COMMAND_LOCK, &elsewhere);
 }
 
 /* The levels of a path are searched for when a rename may have moved them, twice for a delete: for its locks, too. */
 static void test_write_counts_levels_of_renamed_path(void **state)
 {
     enum { LEVELS = 1000 };
-    struct core_fixture box;
+    struct core_fixture fixture;
     struct buf source = BUF_INIT(BUF_UNLIMITED);
     (void)state;
 
-    open_locked_tree(&box);
+    open_locked_tree(&fixture);
     buf_lit(&source, "{\"path\":\"/a");
     for (int i = 0; i < LEVELS; i++)
         buf_lit(&source, "/b");
     buf_slice(&source, slice_make("\"}", sizeof "\"}"));
-    fixture_index(&box, "tree", "deep", source.data);
-    fixture_index(&box, "tree", "other", "{\"path\":\"/c\"}");
+    fixture_index(&fixture, "tree", "deep", source.data);
+    fixture_index(&fixture, "tree", "other", "{\"path\":\"/c\"}");
     struct command *command = command_new(COMMAND_RENAME, DIALECT_7);
     command->rename = (struct rename_command){
         .index = slice_from("tree"), .from = slice_from("/a"), .to = slice_from("/z"), .if_seq_no = SEQ_NO_ANY};
-    assert_int_equal(fixture_run(&box, command, 1)->problem.type, PROBLEM_NONE);
-    fixture_delete(&box, "tree", "other");
-    assert_in_range(core_step_work(box.core), 1, LEVELS * WORK_LEVEL);
-    assert_int_equal(fixture_delete(&box, "tree", "deep")->outcome, WRITE_DELETED);
-    assert_in_range(core_step_work(box.core), 2 * LEVELS * WORK_LEVEL, CORE_STEP_WORK);
+    assert_int_equal(fixture_run(&fixture, command, 1)->problem.type, PROBLEM_NONE);
+    fixture_delete(&fixture, "tree", "other");
+    assert_in_range(core_step_work(fixture.core), 1, LEVELS * WORK_LEVEL);
+    assert_int_equal(fixture_delete(&fixture, "tree", "deep")->outcome, WRITE_DELETED);
+    assert_in_range(core_step_work(fixture.core), 2 * LEVELS * WORK_LEVEL, CORE_STEP_WORK);
     buf_deinit(&source);
-    fixture_close(&box);
+    fixture_close(&fixture);
 }
 
 /* A document with two paths cannot be renamed: its source is parsed for its locks, and again for its entries. */
 static void test_write_counts_sources_parsed_for_locks(void **state)
 {
     enum { BYTES = 100000 };
-    struct core_fixture box;
+    struct core_fixture fixture;
     struct buf source = BUF_INIT(BUF_UNLIMITED);
     (void)state;
 
-    open_locked_tree(&box);
+    open_locked_tree(&fixture);
     buf_lit(&source, "{\"path\":[\"/a\",\"/b\"],\"text\":\"");
     for (int i = 0; i < BYTES; i++)
         buf_byte(&source, 'x');
     buf_slice(&source, slice_make("\"}", sizeof "\"}"));
-    fixture_index(&box, "tree", "large", source.data);
-    assert_int_equal(fixture_delete(&box, "tree", "large")->outcome, WRITE_DELETED);
-    assert_in_range(core_step_work(box.core), 2 * BYTES / WORK_BYTES, CORE_STEP_WORK);
+    fixture_index(&fixture, "tree", "large", source.data);
+    assert_int_equal(fixture_delete(&fixture, "tree", "large")->outcome, WRITE_DELETED);
+    assert_in_range(core_step_work(fixture.core), 2 * BYTES / WORK_BYTES, CORE_STEP_WORK);
     buf_deinit(&source);
-    fixture_close(&box);
+    fixture_close(&fixture);
 }
 
 /* A write that needs no source of a renamed document does not copy it. */
 static void test_path_is_known_without_the_source(void **state)
 {
     tl_cleanup(arena_deinit) struct arena arena = ARENA_INIT;
-    struct core_fixture box;
+    struct core_fixture fixture;
     struct slice path;
     struct doc doc;
     (void)state;
 
-    open_locked_tree(&box);
-    fixture_index(&box, "tree", "1", "{\"path\":\"/a/1\"}");
+    open_locked_tree(&fixture);
+    fixture_index(&fixture, "tree", "1", "{\"path\":\"/a/1\"}");
     struct command *command = command_new(COMMAND_RENAME, DIALECT_7);
     command->rename = (struct rename_command){
         .index = slice_from("tree"), .from = slice_from("/a"), .to = slice_from("/z"), .if_seq_no = SEQ_NO_ANY};
-    assert_int_equal(fixture_run(&box, command, 1)->problem.type, PROBLEM_NONE);
-    tl_cleanup(catalog_unrefp) struct catalog *catalog = core_catalog(box.core);
+    assert_int_equal(fixture_run(&fixture, command, 1)->problem.type, PROBLEM_NONE);
+    tl_cleanup(catalog_unrefp) struct catalog *catalog = core_catalog(fixture.core);
     const struct catalog_index *index = catalog_index(catalog, slice_from("tree"));
     uint16_t type = (uint16_t)mapping_type(index->mapping, slice_from("_doc"))->number;
-    struct view view = {box.store, TL_TS_MAX, NULL};
+    struct view view = {fixture.store, TL_TS_MAX, NULL};
     assert_int_equal(doc_get_stored(&view, index->number, type, slice_from("1"), &doc), 0);
     assert_int_equal(doc_apply_renames_to_path(&view, NULL, index->number, &arena, &doc, &path), 0);
     assert_true(slice_is(path, "/z/1"));
     assert_ptr_equal(doc.source.data, doc.stored.data);
     assert_int_equal(doc.version, 2);
     doc_release(&doc);
-    fixture_close(&box);
+    fixture_close(&fixture);
 }
 
 /*
@@ -759,58 +760,58 @@ static void test_path_is_known_without_the_source(void **state)
  */
 static void test_rename_reads_few_documents_moved_away(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     char source[64], from[32], to[32], id[24];
     uint64_t work[2];
     (void)state;
 
     for (int i = 0; i < 2; i++) {
-        fixture_open(&box);
-        fixture_index_command(&box, COMMAND_INDEX_CREATE, "tree",
+        fixture_open(&fixture);
+        fixture_index_command(&fixture, COMMAND_INDEX_CREATE, "tree",
                               "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
         for (int k = 0; k < (i == 0 ? 1 : 500); k++) {
             snprintf(source, sizeof source, "{\"path\":\"/a/b/%d\"}", k);
             snprintf(id, sizeof id, "%d", k);
-            fixture_index(&box, "tree", id, source);
+            fixture_index(&fixture, "tree", id, source);
         }
-        transaction(&box, COMMAND_TXN_BEGIN, "t");
-        assert_int_equal(rename_in(&box, "t", "/a/b", "/c")->problem.type, PROBLEM_NONE);
-        assert_int_equal(rename_in(&box, "t", "/c", "/a")->problem.type, PROBLEM_NONE);
-        work[i] = core_step_work(box.core);
-        transaction(&box, COMMAND_TXN_COMMIT, "t");
-        assert_string_equal(fixture_source(&box, "tree", "0"), "{\"path\":\"/a/0\"}");
-        fixture_close(&box);
+        transaction(&fixture, COMMAND_TXN_BEGIN, "t");
+        assert_int_equal(rename_in(&fixture, "t", "/a/b", "/c")->problem.type, PROBLEM_NONE);
+        assert_int_equal(rename_in(&fixture, "t", "/c", "/a")->problem.type, PROBLEM_NONE);
+        work[i] = core_step_work(fixture.core);
+        transaction(&fixture, COMMAND_TXN_COMMIT, "t");
+        assert_string_equal(fixture_source(&fixture, "tree", "0"), "{\"path\":\"/a/0\"}");
+        fixture_close(&fixture);
     }
     assert_true(work[1] == work[0]);
 
-    fixture_open(&box);
-    fixture_index_command(&box, COMMAND_INDEX_CREATE, "tree",
+    fixture_open(&fixture);
+    fixture_index_command(&fixture, COMMAND_INDEX_CREATE, "tree",
                           "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
-    fixture_index(&box, "tree", "z", "{\"path\":\"/z/z\"}");
+    fixture_index(&fixture, "tree", "z", "{\"path\":\"/z/z\"}");
     for (int k = 0; k < 5001; k++) {
         snprintf(source, sizeof source, "{\"path\":\"/a/%d\"}", k);
         snprintf(from, sizeof from, "/a/%d", k);
         snprintf(to, sizeof to, "/c/%d", k);
         snprintf(id, sizeof id, "%d", k);
-        fixture_index(&box, "tree", id, source);
-        assert_int_equal(rename_in(&box, "", from, to)->problem.type, PROBLEM_NONE);
+        fixture_index(&fixture, "tree", id, source);
+        assert_int_equal(rename_in(&fixture, "", from, to)->problem.type, PROBLEM_NONE);
     }
-    transaction(&box, COMMAND_TXN_BEGIN, "t");
-    assert_int_equal(rename_in(&box, "t", "/z", "/y")->problem.type, PROBLEM_NONE);
-    assert_int_equal(rename_in(&box, "t", "/y", "/a")->problem.type, PROBLEM_ILLEGAL_ARGUMENT);
-    transaction(&box, COMMAND_TXN_COMMIT, "t");
-    fixture_delete(&box, "tree", "5000");
-    transaction(&box, COMMAND_TXN_BEGIN, "u");
-    assert_int_equal(rename_in(&box, "u", "/y", "/x")->problem.type, PROBLEM_NONE);
-    assert_int_equal(rename_in(&box, "u", "/x", "/a")->problem.type, PROBLEM_NONE);
-    fixture_close(&box);
+    transaction(&fixture, COMMAND_TXN_BEGIN, "t");
+    assert_int_equal(rename_in(&fixture, "t", "/z", "/y")->problem.type, PROBLEM_NONE);
+    assert_int_equal(rename_in(&fixture, "t", "/y", "/a")->problem.type, PROBLEM_ILLEGAL_ARGUMENT);
+    transaction(&fixture, COMMAND_TXN_COMMIT, "t");
+    fixture_delete(&fixture, "tree", "5000");
+    transaction(&fixture, COMMAND_TXN_BEGIN, "u");
+    assert_int_equal(rename_in(&fixture, "u", "/y", "/x")->problem.type, PROBLEM_NONE);
+    assert_int_equal(rename_in(&fixture, "u", "/x", "/a")->problem.type, PROBLEM_NONE);
+    fixture_close(&fixture);
 }
 
 /* Writes 2,000 documents at /a/D, by one bulk whose entries are in posting lists; or deletes them. */
-static void bulk_below(struct core_fixture *box, int first, enum write_op op)
+static void bulk_below(struct core_fixture *fixture, int first, enum write_op op)
 {
     enum { COUNT = 2000 };
-    struct command *command = fixture_write_command(box, COUNT);
+    struct command *command = fixture_write_command(fixture, COUNT);
 
     for (int i = 0; i < COUNT; i++) {
         command->write.items[i] = fixture_item(op, "tree", "", "", "");
@@ -818,29 +819,29 @@ static void bulk_below(struct core_fixture *box, int first, enum write_op op)
         command->write.items[i].source =
             op == WRITE_DELETE ? SLICE_NONE : arena_printf(&command->arena, "{\"path\":\"/a/%d\"}", first);
     }
-    assert_int_equal(fixture_run(box, command, 1)->problem.type, PROBLEM_NONE);
+    assert_int_equal(fixture_run(fixture, command, 1)->problem.type, PROBLEM_NONE);
 }
 
 /* In a transaction, entries of deleted documents count, too: they are in posting lists. */
 static void test_rename_in_transaction_reads_few_entries(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    fixture_open(&box);
-    fixture_index_command(&box, COMMAND_INDEX_CREATE, "tree",
+    fixture_open(&fixture);
+    fixture_index_command(&fixture, COMMAND_INDEX_CREATE, "tree",
                           "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
-    fixture_index(&box, "tree", "z", "{\"path\":\"/z/z\"}");
+    fixture_index(&fixture, "tree", "z", "{\"path\":\"/z/z\"}");
     for (int i = 0; i < 4; i++) {
-        bulk_below(&box, i * 2000, WRITE_INDEX);
-        bulk_below(&box, i * 2000, WRITE_DELETE);
+        bulk_below(&fixture, i * 2000, WRITE_INDEX);
+        bulk_below(&fixture, i * 2000, WRITE_DELETE);
     }
-    transaction(&box, COMMAND_TXN_BEGIN, "t");
-    assert_int_equal(rename_in(&box, "t", "/z", "/y")->problem.type, PROBLEM_NONE);
-    assert_int_equal(rename_in(&box, "t", "/y", "/a")->problem.type, PROBLEM_ILLEGAL_ARGUMENT);
-    assert_in_range(core_step_work(box.core), 6000 * WORK_READ, CORE_STEP_WORK);
-    transaction(&box, COMMAND_TXN_COMMIT, "t");
-    fixture_close(&box);
+    transaction(&fixture, COMMAND_TXN_BEGIN, "t");
+    assert_int_equal(rename_in(&fixture, "t", "/z", "/y")->problem.type, PROBLEM_NONE);
+    assert_int_equal(rename_in(&fixture, "t", "/y", "/a")->problem.type, PROBLEM_ILLEGAL_ARGUMENT);
+    assert_in_range(core_step_work(fixture.core), 6000 * WORK_READ, CORE_STEP_WORK);
+    transaction(&fixture, COMMAND_TXN_COMMIT, "t");
+    fixture_close(&fixture);
 }
 
 static void test_rename_does_not_read_locked_documents_elsewhere(void **state)
@@ -850,26 +851,26 @@ static void test_rename_does_not_read_locked_documents_elsewhere(void **state)
 }
 
 /* Submits a write that must wait. */
-static struct command *waiting_write(struct core_fixture *box, uint64_t request)
+static struct command *waiting_write(struct core_fixture *fixture, uint64_t request)
 {
-    struct command *command = fixture_write_command(box, 1);
+    struct command *command = fixture_write_command(fixture, 1);
 
     command->write.items[0] = fixture_item(WRITE_INDEX, "fs", "", "1", "{}");
     command->request = request;
     command->owner.timeout_us = 60 * TL_SECOND;
-    command->ts = ++box->now;
-    assert_int_equal(core_step(box->core, command, &box->effects), 0);
-    assert_true(list_empty(&box->effects.completed));
+    command->ts = ++fixture->now;
+    assert_int_equal(core_step(fixture->core, command, &fixture->effects), 0);
+    assert_true(list_empty(&fixture->effects.completed));
     return command;
 }
 
-static void stop_host(struct core_fixture *box, uint64_t host)
+static void stop_host(struct core_fixture *fixture, uint64_t host)
 {
     struct command *cancel = command_new(COMMAND_CANCEL, DIALECT_7);
 
     cancel->cancel.request = host << HOST_SHIFT;
-    cancel->ts = ++box->now;
-    assert_int_equal(core_step(box->core, cancel, &box->effects), 0);
+    cancel->ts = ++fixture->now;
+    assert_int_equal(core_step(fixture->core, cancel, &fixture->effects), 0);
     list_remove(&cancel->link);
     command_free(cancel);
 }
@@ -877,47 +878,48 @@ static void stop_host(struct core_fixture *box, uint64_t host)
 /* CANCEL with a host's number ends the waits of that host only. */
 static void test_cancel_of_host_ends_only_its_waits(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     struct lock_target target = {.mode = LOCK_X, .index = SLICE_LIT("fs"), .id = SLICE_LIT("1")};
     struct command *waiting[2];
     (void)state;
 
-    fixture_open(&box);
-    open_session(&box, "s", NULL, 0);
-    take(&box, COMMAND_LOCK, &target);
+    fixture_open(&fixture);
+    open_session(&fixture, "s", NULL, 0);
+    take(&fixture, COMMAND_LOCK, &target);
     for (uint64_t i = 0; i < 2; i++)
-        waiting[i] = waiting_write(&box, (i + 1) << HOST_SHIFT | 7);
-    stop_host(&box, 0);
-    assert_true(list_empty(&box.effects.completed));
+        waiting[i] = waiting_write(&fixture, (i + 1) << HOST_SHIFT | 7);
+    stop_host(&fixture, 0);
+    assert_true(list_empty(&fixture.effects.completed));
     for (uint64_t i = 2; i-- > 0;) {
-        stop_host(&box, i + 1);
-        assert_true(box.effects.completed.next == &waiting[i]->link && box.effects.completed.prev == &waiting[i]->link);
+        stop_host(&fixture, i + 1);
+        assert_true(fixture.effects.completed.next == &waiting[i]->link &&
+                    fixture.effects.completed.prev == &waiting[i]->link);
         assert_int_equal(waiting[i]->problem.type, PROBLEM_STOPPING);
         list_remove(&waiting[i]->link);
         command_free(waiting[i]);
     }
-    fixture_close(&box);
+    fixture_close(&fixture);
 }
 
 /* --- Termination in batches --------------------------------------------------------------------------------------- */
 
 /* The fixture checks that each step is bounded (lib/bounded.h). */
 
-static struct command *session_command(struct core_fixture *box, enum command_type type, const char *id)
+static struct command *session_command(struct core_fixture *fixture, enum command_type type, const char *id)
 {
     struct command *command = command_new(type, DIALECT_7);
 
     command->session.id = slice_from(id);
-    return fixture_run(box, command, 1);
+    return fixture_run(fixture, command, 1);
 }
 
 /* Submits TICKs while one is due at once. Returns: how many. */
-static int run_batches(struct core_fixture *box)
+static int run_batches(struct core_fixture *fixture)
 {
     int count = 0;
 
-    for (; core_next_deadline(box->core) == 0; count++)
-        fixture_run(box, command_new(COMMAND_TICK, DIALECT_7), 1);
+    for (; core_next_deadline(fixture->core) == 0; count++)
+        fixture_run(fixture, command_new(COMMAND_TICK, DIALECT_7), 1);
     return count;
 }
 
@@ -932,33 +934,33 @@ static void test_session_end_actions_share_script_budget(void **state)
     enum { ACTIONS = 100 };
     struct write_update loop = {.script_source = SLICE_LIT(LOOP)};
     struct write_item actions[ACTIONS];
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    fixture_open(&box);
+    fixture_open(&fixture);
     for (int i = 0; i < ACTIONS; i++) {
         actions[i] = fixture_item(WRITE_UPDATE, "u", "", "1", NULL);
         actions[i].update = &loop;
     }
     actions[ACTIONS - 1] = fixture_item(WRITE_INDEX, "u", "", "2", "{\"n\":5}");
-    fixture_index(&box, "u", "1", "{\"n\":1}");
-    open_session(&box, "s", actions, ACTIONS);
-    fixture_run(&box, command_new(COMMAND_TICK, DIALECT_7), 11 * TL_SECOND);
-    assert_int_equal(core_next_deadline(box.core), 0);
-    assert_null(fixture_source(&box, "u", "2"));
-    assert_int_equal(fixture_index(&box, "other", "1", "{}")->outcome, WRITE_CREATED);
-    assert_int_equal(session_command(&box, COMMAND_SESSION_KEEPALIVE, "s")->problem.type, PROBLEM_SESSION_MISSING);
-    assert_true(run_batches(&box) > 2);
-    assert_string_equal(fixture_source(&box, "u", "1"), "{\"n\":99999}");
-    assert_string_equal(fixture_source(&box, "u", "2"), "{\"n\":5}");
-    assert_true(metric_read(&core_metrics(box.core)->deferred_actions) > ACTIONS / 2); /* set aside */
-    fixture_reopen(&box);
-    fixture_run(&box, command_new(COMMAND_RESTART, DIALECT_7), 1);
-    assert_true(run_batches(&box) == 0 && metric_read(&core_metrics(box.core)->deferred_actions) > ACTIONS / 2);
-    fixture_close(&box);
+    fixture_index(&fixture, "u", "1", "{\"n\":1}");
+    open_session(&fixture, "s", actions, ACTIONS);
+    fixture_run(&fixture, command_new(COMMAND_TICK, DIALECT_7), 11 * TL_SECOND);
+    assert_int_equal(core_next_deadline(fixture.core), 0);
+    assert_null(fixture_source(&fixture, "u", "2"));
+    assert_int_equal(fixture_index(&fixture, "other", "1", "{}")->outcome, WRITE_CREATED);
+    assert_int_equal(session_command(&fixture, COMMAND_SESSION_KEEPALIVE, "s")->problem.type, PROBLEM_SESSION_MISSING);
+    assert_true(run_batches(&fixture) > 2);
+    assert_string_equal(fixture_source(&fixture, "u", "1"), "{\"n\":99999}");
+    assert_string_equal(fixture_source(&fixture, "u", "2"), "{\"n\":5}");
+    assert_true(metric_read(&core_metrics(fixture.core)->deferred_actions) > ACTIONS / 2); /* set aside */
+    fixture_reopen(&fixture);
+    fixture_run(&fixture, command_new(COMMAND_RESTART, DIALECT_7), 1);
+    assert_true(run_batches(&fixture) == 0 && metric_read(&core_metrics(fixture.core)->deferred_actions) > ACTIONS / 2);
+    fixture_close(&fixture);
 }
 
-static tl_ts lock_by(struct core_fixture *box, const char *session, const char *id, enum problem_type expected)
+static tl_ts lock_by(struct core_fixture *fixture, const char *session, const char *id, enum problem_type expected)
 {
     struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
 
@@ -966,7 +968,7 @@ static tl_ts lock_by(struct core_fixture *box, const char *session, const char *
     command->lock.targets = arena_zalloc(&command->arena, sizeof(struct lock_target));
     command->lock.targets[0] = (struct lock_target){.mode = LOCK_X, .index = SLICE_LIT("u"), .id = slice_from(id)};
     command->lock.target_count = 1;
-    fixture_run(box, command, 1);
+    fixture_run(fixture, command, 1);
     assert_int_equal(command->problem.type, expected);
     return expected == PROBLEM_NONE ? command->lock.fencing_token : 0;
 }
@@ -979,46 +981,46 @@ static void test_session_end_is_batched_when_leases_expire_together(void **state
 {
     enum { SESSIONS = 500, DOCUMENTS = 40 };
     char ids[SESSIONS][16];
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    fixture_open(&box);
-    fixture_index(&box, "u", "1", "{\"n\":1}");
+    fixture_open(&fixture);
+    fixture_index(&fixture, "u", "1", "{\"n\":1}");
     for (int i = 0; i < SESSIONS; i++) {
         snprintf(ids[i], sizeof ids[i], "s%03d", i);
-        open_session(&box, ids[i], NULL, 0);
-        struct command *command = fixture_write_command(&box, DOCUMENTS);
+        open_session(&fixture, ids[i], NULL, 0);
+        struct command *command = fixture_write_command(&fixture, DOCUMENTS);
         for (int j = 0; j < DOCUMENTS; j++) {
             struct write_item *item = &command->write.items[j];
             *item = fixture_item(WRITE_INDEX, "e", "", "", "{}");
             item->id = arena_printf(&command->arena, "%d-%d", i, j);
             item->lease = slice_from(ids[i]);
         }
-        fixture_run(&box, command, 1);
+        fixture_run(&fixture, command, 1);
     }
     const char *last = ids[SESSIONS - 1];
-    tl_ts token = lock_by(&box, last, "1", PROBLEM_NONE);
-    fixture_run(&box, command_new(COMMAND_TICK, DIALECT_7), 11 * TL_SECOND);
-    assert_int_equal(core_next_deadline(box.core), 0);
+    tl_ts token = lock_by(&fixture, last, "1", PROBLEM_NONE);
+    fixture_run(&fixture, command_new(COMMAND_TICK, DIALECT_7), 11 * TL_SECOND);
+    assert_int_equal(core_next_deadline(fixture.core), 0);
 
-    assert_int_equal(session_command(&box, COMMAND_SESSION_KEEPALIVE, last)->problem.type, PROBLEM_SESSION_MISSING);
-    lock_by(&box, last, "2", PROBLEM_SESSION_MISSING);
-    struct command *write = fixture_write_command(&box, 1);
+    assert_int_equal(session_command(&fixture, COMMAND_SESSION_KEEPALIVE, last)->problem.type, PROBLEM_SESSION_MISSING);
+    lock_by(&fixture, last, "2", PROBLEM_SESSION_MISSING);
+    struct command *write = fixture_write_command(&fixture, 1);
     write->write.items[0] = fixture_item(WRITE_INDEX, "u", "", "1", "{\"n\":2}");
     write->owner.fencing_token = token;
-    fixture_run(&box, write, 1);
+    fixture_run(&fixture, write, 1);
     assert_true(write->problem.type != PROBLEM_NONE || write->write.results[0].outcome == WRITE_FAILED);
-    assert_int_equal(fixture_index(&box, "u", "2", "{}")->outcome, WRITE_CREATED); /* not delayed */
-    assert_true(fixture_count(&box, "e") > 0);
+    assert_int_equal(fixture_index(&fixture, "u", "2", "{}")->outcome, WRITE_CREATED); /* not delayed */
+    assert_true(fixture_count(&fixture, "e") > 0);
 
-    fixture_reopen(&box); /* between batches: expired sessions stay expired */
-    fixture_run(&box, command_new(COMMAND_RESTART, DIALECT_7), 1);
-    assert_int_equal(session_command(&box, COMMAND_SESSION_KEEPALIVE, last)->problem.type, PROBLEM_SESSION_MISSING);
-    assert_int_equal(core_next_deadline(box.core), 0);
-    run_batches(&box);
-    assert_int_equal(fixture_count(&box, "e"), 0);
-    assert_int_equal(fixture_index(&box, "u", "1", "{\"n\":3}")->outcome, WRITE_UPDATED); /* the lock is released */
-    fixture_close(&box);
+    fixture_reopen(&fixture); /* between batches: expired sessions stay expired */
+    fixture_run(&fixture, command_new(COMMAND_RESTART, DIALECT_7), 1);
+    assert_int_equal(session_command(&fixture, COMMAND_SESSION_KEEPALIVE, last)->problem.type, PROBLEM_SESSION_MISSING);
+    assert_int_equal(core_next_deadline(fixture.core), 0);
+    run_batches(&fixture);
+    assert_int_equal(fixture_count(&fixture, "e"), 0);
+    assert_int_equal(fixture_index(&fixture, "u", "1", "{\"n\":3}")->outcome, WRITE_UPDATED); /* the lock is released */
+    fixture_close(&fixture);
 }
 
 /*
@@ -1028,12 +1030,12 @@ static void test_session_end_is_batched_when_leases_expire_together(void **state
 static void test_session_end_scans_lock_table_once(void **state)
 {
     enum { INDICES = 120, DOCUMENTS = 10, LOCKS = 9000 };
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    fixture_open(&box);
-    open_session(&box, "holder", NULL, 0);
-    open_session(&box, "s", NULL, 0);
+    fixture_open(&fixture);
+    open_session(&fixture, "holder", NULL, 0);
+    open_session(&fixture, "s", NULL, 0);
     struct command *locks = command_new(COMMAND_LOCK, DIALECT_7);
     locks->owner.session = SLICE_LIT("holder");
     locks->lock.targets = arena_zalloc(&locks->arena, LOCKS * sizeof(struct lock_target));
@@ -1041,10 +1043,10 @@ static void test_session_end_scans_lock_table_once(void **state)
     for (int i = 0; i < LOCKS; i++)
         locks->lock.targets[i] = (struct lock_target){
             .mode = LOCK_X, .index = SLICE_LIT("other"), .id = arena_printf(&locks->arena, "%d", i)};
-    fixture_run(&box, locks, 1);
+    fixture_run(&fixture, locks, 1);
     assert_int_equal(locks->problem.type, PROBLEM_NONE);
     for (int i = 0; i < INDICES; i++) {
-        struct command *command = fixture_write_command(&box, DOCUMENTS);
+        struct command *command = fixture_write_command(&fixture, DOCUMENTS);
         for (int j = 0; j < DOCUMENTS; j++) {
             struct write_item *item = &command->write.items[j];
             *item = fixture_item(WRITE_INDEX, "", "", "", "{}");
@@ -1052,21 +1054,21 @@ static void test_session_end_scans_lock_table_once(void **state)
             item->id = arena_printf(&command->arena, "%d", j);
             item->lease = SLICE_LIT("s");
         }
-        fixture_run(&box, command, 1);
+        fixture_run(&fixture, command, 1);
     }
-    end_session(&box, "s");
-    assert_int_equal(fixture_count(&box, "i7"), 0);
-    run_batches(&box);
-    fixture_close(&box);
+    end_session(&fixture, "s");
+    assert_int_equal(fixture_count(&fixture, "i7"), 0);
+    run_batches(&fixture);
+    fixture_close(&fixture);
 }
 
 /* Writes an ephemeral document of session s. */
-static void put_ephemeral(struct core_fixture *box, const char *id, const char *source)
+static void put_ephemeral(struct core_fixture *fixture, const char *id, const char *source)
 {
     struct write_item item = fixture_item(WRITE_INDEX, "tree", "", id, source);
 
     item.lease = SLICE_LIT("s");
-    assert_int_equal(fixture_write_one(box, item)->outcome, WRITE_CREATED);
+    assert_int_equal(fixture_write_one(fixture, item)->outcome, WRITE_CREATED);
 }
 
 /*
@@ -1074,116 +1076,116 @@ static void put_ephemeral(struct core_fixture *box, const char *id, const char *
  * Their directory was renamed once before. Later renames must not affect them, whether they move
  * the directory or replace it.
  */
-static void open_with_hidden(struct core_fixture *box)
+static void open_with_hidden(struct core_fixture *fixture)
 {
     static const char *const ids[] = {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"};
 
-    fixture_open(box);
-    box->limits.ephemeral_batch = 2;
-    box->limits.purge_batch = 1;
-    fixture_reopen(box);
-    fixture_index_command(box, COMMAND_INDEX_CREATE, "tree",
+    fixture_open(fixture);
+    fixture->limits.ephemeral_batch = 2;
+    fixture->limits.purge_batch = 1;
+    fixture_reopen(fixture);
+    fixture_index_command(fixture, COMMAND_INDEX_CREATE, "tree",
                           "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
-    open_session(box, "s", NULL, 0);
+    open_session(fixture, "s", NULL, 0);
     for (int i = 0; i < 10; i++)
-        put_ephemeral(box, ids[i], "{\"path\":\"/old/x\"}");
-    put_ephemeral(box, "in", "{\"path\":\"/in/x\"}");
-    put_ephemeral(box, "under", "{\"path\":\"/under/x\"}");
-    fixture_index(box, "tree", "stays", "{\"path\":\"/in/stays\"}");
-    assert_int_equal(rename_in(box, "", "/in", "/a")->problem.type, PROBLEM_NONE);
-    assert_int_equal(rename_in(box, "", "/under", "/b")->problem.type, PROBLEM_NONE);
-    end_session(box, "s");
-    assert_null(fixture_source(box, "tree", "in"));
+        put_ephemeral(fixture, ids[i], "{\"path\":\"/old/x\"}");
+    put_ephemeral(fixture, "in", "{\"path\":\"/in/x\"}");
+    put_ephemeral(fixture, "under", "{\"path\":\"/under/x\"}");
+    fixture_index(fixture, "tree", "stays", "{\"path\":\"/in/stays\"}");
+    assert_int_equal(rename_in(fixture, "", "/in", "/a")->problem.type, PROBLEM_NONE);
+    assert_int_equal(rename_in(fixture, "", "/under", "/b")->problem.type, PROBLEM_NONE);
+    end_session(fixture, "s");
+    assert_null(fixture_source(fixture, "tree", "in"));
 }
 
 /*
  * Checks the versions: created, renamed, removed, created. The purge is done by steps, or else by
  * the new write.
  */
-static void check_versions(struct core_fixture *box, bool purged)
+static void check_versions(struct core_fixture *fixture, bool purged)
 {
     if (purged)
-        run_batches(box);
-    assert_int_equal(fixture_index(box, "tree", "in", "{\"path\":\"/in/x\"}")->version, 4);
-    assert_int_equal(fixture_index(box, "tree", "under", "{\"path\":\"/under/x\"}")->version, 4);
-    assert_int_equal(fixture_index(box, "tree", "9", "{}")->version, 3);
-    fixture_close(box);
+        run_batches(fixture);
+    assert_int_equal(fixture_index(fixture, "tree", "in", "{\"path\":\"/in/x\"}")->version, 4);
+    assert_int_equal(fixture_index(fixture, "tree", "under", "{\"path\":\"/under/x\"}")->version, 4);
+    assert_int_equal(fixture_index(fixture, "tree", "9", "{}")->version, 3);
+    fixture_close(fixture);
 }
 
 static void test_rename_does_not_affect_hidden_documents(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
     for (int purged = 0; purged < 2; purged++) {
-        open_with_hidden(&box);
-        assert_int_equal(rename_in(&box, "", "/a", "/c")->problem.type, PROBLEM_NONE);
-        assert_int_equal(rename_in(&box, "", "/c", "/b")->problem.type, PROBLEM_NONE); /* onto a hidden one */
-        check_versions(&box, purged == 1);
+        open_with_hidden(&fixture);
+        assert_int_equal(rename_in(&fixture, "", "/a", "/c")->problem.type, PROBLEM_NONE);
+        assert_int_equal(rename_in(&fixture, "", "/c", "/b")->problem.type, PROBLEM_NONE); /* onto a hidden one */
+        check_versions(&fixture, purged == 1);
     }
 }
 
 static void test_rename_does_not_affect_hidden_documents_in_transaction(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
     for (int purged = 0; purged < 2; purged++) {
-        open_with_hidden(&box);
-        transaction(&box, COMMAND_TXN_BEGIN, "t");
-        assert_int_equal(rename_in(&box, "t", "/a", "/c")->problem.type, PROBLEM_NONE);
-        assert_int_equal(rename_in(&box, "t", "/c", "/b")->problem.type, PROBLEM_NONE);
-        assert_int_equal(transaction(&box, COMMAND_TXN_COMMIT, "t")->problem.type, PROBLEM_NONE);
-        assert_int_equal(rename_in(&box, "", "/b", "/d")->problem.type, PROBLEM_NONE);
-        check_versions(&box, purged == 1);
+        open_with_hidden(&fixture);
+        transaction(&fixture, COMMAND_TXN_BEGIN, "t");
+        assert_int_equal(rename_in(&fixture, "t", "/a", "/c")->problem.type, PROBLEM_NONE);
+        assert_int_equal(rename_in(&fixture, "t", "/c", "/b")->problem.type, PROBLEM_NONE);
+        assert_int_equal(transaction(&fixture, COMMAND_TXN_COMMIT, "t")->problem.type, PROBLEM_NONE);
+        assert_int_equal(rename_in(&fixture, "", "/b", "/d")->problem.type, PROBLEM_NONE);
+        check_versions(&fixture, purged == 1);
     }
 }
 
-static size_t count_ephemeral_keys(struct core_fixture *box)
+static size_t count_ephemeral_keys(struct core_fixture *fixture)
 {
-    return fixture_count_keys(box, SPACE_SYSTEM, SLICE_LIT("e"), SLICE_LIT("f"));
+    return fixture_count_keys(fixture, SPACE_SYSTEM, SLICE_LIT("e"), SLICE_LIT("f"));
 }
 
 /*
  * Puts ephemeral documents of session s into index e and deletes the index.
  * Returns: the work of the deletion.
  */
-static uint64_t delete_index_of_ephemeral(struct core_fixture *box, int count)
+static uint64_t delete_index_of_ephemeral(struct core_fixture *fixture, int count)
 {
     enum { BATCH = 500 };
-    fixture_open(box);
-    open_session(box, "s", NULL, 0);
+    fixture_open(fixture);
+    open_session(fixture, "s", NULL, 0);
     for (int i = 0; i < count; i += BATCH) {
-        struct command *command = fixture_write_command(box, BATCH);
+        struct command *command = fixture_write_command(fixture, BATCH);
         for (int j = 0; j < BATCH; j++) {
             struct write_item *item = &command->write.items[j];
             *item = fixture_item(WRITE_INDEX, "e", "", "", "{}");
             item->id = arena_printf(&command->arena, "%d", i + j);
             item->lease = SLICE_LIT("s");
         }
-        fixture_run(box, command, 1);
+        fixture_run(fixture, command, 1);
         assert_int_equal(command->write.results[0].outcome, WRITE_CREATED);
     }
-    assert_int_equal(count_ephemeral_keys(box), count);
-    assert_int_equal(fixture_index_command(box, COMMAND_INDEX_DELETE, "e", "")->problem.type, PROBLEM_NONE);
-    uint64_t work = core_step_work(box->core);
-    assert_int_equal(count_ephemeral_keys(box), count);
+    assert_int_equal(count_ephemeral_keys(fixture), count);
+    assert_int_equal(fixture_index_command(fixture, COMMAND_INDEX_DELETE, "e", "")->problem.type, PROBLEM_NONE);
+    uint64_t work = core_step_work(fixture->core);
+    assert_int_equal(count_ephemeral_keys(fixture), count);
     return work;
 }
 
 /* Runs MAINTAIN and restarts until all 'e' keys are removed. */
-static void remove_ephemeral_keys(struct core_fixture *box, size_t left)
+static void remove_ephemeral_keys(struct core_fixture *fixture, size_t left)
 {
     enum { BATCH = 300 };
     while (left > 0) {
         size_t done, before = left;
-        box->now += 1;
-        assert_int_equal(run_maintenance(box->core, box->store, box->now, BATCH, &done), 0);
-        left = count_ephemeral_keys(box);
+        fixture->now += 1;
+        assert_int_equal(run_maintenance(fixture->core, fixture->store, fixture->now, BATCH, &done), 0);
+        left = count_ephemeral_keys(fixture);
         assert_in_range(left, before > BATCH ? before - BATCH : 0, before - 1);
-        uint64_t digest = fixture_digest(box);
-        fixture_reopen(box);
-        assert_int_equal(fixture_digest(box), digest);
+        uint64_t digest = fixture_digest(fixture);
+        fixture_reopen(fixture);
+        assert_int_equal(fixture_digest(fixture), digest);
     }
 }
 
@@ -1193,35 +1195,35 @@ static void remove_ephemeral_keys(struct core_fixture *box, size_t left)
 static void test_ephemeral_keys_of_deleted_index_are_removed_in_batches(void **state)
 {
     enum { FEW = 2000, MANY = 4000 };
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    uint64_t few = delete_index_of_ephemeral(&box, FEW);
-    end_session(&box, "s");
-    run_batches(&box);
-    remove_ephemeral_keys(&box, FEW);
-    fixture_close(&box);
+    uint64_t few = delete_index_of_ephemeral(&fixture, FEW);
+    end_session(&fixture, "s");
+    run_batches(&fixture);
+    remove_ephemeral_keys(&fixture, FEW);
+    fixture_close(&fixture);
 
-    assert_true(delete_index_of_ephemeral(&box, MANY) <= few + few / 10);
-    remove_ephemeral_keys(&box, MANY);
-    assert_int_equal(fixture_index(&box, "e", "1", "{}")->outcome, WRITE_CREATED); /* another index of that name */
-    end_session(&box, "s");
-    run_batches(&box);
-    assert_int_equal(fixture_count(&box, "e"), 1);
-    fixture_close(&box);
+    assert_true(delete_index_of_ephemeral(&fixture, MANY) <= few + few / 10);
+    remove_ephemeral_keys(&fixture, MANY);
+    assert_int_equal(fixture_index(&fixture, "e", "1", "{}")->outcome, WRITE_CREATED); /* another index of that name */
+    end_session(&fixture, "s");
+    run_batches(&fixture);
+    assert_int_equal(fixture_count(&fixture, "e"), 1);
+    fixture_close(&fixture);
 }
 
 /* --- Restarts of hosts -------------------------------------------------------------------------------------------- */
 
 /* Runs a command that came through a host. */
-static struct command *by_host(struct core_fixture *box, struct command *command, uint64_t host)
+static struct command *by_host(struct core_fixture *fixture, struct command *command, uint64_t host)
 {
     command->request = host << HOST_SHIFT | 1;
-    return fixture_run(box, command, 1);
+    return fixture_run(fixture, command, 1);
 }
 
 /* Begins a transaction that a host owns for a request. */
-static void begin_for_host(struct core_fixture *box, uint64_t host, const char *id, const char *session)
+static void begin_for_host(struct core_fixture *fixture, uint64_t host, const char *id, const char *session)
 {
     struct command *command = command_new(COMMAND_TXN_BEGIN, DIALECT_7);
     command->owner.session = slice_from(session);
@@ -1229,24 +1231,24 @@ static void begin_for_host(struct core_fixture *box, uint64_t host, const char *
     command->txn.mode = TXN_UPDATE;
     command->txn.idle_us = 24 * 3600 * TL_SECOND;
     command->txn.of_host = true;
-    assert_int_equal(by_host(box, command, host)->problem.type, PROBLEM_NONE);
+    assert_int_equal(by_host(fixture, command, host)->problem.type, PROBLEM_NONE);
 }
 
-static struct write_result *put_in(struct core_fixture *box, const char *transaction, const char *id)
+static struct write_result *put_in(struct core_fixture *fixture, const char *transaction, const char *id)
 {
-    struct command *command = fixture_write_command(box, 1);
+    struct command *command = fixture_write_command(fixture, 1);
     command->write.items[0] = fixture_item(WRITE_INDEX, "u", "", id, "{\"n\":2}");
     command->owner.transaction = slice_from(transaction);
-    fixture_run(box, command, 1);
+    fixture_run(fixture, command, 1);
     assert_int_equal(command->problem.type, PROBLEM_NONE);
     return &command->write.results[0];
 }
 
-static enum problem_type commit_of(struct core_fixture *box, const char *id)
+static enum problem_type commit_of(struct core_fixture *fixture, const char *id)
 {
     struct command *command = command_new(COMMAND_TXN_COMMIT, DIALECT_7);
     command->txn.id = slice_from(id);
-    return fixture_run(box, command, 1)->problem.type;
+    return fixture_run(fixture, command, 1)->problem.type;
 }
 
 /*
@@ -1255,39 +1257,39 @@ static enum problem_type commit_of(struct core_fixture *box, const char *id)
 static void test_restart_rolls_back_transactions_of_host(void **state)
 {
     static const char *const ids[] = {"t", "h0", "h1", "h2"};
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    fixture_open(&box);
-    fixture_index(&box, "u", "1", "{\"n\":1}");
-    transaction(&box, COMMAND_TXN_BEGIN, "t");
+    fixture_open(&fixture);
+    fixture_index(&fixture, "u", "1", "{\"n\":1}");
+    transaction(&fixture, COMMAND_TXN_BEGIN, "t");
     for (uint64_t host = 0; host < 3; host++)
-        begin_for_host(&box, host, ids[host + 1], "");
+        begin_for_host(&fixture, host, ids[host + 1], "");
     for (int i = 0; i < 4; i++)
-        assert_int_equal(put_in(&box, ids[i], ids[i])->outcome, WRITE_CREATED);
-    assert_int_equal(put_in(&box, "h1", "1")->outcome, WRITE_UPDATED);
-    assert_int_equal(fixture_index(&box, "u", "1", "{}")->problem.type, PROBLEM_LOCK_WAIT_TIMEOUT);
+        assert_int_equal(put_in(&fixture, ids[i], ids[i])->outcome, WRITE_CREATED);
+    assert_int_equal(put_in(&fixture, "h1", "1")->outcome, WRITE_UPDATED);
+    assert_int_equal(fixture_index(&fixture, "u", "1", "{}")->problem.type, PROBLEM_LOCK_WAIT_TIMEOUT);
 
-    by_host(&box, command_new(COMMAND_RESTART, DIALECT_7), 1);
-    assert_false(box.last->restart.resubmit);
-    assert_string_equal(fixture_source(&box, "u", "1"), "{\"n\":1}");
-    assert_int_equal(fixture_index(&box, "u", "1", "{\"n\":3}")->outcome, WRITE_UPDATED);
-    assert_int_equal(fixture_index(&box, "u", "h1", "{}")->outcome, WRITE_CREATED);
-    assert_int_equal(commit_of(&box, "h1"), PROBLEM_TRANSACTION_ABORTED);
+    by_host(&fixture, command_new(COMMAND_RESTART, DIALECT_7), 1);
+    assert_false(fixture.last->restart.resubmit);
+    assert_string_equal(fixture_source(&fixture, "u", "1"), "{\"n\":1}");
+    assert_int_equal(fixture_index(&fixture, "u", "1", "{\"n\":3}")->outcome, WRITE_UPDATED);
+    assert_int_equal(fixture_index(&fixture, "u", "h1", "{}")->outcome, WRITE_CREATED);
+    assert_int_equal(commit_of(&fixture, "h1"), PROBLEM_TRANSACTION_ABORTED);
     for (int i = 0; i < 4; i++)
-        assert_int_equal(commit_of(&box, ids[i]), i == 2 ? PROBLEM_TRANSACTION_ABORTED : PROBLEM_NONE);
-    fixture_close(&box);
+        assert_int_equal(commit_of(&fixture, ids[i]), i == 2 ? PROBLEM_TRANSACTION_ABORTED : PROBLEM_NONE);
+    fixture_close(&fixture);
 }
 
-static void join(struct core_fixture *box, const char *name, uint64_t life)
+static void join(struct core_fixture *fixture, const char *name, uint64_t life)
 {
     struct command *command = command_new(COMMAND_JOIN, DIALECT_7);
     command->join = (struct join_command){.name = slice_from(name),
                                           .group = SLICE_LIT("default"),
                                           .build = SLICE_LIT("1"),
                                           .life = life,
-                                          .limits = box->limits};
-    assert_int_equal(fixture_run(box, command, 1)->problem.type, PROBLEM_NONE);
+                                          .limits = fixture->limits};
+    assert_int_equal(fixture_run(fixture, command, 1)->problem.type, PROBLEM_NONE);
 }
 
 /*
@@ -1295,47 +1297,47 @@ static void join(struct core_fixture *box, const char *name, uint64_t life)
  */
 static void test_end_of_host_life_rolls_back_its_transactions(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    fixture_open(&box);
-    join(&box, "a", 11);
-    join(&box, "b", 21);
-    begin_for_host(&box, 1, "a1", "");
-    begin_for_host(&box, 2, "b1", "");
-    assert_int_equal(put_in(&box, "a1", "1")->outcome, WRITE_CREATED);
-    assert_int_equal(put_in(&box, "b1", "2")->outcome, WRITE_CREATED);
+    fixture_open(&fixture);
+    join(&fixture, "a", 11);
+    join(&fixture, "b", 21);
+    begin_for_host(&fixture, 1, "a1", "");
+    begin_for_host(&fixture, 2, "b1", "");
+    assert_int_equal(put_in(&fixture, "a1", "1")->outcome, WRITE_CREATED);
+    assert_int_equal(put_in(&fixture, "b1", "2")->outcome, WRITE_CREATED);
     struct command *gone = command_new(COMMAND_HOST_GONE, DIALECT_7);
     gone->gone = (struct gone_command){.name = SLICE_LIT("a"), .life = 11};
-    fixture_run(&box, gone, 1);
-    assert_int_equal(fixture_index(&box, "u", "1", "{}")->outcome, WRITE_CREATED);
-    assert_int_equal(fixture_index(&box, "u", "2", "{}")->problem.type, PROBLEM_LOCK_WAIT_TIMEOUT);
-    join(&box, "b", 22);
-    assert_int_equal(fixture_index(&box, "u", "2", "{}")->outcome, WRITE_CREATED);
-    assert_int_equal(commit_of(&box, "b1"), PROBLEM_TRANSACTION_ABORTED);
-    fixture_close(&box);
+    fixture_run(&fixture, gone, 1);
+    assert_int_equal(fixture_index(&fixture, "u", "1", "{}")->outcome, WRITE_CREATED);
+    assert_int_equal(fixture_index(&fixture, "u", "2", "{}")->problem.type, PROBLEM_LOCK_WAIT_TIMEOUT);
+    join(&fixture, "b", 22);
+    assert_int_equal(fixture_index(&fixture, "u", "2", "{}")->outcome, WRITE_CREATED);
+    assert_int_equal(commit_of(&fixture, "b1"), PROBLEM_TRANSACTION_ABORTED);
+    fixture_close(&fixture);
 }
 
 /* Returns: the fencing token of a lock that the transaction acquires. */
-static tl_ts token_of(struct core_fixture *box, const char *transaction, const char *id)
+static tl_ts token_of(struct core_fixture *fixture, const char *transaction, const char *id)
 {
     struct lock_target target = {.mode = LOCK_X, .index = SLICE_LIT("u"), .id = slice_from(id)};
     struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
     command->owner.transaction = slice_from(transaction);
     command->lock.targets = &target;
     command->lock.target_count = 1;
-    assert_int_equal(fixture_run(box, command, 1)->problem.type, PROBLEM_NONE);
+    assert_int_equal(fixture_run(fixture, command, 1)->problem.type, PROBLEM_NONE);
     return command->lock.fencing_token;
 }
 
 /* Writes a document for session "s" with a fencing token. */
-static struct write_result *put_with(struct core_fixture *box, tl_ts token, const char *id)
+static struct write_result *put_with(struct core_fixture *fixture, tl_ts token, const char *id)
 {
-    struct command *command = fixture_write_command(box, 1);
+    struct command *command = fixture_write_command(fixture, 1);
     command->write.items[0] = fixture_item(WRITE_INDEX, "u", "", id, "{}");
     command->owner.session = SLICE_LIT("s");
     command->owner.fencing_token = token;
-    return &fixture_run(box, command, 1)->write.results[0];
+    return &fixture_run(fixture, command, 1)->write.results[0];
 }
 
 /*
@@ -1346,64 +1348,65 @@ static void test_abandoned_transactions_are_rolled_back_in_batches(void **state)
 {
     enum { TRANSACTIONS = 8000, LAST = TRANSACTIONS - 1 };
     char ids[TRANSACTIONS][16];
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
     for (int lost = 0; lost < 2; lost++) {
-        fixture_open(&box);
-        open_session(&box, "s", NULL, 0);
+        fixture_open(&fixture);
+        open_session(&fixture, "s", NULL, 0);
         for (int i = 0; i < TRANSACTIONS; i++) {
             snprintf(ids[i], sizeof ids[i], "h%d", i);
-            begin_for_host(&box, 7, ids[i], "s");
-            assert_int_equal(put_in(&box, ids[i], ids[i])->outcome, WRITE_CREATED);
+            begin_for_host(&fixture, 7, ids[i], "s");
+            assert_int_equal(put_in(&fixture, ids[i], ids[i])->outcome, WRITE_CREATED);
         }
-        tl_ts token = token_of(&box, ids[LAST], "held");
-        assert_int_equal(put_with(&box, token, "held")->problem.type, PROBLEM_LOCK_WAIT_TIMEOUT); /* valid, but held */
-        by_host(&box, command_new(lost ? COMMAND_MACHINE_LOST : COMMAND_RESTART, DIALECT_7), 7);
-        assert_false(box.last->restart.resubmit);
-        assert_int_equal(core_next_deadline(box.core), 0);
-        assert_int_equal(commit_of(&box, ids[LAST]), PROBLEM_TRANSACTION_ABORTED);
-        assert_int_equal(put_with(&box, token, "held")->problem.type, PROBLEM_STALE_FENCING_TOKEN);
+        tl_ts token = token_of(&fixture, ids[LAST], "held");
+        assert_int_equal(put_with(&fixture, token, "held")->problem.type,
+                         PROBLEM_LOCK_WAIT_TIMEOUT); /* valid, but held */
+        by_host(&fixture, command_new(lost ? COMMAND_MACHINE_LOST : COMMAND_RESTART, DIALECT_7), 7);
+        assert_false(fixture.last->restart.resubmit);
+        assert_int_equal(core_next_deadline(fixture.core), 0);
+        assert_int_equal(commit_of(&fixture, ids[LAST]), PROBLEM_TRANSACTION_ABORTED);
+        assert_int_equal(put_with(&fixture, token, "held")->problem.type, PROBLEM_STALE_FENCING_TOKEN);
         struct command *again = command_new(COMMAND_TXN_BEGIN, DIALECT_7);
         again->txn.id = SLICE_LIT("again");
         again->txn.mode = TXN_UPDATE;
         again->txn.idle_us = TL_SECOND;
         again->txn.retry_of = slice_from(ids[LAST]);
-        assert_int_equal(fixture_run(&box, again, 1)->problem.type, PROBLEM_NONE);
-        run_batches(&box);
-        assert_int_equal(fixture_count(&box, "u"), 0);
-        assert_int_equal(fixture_index(&box, "u", ids[LAST], "{}")->outcome, WRITE_CREATED);
-        fixture_close(&box);
+        assert_int_equal(fixture_run(&fixture, again, 1)->problem.type, PROBLEM_NONE);
+        run_batches(&fixture);
+        assert_int_equal(fixture_count(&fixture, "u"), 0);
+        assert_int_equal(fixture_index(&fixture, "u", ids[LAST], "{}")->outcome, WRITE_CREATED);
+        fixture_close(&fixture);
     }
 }
 
 /* Lets time pass. Returns: whether session "s" still lives. */
-static bool lives_after(struct core_fixture *box, uint64_t us)
+static bool lives_after(struct core_fixture *fixture, uint64_t us)
 {
-    fixture_run(box, command_new(COMMAND_TICK, DIALECT_7), us);
-    return owners_live_session(box->core->owners, SLICE_LIT("s")) != NULL;
+    fixture_run(fixture, command_new(COMMAND_TICK, DIALECT_7), us);
+    return owners_live_session(fixture->core->owners, SLICE_LIT("s")) != NULL;
 }
 
 /*
  * Opens session "s" and lets most of its 10 s pass, then restarts host 7, with a core that was loaded (`loads`) and
  * after a loss of its machine (`lost`). `attached`: by a connection to that host.
  */
-static void restart_late(struct core_fixture *box, bool attached, bool loads, bool lost)
+static void restart_late(struct core_fixture *fixture, bool attached, bool loads, bool lost)
 {
-    fixture_open(box);
-    open_session(box, "s", NULL, 0);
+    fixture_open(fixture);
+    open_session(fixture, "s", NULL, 0);
     if (attached) {
         struct command *attach = command_new(COMMAND_SESSION_ATTACH, DIALECT_7);
         attach->session.id = SLICE_LIT("s");
         attach->session.attachment = UINT64_C(7) << HOST_SHIFT | 1;
-        assert_int_equal(fixture_run(box, attach, 1)->problem.type, PROBLEM_NONE);
+        assert_int_equal(fixture_run(fixture, attach, 1)->problem.type, PROBLEM_NONE);
     }
-    assert_true(lives_after(box, 9 * TL_SECOND));
+    assert_true(lives_after(fixture, 9 * TL_SECOND));
     if (loads)
-        fixture_reopen(box);
-    by_host(box, command_new(COMMAND_RESTART, DIALECT_7), 7);
+        fixture_reopen(fixture);
+    by_host(fixture, command_new(COMMAND_RESTART, DIALECT_7), 7);
     if (lost)
-        by_host(box, command_new(COMMAND_MACHINE_LOST, DIALECT_7), 7);
+        by_host(fixture, command_new(COMMAND_MACHINE_LOST, DIALECT_7), 7);
 }
 
 /*
@@ -1413,17 +1416,17 @@ static void restart_late(struct core_fixture *box, bool attached, bool loads, bo
  */
 static void test_restart_begins_lease_of_attached_session(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
     for (int i = 0; i < 4; i++) {
-        restart_late(&box, true, i & 1, i & 2);
-        assert_true(lives_after(&box, 9 * TL_SECOND));
-        assert_false(lives_after(&box, 2 * TL_SECOND));
-        fixture_close(&box);
-        restart_late(&box, false, i & 1, i & 2);
-        assert_false(lives_after(&box, 2 * TL_SECOND));
-        fixture_close(&box);
+        restart_late(&fixture, true, i & 1, i & 2);
+        assert_true(lives_after(&fixture, 9 * TL_SECOND));
+        assert_false(lives_after(&fixture, 2 * TL_SECOND));
+        fixture_close(&fixture);
+        restart_late(&fixture, false, i & 1, i & 2);
+        assert_false(lives_after(&fixture, 2 * TL_SECOND));
+        fixture_close(&fixture);
     }
 }
 
@@ -1433,47 +1436,47 @@ static void test_restart_begins_lease_of_attached_session(void **state)
  */
 static void test_lock_names_outlive_replaced_mapping(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    fixture_open(&box);
-    fixture_index_command(&box, COMMAND_INDEX_CREATE, "fs",
+    fixture_open(&fixture);
+    fixture_index_command(&fixture, COMMAND_INDEX_CREATE, "fs",
                           "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
-    assert_int_equal(fixture_index(&box, "fs", "1", "{\"path\":\"/a\"}")->outcome, WRITE_CREATED);
-    open_session(&box, "holder", NULL, 0);
+    assert_int_equal(fixture_index(&fixture, "fs", "1", "{\"path\":\"/a\"}")->outcome, WRITE_CREATED);
+    open_session(&fixture, "holder", NULL, 0);
     struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
     command->owner.session = SLICE_LIT("holder");
     command->lock.targets = arena_zalloc(&command->arena, sizeof(struct lock_target));
     command->lock.targets[0] =
         (struct lock_target){.mode = LOCK_X, .index = SLICE_LIT("fs"), .path = SLICE_LIT("/held")};
     command->lock.target_count = 1;
-    fixture_run(&box, command, 1);
+    fixture_run(&fixture, command, 1);
     assert_int_equal(command->problem.type, PROBLEM_NONE);
 
-    command = fixture_write_command(&box, 3);
+    command = fixture_write_command(&fixture, 3);
     command->write.items[0] = fixture_item(WRITE_INDEX, "fs", "", "2", "{\"path\":\"/b\",\"first\":1}");
     command->write.items[1] = fixture_item(WRITE_INDEX, "fs", "", "1", "{\"path\":\"/held/x\"}");       /* blocked */
     command->write.items[2] = fixture_item(WRITE_INDEX, "fs", "", "1", "{\"path\":\"/c\",\"then\":1}"); /* after it */
-    fixture_run(&box, command, 1);
+    fixture_run(&fixture, command, 1);
     assert_int_equal(command->write.results[0].outcome, WRITE_CREATED);
     assert_int_equal(command->write.results[1].problem.type, PROBLEM_LOCK_WAIT_TIMEOUT);
     assert_int_equal(command->write.results[2].outcome, WRITE_UPDATED);
-    fixture_close(&box);
+    fixture_close(&fixture);
 }
 
 /*
  * Finds the targets of a write.
  * Returns: the bytes of the core's arena that stay in use until the unit ends.
  */
-static size_t find_targets(struct core_fixture *box, struct command *command, struct write_targets *targets)
+static size_t find_targets(struct core_fixture *fixture, struct command *command, struct write_targets *targets)
 {
-    size_t before = box->core->arena.used, scratch = box->core->scratch.used;
+    size_t before = fixture->core->arena.used, scratch = fixture->core->scratch.used;
 
-    assert_int_equal(write__targets(box->core, command,
+    assert_int_equal(write__targets(fixture->core, command,
                                     &(struct write_choice){{0, command->write.item_count}, NULL, false}, NULL, targets),
                      0);
-    assert_int_equal(box->core->scratch.used, scratch);
-    return box->core->arena.used - before;
+    assert_int_equal(fixture->core->scratch.used, scratch);
+    return fixture->core->arena.used - before;
 }
 
 /*
@@ -1487,20 +1490,20 @@ static void test_write_targets_keep_paths_and_merges(void **state)
     static char path[PATH + 1], source[PATH + TEXT + 100];
     struct write_update update = {.doc = SLICE_LIT("{\"n\":2}")};
     struct write_targets targets = {0};
-    struct core_fixture box;
+    struct core_fixture fixture;
     char ids[ITEMS][12];
     (void)state;
 
-    fixture_open(&box);
-    fixture_index_command(&box, COMMAND_INDEX_CREATE, "tree",
+    fixture_open(&fixture);
+    fixture_index_command(&fixture, COMMAND_INDEX_CREATE, "tree",
                           "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
     memset(path, 'd', PATH);
     for (int i = 0; i < ITEMS; i++) {
         snprintf(ids[i], sizeof ids[i], "%d", i);
         snprintf(source, sizeof source, "{\"path\":\"/%s/%d\",\"text\":\"%0*d\"}", path, i, TEXT, 0);
-        assert_int_equal(fixture_index(&box, "tree", ids[i], source)->outcome, WRITE_CREATED);
+        assert_int_equal(fixture_index(&fixture, "tree", ids[i], source)->outcome, WRITE_CREATED);
     }
-    struct command *command = fixture_write_command(&box, ITEMS);
+    struct command *command = fixture_write_command(&fixture, ITEMS);
     for (int i = 0; i < ITEMS; i++) {
         command->write.items[i] = fixture_item(i % 2 == 0 ? WRITE_DELETE : WRITE_UPDATE, "tree", "", ids[i], "");
         command->write.items[i].source = SLICE_NONE;
@@ -1509,31 +1512,31 @@ static void test_write_targets_keep_paths_and_merges(void **state)
     }
     command->write.results = arena_zalloc(&command->arena, ITEMS * sizeof *command->write.results);
 
-    core__begin(box.core, box.core->last_ts + 1);
+    core__begin(fixture.core, fixture.core->last_ts + 1);
     size_t paths = ITEMS / 2 * PATH + ITEMS / 2 * 2 * PATH; /* an update has an old and a new path */
     size_t merges = ITEMS / 2 * (PATH + TEXT);
-    assert_in_range(find_targets(&box, command, &targets), paths + merges, paths + merges + ITEMS * SMALL);
+    assert_in_range(find_targets(&fixture, command, &targets), paths + merges, paths + merges + ITEMS * SMALL);
     assert_int_equal(targets.count, ITEMS);
     const char *path_before = targets.items[ITEMS - 1].new_path.data;
     memmove(targets.items, targets.items + 1, --targets.count * sizeof *targets.items); /* first one done */
-    assert_in_range(find_targets(&box, command, &targets), PATH, PATH + ITEMS * SMALL);
+    assert_in_range(find_targets(&fixture, command, &targets), PATH, PATH + ITEMS * SMALL);
     assert_int_equal(targets.count, ITEMS);
     assert_ptr_equal(targets.items[ITEMS - 1].new_path.data, path_before);
     assert_int_equal(targets.items[0].old_path.len, PATH + 3);
-    assert_int_equal(core__commit(box.core), 0);
+    assert_int_equal(core__commit(fixture.core), 0);
     command_free(command);
-    fixture_close(&box);
+    fixture_close(&fixture);
 }
 
 /* Error texts of a rename cut long paths. */
 static void test_rename_error_cuts_long_paths(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     char *path = mem_alloc(12000);
     (void)state;
 
-    fixture_open(&box);
-    fixture_index_command(&box, COMMAND_INDEX_CREATE, "tree",
+    fixture_open(&fixture);
+    fixture_index_command(&fixture, COMMAND_INDEX_CREATE, "tree",
                           "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
     memset(path, 'a', 12000);
     path[0] = '/';
@@ -1542,30 +1545,30 @@ static void test_rename_error_cuts_long_paths(void **state)
                                               .from = slice_make(path, 12000),
                                               .to = slice_make(path, 11000),
                                               .if_seq_no = SEQ_NO_ANY};
-    command = fixture_run(&box, command, 1);
+    command = fixture_run(&fixture, command, 1);
     assert_int_equal(command->problem.type, PROBLEM_PATH_MISSING);
     assert_in_range(command->problem.reason.len, 1000, 1200);
     mem_free(path);
-    fixture_close(&box);
+    fixture_close(&fixture);
 }
 
 /* The id of a session fits into the crash page. */
 static void test_session_id_is_bounded(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     char id[SESSION_ID_BYTES_MAX + 1];
     (void)state;
 
-    fixture_open(&box);
+    fixture_open(&fixture);
     memset(id, 'a', sizeof id);
     for (size_t len = SESSION_ID_BYTES_MAX; len <= SESSION_ID_BYTES_MAX + 1; len++) {
         struct command *command = command_new(COMMAND_SESSION_OPEN, DIALECT_7);
         command->session.id = slice_make(id, len);
         command->session.ttl_us = TL_SECOND;
-        command = fixture_run(&box, command, 1);
+        command = fixture_run(&fixture, command, 1);
         assert_int_equal(command->problem.type, len > SESSION_ID_BYTES_MAX ? PROBLEM_ILLEGAL_ARGUMENT : PROBLEM_NONE);
     }
-    fixture_close(&box);
+    fixture_close(&fixture);
 }
 
 /* --- Descriptions of deadlocks ------------------------------------------------------------------------------------ */
@@ -1573,7 +1576,7 @@ static void test_session_id_is_bounded(void **state)
 enum { NAME_BYTES = 1500 };
 
 /* Requests a directory with a long name, whose number it has. Returns: the command, unless it waits. */
-static struct command *lock_long(struct core_fixture *box, int session, int number)
+static struct command *lock_long(struct core_fixture *fixture, int session, int number)
 {
     struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
     struct buf path = BUF_INIT(BUF_UNLIMITED);
@@ -1586,12 +1589,12 @@ static struct command *lock_long(struct core_fixture *box, int session, int numb
     command->lock.targets[0] = (struct lock_target){
         .mode = LOCK_X, .index = SLICE_LIT("fs"), .path = arena_copy(&command->arena, buf_as_slice(&path))};
     command->lock.target_count = 1;
-    command->ts = ++box->now;
-    assert_int_equal(core_step(box->core, command, &box->effects), 0);
+    command->ts = ++fixture->now;
+    assert_int_equal(core_step(fixture->core, command, &fixture->effects), 0);
     buf_deinit(&path);
-    if (list_empty(&box->effects.completed))
+    if (list_empty(&fixture->effects.completed))
         return NULL;
-    assert_ptr_equal(list_entry(box->effects.completed.next, struct command, link), command);
+    assert_ptr_equal(list_entry(fixture->effects.completed.next, struct command, link), command);
     list_remove(&command->link);
     return command;
 }
@@ -1600,38 +1603,38 @@ static struct command *lock_long(struct core_fixture *box, int session, int numb
 static void test_deadlock_of_many_is_described_in_part(void **state)
 {
     enum { SESSIONS = 40, ONE = 2 * DESCRIBE_NAME_BYTES_MAX }; /* of an edge */
-    struct core_fixture box;
+    struct core_fixture fixture;
     char id[16];
     (void)state;
 
-    fixture_open(&box);
-    fixture_index_command(&box, COMMAND_INDEX_CREATE, "fs",
+    fixture_open(&fixture);
+    fixture_index_command(&fixture, COMMAND_INDEX_CREATE, "fs",
                           "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
     for (int i = 0; i < SESSIONS; i++) {
         snprintf(id, sizeof id, "s%d", i);
-        open_session(&box, id, NULL, 0);
-        struct command *command = lock_long(&box, i, i);
+        open_session(&fixture, id, NULL, 0);
+        struct command *command = lock_long(&fixture, i, i);
         assert_int_equal(command->problem.type, PROBLEM_NONE);
         command_free(command);
     }
     for (int i = 0; i < SESSIONS - 1; i++)
-        assert_null(lock_long(&box, i, i + 1));
-    struct command *victim = lock_long(&box, SESSIONS - 1, 0);
+        assert_null(lock_long(&fixture, i, i + 1));
+    struct command *victim = lock_long(&fixture, SESSIONS - 1, 0);
     assert_non_null(victim);
     assert_int_equal(victim->problem.type, PROBLEM_DEADLOCK_DETECTED);
     assert_in_range(victim->problem.reason.len, DESCRIBE_CYCLE_BYTES_MAX, DESCRIBE_CYCLE_BYTES_MAX + ONE);
     assert_in_range(victim->problem.details.len, DESCRIBE_CYCLE_BYTES_MAX, DESCRIBE_CYCLE_BYTES_MAX + ONE);
-    const struct lock_events *events = &box.core->owners->lock_events;
+    const struct lock_events *events = &fixture.core->owners->lock_events;
     assert_int_equal(events->count, 1);
     assert_in_range(events->ring[0].lines_len, DESCRIBE_CYCLE_BYTES_MAX, DESCRIBE_CYCLE_BYTES_MAX + ONE);
     command_free(victim);
-    core_stop(box.core, &box.effects);
-    while (!list_empty(&box.effects.completed)) {
-        struct command *command = list_entry(box.effects.completed.next, struct command, link);
+    core_stop(fixture.core, &fixture.effects);
+    while (!list_empty(&fixture.effects.completed)) {
+        struct command *command = list_entry(fixture.effects.completed.next, struct command, link);
         list_remove(&command->link);
         command_free(command);
     }
-    fixture_close(&box);
+    fixture_close(&fixture);
 }
 
 /* An event of many lines is kept as far as its limit, in whole lines. */

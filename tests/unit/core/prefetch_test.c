@@ -17,11 +17,11 @@
 
 enum { STEPS = 3000, IDS = 12 };
 
-static struct prefetch *read_prefetch(struct core_fixture *box, struct command *command, const char *id, tl_ts ts)
+static struct prefetch *read_prefetch(struct core_fixture *fixture, struct command *command, const char *id, tl_ts ts)
 {
-    tl_cleanup(catalog_unrefp) struct catalog *catalog = core_catalog(box->core);
+    tl_cleanup(catalog_unrefp) struct catalog *catalog = core_catalog(fixture->core);
     const struct catalog_index *index = catalog_index(catalog, SLICE_LIT("fs"));
-    struct view view = {box->store, ts, NULL};
+    struct view view = {fixture->store, ts, NULL};
     const struct mapping_type *type = index == NULL ? NULL : mapping_type(index->mapping, SLICE_LIT("_doc"));
     return type == NULL ? NULL : prefetch_read(&view, index->number, type->number, slice_from(id), &command->arena);
 }
@@ -80,28 +80,28 @@ static void test_prefetch_does_not_change_results(void **state)
     fixture_close(&seeing);
 }
 
-static int64_t version_with(struct core_fixture *box, int64_t false_version, tl_ts ts)
+static int64_t version_with(struct core_fixture *fixture, int64_t false_version, tl_ts ts)
 {
-    struct command *command = fixture_write_command(box, 1);
+    struct command *command = fixture_write_command(fixture, 1);
     command->write.items[0] = fixture_item(WRITE_INDEX, "fs", "", "1", "{\"n\":3}");
-    struct prefetch *prefetch = read_prefetch(box, command, "1", ts);
+    struct prefetch *prefetch = read_prefetch(fixture, command, "1", ts);
     prefetch->doc.version = false_version;
     prefetch_attach(command, &command->write.items[0], prefetch);
-    fixture_run(box, command, 1);
+    fixture_run(fixture, command, 1);
     return command->write.results->version;
 }
 
 static void test_prefetch_is_used_while_document_is_unchanged(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    fixture_open(&box);
-    fixture_index(&box, "fs", "1", "{\"n\":1}");
-    tl_ts before = core_last_ts(box.core);
-    assert_int_equal(version_with(&box, 41, before), 42);
-    assert_int_equal(version_with(&box, 7, before), 43);
-    fixture_close(&box);
+    fixture_open(&fixture);
+    fixture_index(&fixture, "fs", "1", "{\"n\":1}");
+    tl_ts before = core_last_ts(fixture.core);
+    assert_int_equal(version_with(&fixture, 41, before), 42);
+    assert_int_equal(version_with(&fixture, 7, before), 43);
+    fixture_close(&fixture);
 }
 
 int main(void)

@@ -21,52 +21,52 @@
 
 static uint64_t last_request;
 
-static void step_as(struct core_fixture *box, struct command *command, uint64_t us)
+static void step_as(struct core_fixture *fixture, struct command *command, uint64_t us)
 {
-    if (box->now <= core_last_ts(box->core))
-        box->now = core_last_ts(box->core);
+    if (fixture->now <= core_last_ts(fixture->core))
+        fixture->now = core_last_ts(fixture->core);
     command->request = ++last_request;
-    command->ts = ++box->now;
-    command->clock = box->clock += us;
+    command->ts = ++fixture->now;
+    command->clock = fixture->clock += us;
     if (command->type == COMMAND_TICK)
         command->tick.barrier_clock = command->clock;
-    assert_int_equal(core_step(box->core, command, &box->effects), 0);
+    assert_int_equal(core_step(fixture->core, command, &fixture->effects), 0);
 }
 
-static void give_as(struct core_fixture *box, struct command *command, uint64_t us)
+static void give_as(struct core_fixture *fixture, struct command *command, uint64_t us)
 {
     char text[200];
 
-    step_as(box, command, us);
-    if (!bounded(box->core, text, sizeof text))
+    step_as(fixture, command, us);
+    if (!bounded(fixture->core, text, sizeof text))
         fail_msg("%s", text);
 }
 
-static void give(struct core_fixture *box, struct command *command)
+static void give(struct core_fixture *fixture, struct command *command)
 {
-    give_as(box, command, 10);
+    give_as(fixture, command, 10);
 }
 
-static void tick(struct core_fixture *box)
+static void tick(struct core_fixture *fixture)
 {
-    give(box, command_new(COMMAND_TICK, DIALECT_7));
+    give(fixture, command_new(COMMAND_TICK, DIALECT_7));
 }
 
 /* Returns: the first command that has completed since, or NULL. */
-static struct command *completed(struct core_fixture *box)
+static struct command *completed(struct core_fixture *fixture)
 {
-    if (list_empty(&box->effects.completed))
+    if (list_empty(&fixture->effects.completed))
         return NULL;
-    struct command *command = list_entry(box->effects.completed.next, struct command, link);
+    struct command *command = list_entry(fixture->effects.completed.next, struct command, link);
     list_remove(&command->link);
     return command;
 }
 
-static size_t free_completed(struct core_fixture *box)
+static size_t free_completed(struct core_fixture *fixture)
 {
     size_t count = 0;
 
-    for (struct command *command; (command = completed(box)) != NULL; count++)
+    for (struct command *command; (command = completed(fixture)) != NULL; count++)
         command_free(command);
     return count;
 }
@@ -75,41 +75,41 @@ static size_t free_completed(struct core_fixture *box)
  * Returns: the completed command with a number, NULL if it has not completed. Frees those before
  *          it.
  */
-static struct command *completed_as(struct core_fixture *box, uint64_t request)
+static struct command *completed_as(struct core_fixture *fixture, uint64_t request)
 {
     struct command *command;
 
-    while ((command = completed(box)) != NULL && command->request != request)
+    while ((command = completed(fixture)) != NULL && command->request != request)
         command_free(command);
     return command;
 }
 
-static void begin(struct core_fixture *box, size_t step_cost)
+static void begin(struct core_fixture *fixture, size_t step_cost)
 {
-    fixture_open(box);
-    core_close(box->core);
-    box->limits.ephemeral_batch = step_cost;
-    assert_int_equal(core_open(box->store, &box->limits, &box->core), 0);
-    fixture_index(box, "fs", "there", "{\"v\":0}");
+    fixture_open(fixture);
+    core_close(fixture->core);
+    fixture->limits.ephemeral_batch = step_cost;
+    assert_int_equal(core_open(fixture->store, &fixture->limits, &fixture->core), 0);
+    fixture_index(fixture, "fs", "there", "{\"v\":0}");
 }
 
-static void end(struct core_fixture *box)
+static void end(struct core_fixture *fixture)
 {
-    core_stop(box->core, &box->effects);
-    free_completed(box);
-    fixture_close(box);
+    core_stop(fixture->core, &fixture->effects);
+    free_completed(fixture);
+    fixture_close(fixture);
 }
 
-static void session(struct core_fixture *box, enum command_type type, const char *id)
+static void session(struct core_fixture *fixture, enum command_type type, const char *id)
 {
     struct command *command = command_new(type, DIALECT_7);
 
     command->session.id = slice_from(id);
     command->session.ttl_us = 3600 * TL_SECOND;
-    give(box, command);
+    give(fixture, command);
 }
 
-static void lock(struct core_fixture *box, const char *session, const char *id)
+static void lock(struct core_fixture *fixture, const char *session, const char *id)
 {
     struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
 
@@ -118,11 +118,11 @@ static void lock(struct core_fixture *box, const char *session, const char *id)
     command->lock.targets = arena_zalloc(&command->arena, sizeof(struct lock_target));
     command->lock.targets[0] = (struct lock_target){.mode = LOCK_X, .index = SLICE_LIT("fs"), .id = slice_from(id)};
     command->lock.target_count = 1;
-    give(box, command);
+    give(fixture, command);
 }
 
 /* Requests the whole index. */
-static void lock_index(struct core_fixture *box, const char *session)
+static void lock_index(struct core_fixture *fixture, const char *session)
 {
     struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
 
@@ -130,11 +130,11 @@ static void lock_index(struct core_fixture *box, const char *session)
     command->lock.targets = arena_zalloc(&command->arena, sizeof(struct lock_target));
     command->lock.targets[0] = (struct lock_target){.mode = LOCK_X, .index = SLICE_LIT("fs")};
     command->lock.target_count = 1;
-    give(box, command);
+    give(fixture, command);
 }
 
 /* Requests two documents at once. */
-static void lock_two(struct core_fixture *box, const char *session, const char *first, const char *second)
+static void lock_two(struct core_fixture *fixture, const char *session, const char *first, const char *second)
 {
     struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
 
@@ -144,21 +144,21 @@ static void lock_two(struct core_fixture *box, const char *session, const char *
     command->lock.targets[0] = (struct lock_target){.mode = LOCK_X, .index = SLICE_LIT("fs"), .id = slice_from(first)};
     command->lock.targets[1] = (struct lock_target){.mode = LOCK_X, .index = SLICE_LIT("fs"), .id = slice_from(second)};
     command->lock.target_count = 2;
-    give(box, command);
+    give(fixture, command);
 }
 
-static void unlock_all(struct core_fixture *box, const char *session)
+static void unlock_all(struct core_fixture *fixture, const char *session)
 {
     struct command *command = command_new(COMMAND_UNLOCK, DIALECT_7);
 
     command->owner.session = slice_from(session);
-    give(box, command);
+    give(fixture, command);
 }
 
 /* Writes a document. Returns: the number of the command. */
-static uint64_t put(struct core_fixture *box, int id, int value, const char *session, const char *transaction)
+static uint64_t put(struct core_fixture *fixture, int id, int value, const char *session, const char *transaction)
 {
-    struct command *command = fixture_write_command(box, 1);
+    struct command *command = fixture_write_command(fixture, 1);
 
     command->write.items[0] = fixture_item(WRITE_INDEX, "fs", "", "", "");
     command->write.items[0].id = arena_printf(&command->arena, "%d", id);
@@ -166,30 +166,30 @@ static uint64_t put(struct core_fixture *box, int id, int value, const char *ses
     command->owner.session = slice_from(session);
     command->owner.transaction = slice_from(transaction);
     command->owner.timeout_us = 60 * TL_SECOND;
-    give(box, command);
+    give(fixture, command);
     return last_request;
 }
 
-static void txn(struct core_fixture *box, enum command_type type, const char *id)
+static void txn(struct core_fixture *fixture, enum command_type type, const char *id)
 {
     struct command *command = command_new(type, DIALECT_7);
 
     command->txn.id = slice_from(id);
     command->txn.idle_us = 3600 * TL_SECOND;
-    give(box, command);
+    give(fixture, command);
 }
 
-static void cancel(struct core_fixture *box, uint64_t request)
+static void cancel(struct core_fixture *fixture, uint64_t request)
 {
     struct command *command = command_new(COMMAND_CANCEL, DIALECT_7);
 
     command->cancel.request = request;
-    give(box, command);
+    give(fixture, command);
 }
 
-static size_t ready_count(const struct core_fixture *box)
+static size_t ready_count(const struct core_fixture *fixture)
 {
-    return box->core->owners->ready_count;
+    return fixture->core->owners->ready_count;
 }
 
 /* --- Bounded steps ------------------------------------------------------------------------------------------------ */
@@ -201,36 +201,36 @@ static size_t ready_count(const struct core_fixture *box)
 static void test_ready_writes_resume_in_bounded_steps(void **state)
 {
     enum { WRITES = 10000, DOCUMENTS = 1000 };
-    struct core_fixture box;
+    struct core_fixture fixture;
     uint64_t last = 0;
     (void)state;
 
-    begin(&box, core_limits_default().ephemeral_batch);
-    session(&box, COMMAND_SESSION_OPEN, "holder");
+    begin(&fixture, core_limits_default().ephemeral_batch);
+    session(&fixture, COMMAND_SESSION_OPEN, "holder");
     for (int i = 0; i < DOCUMENTS; i++) {
         char id[16];
         snprintf(id, sizeof id, "%d", i);
-        lock(&box, "holder", id);
+        lock(&fixture, "holder", id);
     }
     for (int i = 0; i < WRITES; i++)
-        put(&box, i % DOCUMENTS, i, "", "");
-    free_completed(&box);
-    session(&box, COMMAND_SESSION_CLOSE, "holder");
-    size_t done = free_completed(&box);
+        put(&fixture, i % DOCUMENTS, i, "", "");
+    free_completed(&fixture);
+    session(&fixture, COMMAND_SESSION_CLOSE, "holder");
+    size_t done = free_completed(&fixture);
     assert_true(done > 100 && done <= 1 + core_limits_default().ephemeral_batch);
-    assert_int_equal(core_next_deadline(box.core), 0);
+    assert_int_equal(core_next_deadline(fixture.core), 0);
 
-    uint64_t other = put(&box, DOCUMENTS, 1, "", ""); /* a write of another document runs alone */
-    struct command *command = completed(&box);
+    uint64_t other = put(&fixture, DOCUMENTS, 1, "", ""); /* a write of another document runs alone */
+    struct command *command = completed(&fixture);
     assert_int_equal(command->request, other);
     command_free(command);
-    assert_null(completed(&box));
-    uint64_t queued = put(&box, 0, WRITES, "", ""); /* a write of the same document waits */
-    assert_null(completed(&box));
+    assert_null(completed(&fixture));
+    uint64_t queued = put(&fixture, 0, WRITES, "", ""); /* a write of the same document waits */
+    assert_null(completed(&fixture));
     int steps = 0;
-    for (; core_next_deadline(box.core) == 0; steps++) {
-        tick(&box);
-        for (; (command = completed(&box)) != NULL; command_free(command)) {
+    for (; core_next_deadline(fixture.core) == 0; steps++) {
+        tick(&fixture);
+        for (; (command = completed(&fixture)) != NULL; command_free(command)) {
             if (command->type != COMMAND_WRITE)
                 continue;
             assert_true(command->write.results[0].outcome == (done <= DOCUMENTS ? WRITE_CREATED : WRITE_UPDATED));
@@ -246,15 +246,15 @@ static void test_ready_writes_resume_in_bounded_steps(void **state)
     assert_int_equal(queued, 0);
     char expected[32];
     snprintf(expected, sizeof expected, "{\"v\":%d}", WRITES);
-    assert_string_equal(fixture_source(&box, "fs", "0"), expected);
-    assert_string_equal(fixture_source(&box, "fs", "999"), "{\"v\":9999}");
-    lock_table_check(&box.core->owners->locks);
-    end(&box);
+    assert_string_equal(fixture_source(&fixture, "fs", "0"), expected);
+    assert_string_equal(fixture_source(&fixture, "fs", "999"), "{\"v\":9999}");
+    lock_table_check(&fixture.core->owners->locks);
+    end(&fixture);
 }
 
-static size_t waiting_count(const struct core_fixture *box)
+static size_t waiting_count(const struct core_fixture *fixture)
 {
-    return box->core->owners->locks.waiting_count;
+    return fixture->core->owners->locks.waiting_count;
 }
 
 /*
@@ -264,32 +264,32 @@ static size_t waiting_count(const struct core_fixture *box)
 static void test_requests_of_one_session_after_others_are_evaluated_once(void **state)
 {
     enum { OTHERS = 40, COUNT = 6000, WORK_MAX = 20000 };
-    struct core_fixture box;
+    struct core_fixture fixture;
     char id[16];
     (void)state;
 
-    begin(&box, 1000);
-    session(&box, COMMAND_SESSION_OPEN, "s");
+    begin(&fixture, 1000);
+    session(&fixture, COMMAND_SESSION_OPEN, "s");
     for (int i = 0; i <= OTHERS; i++) {
         snprintf(id, sizeof id, "o%d", i);
-        session(&box, COMMAND_SESSION_OPEN, id);
-        lock(&box, id, "1");
+        session(&fixture, COMMAND_SESSION_OPEN, id);
+        lock(&fixture, id, "1");
     }
     for (int i = 0; i < COUNT; i++)
-        lock(&box, "s", "1");
-    assert_int_equal(waiting_count(&box), OTHERS + COUNT);
+        lock(&fixture, "s", "1");
+    assert_int_equal(waiting_count(&fixture), OTHERS + COUNT);
     for (int i = 0; i < OTHERS; i++) {
         snprintf(id, sizeof id, "o%d", i);
-        unlock_all(&box, id);
-        assert_in_range(core_step_work(box.core), 1, WORK_MAX);
-        assert_int_equal(waiting_count(&box), OTHERS + COUNT - 1 - i);
+        unlock_all(&fixture, id);
+        assert_in_range(core_step_work(fixture.core), 1, WORK_MAX);
+        assert_int_equal(waiting_count(&fixture), OTHERS + COUNT - 1 - i);
     }
     snprintf(id, sizeof id, "o%d", OTHERS);
-    unlock_all(&box, id);
-    while (core_next_deadline(box.core) == 0)
-        tick(&box);
-    assert_int_equal(waiting_count(&box), 0);
-    end(&box);
+    unlock_all(&fixture, id);
+    while (core_next_deadline(fixture.core) == 0)
+        tick(&fixture);
+    assert_int_equal(waiting_count(&fixture), 0);
+    end(&fixture);
 }
 
 /*
@@ -299,28 +299,29 @@ static void test_requests_of_one_session_after_others_are_evaluated_once(void **
 static void test_ended_waits_are_answered_in_bounded_steps(void **state)
 {
     enum { WAITS = 20000 };
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    begin(&box, core_limits_default().ephemeral_batch);
-    session(&box, COMMAND_SESSION_OPEN, "holder");
-    session(&box, COMMAND_SESSION_OPEN, "waiter");
-    lock(&box, "holder", "1");
+    begin(&fixture, core_limits_default().ephemeral_batch);
+    session(&fixture, COMMAND_SESSION_OPEN, "holder");
+    session(&fixture, COMMAND_SESSION_OPEN, "waiter");
+    lock(&fixture, "holder", "1");
     for (int i = 0; i < WAITS; i++)
-        put(&box, 1, i, "waiter", "");
-    free_completed(&box);
-    session(&box, COMMAND_SESSION_CLOSE, "waiter");
+        put(&fixture, 1, i, "waiter", "");
+    free_completed(&fixture);
+    session(&fixture, COMMAND_SESSION_CLOSE, "waiter");
     const size_t most = (CANCELS_PER_COST + GRANTS_PER_COST) * core_limits_default().ephemeral_batch + CANCELS_PER_COST;
-    size_t answered = free_completed(&box); /* the reply of the close is not one of them */
+    size_t answered = free_completed(&fixture); /* the reply of the close is not one of them */
     assert_true(answered > 100 && answered <= core_limits_default().ephemeral_batch);
-    assert_int_equal(waiting_count(&box), WAITS + 1 - CANCELS_PER_COST * (core_limits_default().ephemeral_batch + 1));
-    unlock_all(&box, "holder");
-    free_completed(&box);
-    while (core_next_deadline(box.core) == 0) {
-        size_t before = waiting_count(&box);
-        tick(&box);
-        assert_true(before - waiting_count(&box) <= most);
-        for (struct command *command; (command = completed(&box)) != NULL; command_free(command)) {
+    assert_int_equal(waiting_count(&fixture),
+                     WAITS + 1 - CANCELS_PER_COST * (core_limits_default().ephemeral_batch + 1));
+    unlock_all(&fixture, "holder");
+    free_completed(&fixture);
+    while (core_next_deadline(fixture.core) == 0) {
+        size_t before = waiting_count(&fixture);
+        tick(&fixture);
+        assert_true(before - waiting_count(&fixture) <= most);
+        for (struct command *command; (command = completed(&fixture)) != NULL; command_free(command)) {
             if (command->type != COMMAND_WRITE)
                 continue;
             assert_int_equal(command->problem.type, PROBLEM_SESSION_MISSING);
@@ -328,18 +329,18 @@ static void test_ended_waits_are_answered_in_bounded_steps(void **state)
         }
     }
     assert_int_equal(answered, WAITS);
-    assert_null(fixture_source(&box, "fs", "1"));
-    end(&box);
+    assert_null(fixture_source(&fixture, "fs", "1"));
+    end(&fixture);
 }
 
 /* Cancels all requests of a host, in as many steps as that takes; with `single_step`, in one. */
-static void cancel_host(struct core_fixture *box, uint64_t host, bool single_step)
+static void cancel_host(struct core_fixture *fixture, uint64_t host, bool single_step)
 {
     struct command *command = command_new(COMMAND_CANCEL, DIALECT_7);
 
     command->cancel.request = host << HOST_SHIFT;
     command->cancel.single_step = single_step;
-    give(box, command);
+    give(fixture, command);
 }
 
 /*
@@ -349,35 +350,35 @@ static void cancel_host(struct core_fixture *box, uint64_t host, bool single_ste
 static void test_cancelled_waits_end_in_bounded_steps(void **state)
 {
     enum { WAITS = 25, FIRST = CANCELS_PER_COST, NEXT = 2 * CANCELS_PER_COST - 1 };
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    begin(&box, 1);
-    session(&box, COMMAND_SESSION_OPEN, "holder");
-    session(&box, COMMAND_SESSION_OPEN, "waiter");
-    lock(&box, "holder", "1");
+    begin(&fixture, 1);
+    session(&fixture, COMMAND_SESSION_OPEN, "holder");
+    session(&fixture, COMMAND_SESSION_OPEN, "waiter");
+    lock(&fixture, "holder", "1");
     for (int i = 0; i < WAITS; i++) {
-        put(&box, 1, i, "", "");
+        put(&fixture, 1, i, "", "");
         if (i % 5 == 0)
-            lock(&box, "waiter", "1");
+            lock(&fixture, "waiter", "1");
     }
-    free_completed(&box);
-    size_t all = waiting_count(&box);
-    cancel_host(&box, 0, false);
-    assert_int_equal(waiting_count(&box), all - FIRST);
-    assert_int_equal(core_next_deadline(box.core), 0);
-    fixture_reopen(&box);
-    tick(&box);
-    assert_int_equal(waiting_count(&box), all - FIRST - NEXT); /* all that cost one point */
-    lock_table_check(&box.core->owners->locks);
-    unlock_all(&box, "holder"); /* grants the next one, which does not run */
-    while (core_next_deadline(box.core) == 0)
-        tick(&box);
-    assert_int_equal(waiting_count(&box), 0);
-    assert_null(fixture_source(&box, "fs", "1"));
-    assert_true(lock_table_is_idle(&box.core->owners->locks)); /* nor was the request of a session granted */
-    lock_table_check(&box.core->owners->locks);
-    end(&box);
+    free_completed(&fixture);
+    size_t all = waiting_count(&fixture);
+    cancel_host(&fixture, 0, false);
+    assert_int_equal(waiting_count(&fixture), all - FIRST);
+    assert_int_equal(core_next_deadline(fixture.core), 0);
+    fixture_reopen(&fixture);
+    tick(&fixture);
+    assert_int_equal(waiting_count(&fixture), all - FIRST - NEXT); /* all that cost one point */
+    lock_table_check(&fixture.core->owners->locks);
+    unlock_all(&fixture, "holder"); /* grants the next one, which does not run */
+    while (core_next_deadline(fixture.core) == 0)
+        tick(&fixture);
+    assert_int_equal(waiting_count(&fixture), 0);
+    assert_null(fixture_source(&fixture, "fs", "1"));
+    assert_true(lock_table_is_idle(&fixture.core->owners->locks)); /* nor was the request of a session granted */
+    lock_table_check(&fixture.core->owners->locks);
+    end(&fixture);
 }
 
 /*
@@ -386,24 +387,24 @@ static void test_cancelled_waits_end_in_bounded_steps(void **state)
  */
 static void test_cancelled_request_granted_by_another_ones_end_keeps_no_lock(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    begin(&box, 1);
-    session(&box, COMMAND_SESSION_OPEN, "holder");
-    session(&box, COMMAND_SESSION_OPEN, "first");
-    session(&box, COMMAND_SESSION_OPEN, "second");
-    lock(&box, "holder", "1");
-    lock_two(&box, "first", "1", "2");
-    lock(&box, "second", "2");
-    assert_int_equal(waiting_count(&box), 2);
-    cancel_host(&box, 0, false);
-    assert_int_equal(waiting_count(&box), 0);
-    unlock_all(&box, "holder");
-    assert_true(lock_table_is_idle(&box.core->owners->locks));
-    lock_table_check(&box.core->owners->locks);
-    free_completed(&box);
-    end(&box);
+    begin(&fixture, 1);
+    session(&fixture, COMMAND_SESSION_OPEN, "holder");
+    session(&fixture, COMMAND_SESSION_OPEN, "first");
+    session(&fixture, COMMAND_SESSION_OPEN, "second");
+    lock(&fixture, "holder", "1");
+    lock_two(&fixture, "first", "1", "2");
+    lock(&fixture, "second", "2");
+    assert_int_equal(waiting_count(&fixture), 2);
+    cancel_host(&fixture, 0, false);
+    assert_int_equal(waiting_count(&fixture), 0);
+    unlock_all(&fixture, "holder");
+    assert_true(lock_table_is_idle(&fixture.core->owners->locks));
+    lock_table_check(&fixture.core->owners->locks);
+    free_completed(&fixture);
+    end(&fixture);
 }
 
 /*
@@ -415,43 +416,43 @@ static void test_waits_of_expired_sessions_end_in_bounded_steps(void **state)
 {
     enum { SESSIONS = 4, WAITS = 8, BATCH = 2 * CANCELS_PER_COST - 1 };
     static const char *const ids[SESSIONS] = {"s0", "s1", "s2", "s3"};
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    begin(&box, 1);
-    session(&box, COMMAND_SESSION_OPEN, "holder");
+    begin(&fixture, 1);
+    session(&fixture, COMMAND_SESSION_OPEN, "holder");
     for (int i = 0; i < SESSIONS; i++) {
-        session(&box, COMMAND_SESSION_OPEN, ids[i]);
-        lock(&box, ids[i], ids[i]);
+        session(&fixture, COMMAND_SESSION_OPEN, ids[i]);
+        lock(&fixture, ids[i], ids[i]);
     }
-    lock(&box, "holder", "1");
+    lock(&fixture, "holder", "1");
     for (int i = 0; i < SESSIONS * WAITS; i++) {
         if (i < SESSIONS)
-            lock(&box, ids[i], "1");
+            lock(&fixture, ids[i], "1");
         else
-            put(&box, 1, i, ids[i % SESSIONS], "");
+            put(&fixture, 1, i, ids[i % SESSIONS], "");
     }
-    free_completed(&box);
-    box.clock += 1800 * TL_SECOND;
-    session(&box, COMMAND_SESSION_KEEPALIVE, "holder");
-    box.clock += 1800 * TL_SECOND;
-    tick(&box);
-    assert_int_equal(waiting_count(&box), SESSIONS * WAITS - BATCH - 1); /* one times out */
-    assert_int_equal(box.core->owners->terminating_count, SESSIONS);
-    fixture_reopen(&box);
-    unlock_all(&box, "holder"); /* grants requests of the sessions, which end */
-    lock_table_check(&box.core->owners->locks);
-    assert_int_equal(box.core->owners->terminating_count, SESSIONS);
-    while (core_next_deadline(box.core) == 0)
-        tick(&box);
-    assert_int_equal(waiting_count(&box), 0);
-    assert_int_equal(box.core->owners->sessions.count, 1);
-    lock(&box, "holder", "1");
-    assert_int_equal(box.core->owners->locks.lock_count, 1);
-    assert_null(fixture_source(&box, "fs", "1"));
-    lock_table_check(&box.core->owners->locks);
-    free_completed(&box);
-    end(&box);
+    free_completed(&fixture);
+    fixture.clock += 1800 * TL_SECOND;
+    session(&fixture, COMMAND_SESSION_KEEPALIVE, "holder");
+    fixture.clock += 1800 * TL_SECOND;
+    tick(&fixture);
+    assert_int_equal(waiting_count(&fixture), SESSIONS * WAITS - BATCH - 1); /* one times out */
+    assert_int_equal(fixture.core->owners->terminating_count, SESSIONS);
+    fixture_reopen(&fixture);
+    unlock_all(&fixture, "holder"); /* grants requests of the sessions, which end */
+    lock_table_check(&fixture.core->owners->locks);
+    assert_int_equal(fixture.core->owners->terminating_count, SESSIONS);
+    while (core_next_deadline(fixture.core) == 0)
+        tick(&fixture);
+    assert_int_equal(waiting_count(&fixture), 0);
+    assert_int_equal(fixture.core->owners->sessions.count, 1);
+    lock(&fixture, "holder", "1");
+    assert_int_equal(fixture.core->owners->locks.lock_count, 1);
+    assert_null(fixture_source(&fixture, "fs", "1"));
+    lock_table_check(&fixture.core->owners->locks);
+    free_completed(&fixture);
+    end(&fixture);
 }
 
 /*
@@ -463,39 +464,39 @@ static void test_only_tick_continues_cleanup(void **state)
 {
     enum { SESSIONS = 6 };
     static const char *const ids[SESSIONS] = {"s0", "s1", "s2", "s3", "s4", "s5"};
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    begin(&box, 1);
+    begin(&fixture, 1);
     for (int i = 0; i < SESSIONS; i++) {
-        session(&box, COMMAND_SESSION_OPEN, ids[i]);
-        lock(&box, ids[i], ids[i]);
+        session(&fixture, COMMAND_SESSION_OPEN, ids[i]);
+        lock(&fixture, ids[i], ids[i]);
     }
-    box.clock += 3600 * TL_SECOND;
-    tick(&box);
-    size_t left = box.core->owners->terminating_count;
+    fixture.clock += 3600 * TL_SECOND;
+    tick(&fixture);
+    size_t left = fixture.core->owners->terminating_count;
     assert_true(left > 2 && left < SESSIONS);
     for (int i = 0; i < 3; i++)
-        put(&box, i, i, "", "");
-    assert_int_equal(box.core->owners->terminating_count, left);
-    assert_int_equal(core_next_deadline(box.core), 0);
+        put(&fixture, i, i, "", "");
+    assert_int_equal(fixture.core->owners->terminating_count, left);
+    assert_int_equal(core_next_deadline(fixture.core), 0);
     struct command *older = command_new(COMMAND_UNLOCK, DIALECT_7);
     older->owner.session = SLICE_LIT("none");
     older->version = COMMAND_SINCE_TICK_CLEANUP - 1;
-    give(&box, older);
-    assert_int_equal(box.core->owners->terminating_count, left - 1);
-    while (core_next_deadline(box.core) == 0)
-        tick(&box);
-    assert_int_equal(box.core->owners->terminating_count, 0);
-    assert_true(lock_table_is_idle(&box.core->owners->locks));
-    free_completed(&box);
-    end(&box);
+    give(&fixture, older);
+    assert_int_equal(fixture.core->owners->terminating_count, left - 1);
+    while (core_next_deadline(fixture.core) == 0)
+        tick(&fixture);
+    assert_int_equal(fixture.core->owners->terminating_count, 0);
+    assert_true(lock_table_is_idle(&fixture.core->owners->locks));
+    free_completed(&fixture);
+    end(&fixture);
 }
 
 enum { NEW_INDICES = 40, NEW_FIELDS = 900 };
 
 /* Puts a template with many fields for the indices "new-*". */
-static void put_template(struct core_fixture *box)
+static void put_template(struct core_fixture *fixture)
 {
     struct command *command = command_new(COMMAND_INDEX_TEMPLATE_PUT, DIALECT_7);
     struct buf body = BUF_INIT(BUF_UNLIMITED);
@@ -507,21 +508,21 @@ static void put_template(struct core_fixture *box)
     command->object.name = SLICE_LIT("t");
     command->object.body = arena_copy(&command->arena, buf_as_slice(&body));
     buf_deinit(&body);
-    give(box, command);
+    give(fixture, command);
     assert_int_equal(command->problem.type, PROBLEM_NONE);
 }
 
 /* Sends a bulk that creates NEW_INDICES indices. Returns: its number. */
-static uint64_t create_indices(struct core_fixture *box, uint64_t timeout_us)
+static uint64_t create_indices(struct core_fixture *fixture, uint64_t timeout_us)
 {
-    struct command *command = fixture_write_command(box, NEW_INDICES);
+    struct command *command = fixture_write_command(fixture, NEW_INDICES);
 
     command->owner.timeout_us = timeout_us;
     for (size_t i = 0; i < NEW_INDICES; i++) {
         command->write.items[i] = fixture_item(WRITE_INDEX, NULL, NULL, "1", "{}");
         command->write.items[i].index = arena_printf(&command->arena, "new-%zu", i);
     }
-    give(box, command);
+    give(fixture, command);
     return last_request;
 }
 
@@ -534,27 +535,27 @@ static void test_resumed_bulk_postpones_indices(void **state)
 {
     (void)state;
     for (int expires = 0; expires < 2; expires++) {
-        struct core_fixture box;
+        struct core_fixture fixture;
 
-        begin(&box, core_limits_default().ephemeral_batch);
-        session(&box, COMMAND_SESSION_OPEN, "s");
+        begin(&fixture, core_limits_default().ephemeral_batch);
+        session(&fixture, COMMAND_SESSION_OPEN, "s");
         struct command *everything = command_new(COMMAND_LOCK, DIALECT_7);
         everything->owner.session = SLICE_LIT("s");
         everything->lock.targets = arena_zalloc(&everything->arena, sizeof(struct lock_target));
         everything->lock.targets[0] = (struct lock_target){.mode = LOCK_X};
         everything->lock.target_count = 1;
-        give(&box, everything);
+        give(&fixture, everything);
         assert_int_equal(everything->problem.type, PROBLEM_NONE);
-        uint64_t request = create_indices(&box, 60 * TL_SECOND);
-        assert_null(completed_as(&box, request));
-        put_template(&box);
+        uint64_t request = create_indices(&fixture, 60 * TL_SECOND);
+        assert_null(completed_as(&fixture, request));
+        put_template(&fixture);
         if (expires) {
-            box.clock += 60 * TL_SECOND;
-            tick(&box);
+            fixture.clock += 60 * TL_SECOND;
+            tick(&fixture);
         } else {
-            unlock_all(&box, "s");
+            unlock_all(&fixture, "s");
         }
-        struct command *command = completed_as(&box, request);
+        struct command *command = completed_as(&fixture, request);
         assert_non_null(command);
         size_t first = NEW_INDICES - command->write.postponed_count;
         assert_true(first > 0 && first < NEW_INDICES / 2);
@@ -563,8 +564,8 @@ static void test_resumed_bulk_postpones_indices(void **state)
             assert_int_equal(command->write.results[i].postponed, i >= first);
         }
         command_free(command);
-        free_completed(&box);
-        end(&box);
+        free_completed(&fixture);
+        end(&fixture);
     }
 }
 
@@ -575,43 +576,43 @@ static void test_resumed_bulk_postpones_indices(void **state)
 static void test_cleanup_that_ends_waits_of_next_session_completes(void **state)
 {
     enum { WAITS = 2 * CANCELS_PER_COST + 1 };
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    begin(&box, 2);
-    session(&box, COMMAND_SESSION_OPEN, "first");
-    session(&box, COMMAND_SESSION_OPEN, "next");
-    lock(&box, "first", "1");
+    begin(&fixture, 2);
+    session(&fixture, COMMAND_SESSION_OPEN, "first");
+    session(&fixture, COMMAND_SESSION_OPEN, "next");
+    lock(&fixture, "first", "1");
     for (int i = 0; i < WAITS; i++)
-        put(&box, 1, i, "next", "");
-    assert_int_equal(waiting_count(&box), WAITS);
-    free_completed(&box);
-    box.clock += 3600 * TL_SECOND;
-    tick(&box);
-    assert_int_equal(waiting_count(&box), 0);
-    while (core_next_deadline(box.core) == 0)
-        tick(&box);
-    assert_int_equal(box.core->owners->sessions.count, 0);
-    assert_int_equal(box.core->owners->locks.lock_count, 0);
-    assert_null(fixture_source(&box, "fs", "1"));
-    free_completed(&box);
-    end(&box);
+        put(&fixture, 1, i, "next", "");
+    assert_int_equal(waiting_count(&fixture), WAITS);
+    free_completed(&fixture);
+    fixture.clock += 3600 * TL_SECOND;
+    tick(&fixture);
+    assert_int_equal(waiting_count(&fixture), 0);
+    while (core_next_deadline(fixture.core) == 0)
+        tick(&fixture);
+    assert_int_equal(fixture.core->owners->sessions.count, 0);
+    assert_int_equal(fixture.core->owners->locks.lock_count, 0);
+    assert_null(fixture_source(&fixture, "fs", "1"));
+    free_completed(&fixture);
+    end(&fixture);
 }
 
 /* The waiting request of a transaction ends with its session, and so do both. */
 static void test_waits_of_transactions_end_with_the_session(void **state)
 {
     enum { TXNS = 2 * CANCELS_PER_COST };
-    struct core_fixture box;
+    struct core_fixture fixture;
     uint64_t requests[TXNS];
     bool answered[TXNS] = {false};
     char ids[TXNS][16];
     (void)state;
 
-    begin(&box, 1);
-    session(&box, COMMAND_SESSION_OPEN, "holder");
-    session(&box, COMMAND_SESSION_OPEN, "s");
-    lock(&box, "holder", "1");
+    begin(&fixture, 1);
+    session(&fixture, COMMAND_SESSION_OPEN, "holder");
+    session(&fixture, COMMAND_SESSION_OPEN, "s");
+    lock(&fixture, "holder", "1");
     for (int i = 0; i < TXNS; i++) {
         struct command *command = command_new(COMMAND_TXN_BEGIN, DIALECT_7);
         snprintf(ids[i], sizeof ids[i], "t%d", i);
@@ -619,19 +620,19 @@ static void test_waits_of_transactions_end_with_the_session(void **state)
         command->txn.mode = TXN_UPDATE;
         command->txn.idle_us = 3600 * TL_SECOND;
         command->owner.session = SLICE_LIT("s");
-        give(&box, command);
-        requests[i] = put(&box, 1, i, "s", ids[i]);
+        give(&fixture, command);
+        requests[i] = put(&fixture, 1, i, "s", ids[i]);
     }
-    free_completed(&box);
-    assert_int_equal(waiting_count(&box), TXNS);
-    session(&box, COMMAND_SESSION_DETACH, "s"); /* no connection keeps it alive */
-    assert_int_equal(waiting_count(&box), 1);   /* the others cost one point */
-    unlock_all(&box, "holder");
+    free_completed(&fixture);
+    assert_int_equal(waiting_count(&fixture), TXNS);
+    session(&fixture, COMMAND_SESSION_DETACH, "s"); /* no connection keeps it alive */
+    assert_int_equal(waiting_count(&fixture), 1);   /* the others cost one point */
+    unlock_all(&fixture, "holder");
     for (size_t count = 0; count < TXNS;) {
-        struct command *command = completed(&box);
+        struct command *command = completed(&fixture);
         if (command == NULL) {
-            assert_int_equal(core_next_deadline(box.core), 0);
-            tick(&box);
+            assert_int_equal(core_next_deadline(fixture.core), 0);
+            tick(&fixture);
             continue;
         }
         if (command->type == COMMAND_WRITE) {
@@ -645,23 +646,23 @@ static void test_waits_of_transactions_end_with_the_session(void **state)
         }
         command_free(command);
     }
-    while (core_next_deadline(box.core) == 0)
-        tick(&box);
-    assert_true(lock_table_is_idle(&box.core->owners->locks));
-    assert_null(fixture_source(&box, "fs", "1"));
-    free_completed(&box);
-    end(&box);
+    while (core_next_deadline(fixture.core) == 0)
+        tick(&fixture);
+    assert_true(lock_table_is_idle(&fixture.core->owners->locks));
+    assert_null(fixture_source(&fixture, "fs", "1"));
+    free_completed(&fixture);
+    end(&fixture);
 }
 
 /* A bulk of two documents. */
-static void put_two(struct core_fixture *box, const char *first, const char *second)
+static void put_two(struct core_fixture *fixture, const char *first, const char *second)
 {
-    struct command *command = fixture_write_command(box, 2);
+    struct command *command = fixture_write_command(fixture, 2);
 
     command->write.items[0] = fixture_item(WRITE_INDEX, "fs", "", first, "{\"v\":1}");
     command->write.items[1] = fixture_item(WRITE_INDEX, "fs", "", second, "{\"v\":1}");
     command->owner.timeout_us = 60 * TL_SECOND;
-    give(box, command);
+    give(fixture, command);
 }
 
 /*
@@ -671,44 +672,44 @@ static void put_two(struct core_fixture *box, const char *first, const char *sec
 static void test_cancelled_bulk_tries_no_item_on_timeout(void **state)
 {
     enum { WAITS = 6 * CANCELS_PER_COST };
-    struct core_fixture box;
+    struct core_fixture fixture;
     char ids[WAITS][16];
     (void)state;
 
-    begin(&box, 1);
-    session(&box, COMMAND_SESSION_OPEN, "holder");
-    session(&box, COMMAND_SESSION_OPEN, "other");
-    lock(&box, "holder", "1");
+    begin(&fixture, 1);
+    session(&fixture, COMMAND_SESSION_OPEN, "holder");
+    session(&fixture, COMMAND_SESSION_OPEN, "other");
+    lock(&fixture, "holder", "1");
     for (int i = 0; i < WAITS; i++) {
         snprintf(ids[i], sizeof ids[i], "free%d", i);
-        lock(&box, "other", ids[i]);
-        put_two(&box, "1", ids[i]);
+        lock(&fixture, "other", ids[i]);
+        put_two(&fixture, "1", ids[i]);
     }
-    cancel_host(&box, 0, false);
-    unlock_all(&box, "other");
-    assert_true(waiting_count(&box) > 0);
-    box.clock += 120 * TL_SECOND;
-    tick(&box);
-    while (core_next_deadline(box.core) == 0)
-        tick(&box);
-    assert_int_equal(waiting_count(&box), 0);
+    cancel_host(&fixture, 0, false);
+    unlock_all(&fixture, "other");
+    assert_true(waiting_count(&fixture) > 0);
+    fixture.clock += 120 * TL_SECOND;
+    tick(&fixture);
+    while (core_next_deadline(fixture.core) == 0)
+        tick(&fixture);
+    assert_int_equal(waiting_count(&fixture), 0);
     for (int i = 0; i < WAITS; i++)
-        assert_null(fixture_source(&box, "fs", ids[i]));
-    free_completed(&box);
-    end(&box);
+        assert_null(fixture_source(&fixture, "fs", ids[i]));
+    free_completed(&fixture);
+    end(&fixture);
 }
 
 /* A bulk that waits for all its documents. */
-static void put_many(struct core_fixture *box, size_t count)
+static void put_many(struct core_fixture *fixture, size_t count)
 {
-    struct command *command = fixture_write_command(box, count);
+    struct command *command = fixture_write_command(fixture, count);
 
     for (size_t i = 0; i < count; i++) {
         command->write.items[i] = fixture_item(WRITE_INDEX, "fs", "", "", "{}");
         command->write.items[i].id = arena_printf(&command->arena, "%zu", i);
     }
     command->owner.timeout_us = 60 * TL_SECOND;
-    give(box, command);
+    give(fixture, command);
 }
 
 /*
@@ -721,43 +722,43 @@ static void test_cancelled_bulks_count_by_their_items(void **state)
     (void)state;
 
     for (unsigned older = 0; older < 2; older++) {
-        struct core_fixture box;
-        begin(&box, STEP_COST);
-        session(&box, COMMAND_SESSION_OPEN, "holder");
-        lock_index(&box, "holder");
+        struct core_fixture fixture;
+        begin(&fixture, STEP_COST);
+        session(&fixture, COMMAND_SESSION_OPEN, "holder");
+        lock_index(&fixture, "holder");
         for (int i = 0; i < BULKS; i++)
-            put_many(&box, ITEMS);
-        assert_int_equal(waiting_count(&box), BULKS);
-        free_completed(&box);
+            put_many(&fixture, ITEMS);
+        assert_int_equal(waiting_count(&fixture), BULKS);
+        free_completed(&fixture);
         struct command *command = command_new(COMMAND_CANCEL, DIALECT_7);
         command->version = COMMAND_SINCE_CANCELS_WEIGHED - older;
-        give(&box, command);
-        size_t ended = BULKS - waiting_count(&box);
+        give(&fixture, command);
+        size_t ended = BULKS - waiting_count(&fixture);
         assert_in_range(ended, older ? BULKS : 1, older ? BULKS : 1 + STEP_COST * CANCELS_PER_COST / OF_ONE);
-        size_t answered = free_completed(&box) - 1;
-        for (size_t before = ended; core_next_deadline(box.core) == 0; before = ended) {
-            tick(&box);
-            ended = BULKS - waiting_count(&box);
+        size_t answered = free_completed(&fixture) - 1;
+        for (size_t before = ended; core_next_deadline(fixture.core) == 0; before = ended) {
+            tick(&fixture);
+            ended = BULKS - waiting_count(&fixture);
             assert_true(ended - before <= 1 + (STEP_COST + 1) * CANCELS_PER_COST / OF_ONE);
-            answered += free_completed(&box) - 1;
+            answered += free_completed(&fixture) - 1;
         }
         assert_int_equal(answered, BULKS);
-        assert_int_equal(waiting_count(&box), 0);
-        lock_table_check(&box.core->owners->locks);
-        end(&box);
+        assert_int_equal(waiting_count(&fixture), 0);
+        lock_table_check(&fixture.core->owners->locks);
+        end(&fixture);
     }
 }
 
-static size_t cancelled_count(const struct core_fixture *box)
+static size_t cancelled_count(const struct core_fixture *fixture)
 {
     size_t count = 0;
 
-    list_for_each(link, &box->core->owners->cancelled) count++;
+    list_for_each(link, &fixture->core->owners->cancelled) count++;
     return count;
 }
 
 /* Releases one document. */
-static void unlock_one(struct core_fixture *box, const char *session, int id)
+static void unlock_one(struct core_fixture *fixture, const char *session, int id)
 {
     struct command *command = command_new(COMMAND_UNLOCK, DIALECT_7);
 
@@ -766,7 +767,7 @@ static void unlock_one(struct core_fixture *box, const char *session, int id)
     command->lock.targets[0] =
         (struct lock_target){.mode = LOCK_X, .index = SLICE_LIT("fs"), .id = arena_printf(&command->arena, "%d", id)};
     command->lock.target_count = 1;
-    give(box, command);
+    give(fixture, command);
 }
 
 /*
@@ -781,36 +782,36 @@ static void test_cancelled_ready_writes_have_their_cost(void **state)
     (void)state;
 
     for (unsigned older = 0; older < 2; older++) {
-        struct core_fixture box;
+        struct core_fixture fixture;
         char id[16];
-        begin(&box, BATCH);
-        session(&box, COMMAND_SESSION_OPEN, "first");
-        session(&box, COMMAND_SESSION_OPEN, "second");
+        begin(&fixture, BATCH);
+        session(&fixture, COMMAND_SESSION_OPEN, "first");
+        session(&fixture, COMMAND_SESSION_OPEN, "second");
         for (int i = 0; i < WRITES; i++) {
             snprintf(id, sizeof id, "%d", i);
-            lock(&box, i < FIRST ? "first" : "second", id);
+            lock(&fixture, i < FIRST ? "first" : "second", id);
         }
         for (int i = 0; i < WRITES; i++)
-            put(&box, i, i, "", "");
-        unlock_all(&box, "first");
-        assert_int_equal(ready_count(&box), 1); /* so that none of those that follow runs */
+            put(&fixture, i, i, "", "");
+        unlock_all(&fixture, "first");
+        assert_int_equal(ready_count(&fixture), 1); /* so that none of those that follow runs */
         for (int i = WRITES - 1; i >= FIRST; i--)
-            unlock_one(&box, "second", i);
-        assert_int_equal(ready_count(&box), WRITES - BATCH);
-        free_completed(&box);
-        cancel_host(&box, 0, false);
-        size_t left = cancelled_count(&box);
+            unlock_one(&fixture, "second", i);
+        assert_int_equal(ready_count(&fixture), WRITES - BATCH);
+        free_completed(&fixture);
+        cancel_host(&fixture, 0, false);
+        size_t left = cancelled_count(&fixture);
         assert_int_equal(left, WRITES - BATCH - CANCELS_PER_COST * BATCH);
         struct command *command = command_new(COMMAND_TICK, DIALECT_7);
         command->version = COMMAND_SINCE_CANCELS_WEIGHED - older;
-        give(&box, command);
-        assert_int_equal(left - cancelled_count(&box), IN_ORDER + (older ? KEPT - 1 : (KEPT - 1) / 2));
-        while (core_next_deadline(box.core) == 0)
-            tick(&box);
-        assert_int_equal(cancelled_count(&box), 0);
-        assert_true(free_completed(&box) >= WRITES - BATCH); /* each is answered */
-        assert_null(fixture_source(&box, "fs", "250"));
-        end(&box);
+        give(&fixture, command);
+        assert_int_equal(left - cancelled_count(&fixture), IN_ORDER + (older ? KEPT - 1 : (KEPT - 1) / 2));
+        while (core_next_deadline(fixture.core) == 0)
+            tick(&fixture);
+        assert_int_equal(cancelled_count(&fixture), 0);
+        assert_true(free_completed(&fixture) >= WRITES - BATCH); /* each is answered */
+        assert_null(fixture_source(&fixture, "fs", "250"));
+        end(&fixture);
     }
 }
 
@@ -818,57 +819,57 @@ static void test_cancelled_ready_writes_have_their_cost(void **state)
 static void test_cancelled_wait_leaves_request_with_its_number(void **state)
 {
     enum { WAITS = 2 * CANCELS_PER_COST };
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    begin(&box, 1);
-    session(&box, COMMAND_SESSION_OPEN, "holder");
-    lock(&box, "holder", "1");
+    begin(&fixture, 1);
+    session(&fixture, COMMAND_SESSION_OPEN, "holder");
+    lock(&fixture, "holder", "1");
     uint64_t before = last_request;
     for (int i = 0; i < WAITS; i++)
-        put(&box, 1, i, "", "");
-    cancel_host(&box, 0, false);
+        put(&fixture, 1, i, "", "");
+    cancel_host(&fixture, 0, false);
     last_request = before + WAITS - 1;
-    uint64_t again = put(&box, 1, 77, "", "");
+    uint64_t again = put(&fixture, 1, 77, "", "");
     assert_int_equal(again, before + WAITS);
-    free_completed(&box);
-    while (core_next_deadline(box.core) == 0)
-        tick(&box);
-    assert_int_equal(waiting_count(&box), 1);
-    assert_non_null(wait__by_request(box.core, again));
-    cancel(&box, again);
-    assert_int_equal(waiting_count(&box), 0);
-    free_completed(&box);
-    end(&box);
+    free_completed(&fixture);
+    while (core_next_deadline(fixture.core) == 0)
+        tick(&fixture);
+    assert_int_equal(waiting_count(&fixture), 1);
+    assert_non_null(wait__by_request(fixture.core, again));
+    cancel(&fixture, again);
+    assert_int_equal(waiting_count(&fixture), 0);
+    free_completed(&fixture);
+    end(&fixture);
 }
 
 /* CANCEL of a log from before they were divided ends all waits in its step. */
 static void test_cancel_of_older_version_ends_all_waits(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    begin(&box, 1);
-    session(&box, COMMAND_SESSION_OPEN, "holder");
-    lock(&box, "holder", "1");
+    begin(&fixture, 1);
+    session(&fixture, COMMAND_SESSION_OPEN, "holder");
+    lock(&fixture, "holder", "1");
     for (int i = 0; i < 3 * CANCELS_PER_COST; i++)
-        put(&box, 1, i, "", "");
-    cancel_host(&box, 0, true);
-    assert_int_equal(waiting_count(&box), 0);
-    while (core_next_deadline(box.core) == 0)
-        tick(&box);
-    end(&box);
+        put(&fixture, 1, i, "", "");
+    cancel_host(&fixture, 0, true);
+    assert_int_equal(waiting_count(&fixture), 0);
+    while (core_next_deadline(fixture.core) == 0)
+        tick(&fixture);
+    end(&fixture);
 }
 
 /* Large bulks that time out are tried once more, in bounded steps. */
 static void test_timed_out_bulks_retry_in_bounded_steps(void **state)
 {
     enum { BULKS = 30, ITEMS = 1000 };
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    begin(&box, core_limits_default().ephemeral_batch);
-    session(&box, COMMAND_SESSION_OPEN, "holder");
+    begin(&fixture, core_limits_default().ephemeral_batch);
+    session(&fixture, COMMAND_SESSION_OPEN, "holder");
     struct command *all = command_new(COMMAND_LOCK, DIALECT_7);
     all->owner.session = SLICE_LIT("holder");
     all->lock.targets = arena_zalloc(&all->arena, ITEMS * sizeof(struct lock_target));
@@ -876,57 +877,58 @@ static void test_timed_out_bulks_retry_in_bounded_steps(void **state)
     for (size_t i = 0; i < ITEMS; i++)
         all->lock.targets[i] =
             (struct lock_target){.mode = LOCK_X, .index = SLICE_LIT("fs"), .id = arena_printf(&all->arena, "%zu", i)};
-    give(&box, all);
+    give(&fixture, all);
     for (int i = 0; i < BULKS; i++) {
-        struct command *command = fixture_write_command(&box, ITEMS);
+        struct command *command = fixture_write_command(&fixture, ITEMS);
         for (size_t j = 0; j < ITEMS; j++) {
             command->write.items[j] = fixture_item(WRITE_INDEX, "fs", "", "", "{\"v\":1}");
             command->write.items[j].id = arena_printf(&command->arena, "%zu", j);
         }
         command->owner.timeout_us = TL_SECOND;
-        give(&box, command);
+        give(&fixture, command);
     }
-    free_completed(&box);
-    give_as(&box, command_new(COMMAND_TICK, DIALECT_7), 10 * TL_SECOND);
-    assert_int_equal(free_completed(&box), 1 + 1);
-    assert_true(core_next_deadline(box.core) <= box.clock);
-    end(&box);
+    free_completed(&fixture);
+    give_as(&fixture, command_new(COMMAND_TICK, DIALECT_7), 10 * TL_SECOND);
+    assert_int_equal(free_completed(&fixture), 1 + 1);
+    assert_true(core_next_deadline(fixture.core) <= fixture.clock);
+    end(&fixture);
 }
 
 /* Returns: the largest work of a step while `count` writes wait for one lock and are granted. */
 static uint64_t work_of_grants(size_t count)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     size_t done = 0;
 
-    begin(&box, core_limits_default().ephemeral_batch);
-    session(&box, COMMAND_SESSION_OPEN, "holder");
+    begin(&fixture, core_limits_default().ephemeral_batch);
+    session(&fixture, COMMAND_SESSION_OPEN, "holder");
     struct command *all = command_new(COMMAND_LOCK, DIALECT_7);
     all->owner.session = SLICE_LIT("holder");
     all->lock.targets = arena_zalloc(&all->arena, sizeof(struct lock_target));
     all->lock.targets[0] = (struct lock_target){.mode = LOCK_X, .index = SLICE_LIT("fs")};
     all->lock.target_count = 1;
-    give(&box, all);
+    give(&fixture, all);
     for (size_t i = 0; i < count; i++)
-        put(&box, (int)i, 1, "", "");
-    free_completed(&box);
-    core_reset_metrics(box.core);
-    unlock_all(&box, "holder");
-    assert_int_equal(box.core->owners->locks.waiting_count,
+        put(&fixture, (int)i, 1, "", "");
+    free_completed(&fixture);
+    core_reset_metrics(fixture.core);
+    unlock_all(&fixture, "holder");
+    assert_int_equal(fixture.core->owners->locks.waiting_count,
                      count - GRANTS_PER_COST * core_limits_default().ephemeral_batch);
-    lock_table_check(&box.core->owners->locks);
-    give_as(&box, command_new(COMMAND_TICK, DIALECT_7), 600 * TL_SECOND); /* a grantable request does not time out */
-    while (core_next_deadline(box.core) == 0)
-        tick(&box);
-    for (struct command *command; (command = completed(&box)) != NULL; command_free(command))
+    lock_table_check(&fixture.core->owners->locks);
+    give_as(&fixture, command_new(COMMAND_TICK, DIALECT_7),
+            600 * TL_SECOND); /* a grantable request does not time out */
+    while (core_next_deadline(fixture.core) == 0)
+        tick(&fixture);
+    for (struct command *command; (command = completed(&fixture)) != NULL; command_free(command))
         if (command->type == COMMAND_WRITE) {
             assert_int_equal(command->write.results[0].outcome, WRITE_CREATED);
             done++;
         }
     assert_int_equal(done, count);
-    uint64_t work = metric_read(&core_metrics(box.core)->step_work_max[COMMAND_UNLOCK]);
-    uint64_t later = metric_read(&core_metrics(box.core)->step_work_max[COMMAND_TICK]);
-    end(&box);
+    uint64_t work = metric_read(&core_metrics(fixture.core)->step_work_max[COMMAND_UNLOCK]);
+    uint64_t later = metric_read(&core_metrics(fixture.core)->step_work_max[COMMAND_TICK]);
+    end(&fixture);
     return work > later ? work : later;
 }
 
@@ -936,7 +938,7 @@ static const char paths_index[] =
     "{\"settings\":{\"analysis\":{\"analyzer\":{\"paths\":{\"tokenizer\":\"path_hierarchy\"}}}},"
     "\"mappings\":{\"properties\":{\"path\":{\"type\":\"text\",\"analyzer\":\"paths\"}}}}";
 
-static void lock_many(struct core_fixture *box, const char *session, const char *path, size_t first, size_t count)
+static void lock_many(struct core_fixture *fixture, const char *session, const char *path, size_t first, size_t count)
 {
     struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
 
@@ -949,7 +951,7 @@ static void lock_many(struct core_fixture *box, const char *session, const char 
             (struct lock_target){.mode = LOCK_X,
                                  .index = SLICE_LIT("dirs"),
                                  .path = arena_printf(&command->arena, "%s/%zu", path, first + i)};
-    give(box, command);
+    give(fixture, command);
 }
 
 /*
@@ -959,45 +961,45 @@ static void lock_many(struct core_fixture *box, const char *session, const char 
 static void check_grants_of_locks(const char *path, size_t count, size_t each, bool older)
 {
     enum { SESSIONS = 4 };
-    struct core_fixture box;
+    struct core_fixture fixture;
     size_t granted = 0;
 
-    begin(&box, core_limits_default().ephemeral_batch);
-    fixture_index_command(&box, COMMAND_INDEX_CREATE, "dirs", paths_index);
-    session(&box, COMMAND_SESSION_OPEN, "holder");
+    begin(&fixture, core_limits_default().ephemeral_batch);
+    fixture_index_command(&fixture, COMMAND_INDEX_CREATE, "dirs", paths_index);
+    session(&fixture, COMMAND_SESSION_OPEN, "holder");
     struct command *all = command_new(COMMAND_LOCK, DIALECT_7);
     all->owner.session = SLICE_LIT("holder");
     all->lock.targets = arena_zalloc(&all->arena, sizeof(struct lock_target));
     all->lock.targets[0] = (struct lock_target){.mode = LOCK_X, .index = SLICE_LIT("dirs")};
     all->lock.target_count = 1;
-    give(&box, all);
+    give(&fixture, all);
     for (size_t i = 0; i < SESSIONS; i++) {
         char id[8];
         snprintf(id, sizeof id, "s%zu", i);
-        session(&box, COMMAND_SESSION_OPEN, id);
+        session(&fixture, COMMAND_SESSION_OPEN, id);
         for (size_t j = 0; j < count / SESSIONS; j++)
-            lock_many(&box, id, path, (i * count + j) * each, each);
+            lock_many(&fixture, id, path, (i * count + j) * each, each);
     }
-    free_completed(&box);
+    free_completed(&fixture);
     struct command *unlock = command_new(COMMAND_UNLOCK, DIALECT_7);
     unlock->owner.session = SLICE_LIT("holder");
     unlock->version = COMMAND_SINCE_GRANTED_PLACES - older;
     if (older)
-        step_as(&box, unlock, 10);
+        step_as(&fixture, unlock, 10);
     else
-        give(&box, unlock);
-    assert_int_equal(waiting_count(&box) == 0, older);
-    core_reset_metrics(box.core);
-    while (core_next_deadline(box.core) == 0)
-        tick(&box);
-    for (struct command *command; (command = completed(&box)) != NULL; command_free(command)) {
+        give(&fixture, unlock);
+    assert_int_equal(waiting_count(&fixture) == 0, older);
+    core_reset_metrics(fixture.core);
+    while (core_next_deadline(fixture.core) == 0)
+        tick(&fixture);
+    for (struct command *command; (command = completed(&fixture)) != NULL; command_free(command)) {
         if (command->type != COMMAND_LOCK)
             continue;
         assert_int_equal(command->problem.type, PROBLEM_NONE);
         granted++;
     }
     assert_int_equal(granted, count);
-    end(&box);
+    end(&fixture);
 }
 
 /* Requests that are granted together count by the places that each locks, also below deep directories. */
@@ -1038,13 +1040,13 @@ static void test_write_leaves_rest_of_step_to_resumed_commands(void **state)
     (void)state;
 
     for (unsigned older = 0; older < 2; older++) {
-        struct core_fixture box;
-        begin(&box, BATCH);
-        fixture_index_command(&box, COMMAND_INDEX_CREATE, "dirs", paths_index);
-        session(&box, COMMAND_SESSION_OPEN, "holder");
+        struct core_fixture fixture;
+        begin(&fixture, BATCH);
+        fixture_index_command(&fixture, COMMAND_INDEX_CREATE, "dirs", paths_index);
+        session(&fixture, COMMAND_SESSION_OPEN, "holder");
         struct command *bulk = NULL;
         for (int moved = 0; moved < 2; moved++) {
-            bulk = fixture_write_command(&box, MOVED);
+            bulk = fixture_write_command(&fixture, MOVED);
             for (size_t i = 0; i < MOVED; i++) {
                 bulk->write.items[i] = fixture_item(WRITE_INDEX, "dirs", "", "", "");
                 bulk->write.items[i].id = arena_printf(&bulk->arena, "%zu", i);
@@ -1055,31 +1057,31 @@ static void test_write_leaves_rest_of_step_to_resumed_commands(void **state)
             bulk->owner.session = SLICE_LIT("holder");
             if (moved)
                 break;
-            give(&box, bulk);
+            give(&fixture, bulk);
             struct command *all = command_new(COMMAND_LOCK, DIALECT_7);
             all->owner.session = SLICE_LIT("holder");
             all->lock.targets = arena_zalloc(&all->arena, sizeof(struct lock_target));
             all->lock.targets[0] =
                 (struct lock_target){.mode = LOCK_X, .index = SLICE_LIT("dirs"), .path = SLICE_LIT("/a")};
             all->lock.target_count = 1;
-            give(&box, all);
+            give(&fixture, all);
             for (size_t i = 0; i < MOVED; i++) {
-                struct command *command = fixture_write_command(&box, 1);
+                struct command *command = fixture_write_command(&fixture, 1);
                 command->write.items[0] = fixture_item(WRITE_DELETE, "dirs", "", "", NULL);
                 command->write.items[0].id = arena_printf(&command->arena, "%zu", i);
                 command->owner.timeout_us = 60 * TL_SECOND;
-                give(&box, command);
+                give(&fixture, command);
             }
-            assert_int_equal(waiting_count(&box), MOVED);
+            assert_int_equal(waiting_count(&fixture), MOVED);
         }
-        give(&box, bulk);
-        assert_int_equal(waiting_count(&box), 0);
-        assert_int_equal(ready_count(&box), older ? 0 : MOVED - (BATCH - MOVED));
-        while (core_next_deadline(box.core) == 0)
-            tick(&box);
-        assert_int_equal(ready_count(&box), 0);
-        assert_int_equal(fixture_count(&box, "dirs"), 0);
-        end(&box);
+        give(&fixture, bulk);
+        assert_int_equal(waiting_count(&fixture), 0);
+        assert_int_equal(ready_count(&fixture), older ? 0 : MOVED - (BATCH - MOVED));
+        while (core_next_deadline(fixture.core) == 0)
+            tick(&fixture);
+        assert_int_equal(ready_count(&fixture), 0);
+        assert_int_equal(fixture_count(&fixture, "dirs"), 0);
+        end(&fixture);
     }
 }
 
@@ -1088,187 +1090,188 @@ static void test_write_leaves_rest_of_step_to_resumed_commands(void **state)
 /*
  * Grants three autocommit writes of different documents: the first has run, the others are ready.
  */
-static void make_ready(struct core_fixture *box, uint64_t requests[3], const char *session_of_last)
+static void make_ready(struct core_fixture *fixture, uint64_t requests[3], const char *session_of_last)
 {
-    begin(box, 1);
-    session(box, COMMAND_SESSION_OPEN, "holder");
-    session(box, COMMAND_SESSION_OPEN, "s");
-    lock(box, "holder", "0");
-    lock(box, "holder", "1");
-    lock(box, "holder", "2");
+    begin(fixture, 1);
+    session(fixture, COMMAND_SESSION_OPEN, "holder");
+    session(fixture, COMMAND_SESSION_OPEN, "s");
+    lock(fixture, "holder", "0");
+    lock(fixture, "holder", "1");
+    lock(fixture, "holder", "2");
     for (int i = 0; i < 3; i++)
-        requests[i] = put(box, i, 1, i == 2 ? session_of_last : "", "");
-    free_completed(box);
-    unlock_all(box, "holder");
-    struct command *command = completed_as(box, requests[0]);
+        requests[i] = put(fixture, i, 1, i == 2 ? session_of_last : "", "");
+    free_completed(fixture);
+    unlock_all(fixture, "holder");
+    struct command *command = completed_as(fixture, requests[0]);
     assert_non_null(command);
     command_free(command);
-    assert_null(completed(box));
-    assert_int_equal(ready_count(box), 2);
-    lock_table_check(&box->core->owners->locks);
+    assert_null(completed(fixture));
+    assert_int_equal(ready_count(fixture), 2);
+    lock_table_check(&fixture->core->owners->locks);
 }
 
 /* A ready write has its lock: a later write of the document waits and resumes after it. */
 static void test_ready_write_is_not_overtaken(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     uint64_t requests[3];
     (void)state;
 
-    make_ready(&box, requests, "");
-    uint64_t late = put(&box, 1, 2, "", "");
-    assert_null(completed(&box));
-    tick(&box);
-    struct command *command = completed_as(&box, requests[1]);
+    make_ready(&fixture, requests, "");
+    uint64_t late = put(&fixture, 1, 2, "", "");
+    assert_null(completed(&fixture));
+    tick(&fixture);
+    struct command *command = completed_as(&fixture, requests[1]);
     assert_int_equal(command->write.results[0].outcome, WRITE_CREATED);
     command_free(command);
-    free_completed(&box);
-    tick(&box);
-    command = completed_as(&box, requests[2]);
+    free_completed(&fixture);
+    tick(&fixture);
+    command = completed_as(&fixture, requests[2]);
     assert_non_null(command);
     command_free(command);
-    free_completed(&box);
-    tick(&box);
-    command = completed_as(&box, late);
+    free_completed(&fixture);
+    tick(&fixture);
+    command = completed_as(&fixture, late);
     assert_int_equal(command->write.results[0].outcome, WRITE_UPDATED);
     command_free(command);
-    end(&box);
+    end(&fixture);
 }
 
 static void test_ready_write_ends_on_cancel(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     uint64_t requests[3];
     (void)state;
 
-    make_ready(&box, requests, "");
-    cancel(&box, requests[2]);
-    struct command *command = completed_as(&box, requests[2]);
+    make_ready(&fixture, requests, "");
+    cancel(&fixture, requests[2]);
+    struct command *command = completed_as(&fixture, requests[2]);
     assert_int_equal(command->problem.type, PROBLEM_LOCK_WAIT_TIMEOUT);
     command_free(command);
-    free_completed(&box);
-    assert_int_equal(ready_count(&box), 1);
-    uint64_t next = put(&box, 2, 7, "", ""); /* its lock was released */
-    command = completed_as(&box, next);
+    free_completed(&fixture);
+    assert_int_equal(ready_count(&fixture), 1);
+    uint64_t next = put(&fixture, 2, 7, "", ""); /* its lock was released */
+    command = completed_as(&fixture, next);
     assert_int_equal(command->write.results[0].outcome, WRITE_CREATED);
     command_free(command);
-    tick(&box);
-    assert_string_equal(fixture_source(&box, "fs", "1"), "{\"v\":1}");
-    assert_string_equal(fixture_source(&box, "fs", "2"), "{\"v\":7}");
-    end(&box);
+    tick(&fixture);
+    assert_string_equal(fixture_source(&fixture, "fs", "1"), "{\"v\":1}");
+    assert_string_equal(fixture_source(&fixture, "fs", "2"), "{\"v\":7}");
+    end(&fixture);
 }
 
 static void test_ready_write_ends_with_its_session(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     uint64_t requests[3];
     (void)state;
 
-    make_ready(&box, requests, "s");
-    session(&box, COMMAND_SESSION_CLOSE, "s");
-    lock_table_check(&box.core->owners->locks);
-    free_completed(&box);
-    uint64_t next = put(&box, 2, 7, "", ""); /* its lock was released in the unit that ended it */
-    struct command *command = completed_as(&box, next);
+    make_ready(&fixture, requests, "s");
+    session(&fixture, COMMAND_SESSION_CLOSE, "s");
+    lock_table_check(&fixture.core->owners->locks);
+    free_completed(&fixture);
+    uint64_t next = put(&fixture, 2, 7, "", ""); /* its lock was released in the unit that ended it */
+    struct command *command = completed_as(&fixture, next);
     assert_int_equal(command->write.results[0].outcome, WRITE_CREATED);
     command_free(command);
-    tick(&box);
-    free_completed(&box);
-    tick(&box); /* its reply has its turn */
-    command = completed_as(&box, requests[2]);
+    tick(&fixture);
+    free_completed(&fixture);
+    tick(&fixture); /* its reply has its turn */
+    command = completed_as(&fixture, requests[2]);
     assert_int_equal(command->problem.type, PROBLEM_SESSION_MISSING);
     command_free(command);
-    while (core_next_deadline(box.core) == 0)
-        tick(&box);
-    assert_string_equal(fixture_source(&box, "fs", "2"), "{\"v\":7}");
-    end(&box);
+    while (core_next_deadline(fixture.core) == 0)
+        tick(&fixture);
+    assert_string_equal(fixture_source(&fixture, "fs", "2"), "{\"v\":7}");
+    end(&fixture);
 }
 
 /* A ready write was granted in time; its deadline no longer counts. */
 static void test_ready_write_does_not_time_out(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     uint64_t requests[3];
     (void)state;
 
-    make_ready(&box, requests, "");
-    give_as(&box, command_new(COMMAND_TICK, DIALECT_7), 600 * TL_SECOND);
-    struct command *command = completed_as(&box, requests[1]);
+    make_ready(&fixture, requests, "");
+    give_as(&fixture, command_new(COMMAND_TICK, DIALECT_7), 600 * TL_SECOND);
+    struct command *command = completed_as(&fixture, requests[1]);
     assert_int_equal(command->write.results[0].outcome, WRITE_CREATED);
     command_free(command);
-    free_completed(&box);
-    tick(&box);
-    command = completed_as(&box, requests[2]);
+    free_completed(&fixture);
+    tick(&fixture);
+    command = completed_as(&fixture, requests[2]);
     assert_int_equal(command->write.results[0].outcome, WRITE_CREATED);
     command_free(command);
-    end(&box);
+    end(&fixture);
 }
 
 /* A rollback ends the ready write of its transaction. */
 static void test_ready_write_ends_on_rollback(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    begin(&box, 1);
-    session(&box, COMMAND_SESSION_OPEN, "holder");
-    txn(&box, COMMAND_TXN_BEGIN, "t");
-    lock(&box, "holder", "0");
-    lock(&box, "holder", "1");
-    uint64_t first = put(&box, 0, 1, "", ""), second = put(&box, 1, 1, "", "t");
-    free_completed(&box);
-    unlock_all(&box, "holder");
-    command_free(completed_as(&box, first));
-    assert_int_equal(ready_count(&box), 1);
-    txn(&box, COMMAND_TXN_COMMIT, "t"); /* refused: a request of the transaction is pending */
-    struct command *command = completed_as(&box, last_request);
+    begin(&fixture, 1);
+    session(&fixture, COMMAND_SESSION_OPEN, "holder");
+    txn(&fixture, COMMAND_TXN_BEGIN, "t");
+    lock(&fixture, "holder", "0");
+    lock(&fixture, "holder", "1");
+    uint64_t first = put(&fixture, 0, 1, "", ""), second = put(&fixture, 1, 1, "", "t");
+    free_completed(&fixture);
+    unlock_all(&fixture, "holder");
+    command_free(completed_as(&fixture, first));
+    assert_int_equal(ready_count(&fixture), 1);
+    txn(&fixture, COMMAND_TXN_COMMIT, "t"); /* refused: a request of the transaction is pending */
+    struct command *command = completed_as(&fixture, last_request);
     assert_int_equal(command->problem.type, PROBLEM_ILLEGAL_ARGUMENT);
     command_free(command);
-    txn(&box, COMMAND_TXN_ROLLBACK, "t");
-    free_completed(&box);
-    tick(&box);
-    command = completed_as(&box, second);
+    txn(&fixture, COMMAND_TXN_ROLLBACK, "t");
+    free_completed(&fixture);
+    tick(&fixture);
+    command = completed_as(&fixture, second);
     assert_int_equal(command->problem.type, PROBLEM_TRANSACTION_ABORTED);
     command_free(command);
-    assert_true(lock_table_is_idle(&box.core->owners->locks));
-    end(&box);
+    assert_true(lock_table_is_idle(&fixture.core->owners->locks));
+    end(&fixture);
 }
 
 /* Waiting and ready commands together do not exceed limits.waiters_max. */
 static void test_ready_write_counts_against_waiters_max(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    fixture_open(&box);
-    core_close(box.core);
-    box.limits.ephemeral_batch = 1;
-    box.limits.waiters_max = 3;
-    assert_int_equal(core_open(box.store, &box.limits, &box.core), 0);
-    session(&box, COMMAND_SESSION_OPEN, "holder");
+    fixture_open(&fixture);
+    core_close(fixture.core);
+    fixture.limits.ephemeral_batch = 1;
+    fixture.limits.waiters_max = 3;
+    assert_int_equal(core_open(fixture.store, &fixture.limits, &fixture.core), 0);
+    session(&fixture, COMMAND_SESSION_OPEN, "holder");
     for (int i = 0; i < 3; i++)
-        lock(&box, "holder", (const char *[]){"0", "1", "2"}[i]);
+        lock(&fixture, "holder", (const char *[]){"0", "1", "2"}[i]);
     for (int i = 0; i < 3; i++)
-        put(&box, i, 1, "", "");
-    free_completed(&box);
-    unlock_all(&box, "holder");
-    free_completed(&box);
-    assert_int_equal(ready_count(&box), 2);
-    uint64_t third = put(&box, 1, 1, "", "");
-    assert_null(completed_as(&box, third)); /* waits */
-    uint64_t fourth = put(&box, 2, 1, "", "");
-    struct command *command = completed_as(&box, fourth);
+        put(&fixture, i, 1, "", "");
+    free_completed(&fixture);
+    unlock_all(&fixture, "holder");
+    free_completed(&fixture);
+    assert_int_equal(ready_count(&fixture), 2);
+    uint64_t third = put(&fixture, 1, 1, "", "");
+    assert_null(completed_as(&fixture, third)); /* waits */
+    uint64_t fourth = put(&fixture, 2, 1, "", "");
+    struct command *command = completed_as(&fixture, fourth);
     assert_int_equal(command->write.results[0].problem.type, PROBLEM_LIMIT_EXCEEDED);
     command_free(command);
-    end(&box);
+    end(&fixture);
 }
 
 /* --- Bulks of transactions ---------------------------------------------------------------------------------------- */
 
 /* Gives a bulk of a transaction that indexes documents from `first` on. Returns: its number. */
-static uint64_t bulk(struct core_fixture *box, size_t first, size_t count, const char *transaction, uint64_t timeout_us)
+static uint64_t bulk(struct core_fixture *fixture, size_t first, size_t count, const char *transaction,
+                     uint64_t timeout_us)
 {
-    struct command *command = fixture_write_command(box, count);
+    struct command *command = fixture_write_command(fixture, count);
 
     for (size_t i = 0; i < count; i++) {
         command->write.items[i] = fixture_item(WRITE_INDEX, "fs", "", "", "{\"v\":1}");
@@ -1276,7 +1279,7 @@ static uint64_t bulk(struct core_fixture *box, size_t first, size_t count, const
     }
     command->owner.transaction = slice_from(transaction);
     command->owner.timeout_us = timeout_us;
-    give(box, command);
+    give(fixture, command);
     return last_request;
 }
 
@@ -1286,29 +1289,29 @@ static uint64_t bulk(struct core_fixture *box, size_t first, size_t count, const
  */
 static uint64_t work_of_bulk(size_t count, int *ret_steps)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     struct command *command;
 
-    begin(&box, core_limits_default().ephemeral_batch);
-    txn(&box, COMMAND_TXN_BEGIN, "t");
-    free_completed(&box);
-    core_reset_metrics(box.core);
-    uint64_t request = bulk(&box, 0, count, "t", 60 * TL_SECOND);
-    for (*ret_steps = 1; (command = completed_as(&box, request)) == NULL; ++*ret_steps) {
-        assert_int_equal(core_next_deadline(box.core), 0);
-        tick(&box);
+    begin(&fixture, core_limits_default().ephemeral_batch);
+    txn(&fixture, COMMAND_TXN_BEGIN, "t");
+    free_completed(&fixture);
+    core_reset_metrics(fixture.core);
+    uint64_t request = bulk(&fixture, 0, count, "t", 60 * TL_SECOND);
+    for (*ret_steps = 1; (command = completed_as(&fixture, request)) == NULL; ++*ret_steps) {
+        assert_int_equal(core_next_deadline(fixture.core), 0);
+        tick(&fixture);
     }
     assert_int_equal(command->problem.type, PROBLEM_NONE);
     for (size_t i = 0; i < count; i++)
         assert_int_equal(command->write.results[i].outcome, WRITE_CREATED);
     command_free(command);
-    uint64_t first = metric_read(&core_metrics(box.core)->step_work_max[COMMAND_WRITE]);
-    uint64_t later = metric_read(&core_metrics(box.core)->step_work_max[COMMAND_TICK]);
-    txn(&box, COMMAND_TXN_COMMIT, "t");
-    command = completed_as(&box, last_request);
+    uint64_t first = metric_read(&core_metrics(fixture.core)->step_work_max[COMMAND_WRITE]);
+    uint64_t later = metric_read(&core_metrics(fixture.core)->step_work_max[COMMAND_TICK]);
+    txn(&fixture, COMMAND_TXN_COMMIT, "t");
+    command = completed_as(&fixture, last_request);
     assert_int_equal(command->txn.changes, count);
     command_free(command);
-    end(&box);
+    end(&fixture);
     return first > later ? first : later;
 }
 
@@ -1332,55 +1335,55 @@ static void test_txn_bulk_runs_in_bounded_steps(void **state)
  */
 static void test_txn_bulk_is_under_way_between_batches(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    begin(&box, 2);
-    txn(&box, COMMAND_TXN_BEGIN, "t");
-    uint64_t request = bulk(&box, 0, 7, "t", 60 * TL_SECOND);
-    free_completed(&box);
-    txn(&box, COMMAND_TXN_COMMIT, "t");
-    struct command *command = completed_as(&box, last_request);
+    begin(&fixture, 2);
+    txn(&fixture, COMMAND_TXN_BEGIN, "t");
+    uint64_t request = bulk(&fixture, 0, 7, "t", 60 * TL_SECOND);
+    free_completed(&fixture);
+    txn(&fixture, COMMAND_TXN_COMMIT, "t");
+    struct command *command = completed_as(&fixture, last_request);
     assert_int_equal(command->problem.type, PROBLEM_ILLEGAL_ARGUMENT);
     command_free(command);
-    give_as(&box, command_new(COMMAND_TICK, DIALECT_7), 7200 * TL_SECOND); /* longer than the idle time */
-    assert_null(completed_as(&box, request));
-    assert_int_equal(ready_count(&box), 1);
-    txn(&box, COMMAND_TXN_ROLLBACK, "t");
-    while ((command = completed_as(&box, request)) == NULL)
-        tick(&box);
+    give_as(&fixture, command_new(COMMAND_TICK, DIALECT_7), 7200 * TL_SECOND); /* longer than the idle time */
+    assert_null(completed_as(&fixture, request));
+    assert_int_equal(ready_count(&fixture), 1);
+    txn(&fixture, COMMAND_TXN_ROLLBACK, "t");
+    while ((command = completed_as(&fixture, request)) == NULL)
+        tick(&fixture);
     assert_int_equal(command->problem.type, PROBLEM_TRANSACTION_ABORTED);
     command_free(command);
-    free_completed(&box);
-    assert_null(fixture_source(&box, "fs", "0"));
-    assert_true(lock_table_is_idle(&box.core->owners->locks));
-    end(&box);
+    free_completed(&fixture);
+    assert_null(fixture_source(&fixture, "fs", "0"));
+    assert_true(lock_table_is_idle(&fixture.core->owners->locks));
+    end(&fixture);
 }
 
 /* A batch that times out fails its blocked item alone; the others, and later batches, are done. */
 static void test_txn_bulk_continues_after_timeout(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    begin(&box, 2);
-    session(&box, COMMAND_SESSION_OPEN, "holder");
-    lock(&box, "holder", "2");
-    txn(&box, COMMAND_TXN_BEGIN, "t");
-    uint64_t request = bulk(&box, 0, 6, "t", TL_SECOND);
-    free_completed(&box);
-    tick(&box);
-    assert_int_equal(box.core->owners->locks.waiting_count, 1);
-    give_as(&box, command_new(COMMAND_TICK, DIALECT_7), 10 * TL_SECOND);
-    free_completed(&box);
-    tick(&box);
-    struct command *command = completed_as(&box, request);
+    begin(&fixture, 2);
+    session(&fixture, COMMAND_SESSION_OPEN, "holder");
+    lock(&fixture, "holder", "2");
+    txn(&fixture, COMMAND_TXN_BEGIN, "t");
+    uint64_t request = bulk(&fixture, 0, 6, "t", TL_SECOND);
+    free_completed(&fixture);
+    tick(&fixture);
+    assert_int_equal(fixture.core->owners->locks.waiting_count, 1);
+    give_as(&fixture, command_new(COMMAND_TICK, DIALECT_7), 10 * TL_SECOND);
+    free_completed(&fixture);
+    tick(&fixture);
+    struct command *command = completed_as(&fixture, request);
     assert_non_null(command);
     for (size_t i = 0; i < 6; i++)
         assert_int_equal(command->write.results[i].outcome, i == 2 ? WRITE_FAILED : WRITE_CREATED);
     assert_int_equal(command->write.results[2].problem.type, PROBLEM_LOCK_WAIT_TIMEOUT);
     command_free(command);
-    end(&box);
+    end(&fixture);
 }
 
 /*
@@ -1389,19 +1392,19 @@ static void test_txn_bulk_continues_after_timeout(void **state)
  */
 static void test_txn_bulk_fails_from_batch_beyond_limit(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    fixture_open(&box);
-    core_close(box.core);
-    box.limits.ephemeral_batch = 2;
-    box.limits.transaction_changes_max = 5;
-    assert_int_equal(core_open(box.store, &box.limits, &box.core), 0);
-    txn(&box, COMMAND_TXN_BEGIN, "t");
-    uint64_t request = bulk(&box, 0, 8, "t", TL_SECOND);
+    fixture_open(&fixture);
+    core_close(fixture.core);
+    fixture.limits.ephemeral_batch = 2;
+    fixture.limits.transaction_changes_max = 5;
+    assert_int_equal(core_open(fixture.store, &fixture.limits, &fixture.core), 0);
+    txn(&fixture, COMMAND_TXN_BEGIN, "t");
+    uint64_t request = bulk(&fixture, 0, 8, "t", TL_SECOND);
     for (int i = 0; i < 3; i++)
-        tick(&box);
-    struct command *command = completed_as(&box, request);
+        tick(&fixture);
+    struct command *command = completed_as(&fixture, request);
     assert_non_null(command);
     assert_int_equal(command->problem.type, PROBLEM_NONE);
     for (size_t i = 0; i < 8; i++) {
@@ -1410,11 +1413,11 @@ static void test_txn_bulk_fails_from_batch_beyond_limit(void **state)
             assert_int_equal(command->write.results[i].problem.type, PROBLEM_TRANSACTION_TOO_LARGE);
     }
     command_free(command);
-    txn(&box, COMMAND_TXN_COMMIT, "t");
-    command = completed_as(&box, last_request);
+    txn(&fixture, COMMAND_TXN_COMMIT, "t");
+    command = completed_as(&fixture, last_request);
     assert_int_equal(command->txn.changes, 4);
     command_free(command);
-    end(&box);
+    end(&fixture);
 }
 
 /*
@@ -1423,17 +1426,17 @@ static void test_txn_bulk_fails_from_batch_beyond_limit(void **state)
  */
 static void test_txn_bulk_reports_done_items_on_cancel(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     struct command *command;
     (void)state;
 
-    begin(&box, 2);
-    txn(&box, COMMAND_TXN_BEGIN, "t");
-    uint64_t request = bulk(&box, 0, 7, "t", 60 * TL_SECOND);
-    tick(&box);
-    cancel(&box, request);
-    while ((command = completed_as(&box, request)) == NULL)
-        tick(&box);
+    begin(&fixture, 2);
+    txn(&fixture, COMMAND_TXN_BEGIN, "t");
+    uint64_t request = bulk(&fixture, 0, 7, "t", 60 * TL_SECOND);
+    tick(&fixture);
+    cancel(&fixture, request);
+    while ((command = completed_as(&fixture, request)) == NULL)
+        tick(&fixture);
     assert_int_equal(command->problem.type, PROBLEM_NONE);
     size_t done = 0;
     while (done < 7 && command->write.results[done].outcome == WRITE_CREATED)
@@ -1444,58 +1447,58 @@ static void test_txn_bulk_reports_done_items_on_cancel(void **state)
         assert_int_equal(command->write.results[i].problem.type, PROBLEM_LOCK_WAIT_TIMEOUT);
     }
     command_free(command);
-    txn(&box, COMMAND_TXN_COMMIT, "t");
-    command = completed_as(&box, last_request);
+    txn(&fixture, COMMAND_TXN_COMMIT, "t");
+    command = completed_as(&fixture, last_request);
     assert_int_equal(command->txn.changes, done);
     command_free(command);
-    end(&box);
+    end(&fixture);
 }
 
 /* The wait of a later batch is measured from its own request; the deadline is the command's. */
 static void test_txn_bulk_waits_are_measured_by_batch(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    begin(&box, 2);
-    session(&box, COMMAND_SESSION_OPEN, "holder");
-    lock(&box, "holder", "2");
-    txn(&box, COMMAND_TXN_BEGIN, "t");
-    (void)bulk(&box, 0, 6, "t", 60 * TL_SECOND);
-    uint64_t asked = box.core->clock;
-    give_as(&box, command_new(COMMAND_TICK, DIALECT_7), 5 * TL_SECOND);
-    assert_int_equal(box.core->owners->locks.waiting_count, 1);
-    const struct wait *wait = list_entry(box.core->owners->waits.next, struct wait, of_all);
-    assert_int_equal(wait->since, box.core->clock);
+    begin(&fixture, 2);
+    session(&fixture, COMMAND_SESSION_OPEN, "holder");
+    lock(&fixture, "holder", "2");
+    txn(&fixture, COMMAND_TXN_BEGIN, "t");
+    (void)bulk(&fixture, 0, 6, "t", 60 * TL_SECOND);
+    uint64_t asked = fixture.core->clock;
+    give_as(&fixture, command_new(COMMAND_TICK, DIALECT_7), 5 * TL_SECOND);
+    assert_int_equal(fixture.core->owners->locks.waiting_count, 1);
+    const struct wait *wait = list_entry(fixture.core->owners->waits.next, struct wait, of_all);
+    assert_int_equal(wait->since, fixture.core->clock);
     assert_true(wait->since > asked);
     assert_int_equal(wait->until, asked + 60 * TL_SECOND);
-    assert_int_equal(wait->since_ts, core_last_ts(box.core));
-    end(&box);
+    assert_int_equal(wait->since_ts, core_last_ts(fixture.core));
+    end(&fixture);
 }
 
 /* A slow wait is reported, though the wait before it in the list has begun again since. */
 static void test_slow_wait_followed_by_batch_is_reported(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     struct buf report = BUF_INIT(BUF_UNLIMITED);
     (void)state;
 
-    begin(&box, 2);
-    session(&box, COMMAND_SESSION_OPEN, "holder");
-    session(&box, COMMAND_SESSION_OPEN, "waiter");
-    lock(&box, "holder", "2");
-    txn(&box, COMMAND_TXN_BEGIN, "t");
-    (void)bulk(&box, 0, 6, "t", 60 * TL_SECOND);
-    lock(&box, "waiter", "2");
-    give_as(&box, command_new(COMMAND_TICK, DIALECT_7), 5 * TL_SECOND);
-    assert_int_equal(box.core->owners->locks.waiting_count, 2);
-    core_report(box.core, box.clock, 4 * TL_SECOND, &report);
+    begin(&fixture, 2);
+    session(&fixture, COMMAND_SESSION_OPEN, "holder");
+    session(&fixture, COMMAND_SESSION_OPEN, "waiter");
+    lock(&fixture, "holder", "2");
+    txn(&fixture, COMMAND_TXN_BEGIN, "t");
+    (void)bulk(&fixture, 0, 6, "t", 60 * TL_SECOND);
+    lock(&fixture, "waiter", "2");
+    give_as(&fixture, command_new(COMMAND_TICK, DIALECT_7), 5 * TL_SECOND);
+    assert_int_equal(fixture.core->owners->locks.waiting_count, 2);
+    core_report(fixture.core, fixture.clock, 4 * TL_SECOND, &report);
     buf_byte(&report, '\0');
     const char *line = strstr(report.data, " has waited 5.0 s");
     assert_non_null(line);
     assert_null(strstr(line + 1, " has waited "));
     buf_deinit(&report);
-    end(&box);
+    end(&fixture);
 }
 
 /* An item that may not wait since others do fails for that limit; before version 14 as if its time were over. */
@@ -1504,27 +1507,27 @@ static void test_txn_write_says_that_too_many_wait(void **state)
     (void)state;
 
     for (unsigned version = COMMAND_SINCE_FULL_CAUSE - 1; version <= COMMAND_SINCE_FULL_CAUSE; version++) {
-        struct core_fixture box;
-        begin(&box, 2);
-        session(&box, COMMAND_SESSION_OPEN, "holder");
-        session(&box, COMMAND_SESSION_OPEN, "waiter");
-        lock(&box, "holder", "1");
-        lock(&box, "waiter", "1");
-        box.core->limits.waiters_max = 1;
-        txn(&box, COMMAND_TXN_BEGIN, "t");
-        struct command *command = fixture_write_command(&box, 2);
+        struct core_fixture fixture;
+        begin(&fixture, 2);
+        session(&fixture, COMMAND_SESSION_OPEN, "holder");
+        session(&fixture, COMMAND_SESSION_OPEN, "waiter");
+        lock(&fixture, "holder", "1");
+        lock(&fixture, "waiter", "1");
+        fixture.core->limits.waiters_max = 1;
+        txn(&fixture, COMMAND_TXN_BEGIN, "t");
+        struct command *command = fixture_write_command(&fixture, 2);
         command->write.items[0] = fixture_item(WRITE_INDEX, "fs", "", "0", "{\"v\":1}");
         command->write.items[1] = fixture_item(WRITE_INDEX, "fs", "", "1", "{\"v\":1}");
         command->owner.transaction = SLICE_LIT("t");
         command->owner.timeout_us = 60 * TL_SECOND;
         command->version = version;
-        give(&box, command);
-        command = completed_as(&box, last_request);
+        give(&fixture, command);
+        command = completed_as(&fixture, last_request);
         assert_int_equal(command->write.results[0].outcome, WRITE_CREATED);
         assert_int_equal(command->write.results[1].problem.type,
                          version < COMMAND_SINCE_FULL_CAUSE ? PROBLEM_LOCK_WAIT_TIMEOUT : PROBLEM_LIMIT_EXCEEDED);
         command_free(command);
-        end(&box);
+        end(&fixture);
     }
 }
 
@@ -1533,19 +1536,19 @@ static void test_txn_bulk_bounds_scripts_of_later_batches(void **state)
 {
     enum { BATCH = 200 };
     struct write_update update = {.script_source = SLICE_LIT("for (int i = 0; i < 5000; i++) { ctx._source.n = i }")};
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    begin(&box, BATCH);
-    fixture_index_command(&box, COMMAND_INDEX_CREATE, "u",
+    begin(&fixture, BATCH);
+    fixture_index_command(&fixture, COMMAND_INDEX_CREATE, "u",
                           "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
     for (int i = 0; i < BATCH; i++) {
         char id[12];
         (void)snprintf(id, sizeof id, "%d", i);
-        fixture_index(&box, "u", id, "{\"n\":1,\"path\":\"/a\"}");
+        fixture_index(&fixture, "u", id, "{\"n\":1,\"path\":\"/a\"}");
     }
-    txn(&box, COMMAND_TXN_BEGIN, "t");
-    struct command *command = fixture_write_command(&box, 2 * BATCH);
+    txn(&fixture, COMMAND_TXN_BEGIN, "t");
+    struct command *command = fixture_write_command(&fixture, 2 * BATCH);
     for (size_t i = 0; i < 2 * BATCH; i++) {
         struct write_item *item = &command->write.items[i];
         *item = i < BATCH ? fixture_item(WRITE_INDEX, "fs", "", "", "{}")
@@ -1555,17 +1558,17 @@ static void test_txn_bulk_bounds_scripts_of_later_batches(void **state)
     }
     command->owner.transaction = SLICE_LIT("t");
     command->owner.timeout_us = 60 * TL_SECOND;
-    give(&box, command);
+    give(&fixture, command);
     uint64_t request = last_request;
-    while ((command = completed_as(&box, request)) == NULL)
-        tick(&box);
+    while ((command = completed_as(&fixture, request)) == NULL)
+        tick(&fixture);
     size_t done = 0;
     while (done < 2 * BATCH && !command->write.results[done].postponed)
         done++;
     assert_in_range(done, BATCH + 1, BATCH + 30); /* half of a million steps, 20,000 each */
     assert_int_equal(command->write.postponed_count, 2 * BATCH - done);
     command_free(command);
-    end(&box);
+    end(&fixture);
 }
 
 /* --- Undone locks ------------------------------------------------------------------------------------------------- */
@@ -1575,7 +1578,7 @@ static void target(struct command *command, size_t at, enum lock_mode mode, cons
     command->lock.targets[at] = (struct lock_target){.mode = mode, .index = slice_from(index), .id = slice_from(id)};
 }
 
-static void unlock_two(struct core_fixture *box, const char *owner, const char *first, const char *second)
+static void unlock_two(struct core_fixture *fixture, const char *owner, const char *first, const char *second)
 {
     struct command *command = command_new(COMMAND_UNLOCK, DIALECT_7);
 
@@ -1584,11 +1587,11 @@ static void unlock_two(struct core_fixture *box, const char *owner, const char *
     command->lock.target_count = 2;
     target(command, 0, LOCK_X, "fs", first);
     target(command, 1, LOCK_X, "fs", second);
-    give(box, command);
+    give(fixture, command);
 }
 
 /* Requests a document, and one of the missing index "nx" if `both`. Returns: the number of the command. */
-static uint64_t lock_as(struct core_fixture *box, const char *owner, bool of_txn, enum lock_mode mode, bool both)
+static uint64_t lock_as(struct core_fixture *fixture, const char *owner, bool of_txn, enum lock_mode mode, bool both)
 {
     struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
 
@@ -1598,36 +1601,36 @@ static uint64_t lock_as(struct core_fixture *box, const char *owner, bool of_txn
     command->lock.target_count = both ? 2 : 1;
     target(command, 0, mode, "fs", "1");
     target(command, 1, mode, "nx", "1");
-    give(box, command);
+    give(fixture, command);
     return last_request;
 }
 
 /* Returns: the mode in which an owner holds a document; LOCK_NONE: it does not. */
-static enum lock_mode mode_of(const struct core_fixture *box, const struct owner *owner, const char *index)
+static enum lock_mode mode_of(const struct core_fixture *fixture, const struct owner *owner, const char *index)
 {
     struct lock_spec spec = {{.index = slice_from(index), .id = SLICE_LIT("1")}, LOCK_X, false, false};
-    const struct lock_table *locks = &box->core->owners->locks;
+    const struct lock_table *locks = &fixture->core->owners->locks;
 
     while (spec.mode > LOCK_NONE && !lock_table_holds(locks, &owner->locks, &spec))
         spec.mode--;
     return spec.mode;
 }
 
-static bool token_is_valid(const struct core_fixture *box, tl_ts token)
+static bool token_is_valid(const struct core_fixture *fixture, tl_ts token)
 {
     const struct resource_name name = {.index = SLICE_LIT("fs"), .id = SLICE_LIT("1")};
 
-    return lock_table_find_token(&box->core->owners->locks, token, &name, NULL);
+    return lock_table_find_token(&fixture->core->owners->locks, token, &name, NULL);
 }
 
-static struct owner *session_owner(const struct core_fixture *box, const char *id)
+static struct owner *session_owner(const struct core_fixture *fixture, const char *id)
 {
-    return &owners_session(box->core->owners, slice_from(id))->owner;
+    return &owners_session(fixture->core->owners, slice_from(id))->owner;
 }
 
 /* State of a LOCK that was granted an upgrade, and has to resolve its names again in a later step. */
 struct upgrade {
-    struct core_fixture box;
+    struct core_fixture fixture;
     bool of_txn;
     struct owner *owner; /* "s", or the transaction "t" */
     uint64_t request;    /* of the LOCK */
@@ -1637,56 +1640,56 @@ struct upgrade {
 /* `older`: the command that grants is of a version before 8. */
 static void make_upgrade(struct upgrade *upgrade, bool of_txn, bool older)
 {
-    struct core_fixture *box = &upgrade->box;
+    struct core_fixture *fixture = &upgrade->fixture;
     const char *name = of_txn ? "t" : "s";
 
-    begin(box, 1);
-    session(box, COMMAND_SESSION_OPEN, "other");
+    begin(fixture, 1);
+    session(fixture, COMMAND_SESSION_OPEN, "other");
     if (of_txn)
-        txn(box, COMMAND_TXN_BEGIN, name);
+        txn(fixture, COMMAND_TXN_BEGIN, name);
     else
-        session(box, COMMAND_SESSION_OPEN, name);
+        session(fixture, COMMAND_SESSION_OPEN, name);
     upgrade->of_txn = of_txn;
-    upgrade->owner = of_txn ? &owners_txn(box->core->owners, SLICE_LIT("t"))->owner : session_owner(box, name);
-    lock(box, "other", "8");
-    lock(box, "other", "9");
-    lock_as(box, "other", false, LOCK_S, false);
-    uint64_t first = lock_as(box, name, of_txn, LOCK_S, false);
-    struct command *command = completed_as(box, first);
+    upgrade->owner = of_txn ? &owners_txn(fixture->core->owners, SLICE_LIT("t"))->owner : session_owner(fixture, name);
+    lock(fixture, "other", "8");
+    lock(fixture, "other", "9");
+    lock_as(fixture, "other", false, LOCK_S, false);
+    uint64_t first = lock_as(fixture, name, of_txn, LOCK_S, false);
+    struct command *command = completed_as(fixture, first);
     upgrade->token = command->lock.fencing_token;
     command_free(command);
-    put(box, 8, 1, "", ""); /* two writes, one of which has its turn before the LOCK */
-    put(box, 9, 2, "", "");
-    upgrade->request = lock_as(box, name, of_txn, LOCK_X, true);
+    put(fixture, 8, 1, "", ""); /* two writes, one of which has its turn before the LOCK */
+    put(fixture, 9, 2, "", "");
+    upgrade->request = lock_as(fixture, name, of_txn, LOCK_X, true);
     struct command *create = command_new(COMMAND_INDEX_CREATE, DIALECT_5);
     create->index.name = SLICE_LIT("nx");
     create->index.body = SLICE_LIT("{\"mappings\":{\"file\":{}}}");
-    give(box, create); /* the document gets other names */
+    give(fixture, create); /* the document gets other names */
     assert_int_equal(create->problem.type, PROBLEM_NONE);
-    unlock_two(box, "other", "8", "9");
-    assert_int_equal(ready_count(box), 1);
+    unlock_two(fixture, "other", "8", "9");
+    assert_int_equal(ready_count(fixture), 1);
     struct command *unlock = command_new(COMMAND_UNLOCK, DIALECT_7);
     unlock->owner.session = SLICE_LIT("other");
     unlock->version = older ? COMMAND_SINCE_UNDO - 1 : COMMAND_CODEC_VERSION;
-    give(box, unlock);
-    assert_null(completed_as(box, upgrade->request));
-    assert_int_equal(mode_of(box, upgrade->owner, "fs"), LOCK_X);
-    assert_int_equal(mode_of(box, upgrade->owner, "nx"), LOCK_X);
-    assert_false(token_is_valid(box, upgrade->token));
+    give(fixture, unlock);
+    assert_null(completed_as(fixture, upgrade->request));
+    assert_int_equal(mode_of(fixture, upgrade->owner, "fs"), LOCK_X);
+    assert_int_equal(mode_of(fixture, upgrade->owner, "nx"), LOCK_X);
+    assert_false(token_is_valid(fixture, upgrade->token));
 }
 
 /* Checks that the owner has the lock of before the LOCK, so that another one can read. */
 static void assert_undone(struct upgrade *upgrade)
 {
-    struct core_fixture *box = &upgrade->box;
+    struct core_fixture *fixture = &upgrade->fixture;
 
-    lock_table_check(&box->core->owners->locks);
-    assert_int_equal(mode_of(box, upgrade->owner, "fs"), LOCK_S);
-    assert_int_equal(mode_of(box, upgrade->owner, "nx"), LOCK_NONE);
-    assert_true(token_is_valid(box, upgrade->token));
-    free_completed(box);
-    uint64_t shared = lock_as(box, "other", false, LOCK_S, false);
-    struct command *command = completed_as(box, shared);
+    lock_table_check(&fixture->core->owners->locks);
+    assert_int_equal(mode_of(fixture, upgrade->owner, "fs"), LOCK_S);
+    assert_int_equal(mode_of(fixture, upgrade->owner, "nx"), LOCK_NONE);
+    assert_true(token_is_valid(fixture, upgrade->token));
+    free_completed(fixture);
+    uint64_t shared = lock_as(fixture, "other", false, LOCK_S, false);
+    struct command *command = completed_as(fixture, shared);
     assert_non_null(command);
     command_free(command);
 }
@@ -1698,14 +1701,14 @@ static void test_undone_upgrade_ends_on_cancel(void **state)
 
     for (int of_txn = 0; of_txn < 2; of_txn++) {
         make_upgrade(&upgrade, of_txn, false);
-        uint64_t waits = lock_as(&upgrade.box, "other", false, LOCK_S, false);
-        cancel(&upgrade.box, upgrade.request);
-        struct command *command = completed_as(&upgrade.box, waits); /* granted by the weaker mode */
+        uint64_t waits = lock_as(&upgrade.fixture, "other", false, LOCK_S, false);
+        cancel(&upgrade.fixture, upgrade.request);
+        struct command *command = completed_as(&upgrade.fixture, waits); /* granted by the weaker mode */
         assert_non_null(command);
         assert_int_equal(command->problem.type, PROBLEM_NONE);
         command_free(command);
         assert_undone(&upgrade);
-        end(&upgrade.box);
+        end(&upgrade.fixture);
     }
 }
 
@@ -1715,39 +1718,39 @@ static void test_undone_upgrade_ends_when_its_host_stops(void **state)
     (void)state;
 
     make_upgrade(&upgrade, false, false);
-    cancel_host(&upgrade.box, 0, false);
+    cancel_host(&upgrade.fixture, 0, false);
     assert_undone(&upgrade);
-    end(&upgrade.box);
+    end(&upgrade.fixture);
 }
 
 /* A waiting upgrade that was cancelled is granted before its turn to end. */
 static void test_undone_upgrade_ends_if_granted_after_cancel(void **state)
 {
     enum { WAITS = CANCELS_PER_COST };
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    begin(&box, 1);
-    session(&box, COMMAND_SESSION_OPEN, "s");
-    session(&box, COMMAND_SESSION_OPEN, "other");
-    lock_as(&box, "s", false, LOCK_S, false);
-    lock_as(&box, "other", false, LOCK_S, false);
-    lock(&box, "other", "9");
+    begin(&fixture, 1);
+    session(&fixture, COMMAND_SESSION_OPEN, "s");
+    session(&fixture, COMMAND_SESSION_OPEN, "other");
+    lock_as(&fixture, "s", false, LOCK_S, false);
+    lock_as(&fixture, "other", false, LOCK_S, false);
+    lock(&fixture, "other", "9");
     for (int i = 0; i < 2 * WAITS; i++)
-        put(&box, 9, i, "", "");
-    lock_as(&box, "s", false, LOCK_X, false);
-    cancel_host(&box, 0, false);
-    assert_int_equal(waiting_count(&box), WAITS + 1);
+        put(&fixture, 9, i, "", "");
+    lock_as(&fixture, "s", false, LOCK_X, false);
+    cancel_host(&fixture, 0, false);
+    assert_int_equal(waiting_count(&fixture), WAITS + 1);
     struct command *unlock = command_new(COMMAND_UNLOCK, DIALECT_7);
     unlock->owner.session = SLICE_LIT("other");
     unlock->lock.targets = arena_zalloc(&unlock->arena, sizeof(struct lock_target));
     unlock->lock.target_count = 1;
     target(unlock, 0, LOCK_S, "fs", "1");
-    give(&box, unlock);
-    lock_table_check(&box.core->owners->locks);
-    assert_int_equal(mode_of(&box, session_owner(&box, "s"), "fs"), LOCK_S);
-    free_completed(&box);
-    end(&box);
+    give(&fixture, unlock);
+    lock_table_check(&fixture.core->owners->locks);
+    assert_int_equal(mode_of(&fixture, session_owner(&fixture, "s"), "fs"), LOCK_S);
+    free_completed(&fixture);
+    end(&fixture);
 }
 
 /* Also in a core that was loaded after the grant. */
@@ -1757,12 +1760,12 @@ static void test_undone_upgrade_outlasts_checkpoint(void **state)
     (void)state;
 
     make_upgrade(&upgrade, false, false);
-    fixture_reopen(&upgrade.box);
-    upgrade.owner = session_owner(&upgrade.box, "s");
-    lock_table_check(&upgrade.box.core->owners->locks);
-    cancel(&upgrade.box, upgrade.request);
+    fixture_reopen(&upgrade.fixture);
+    upgrade.owner = session_owner(&upgrade.fixture, "s");
+    lock_table_check(&upgrade.fixture.core->owners->locks);
+    cancel(&upgrade.fixture, upgrade.request);
     assert_undone(&upgrade);
-    end(&upgrade.box);
+    end(&upgrade.fixture);
 }
 
 /*
@@ -1772,7 +1775,7 @@ static void test_undone_upgrade_outlasts_checkpoint(void **state)
 static void test_undone_upgrade_waits_again(void **state)
 {
     struct upgrade upgrade;
-    struct core_fixture *box = &upgrade.box;
+    struct core_fixture *fixture = &upgrade.fixture;
     (void)state;
 
     make_upgrade(&upgrade, false, false);
@@ -1783,25 +1786,25 @@ static void test_undone_upgrade_waits_again(void **state)
     typed->lock.target_count = 1;
     target(typed, 0, LOCK_X, "nx", "1");
     typed->lock.targets[0].type = SLICE_LIT("file");
-    give(box, typed);
-    while (core_next_deadline(box->core) == 0)
-        tick(box);
-    assert_int_equal(mode_of(box, upgrade.owner, "fs"), LOCK_S);
-    assert_true(token_is_valid(box, upgrade.token));
-    assert_int_equal(waiting_count(box), 1);
-    free_completed(box);
-    give_as(box, command_new(COMMAND_TICK, DIALECT_7), 120 * TL_SECOND);
-    struct command *command = completed_as(box, upgrade.request);
+    give(fixture, typed);
+    while (core_next_deadline(fixture->core) == 0)
+        tick(fixture);
+    assert_int_equal(mode_of(fixture, upgrade.owner, "fs"), LOCK_S);
+    assert_true(token_is_valid(fixture, upgrade.token));
+    assert_int_equal(waiting_count(fixture), 1);
+    free_completed(fixture);
+    give_as(fixture, command_new(COMMAND_TICK, DIALECT_7), 120 * TL_SECOND);
+    struct command *command = completed_as(fixture, upgrade.request);
     assert_int_equal(command->problem.type, PROBLEM_LOCK_WAIT_TIMEOUT);
     command_free(command);
     assert_undone(&upgrade);
-    end(box);
+    end(fixture);
 }
 
 /* Requests the document that the LOCK means when it resumes, which ends its time to wait, too. */
 static void resume_without_time(struct upgrade *upgrade, unsigned version)
 {
-    struct core_fixture *box = &upgrade->box;
+    struct core_fixture *fixture = &upgrade->fixture;
     struct command *typed = command_new(COMMAND_LOCK, DIALECT_5), *ticks;
 
     typed->owner.session = SLICE_LIT("other");
@@ -1810,11 +1813,11 @@ static void resume_without_time(struct upgrade *upgrade, unsigned version)
     typed->lock.target_count = 1;
     target(typed, 0, LOCK_X, "nx", "1");
     typed->lock.targets[0].type = SLICE_LIT("file");
-    give(box, typed);
-    for (uint64_t us = 120 * TL_SECOND; core_next_deadline(box->core) <= box->clock + us; us = 10) {
+    give(fixture, typed);
+    for (uint64_t us = 120 * TL_SECOND; core_next_deadline(fixture->core) <= fixture->clock + us; us = 10) {
         ticks = command_new(COMMAND_TICK, DIALECT_7);
         ticks->version = version;
-        give_as(box, ticks, us);
+        give_as(fixture, ticks, us);
     }
 }
 
@@ -1822,22 +1825,22 @@ static void resume_without_time(struct upgrade *upgrade, unsigned version)
 static void test_lock_refused_after_wait_leaves_idle_deadline(void **state)
 {
     struct upgrade upgrade;
-    struct core_fixture *box = &upgrade.box;
+    struct core_fixture *fixture = &upgrade.fixture;
     (void)state;
 
     for (unsigned version = COMMAND_SINCE_IDLE_AFTER_REFUSAL - 1; version <= COMMAND_CODEC_VERSION; version++) {
         make_upgrade(&upgrade, true, false);
         resume_without_time(&upgrade, version);
-        struct command *command = completed_as(box, upgrade.request);
+        struct command *command = completed_as(fixture, upgrade.request);
         assert_int_equal(command->problem.type, PROBLEM_LOCK_CONFLICT);
         command_free(command);
-        const struct txn *txn = owners_txn(box->core->owners, SLICE_LIT("t"));
+        const struct txn *txn = owners_txn(fixture->core->owners, SLICE_LIT("t"));
         assert_non_null(txn);
         assert_int_equal(txn->idle.at == TL_TS_MAX, version < COMMAND_SINCE_IDLE_AFTER_REFUSAL);
-        give_as(box, command_new(COMMAND_TICK, DIALECT_7), txn->timeout_us + 1);
-        assert_int_equal(owners_txn(box->core->owners, SLICE_LIT("t")) == NULL,
+        give_as(fixture, command_new(COMMAND_TICK, DIALECT_7), txn->timeout_us + 1);
+        assert_int_equal(owners_txn(fixture->core->owners, SLICE_LIT("t")) == NULL,
                          version >= COMMAND_SINCE_IDLE_AFTER_REFUSAL);
-        end(box);
+        end(fixture);
     }
 }
 
@@ -1845,21 +1848,21 @@ static void test_lock_refused_after_wait_leaves_idle_deadline(void **state)
 static void test_resumed_upgrade_keeps_its_mode(void **state)
 {
     struct upgrade upgrade;
-    struct core_fixture *box = &upgrade.box;
+    struct core_fixture *fixture = &upgrade.fixture;
     (void)state;
 
     make_upgrade(&upgrade, false, false);
     struct command *command = NULL;
-    while (command == NULL && core_next_deadline(box->core) == 0) {
-        tick(box);
-        command = completed_as(box, upgrade.request);
+    while (command == NULL && core_next_deadline(fixture->core) == 0) {
+        tick(fixture);
+        command = completed_as(fixture, upgrade.request);
     }
     assert_non_null(command);
     assert_int_equal(command->problem.type, PROBLEM_NONE);
-    assert_int_equal(mode_of(box, upgrade.owner, "fs"), LOCK_X);
-    assert_true(token_is_valid(box, command->lock.fencing_token));
+    assert_int_equal(mode_of(fixture, upgrade.owner, "fs"), LOCK_X);
+    assert_true(token_is_valid(fixture, command->lock.fencing_token));
     command_free(command);
-    end(box);
+    end(fixture);
 }
 
 /* A later request of the session for the same lock keeps its mode, and no stronger one. */
@@ -1869,24 +1872,24 @@ static void test_undone_upgrade_leaves_lock_of_later_request(void **state)
         enum lock_mode later, left;
     } cases[] = {{LOCK_S, LOCK_S}, {LOCK_U, LOCK_U}, {LOCK_X, LOCK_X}};
     struct upgrade upgrade;
-    struct core_fixture *box = &upgrade.box;
+    struct core_fixture *fixture = &upgrade.fixture;
     (void)state;
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         make_upgrade(&upgrade, false, false);
-        uint64_t later = lock_as(box, "s", false, cases[i].later, false);
-        struct command *command = completed_as(box, later);
+        uint64_t later = lock_as(fixture, "s", false, cases[i].later, false);
+        struct command *command = completed_as(fixture, later);
         assert_non_null(command);
         tl_ts token = command->lock.fencing_token;
         command_free(command);
-        cancel(box, upgrade.request);
-        lock_table_check(&box->core->owners->locks);
-        assert_int_equal(mode_of(box, upgrade.owner, "fs"), cases[i].left);
-        assert_int_equal(mode_of(box, upgrade.owner, "nx"), LOCK_NONE);
-        assert_true(token_is_valid(box, token));
-        assert_false(token_is_valid(box, upgrade.token));
-        free_completed(box);
-        end(box);
+        cancel(fixture, upgrade.request);
+        lock_table_check(&fixture->core->owners->locks);
+        assert_int_equal(mode_of(fixture, upgrade.owner, "fs"), cases[i].left);
+        assert_int_equal(mode_of(fixture, upgrade.owner, "nx"), LOCK_NONE);
+        assert_true(token_is_valid(fixture, token));
+        assert_false(token_is_valid(fixture, upgrade.token));
+        free_completed(fixture);
+        end(fixture);
     }
 }
 
@@ -1894,7 +1897,7 @@ static void test_undone_upgrade_leaves_lock_of_later_request(void **state)
 static void test_undone_lock_leaves_lock_of_later_request(void **state)
 {
     struct upgrade upgrade;
-    struct core_fixture *box = &upgrade.box;
+    struct core_fixture *fixture = &upgrade.fixture;
     (void)state;
 
     make_upgrade(&upgrade, false, false);
@@ -1903,56 +1906,56 @@ static void test_undone_lock_leaves_lock_of_later_request(void **state)
     command->lock.targets = arena_zalloc(&command->arena, sizeof(struct lock_target));
     command->lock.target_count = 1;
     target(command, 0, LOCK_S, "nx", "1");
-    give(box, command);
-    command = completed_as(box, last_request);
+    give(fixture, command);
+    command = completed_as(fixture, last_request);
     assert_non_null(command);
     assert_int_equal(command->problem.type, PROBLEM_NONE);
     command_free(command);
-    cancel(box, upgrade.request);
-    lock_table_check(&box->core->owners->locks);
-    assert_int_equal(mode_of(box, upgrade.owner, "nx"), LOCK_S);
-    free_completed(box);
-    end(box);
+    cancel(fixture, upgrade.request);
+    lock_table_check(&fixture->core->owners->locks);
+    assert_int_equal(mode_of(fixture, upgrade.owner, "nx"), LOCK_S);
+    free_completed(fixture);
+    end(fixture);
 }
 
 /* A lock that was released and acquired anew has nothing of the earlier grant. */
 static void test_undone_upgrade_leaves_lock_acquired_anew(void **state)
 {
     struct upgrade upgrade;
-    struct core_fixture *box = &upgrade.box;
+    struct core_fixture *fixture = &upgrade.fixture;
     (void)state;
 
     make_upgrade(&upgrade, false, false);
-    unlock_all(box, "s");
-    uint64_t anew = lock_as(box, "s", false, LOCK_X, false);
-    struct command *command = completed_as(box, anew);
+    unlock_all(fixture, "s");
+    uint64_t anew = lock_as(fixture, "s", false, LOCK_X, false);
+    struct command *command = completed_as(fixture, anew);
     assert_non_null(command);
     command_free(command);
-    cancel(box, upgrade.request);
-    lock_table_check(&box->core->owners->locks);
-    assert_int_equal(mode_of(box, upgrade.owner, "fs"), LOCK_X);
-    free_completed(box);
-    end(box);
+    cancel(fixture, upgrade.request);
+    lock_table_check(&fixture->core->owners->locks);
+    assert_int_equal(mode_of(fixture, upgrade.owner, "fs"), LOCK_X);
+    free_completed(fixture);
+    end(fixture);
 }
 
 static void test_undone_upgrade_ends_with_its_owner(void **state)
 {
     struct upgrade upgrade;
-    struct core_fixture *box = &upgrade.box;
+    struct core_fixture *fixture = &upgrade.fixture;
     (void)state;
 
     for (int of_txn = 0; of_txn < 2; of_txn++) {
         make_upgrade(&upgrade, of_txn, false);
         if (of_txn)
-            txn(box, COMMAND_TXN_ROLLBACK, "t");
+            txn(fixture, COMMAND_TXN_ROLLBACK, "t");
         else
-            session(box, COMMAND_SESSION_CLOSE, "s");
-        while (core_next_deadline(box->core) == 0)
-            tick(box);
-        lock_table_check(&box->core->owners->locks);
-        assert_true(lock_table_is_idle(&box->core->owners->locks));
-        free_completed(box);
-        end(box);
+            session(fixture, COMMAND_SESSION_CLOSE, "s");
+        while (core_next_deadline(fixture->core) == 0)
+            tick(fixture);
+        lock_table_check(&fixture->core->owners->locks);
+        assert_true(lock_table_is_idle(&fixture->core->owners->locks));
+        free_completed(fixture);
+        end(fixture);
     }
 }
 
@@ -1960,20 +1963,20 @@ static void test_undone_upgrade_ends_with_its_owner(void **state)
 static void test_upgrade_of_older_version_is_undone_as_then(void **state)
 {
     struct upgrade upgrade;
-    struct core_fixture *box = &upgrade.box;
+    struct core_fixture *fixture = &upgrade.fixture;
     (void)state;
 
     for (int reopens = 0; reopens < 2; reopens++) {
         make_upgrade(&upgrade, false, true);
         if (reopens)
-            fixture_reopen(box);
-        upgrade.owner = session_owner(box, "s");
-        cancel(box, upgrade.request);
-        lock_table_check(&box->core->owners->locks);
-        assert_int_equal(mode_of(box, upgrade.owner, "fs"), LOCK_X);
-        assert_int_equal(mode_of(box, upgrade.owner, "nx"), LOCK_NONE);
-        free_completed(box);
-        end(box);
+            fixture_reopen(fixture);
+        upgrade.owner = session_owner(fixture, "s");
+        cancel(fixture, upgrade.request);
+        lock_table_check(&fixture->core->owners->locks);
+        assert_int_equal(mode_of(fixture, upgrade.owner, "fs"), LOCK_X);
+        assert_int_equal(mode_of(fixture, upgrade.owner, "nx"), LOCK_NONE);
+        free_completed(fixture);
+        end(fixture);
     }
 }
 
@@ -1992,16 +1995,16 @@ static struct command *unlock_named(const char *session, const char *index, size
 }
 
 /* Runs a command. Returns: it, without what completed before. */
-static struct command *run(struct core_fixture *box, struct command *command)
+static struct command *run(struct core_fixture *fixture, struct command *command)
 {
-    free_completed(box);
-    give(box, command);
-    return completed_as(box, last_request);
+    free_completed(fixture);
+    give(fixture, command);
+    return completed_as(fixture, last_request);
 }
 
-static size_t lock_count(struct core_fixture *box, const char *session)
+static size_t lock_count(struct core_fixture *fixture, const char *session)
 {
-    return owners_session(box->core->owners, slice_from(session))->owner.locks.lock_count;
+    return owners_session(fixture->core->owners, slice_from(session))->owner.locks.lock_count;
 }
 
 /*
@@ -2011,46 +2014,46 @@ static size_t lock_count(struct core_fixture *box, const char *session)
 static void test_unlock_releases_in_pieces(void **state)
 {
     enum { MANY = 200 };
-    struct core_fixture box;
+    struct core_fixture fixture;
     (void)state;
 
-    begin(&box, 4);
-    session(&box, COMMAND_SESSION_OPEN, "s");
-    session(&box, COMMAND_SESSION_OPEN, "first");
-    session(&box, COMMAND_SESSION_OPEN, "last");
+    begin(&fixture, 4);
+    session(&fixture, COMMAND_SESSION_OPEN, "s");
+    session(&fixture, COMMAND_SESSION_OPEN, "first");
+    session(&fixture, COMMAND_SESSION_OPEN, "last");
     struct command *command = unlock_named("s", "fs", 0, MANY);
     command->type = COMMAND_LOCK;
-    give(&box, command);
-    assert_int_equal(lock_count(&box, "s"), MANY);
-    lock(&box, "first", "0");
-    lock(&box, "last", "199");
+    give(&fixture, command);
+    assert_int_equal(lock_count(&fixture, "s"), MANY);
+    lock(&fixture, "first", "0");
+    lock(&fixture, "last", "199");
 
     struct command *wrong = unlock_named("s", "fs", 0, MANY);
     wrong->lock.targets[MANY - 1].index = SLICE_LIT("*");
-    wrong = run(&box, wrong);
+    wrong = run(&fixture, wrong);
     assert_int_equal(wrong->problem.type, PROBLEM_INVALID_INDEX_NAME);
-    assert_int_equal(lock_count(&box, "s"), MANY);
+    assert_int_equal(lock_count(&fixture, "s"), MANY);
     command_free(wrong);
 
-    command = run(&box, unlock_named("s", "fs", 0, MANY));
+    command = run(&fixture, unlock_named("s", "fs", 0, MANY));
     size_t done = command->lock.done;
     assert_in_range(done, 1, MANY / 2);
     assert_int_equal(command->lock.released, done);
-    assert_int_equal(lock_count(&box, "s"), MANY - done);
+    assert_int_equal(lock_count(&fixture, "s"), MANY - done);
     command_free(command);
-    assert_int_equal(lock_count(&box, "first"), 1);
-    assert_int_equal(lock_count(&box, "last"), 0);
+    assert_int_equal(lock_count(&fixture, "first"), 1);
+    assert_int_equal(lock_count(&fixture, "last"), 0);
 
     struct command *older = unlock_named("s", "fs", done, MANY);
     older->version = COMMAND_SINCE_UNLOCK_PIECES - 1;
-    older = run(&box, older);
+    older = run(&fixture, older);
     assert_int_equal(older->lock.released, MANY - done);
     command_free(older);
-    assert_int_equal(lock_count(&box, "last"), 1);
-    end(&box);
+    assert_int_equal(lock_count(&fixture, "last"), 1);
+    end(&fixture);
 }
 
-static void lock_by(struct core_fixture *box, const char *session, const char *index, const char *id)
+static void lock_by(struct core_fixture *fixture, const char *session, const char *index, const char *id)
 {
     struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
 
@@ -2059,7 +2062,7 @@ static void lock_by(struct core_fixture *box, const char *session, const char *i
     command->lock.targets = arena_zalloc(&command->arena, sizeof(struct lock_target));
     command->lock.targets[0] = (struct lock_target){.mode = LOCK_X, .index = slice_from(index), .id = slice_from(id)};
     command->lock.target_count = 1;
-    give(box, command);
+    give(fixture, command);
 }
 
 /*
@@ -2072,31 +2075,31 @@ static void test_lock_gets_name_that_was_released_meanwhile(void **state)
 
     for (int named = 0; named < 2; named++) {
         for (int older = 0; older < 2; older++) {
-            struct core_fixture box;
-            begin(&box, 100);
+            struct core_fixture fixture;
+            begin(&fixture, 100);
             struct command *command = command_new(COMMAND_INDEX_CREATE, DIALECT_7);
             command->index.name = SLICE_LIT("x");
             command->index.uuid = SLICE_LIT("0123456789abcdefghijkm");
             command->index.body = SLICE_LIT("{\"aliases\":{\"a\":{}}}");
-            give(&box, command);
-            session(&box, COMMAND_SESSION_OPEN, "s");
-            session(&box, COMMAND_SESSION_OPEN, "other");
-            lock_by(&box, "other", "x", "2");
-            lock_by(&box, "s", "a", "1");
-            const struct lock_owner *owner = &owners_session(box.core->owners, SLICE_LIT("s"))->owner.locks;
+            give(&fixture, command);
+            session(&fixture, COMMAND_SESSION_OPEN, "s");
+            session(&fixture, COMMAND_SESSION_OPEN, "other");
+            lock_by(&fixture, "other", "x", "2");
+            lock_by(&fixture, "s", "a", "1");
+            const struct lock_owner *owner = &owners_session(fixture.core->owners, SLICE_LIT("s"))->owner.locks;
             assert_int_equal(owner->auxiliary_count, 1);
-            lock_by(&box, "s", "a", "2");
+            lock_by(&fixture, "s", "a", "2");
             command = unlock_named("s", "a", 1, 2);
             if (!named)
                 command->lock.target_count = 0;
             command->version = COMMAND_SINCE_NAMES_AGAIN - older;
-            give(&box, command);
+            give(&fixture, command);
             assert_int_equal(owner->auxiliary_count, 0);
-            unlock_all(&box, "other");
+            unlock_all(&fixture, "other");
             assert_int_equal(owner->lock_count, 1);
             assert_int_equal(owner->auxiliary_count, older ? 0 : 1);
-            lock_table_check(&box.core->owners->locks);
-            end(&box);
+            lock_table_check(&fixture.core->owners->locks);
+            end(&fixture);
         }
     }
 }

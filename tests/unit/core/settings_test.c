@@ -12,68 +12,68 @@ struct settings_fixture {
     struct problem problem;
 };
 
-static int parse(struct settings_fixture *box, const char *json)
+static int parse(struct settings_fixture *fixture, const char *json)
 {
     struct json_doc doc;
 
-    assert_int_equal(json_parse_stored(&box->arena, slice_from(json), &doc), 0);
-    return settings_parse(doc.root, SLICE_LIT("index."), &box->arena, &box->settings, &box->problem);
+    assert_int_equal(json_parse_stored(&fixture->arena, slice_from(json), &doc), 0);
+    return settings_parse(doc.root, SLICE_LIT("index."), &fixture->arena, &fixture->settings, &fixture->problem);
 }
 
-static const char *render(struct settings_fixture *box, bool flat)
+static const char *render(struct settings_fixture *fixture, bool flat)
 {
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
     struct slice text;
 
-    settings_render(&box->settings, flat, &buf);
-    text = arena_copy(&box->arena, buf_as_slice(&buf));
+    settings_render(&fixture->settings, flat, &buf);
+    text = arena_copy(&fixture->arena, buf_as_slice(&buf));
     buf_deinit(&buf);
     return text.data;
 }
 
 static void test_settings_nested_and_flat_are_equal(void **state)
 {
-    struct settings_fixture box = {.arena = ARENA_INIT};
+    struct settings_fixture fixture = {.arena = ARENA_INIT};
     (void)state;
 
-    assert_int_equal(parse(&box,
+    assert_int_equal(parse(&fixture,
                            "{\"index\":{\"number_of_shards\":3},\"index.refresh_interval\":\"1s\",\"hidden\":true,"
                            "\"analysis\":{\"filter\":{\"f\":{\"stopwords\":[\"a\",1]}}}}"),
                      0);
-    assert_string_equal(render(&box, true),
+    assert_string_equal(render(&fixture, true),
                         "{\"index.analysis.filter.f.stopwords\":[\"a\",\"1\"],\"index.hidden\":\"true\","
                         "\"index.number_of_shards\":\"3\",\"index.refresh_interval\":\"1s\"}");
     assert_string_equal(
-        render(&box, false),
+        render(&fixture, false),
         "{\"index\":{\"analysis\":{\"filter\":{\"f\":{\"stopwords\":[\"a\",\"1\"]}}},\"hidden\":\"true\","
         "\"number_of_shards\":\"3\",\"refresh_interval\":\"1s\"}}");
-    arena_deinit(&box.arena);
+    arena_deinit(&fixture.arena);
 }
 
 static void test_settings_null_removes_keys_and_wildcards(void **state)
 {
-    struct settings_fixture box = {.arena = ARENA_INIT};
+    struct settings_fixture fixture = {.arena = ARENA_INIT};
     struct settings base;
     (void)state;
 
-    parse(&box, "{\"routing.a\":1,\"routing.b\":2,\"codec\":\"x\"}");
-    base = box.settings;
-    parse(&box, "{\"routing.*\":null,\"priority\":7}");
-    box.settings = settings_merge(&base, &box.settings, false, &box.arena);
-    assert_string_equal(render(&box, true), "{\"index.codec\":\"x\",\"index.priority\":\"7\"}");
-    parse(&box, "{\"codec\":\"y\",\"hidden\":true}");
-    box.settings = settings_merge(&base, &box.settings, true, &box.arena);
+    parse(&fixture, "{\"routing.a\":1,\"routing.b\":2,\"codec\":\"x\"}");
+    base = fixture.settings;
+    parse(&fixture, "{\"routing.*\":null,\"priority\":7}");
+    fixture.settings = settings_merge(&base, &fixture.settings, false, &fixture.arena);
+    assert_string_equal(render(&fixture, true), "{\"index.codec\":\"x\",\"index.priority\":\"7\"}");
+    parse(&fixture, "{\"codec\":\"y\",\"hidden\":true}");
+    fixture.settings = settings_merge(&base, &fixture.settings, true, &fixture.arena);
     assert_string_equal(
-        render(&box, true),
+        render(&fixture, true),
         "{\"index.codec\":\"x\",\"index.hidden\":\"true\",\"index.routing.a\":\"1\",\"index.routing.b\":\"2\"}");
-    arena_deinit(&box.arena);
+    arena_deinit(&fixture.arena);
 }
 
 /* A change in place has the result of a merge into a copy, whatever was changed before, and moves few settings. */
 static void test_settings_are_changed_in_place(void **state)
 {
     enum { ROUNDS = 3000, KEYS = 40 };
-    struct settings_fixture box = {.arena = ARENA_INIT};
+    struct settings_fixture fixture = {.arena = ARENA_INIT};
     struct settings merged = {0}, changed = {0};
     struct settings_memory memory = {0};
     uint32_t random = 1;
@@ -93,13 +93,13 @@ static void test_settings_are_changed_in_place(void **state)
                 buf_printf(&json, "%d", round);
         }
         buf_append(&json, "}", sizeof "}");
-        assert_int_equal(parse(&box, json.data), 0);
+        assert_int_equal(parse(&fixture, json.data), 0);
         buf_deinit(&json);
-        merged = settings_merge(&merged, &box.settings, false, &box.arena);
-        moved += settings_apply(&changed, &memory, &box.settings, &box.arena);
+        merged = settings_merge(&merged, &fixture.settings, false, &fixture.arena);
+        moved += settings_apply(&changed, &memory, &fixture.settings, &fixture.arena);
         if (round % 100 == 0) { /* others may change the settings in between */
-            settings_set(&merged, &box.arena, SLICE_LIT("index.k1"), SLICE_LIT("x"));
-            settings_set(&changed, &box.arena, SLICE_LIT("index.k1"), SLICE_LIT("x"));
+            settings_set(&merged, &fixture.arena, SLICE_LIT("index.k1"), SLICE_LIT("x"));
+            settings_set(&changed, &fixture.arena, SLICE_LIT("index.k1"), SLICE_LIT("x"));
         }
         assert_int_equal(changed.count, merged.count);
         for (size_t i = 0; i < merged.count; i++) {
@@ -110,22 +110,23 @@ static void test_settings_are_changed_in_place(void **state)
         }
     }
     assert_in_range(moved, ROUNDS, (size_t)ROUNDS * 9 * KEYS);
-    moved = settings_apply(&changed, &memory, &(struct settings){changed.items, 1}, &box.arena);
+    moved = settings_apply(&changed, &memory, &(struct settings){changed.items, 1}, &fixture.arena);
     assert_in_range(moved, 0, changed.count); /* once into memory, then none */
-    assert_int_equal(settings_apply(&changed, &memory, &(struct settings){changed.items, 1}, &box.arena), 0);
-    arena_deinit(&box.arena);
+    assert_int_equal(settings_apply(&changed, &memory, &(struct settings){changed.items, 1}, &fixture.arena), 0);
+    arena_deinit(&fixture.arena);
 }
 
 static void refused_as(const char *json, bool update, enum problem_type type, const char *reason)
 {
-    struct settings_fixture box = {.arena = ARENA_INIT};
+    struct settings_fixture fixture = {.arena = ARENA_INIT};
 
-    assert_int_equal(parse(&box, json), 0);
-    assert_int_equal(index_settings__check(&box.settings, update, SETTING_RULES_NEWEST, &box.arena, &box.problem),
-                     INDEX_SETTINGS_REFUSED);
-    assert_int_equal(box.problem.type, type);
-    assert_slice_equal(box.problem.reason, reason);
-    arena_deinit(&box.arena);
+    assert_int_equal(parse(&fixture, json), 0);
+    assert_int_equal(
+        index_settings__check(&fixture.settings, update, SETTING_RULES_NEWEST, &fixture.arena, &fixture.problem),
+        INDEX_SETTINGS_REFUSED);
+    assert_int_equal(fixture.problem.type, type);
+    assert_slice_equal(fixture.problem.reason, reason);
+    arena_deinit(&fixture.arena);
 }
 
 static void refused(const char *json, const char *reason)
@@ -208,11 +209,11 @@ static void test_fixed_values_are_compared_exactly(void **state)
 {
     (void)state;
     for (enum setting_rules rules = SETTING_RULES_FIRST; rules <= SETTING_RULES_NEWEST; rules++) {
-        struct settings_fixture box = {.arena = ARENA_INIT};
-        assert_int_equal(parse(&box, "{\"similarity.default.type\":\"bm25\"}"), 0);
-        assert_int_equal(index_settings__check(&box.settings, false, rules, &box.arena, &box.problem),
+        struct settings_fixture fixture = {.arena = ARENA_INIT};
+        assert_int_equal(parse(&fixture, "{\"similarity.default.type\":\"bm25\"}"), 0);
+        assert_int_equal(index_settings__check(&fixture.settings, false, rules, &fixture.arena, &fixture.problem),
                          INDEX_SETTINGS_REFUSED);
-        arena_deinit(&box.arena);
+        arena_deinit(&fixture.arena);
     }
     assert_true(setting__permits(EFFECT_FIXED, SLICE_LIT("BM25"), "BM25"));
     assert_false(setting__permits(EFFECT_FIXED, SLICE_LIT("bm25"), "BM25"));
@@ -227,24 +228,27 @@ static void test_settings_are_bounded(void **state)
                                         "{\"mapping.total_fields.limit\":10001}"};
     (void)state;
     for (size_t i = 0; i < sizeof later / sizeof *later; i++) {
-        struct settings_fixture box = {.arena = ARENA_INIT};
-        assert_int_equal(parse(&box, later[i]), 0);
-        assert_int_equal(index_settings__check(&box.settings, true, SETTING_RULES_FIXED, &box.arena, &box.problem), 0);
-        assert_int_equal(index_settings__check(&box.settings, true, SETTING_RULES_BOUNDED, &box.arena, &box.problem),
-                         INDEX_SETTINGS_REFUSED);
-        arena_deinit(&box.arena);
+        struct settings_fixture fixture = {.arena = ARENA_INIT};
+        assert_int_equal(parse(&fixture, later[i]), 0);
+        assert_int_equal(
+            index_settings__check(&fixture.settings, true, SETTING_RULES_FIXED, &fixture.arena, &fixture.problem), 0);
+        assert_int_equal(
+            index_settings__check(&fixture.settings, true, SETTING_RULES_BOUNDED, &fixture.arena, &fixture.problem),
+            INDEX_SETTINGS_REFUSED);
+        arena_deinit(&fixture.arena);
     }
     refused("{\"priority\":[\"x\",2]}", "Failed to parse value [[x, 2]] for setting [index.priority]");
     refused(
         "{\"mapping.total_fields.limit\":10001}",
         "Failed to parse value [10001] for setting [index.mapping.total_fields.limit] must be <= 10000 here: divide "
         "the documents among more indices, or map objects whose fields are not searched with [enabled: false]");
-    struct settings_fixture box = {.arena = ARENA_INIT};
-    assert_int_equal(parse(&box, "{\"mapping.total_fields.limit\":10000,\"query.default_field\":[\"*\"],"
-                                 "\"routing.allocation.require.a\":[\"b\",\"c\"]}"),
+    struct settings_fixture fixture = {.arena = ARENA_INIT};
+    assert_int_equal(parse(&fixture, "{\"mapping.total_fields.limit\":10000,\"query.default_field\":[\"*\"],"
+                                     "\"routing.allocation.require.a\":[\"b\",\"c\"]}"),
                      0);
-    assert_int_equal(index_settings__check(&box.settings, true, SETTING_RULES_BOUNDED, &box.arena, &box.problem), 0);
-    arena_deinit(&box.arena);
+    assert_int_equal(
+        index_settings__check(&fixture.settings, true, SETTING_RULES_BOUNDED, &fixture.arena, &fixture.problem), 0);
+    arena_deinit(&fixture.arena);
 }
 
 static void test_settings_fixed_later(void **state)
@@ -252,12 +256,14 @@ static void test_settings_fixed_later(void **state)
     static const char *const later[] = {"{\"routing_partition_size\":7}", "{\"routing.allocation.enable\":\"none\"}"};
     (void)state;
     for (size_t i = 0; i < sizeof later / sizeof *later; i++) {
-        struct settings_fixture box = {.arena = ARENA_INIT};
-        assert_int_equal(parse(&box, later[i]), 0);
-        assert_int_equal(index_settings__check(&box.settings, false, SETTING_RULES_FIRST, &box.arena, &box.problem), 0);
-        assert_int_equal(index_settings__check(&box.settings, false, SETTING_RULES_FIXED, &box.arena, &box.problem),
-                         INDEX_SETTINGS_REFUSED);
-        arena_deinit(&box.arena);
+        struct settings_fixture fixture = {.arena = ARENA_INIT};
+        assert_int_equal(parse(&fixture, later[i]), 0);
+        assert_int_equal(
+            index_settings__check(&fixture.settings, false, SETTING_RULES_FIRST, &fixture.arena, &fixture.problem), 0);
+        assert_int_equal(
+            index_settings__check(&fixture.settings, false, SETTING_RULES_FIXED, &fixture.arena, &fixture.problem),
+            INDEX_SETTINGS_REFUSED);
+        arena_deinit(&fixture.arena);
     }
     refused(
         "{\"routing.allocation.enable\":\"none\"}",
@@ -271,11 +277,12 @@ static void test_settings_refuse_values_later(void **state)
     static const char *const later[] = {"{\"auto_expand_replicas\":\"5-2\"}"};
     (void)state;
     for (size_t i = 0; i < sizeof later / sizeof *later; i++) {
-        struct settings_fixture box = {.arena = ARENA_INIT};
-        assert_int_equal(parse(&box, later[i]), 0);
-        assert_int_equal(index_settings__check(&box.settings, false, SETTING_RULES_BOUNDED, &box.arena, &box.problem),
-                         0);
-        arena_deinit(&box.arena);
+        struct settings_fixture fixture = {.arena = ARENA_INIT};
+        assert_int_equal(parse(&fixture, later[i]), 0);
+        assert_int_equal(
+            index_settings__check(&fixture.settings, false, SETTING_RULES_BOUNDED, &fixture.arena, &fixture.problem),
+            0);
+        arena_deinit(&fixture.arena);
     }
     refused("{\"auto_expand_replicas\":\"5-2\"}",
             "[index.auto_expand_replicas] minReplicas must be =< maxReplicas but wasn't 5 > 2");

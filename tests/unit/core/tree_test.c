@@ -25,85 +25,85 @@ struct tree_fixture {
     tl_ts history_from; /* for its renames */
 };
 
-static void tree_fixture_open(struct tree_fixture *box)
+static void tree_fixture_open(struct tree_fixture *fixture)
 {
-    *box = (struct tree_fixture){.store = store_open_mem(), .arena = ARENA_INIT, .now = 100};
-    box->batch = store_batch_new(box->store);
-    box->view = (struct view){box->store, TL_TS_MAX, NULL};
-    omap_init(&box->pending);
-    store_batch_begin(box->batch, box->now);
+    *fixture = (struct tree_fixture){.store = store_open_mem(), .arena = ARENA_INIT, .now = 100};
+    fixture->batch = store_batch_new(fixture->store);
+    fixture->view = (struct view){fixture->store, TL_TS_MAX, NULL};
+    omap_init(&fixture->pending);
+    store_batch_begin(fixture->batch, fixture->now);
 }
 
-static void tree_fixture_close(struct tree_fixture *box)
+static void tree_fixture_close(struct tree_fixture *fixture)
 {
-    omap_deinit(&box->pending);
-    store_batch_free(box->batch);
-    store_close(box->store);
-    arena_deinit(&box->arena);
+    omap_deinit(&fixture->pending);
+    store_batch_free(fixture->batch);
+    store_close(fixture->store);
+    arena_deinit(&fixture->arena);
 }
 
 /* Writes the current unit and begins the next one. */
-static void next_unit(struct tree_fixture *box)
+static void next_unit(struct tree_fixture *fixture)
 {
-    if (store_batch_count(box->batch) > 0)
-        assert_int_equal(store_write(box->store, box->batch), 0);
-    store_batch_clear(box->batch);
-    omap_clear(&box->pending);
-    store_batch_begin(box->batch, ++box->now);
+    if (store_batch_count(fixture->batch) > 0)
+        assert_int_equal(store_write(fixture->store, fixture->batch), 0);
+    store_batch_clear(fixture->batch);
+    omap_clear(&fixture->pending);
+    store_batch_begin(fixture->batch, ++fixture->now);
 }
 
-static struct tree_writer writer_of(struct tree_fixture *box, const struct view *view)
+static struct tree_writer writer_of(struct tree_fixture *fixture, const struct view *view)
 {
-    return (struct tree_writer){.tree = {view, INDEX, '/', &box->pending},
+    return (struct tree_writer){.tree = {view, INDEX, '/', &fixture->pending},
                                 .overlay = (struct overlay *)(uintptr_t)view->overlay,
-                                .batch = box->batch,
-                                .pending = &box->pending,
-                                .ts = box->now,
-                                .origins_created = &box->made,
-                                .history_from = box->history_from};
+                                .batch = fixture->batch,
+                                .pending = &fixture->pending,
+                                .ts = fixture->now,
+                                .origins_created = &fixture->made,
+                                .history_from = fixture->history_from};
 }
 
-static struct slice resolve_in(struct tree_fixture *box, const struct view *view, const char *path)
+static struct slice resolve_in(struct tree_fixture *fixture, const struct view *view, const char *path)
 {
-    struct tree_writer writer = writer_of(box, view);
+    struct tree_writer writer = writer_of(fixture, view);
     struct slice origin;
     int64_t rename_base;
 
-    assert_int_equal(tree_resolve_or_create(&writer, slice_from(path), &box->arena, &origin, &rename_base), 0);
+    assert_int_equal(tree_resolve_or_create(&writer, slice_from(path), &fixture->arena, &origin, &rename_base), 0);
     return origin;
 }
 
-static struct slice resolve(struct tree_fixture *box, const char *path)
+static struct slice resolve(struct tree_fixture *fixture, const char *path)
 {
-    struct slice origin = resolve_in(box, &box->view, path);
+    struct slice origin = resolve_in(fixture, &fixture->view, path);
 
-    next_unit(box);
+    next_unit(fixture);
     return origin;
 }
 
-static int rename_in(struct tree_fixture *box, const struct view *view, const char *from, const char *to)
+static int rename_in(struct tree_fixture *fixture, const struct view *view, const char *from, const char *to)
 {
-    struct tree_writer writer = writer_of(box, view);
+    struct tree_writer writer = writer_of(fixture, view);
 
-    return tree_rename(&writer, slice_from(from), slice_from(to), box->seq_no++,
-                       view->overlay != NULL ? TREE_TS_OPEN : box->now);
+    return tree_rename(&writer, slice_from(from), slice_from(to), fixture->seq_no++,
+                       view->overlay != NULL ? TREE_TS_OPEN : fixture->now);
 }
 
-static int rename_now(struct tree_fixture *box, const char *from, const char *to)
+static int rename_now(struct tree_fixture *fixture, const char *from, const char *to)
 {
-    int r = rename_in(box, &box->view, from, to);
+    int r = rename_in(fixture, &fixture->view, from, to);
 
-    next_unit(box);
+    next_unit(fixture);
     return r;
 }
 
-static struct tree_totals locate(struct tree_fixture *box, const struct view *view, struct slice origin,
+static struct tree_totals locate(struct tree_fixture *fixture, const struct view *view, struct slice origin,
                                  const char *wanted)
 {
     struct tree tree = {view, INDEX, '/', NULL};
     struct tree_totals totals = {0};
     struct slice path;
-    int r = tree_locate(&tree, origin, &box->arena, &path, &totals);
+    int r = tree_locate(&tree, origin, &fixture->arena, &path, &totals);
 
     assert_int_equal(r, wanted == NULL ? TREE_NOT_FOUND : 0);
     if (wanted != NULL)
@@ -111,21 +111,21 @@ static struct tree_totals locate(struct tree_fixture *box, const struct view *vi
     return totals;
 }
 
-static void assert_located(struct tree_fixture *box, struct slice origin, const char *wanted)
+static void assert_located(struct tree_fixture *fixture, struct slice origin, const char *wanted)
 {
-    (void)locate(box, &box->view, origin, wanted);
+    (void)locate(fixture, &fixture->view, origin, wanted);
 }
 
-static int find(struct tree_fixture *box, const char *path, struct slice *ret_origin)
+static int find(struct tree_fixture *fixture, const char *path, struct slice *ret_origin)
 {
-    struct tree tree = {&box->view, INDEX, '/', NULL};
+    struct tree tree = {&fixture->view, INDEX, '/', NULL};
 
-    return tree_resolve(&tree, slice_from(path), &box->arena, ret_origin);
+    return tree_resolve(&tree, slice_from(path), &fixture->arena, ret_origin);
 }
 
-static size_t count_records(struct tree_fixture *box)
+static size_t count_records(struct tree_fixture *fixture)
 {
-    return store_batch_count(box->batch);
+    return store_batch_count(fixture->batch);
 }
 
 /* --- Records ------------------------------------------------------------------------------------------------------ */
@@ -234,51 +234,51 @@ static void test_tree_parent_excludes_last_name(void **state)
 
 static void test_resolve_returns_path_before_first_rename(void **state)
 {
-    struct tree_fixture box;
+    struct tree_fixture fixture;
     (void)state;
-    tree_fixture_open(&box);
-    assert_true(slice_is(resolve_in(&box, &box.view, "/a/b//c"), "/a/b//c"));
-    assert_int_equal(count_records(&box), 0);
-    assert_located(&box, SLICE_LIT("/a/b//c"), "/a/b//c");
-    tree_fixture_close(&box);
+    tree_fixture_open(&fixture);
+    assert_true(slice_is(resolve_in(&fixture, &fixture.view, "/a/b//c"), "/a/b//c"));
+    assert_int_equal(count_records(&fixture), 0);
+    assert_located(&fixture, SLICE_LIT("/a/b//c"), "/a/b//c");
+    tree_fixture_close(&fixture);
 }
 
 static void test_rename_moves_descendants_and_counts_once(void **state)
 {
-    struct tree_fixture box;
+    struct tree_fixture fixture;
     struct slice origin;
     (void)state;
-    tree_fixture_open(&box);
-    assert_int_equal(rename_in(&box, &box.view, "/clinton", "/people/bill"), 0);
-    assert_true(count_records(&box) <= 4);
-    next_unit(&box);
-    struct tree_totals totals = locate(&box, &box.view, SLICE_LIT("/clinton/x/y"), "/people/bill/x/y");
+    tree_fixture_open(&fixture);
+    assert_int_equal(rename_in(&fixture, &fixture.view, "/clinton", "/people/bill"), 0);
+    assert_true(count_records(&fixture) <= 4);
+    next_unit(&fixture);
+    struct tree_totals totals = locate(&fixture, &fixture.view, SLICE_LIT("/clinton/x/y"), "/people/bill/x/y");
     assert_true(totals.renames == 1 && totals.seq_no == 0 && totals.ts == 100);
-    assert_located(&box, SLICE_LIT("/clintons"), "/clintons");
-    assert_int_equal(find(&box, "/people/bill/x", &origin), 0);
+    assert_located(&fixture, SLICE_LIT("/clintons"), "/clintons");
+    assert_int_equal(find(&fixture, "/people/bill/x", &origin), 0);
     assert_true(slice_is(origin, "/clinton/x"));
-    assert_int_equal(find(&box, "/clinton/x", &origin), TREE_NOT_FOUND);
-    tree_fixture_close(&box);
+    assert_int_equal(find(&fixture, "/clinton/x", &origin), TREE_NOT_FOUND);
+    tree_fixture_close(&fixture);
 }
 
 static void test_rename_frees_its_source_path(void **state)
 {
-    struct tree_fixture box;
+    struct tree_fixture fixture;
     (void)state;
-    tree_fixture_open(&box);
-    assert_int_equal(rename_now(&box, "/a", "/b"), 0);
-    struct slice fresh = resolve(&box, "/a/x"), again = resolve(&box, "/a/y");
+    tree_fixture_open(&fixture);
+    assert_int_equal(rename_now(&fixture, "/a", "/b"), 0);
+    struct slice fresh = resolve(&fixture, "/a/x"), again = resolve(&fixture, "/a/y");
     assert_int_equal((unsigned char)fresh.data[0], 0xff);
     assert_true(fresh.len == again.len && memcmp(fresh.data, again.data, fresh.len - 1) == 0);
-    assert_located(&box, fresh, "/a/x");
-    assert_located(&box, SLICE_LIT("/a/x"), "/b/x");
-    assert_int_equal(rename_now(&box, "/a", "/c"), 0);
-    assert_located(&box, fresh, "/c/x");
-    assert_int_equal(rename_now(&box, "/b", "/a"), 0); /* back to its own path */
-    assert_located(&box, SLICE_LIT("/a/x"), "/a/x");
-    assert_true(slice_is(resolve(&box, "/a/z"), "/a/z"));
-    assert_int_equal(locate(&box, &box.view, SLICE_LIT("/a/x"), "/a/x").renames, 2);
-    tree_fixture_close(&box);
+    assert_located(&fixture, fresh, "/a/x");
+    assert_located(&fixture, SLICE_LIT("/a/x"), "/b/x");
+    assert_int_equal(rename_now(&fixture, "/a", "/c"), 0);
+    assert_located(&fixture, fresh, "/c/x");
+    assert_int_equal(rename_now(&fixture, "/b", "/a"), 0); /* back to its own path */
+    assert_located(&fixture, SLICE_LIT("/a/x"), "/a/x");
+    assert_true(slice_is(resolve(&fixture, "/a/z"), "/a/z"));
+    assert_int_equal(locate(&fixture, &fixture.view, SLICE_LIT("/a/x"), "/a/x").renames, 2);
+    tree_fixture_close(&fixture);
 }
 
 static void test_rename_raises_totals_by_one(void **state)
@@ -286,18 +286,18 @@ static void test_rename_raises_totals_by_one(void **state)
     static const char *const ways[][2] = {{"/a", "/b"},   {"/p", "/q"},     {"/q", "/p"}, {"/b", "/p/b"},
                                           {"/p/b", "/c"}, {"/c", "/p/x/c"}, {"/p", "/r"}, {"/r/x/c", "/a"}};
     static const int wanted[] = {1, 1, 1, 2, 3, 4, 5, 6};
-    struct tree_fixture box;
+    struct tree_fixture fixture;
     (void)state;
-    tree_fixture_open(&box);
+    tree_fixture_open(&fixture);
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
-        struct tree tree = {&box.view, INDEX, '/', NULL};
+        struct tree tree = {&fixture.view, INDEX, '/', NULL};
         struct tree_totals totals;
-        assert_int_equal(rename_now(&box, ways[i][0], ways[i][1]), 0);
-        assert_int_equal(tree_locate(&tree, SLICE_LIT("/a/f"), &box.arena, NULL, &totals), 0);
+        assert_int_equal(rename_now(&fixture, ways[i][0], ways[i][1]), 0);
+        assert_int_equal(tree_locate(&tree, SLICE_LIT("/a/f"), &fixture.arena, NULL, &totals), 0);
         assert_int_equal(totals.renames, wanted[i]);
     }
-    assert_located(&box, SLICE_LIT("/a/f"), "/a/f");
-    tree_fixture_close(&box);
+    assert_located(&fixture, SLICE_LIT("/a/f"), "/a/f");
+    tree_fixture_close(&fixture);
 }
 
 static int count_origin(void *context, struct slice origin)
@@ -309,58 +309,58 @@ static int count_origin(void *context, struct slice origin)
 
 static void test_each_relocated_skips_origins_moved_out(void **state)
 {
-    struct tree_fixture box;
+    struct tree_fixture fixture;
     int count = 0;
     (void)state;
-    tree_fixture_open(&box);
-    assert_int_equal(rename_now(&box, "/a/x", "/q"), 0);
-    assert_int_equal(rename_now(&box, "/a", "/q/z"), 0); /* so "/a" is at the directory entry "/a/x/z" */
-    struct tree tree = {&box.view, INDEX, '/', NULL};
+    tree_fixture_open(&fixture);
+    assert_int_equal(rename_now(&fixture, "/a/x", "/q"), 0);
+    assert_int_equal(rename_now(&fixture, "/a", "/q/z"), 0); /* so "/a" is at the directory entry "/a/x/z" */
+    struct tree tree = {&fixture.view, INDEX, '/', NULL};
     assert_int_equal(tree_each_relocated(&tree, SLICE_LIT("/a/"), count_origin, &count), 0);
     assert_int_equal(count, 0);
     assert_int_equal(tree_each_relocated(&tree, SLICE_LIT("/"), count_origin, &count), 0);
     assert_int_equal(count, 2);
-    assert_located(&box, SLICE_LIT("/a/x/f"), "/q/f");
-    assert_located(&box, SLICE_LIT("/a/f"), "/q/z/f");
-    tree_fixture_close(&box);
+    assert_located(&fixture, SLICE_LIT("/a/x/f"), "/q/f");
+    assert_located(&fixture, SLICE_LIT("/a/f"), "/q/z/f");
+    tree_fixture_close(&fixture);
 }
 
 static void test_rename_rejects_invalid_paths_without_changes(void **state)
 {
-    struct tree_fixture box;
+    struct tree_fixture fixture;
     (void)state;
-    tree_fixture_open(&box);
-    assert_int_equal(rename_in(&box, &box.view, "/a", "/a"), TREE_INTO_ITSELF);
-    assert_int_equal(rename_in(&box, &box.view, "/a", "/a/b"), TREE_INTO_ITSELF);
-    assert_int_equal(count_records(&box), 0);
-    assert_int_equal(rename_now(&box, "/a", "/b"), 0);
-    assert_int_equal(rename_in(&box, &box.view, "/a", "/c"), TREE_NOT_FOUND);
-    assert_int_equal(rename_in(&box, &box.view, "/a/x", "/c"), TREE_NOT_FOUND);
-    assert_int_equal(count_records(&box), 0);
-    tree_fixture_close(&box);
+    tree_fixture_open(&fixture);
+    assert_int_equal(rename_in(&fixture, &fixture.view, "/a", "/a"), TREE_INTO_ITSELF);
+    assert_int_equal(rename_in(&fixture, &fixture.view, "/a", "/a/b"), TREE_INTO_ITSELF);
+    assert_int_equal(count_records(&fixture), 0);
+    assert_int_equal(rename_now(&fixture, "/a", "/b"), 0);
+    assert_int_equal(rename_in(&fixture, &fixture.view, "/a", "/c"), TREE_NOT_FOUND);
+    assert_int_equal(rename_in(&fixture, &fixture.view, "/a/x", "/c"), TREE_NOT_FOUND);
+    assert_int_equal(count_records(&fixture), 0);
+    tree_fixture_close(&fixture);
 }
 
 static void test_tree_past_views_are_unchanged(void **state)
 {
-    struct tree_fixture box;
+    struct tree_fixture fixture;
     (void)state;
-    tree_fixture_open(&box);
-    assert_int_equal(rename_now(&box, "/a", "/b"), 0);
-    tl_ts between = box.now - 1;
-    assert_int_equal(rename_now(&box, "/b", "/c"), 0);
-    struct view then = {box.store, between, NULL}, existing = {box.store, between - 1, NULL};
-    (void)locate(&box, &then, SLICE_LIT("/a/f"), "/b/f");
-    (void)locate(&box, &existing, SLICE_LIT("/a/f"), "/a/f");
-    tree_fixture_close(&box);
+    tree_fixture_open(&fixture);
+    assert_int_equal(rename_now(&fixture, "/a", "/b"), 0);
+    tl_ts between = fixture.now - 1;
+    assert_int_equal(rename_now(&fixture, "/b", "/c"), 0);
+    struct view then = {fixture.store, between, NULL}, existing = {fixture.store, between - 1, NULL};
+    (void)locate(&fixture, &then, SLICE_LIT("/a/f"), "/b/f");
+    (void)locate(&fixture, &existing, SLICE_LIT("/a/f"), "/a/f");
+    tree_fixture_close(&fixture);
 }
 
-static int64_t renames_as_of(struct tree_fixture *box, struct slice origin, tl_ts as_of, const char *wanted)
+static int64_t renames_as_of(struct tree_fixture *fixture, struct slice origin, tl_ts as_of, const char *wanted)
 {
-    struct tree tree = {.view = &box->view, .index = INDEX, .delimiter = '/', .as_of = as_of};
+    struct tree tree = {.view = &fixture->view, .index = INDEX, .delimiter = '/', .as_of = as_of};
     struct tree_totals totals;
     struct slice path;
 
-    assert_int_equal(tree_locate(&tree, origin, &box->arena, &path, &totals), 0);
+    assert_int_equal(tree_locate(&tree, origin, &fixture->arena, &path, &totals), 0);
     assert_true(slice_is(path, wanted));
     return totals.renames;
 }
@@ -374,32 +374,32 @@ static void test_locate_as_of_uses_history(void **state)
     struct slice origin = SLICE_LIT("/a/x");
     struct buf key = BUF_INIT(64);
     struct store_value value;
-    struct tree_fixture box;
+    struct tree_fixture fixture;
     tl_ts from;
     (void)state;
 
-    tree_fixture_open(&box);
-    assert_int_equal(rename_now(&box, "/a", "/b"), 0); /* timestamp 100; no item needed */
-    from = box.history_from = box.now;
-    assert_int_equal(rename_now(&box, "/b", "/p/b"), 0);
-    assert_int_equal(rename_now(&box, "/p", "/q"), 0);
-    assert_int_equal(rename_now(&box, "/q/b", "/a"), 0);
-    assert_int_equal(rename_now(&box, "/c", "/q"), 0);
-    assert_int_equal(store_set_history_low(box.store, box.now - 1), 0);
-    assert_int_equal(renames_as_of(&box, origin, from - 1, "/b/x"), 1);
-    assert_int_equal(renames_as_of(&box, origin, from, "/p/b/x"), 2);
-    assert_int_equal(renames_as_of(&box, origin, from + 1, "/q/b/x"), 3);
-    assert_int_equal(renames_as_of(&box, origin, from + 2, "/a/x"), 4);
-    assert_int_equal(renames_as_of(&box, origin, 0, "/a/x"), 4);
-    box.history_from = box.now;
-    assert_int_equal(rename_now(&box, "/a", "/z"), 0);
-    assert_int_equal(renames_as_of(&box, origin, box.now - 2, "/a/x"), 4);
+    tree_fixture_open(&fixture);
+    assert_int_equal(rename_now(&fixture, "/a", "/b"), 0); /* timestamp 100; no item needed */
+    from = fixture.history_from = fixture.now;
+    assert_int_equal(rename_now(&fixture, "/b", "/p/b"), 0);
+    assert_int_equal(rename_now(&fixture, "/p", "/q"), 0);
+    assert_int_equal(rename_now(&fixture, "/q/b", "/a"), 0);
+    assert_int_equal(rename_now(&fixture, "/c", "/q"), 0);
+    assert_int_equal(store_set_history_low(fixture.store, fixture.now - 1), 0);
+    assert_int_equal(renames_as_of(&fixture, origin, from - 1, "/b/x"), 1);
+    assert_int_equal(renames_as_of(&fixture, origin, from, "/p/b/x"), 2);
+    assert_int_equal(renames_as_of(&fixture, origin, from + 1, "/q/b/x"), 3);
+    assert_int_equal(renames_as_of(&fixture, origin, from + 2, "/a/x"), 4);
+    assert_int_equal(renames_as_of(&fixture, origin, 0, "/a/x"), 4);
+    fixture.history_from = fixture.now;
+    assert_int_equal(rename_now(&fixture, "/a", "/z"), 0);
+    assert_int_equal(renames_as_of(&fixture, origin, fixture.now - 2, "/a/x"), 4);
     assert_int_equal(
-        store_get(box.store, SPACE_TREE, TL_TS_MAX, tree_history_key(&key, INDEX, SLICE_LIT("/a")), &value), 0);
+        store_get(fixture.store, SPACE_TREE, TL_TS_MAX, tree_history_key(&key, INDEX, SLICE_LIT("/a")), &value), 0);
     assert_true(value.bytes.len < 40);
     store_value_release(&value);
     buf_deinit(&key);
-    tree_fixture_close(&box);
+    tree_fixture_close(&fixture);
 }
 
 /* A relocation of a later timestamp than the rename's cannot be written: the store is damaged. */
@@ -407,30 +407,31 @@ static void test_rename_reports_damaged_relocation(void **state)
 {
     struct tree_relocation later = {.state = TREE_UNMOVED, .renames = 1, .seq_no = 0};
     struct buf key = BUF_INIT(64), value = BUF_INIT(64);
-    struct tree_fixture box;
+    struct tree_fixture fixture;
     (void)state;
 
-    tree_fixture_open(&box);
-    assert_int_equal(rename_now(&box, "/a", "/b"), 0);
-    later.ts = box.now + 1000;
+    tree_fixture_open(&fixture);
+    assert_int_equal(rename_now(&fixture, "/a", "/b"), 0);
+    later.ts = fixture.now + 1000;
     tree_relocation_encode(&value, &later);
-    store_batch_put(box.batch, SPACE_TREE, tree_relocation_key(&key, INDEX, SLICE_LIT("/c")), buf_as_slice(&value));
-    next_unit(&box);
-    box.history_from = 1;
-    assert_int_equal(rename_in(&box, &box.view, "/c", "/d"), TL_ERR_CORRUPT);
+    store_batch_put(fixture.batch, SPACE_TREE, tree_relocation_key(&key, INDEX, SLICE_LIT("/c")), buf_as_slice(&value));
+    next_unit(&fixture);
+    fixture.history_from = 1;
+    assert_int_equal(rename_in(&fixture, &fixture.view, "/c", "/d"), TL_ERR_CORRUPT);
     buf_deinit(&key);
     buf_deinit(&value);
-    tree_fixture_close(&box);
+    tree_fixture_close(&fixture);
 }
 
-static void put_renames(struct tree_fixture *box, const char *origin, int64_t renames)
+static void put_renames(struct tree_fixture *fixture, const char *origin, int64_t renames)
 {
     const struct tree_relocation relocation = {.state = TREE_UNMOVED, .renames = renames, .seq_no = 0, .ts = 1};
     struct buf key = BUF_INIT(64), value = BUF_INIT(64);
 
     tree_relocation_encode(&value, &relocation);
-    store_batch_put(box->batch, SPACE_TREE, tree_relocation_key(&key, INDEX, slice_from(origin)), buf_as_slice(&value));
-    next_unit(box);
+    store_batch_put(fixture->batch, SPACE_TREE, tree_relocation_key(&key, INDEX, slice_from(origin)),
+                    buf_as_slice(&value));
+    next_unit(fixture);
     buf_deinit(&key);
     buf_deinit(&value);
 }
@@ -450,59 +451,59 @@ static void test_rename_reports_overflow(void **state)
     (void)state;
 
     for (size_t i = 0; i < sizeof damaged / sizeof damaged[0]; i++) {
-        struct tree_fixture box;
-        tree_fixture_open(&box);
-        assert_int_equal(rename_now(&box, "/a", "/b"), 0);
-        put_renames(&box, damaged[i].origin, damaged[i].renames);
+        struct tree_fixture fixture;
+        tree_fixture_open(&fixture);
+        assert_int_equal(rename_now(&fixture, "/a", "/b"), 0);
+        put_renames(&fixture, damaged[i].origin, damaged[i].renames);
         if (damaged[i].above != NULL)
-            put_renames(&box, damaged[i].above, damaged[i].renames_above);
-        assert_int_equal(rename_in(&box, &box.view, damaged[i].origin, "/e/y"), TL_ERR_CORRUPT);
-        tree_fixture_close(&box);
+            put_renames(&fixture, damaged[i].above, damaged[i].renames_above);
+        assert_int_equal(rename_in(&fixture, &fixture.view, damaged[i].origin, "/e/y"), TL_ERR_CORRUPT);
+        tree_fixture_close(&fixture);
     }
 }
 
 static void test_transaction_renames_are_private(void **state)
 {
     struct overlay *overlay = overlay_new();
-    struct tree_fixture box;
+    struct tree_fixture fixture;
     tl_ts ts;
     (void)state;
-    tree_fixture_open(&box);
-    struct view own = {box.store, TL_TS_MAX, overlay};
-    assert_int_equal(rename_in(&box, &own, "/a", "/b"), 0);
-    struct slice fresh = resolve_in(&box, &own, "/a/x");
-    assert_int_equal(count_records(&box), 0); /* only this transaction sees the entry as vacated */
-    (void)locate(&box, &own, fresh, "/a/x");
-    (void)locate(&box, &own, SLICE_LIT("/a/f"), "/b/f");
-    assert_located(&box, SLICE_LIT("/a/f"), "/a/f");
+    tree_fixture_open(&fixture);
+    struct view own = {fixture.store, TL_TS_MAX, overlay};
+    assert_int_equal(rename_in(&fixture, &own, "/a", "/b"), 0);
+    struct slice fresh = resolve_in(&fixture, &own, "/a/x");
+    assert_int_equal(count_records(&fixture), 0); /* only this transaction sees the entry as vacated */
+    (void)locate(&fixture, &own, fresh, "/a/x");
+    (void)locate(&fixture, &own, SLICE_LIT("/a/f"), "/b/f");
+    assert_located(&fixture, SLICE_LIT("/a/f"), "/a/f");
     struct tree tree = {&own, INDEX, '/', NULL};
     assert_int_equal(tree_last_rename(&tree, &ts, NULL), 0);
     assert_true(ts == TREE_TS_OPEN);
     overlay_free(overlay);
-    tree_fixture_close(&box);
+    tree_fixture_close(&fixture);
 }
 
 static void test_vacated_entry_gets_synthetic_origin_before_commit(void **state)
 {
     struct overlay *overlay = overlay_new();
-    struct tree_fixture box;
+    struct tree_fixture fixture;
     (void)state;
-    tree_fixture_open(&box);
-    assert_int_equal(rename_now(&box, "/a", "/b"), 0);
-    struct view own = {box.store, TL_TS_MAX, overlay};
-    struct slice mine = resolve_in(&box, &own, "/a/x");
-    next_unit(&box); /* the transaction is still open */
-    struct slice others = resolve(&box, "/a/x");
+    tree_fixture_open(&fixture);
+    assert_int_equal(rename_now(&fixture, "/a", "/b"), 0);
+    struct view own = {fixture.store, TL_TS_MAX, overlay};
+    struct slice mine = resolve_in(&fixture, &own, "/a/x");
+    next_unit(&fixture); /* the transaction is still open */
+    struct slice others = resolve(&fixture, "/a/x");
     assert_true(slice_equal(mine, others));
     overlay_free(overlay);
-    tree_fixture_close(&box);
+    tree_fixture_close(&fixture);
 }
 
 static void commit_record(void *context, struct slice key, struct slice value)
 {
-    const struct tree_fixture *box = context;
+    const struct tree_fixture *fixture = context;
 
-    tree_commit(box->batch, key, value, box->now);
+    tree_commit(fixture->batch, key, value, fixture->now);
 }
 
 /*
@@ -511,47 +512,47 @@ static void commit_record(void *context, struct slice key, struct slice value)
  */
 static void test_synthetic_origin_survives_commit(void **state)
 {
-    struct tree_fixture box;
+    struct tree_fixture fixture;
     struct overlay *overlay = overlay_new();
     (void)state;
-    tree_fixture_open(&box);
-    resolve(&box, "/p/1");
-    assert_int_equal(rename_now(&box, "/p", "/q"), 0);
-    struct view own = {box.store, TL_TS_MAX, overlay};
-    struct tree_writer writer = writer_of(&box, &own);
-    assert_int_equal(tree_rename(&writer, SLICE_LIT("/q"), SLICE_LIT("/p"), box.seq_no++, TREE_TS_OPEN), 0);
-    assert_int_equal(tree_rename(&writer, SLICE_LIT("/p"), SLICE_LIT("/z"), box.seq_no++, TREE_TS_OPEN), 0);
-    struct slice born = resolve_in(&box, &own, "/p/3");
-    next_unit(&box);
+    tree_fixture_open(&fixture);
+    resolve(&fixture, "/p/1");
+    assert_int_equal(rename_now(&fixture, "/p", "/q"), 0);
+    struct view own = {fixture.store, TL_TS_MAX, overlay};
+    struct tree_writer writer = writer_of(&fixture, &own);
+    assert_int_equal(tree_rename(&writer, SLICE_LIT("/q"), SLICE_LIT("/p"), fixture.seq_no++, TREE_TS_OPEN), 0);
+    assert_int_equal(tree_rename(&writer, SLICE_LIT("/p"), SLICE_LIT("/z"), fixture.seq_no++, TREE_TS_OPEN), 0);
+    struct slice born = resolve_in(&fixture, &own, "/p/3");
+    next_unit(&fixture);
     struct tree tree = {&own, INDEX, '/', NULL};
     struct slice found;
-    assert_int_equal(tree_resolve(&tree, SLICE_LIT("/p/3"), &box.arena, &found), 0);
+    assert_int_equal(tree_resolve(&tree, SLICE_LIT("/p/3"), &fixture.arena, &found), 0);
     assert_true(slice_equal(found, born));
-    overlay_each(overlay, SPACE_TREE, commit_record, &box);
-    next_unit(&box);
-    tree.view = &box.view;
-    assert_int_equal(tree_resolve(&tree, SLICE_LIT("/p/3"), &box.arena, &found), 0);
+    overlay_each(overlay, SPACE_TREE, commit_record, &fixture);
+    next_unit(&fixture);
+    tree.view = &fixture.view;
+    assert_int_equal(tree_resolve(&tree, SLICE_LIT("/p/3"), &fixture.arena, &found), 0);
     assert_true(slice_equal(found, born));
     overlay_free(overlay);
-    tree_fixture_close(&box);
+    tree_fixture_close(&fixture);
 }
 
 /* Locates files of two deep directories in turn, and of a deep directory of each. Returns: the records read. */
-static uint64_t locate_files(struct tree_fixture *box, const char *from, const char *to, size_t files)
+static uint64_t locate_files(struct tree_fixture *fixture, const char *from, const char *to, size_t files)
 {
-    struct tree tree = {&box->view, INDEX, '/', NULL};
+    struct tree tree = {&fixture->view, INDEX, '/', NULL};
     struct tree_paths paths;
     struct buf deep = BUF_INIT(BUF_UNLIMITED);
     for (size_t i = 0; i < 200; i++)
         buf_lit(&deep, "/d");
     tree_paths_init(&paths);
     for (size_t i = 0; i < files; i++) {
-        struct slice found,
-            rest = arena_printf(&box->arena, "%.*s/%s%zu", SLICE_ARG(buf_as_slice(&deep)), i % 3 == 0 ? "" : "own/", i);
+        struct slice found, rest = arena_printf(&fixture->arena, "%.*s/%s%zu", SLICE_ARG(buf_as_slice(&deep)),
+                                                i % 3 == 0 ? "" : "own/", i);
         const char *top = i % 2 == 0 ? from : "/still";
-        struct slice origin = arena_printf(&box->arena, "%s%.*s", top, SLICE_ARG(rest));
-        struct slice wanted = arena_printf(&box->arena, "%s%.*s", i % 2 == 0 ? to : top, SLICE_ARG(rest));
-        assert_int_equal(tree_paths_locate(&paths, &tree, origin, &box->arena, &found), 0);
+        struct slice origin = arena_printf(&fixture->arena, "%s%.*s", top, SLICE_ARG(rest));
+        struct slice wanted = arena_printf(&fixture->arena, "%s%.*s", i % 2 == 0 ? to : top, SLICE_ARG(rest));
+        assert_int_equal(tree_paths_locate(&paths, &tree, origin, &fixture->arena, &found), 0);
         assert_true(slice_equal(found, wanted));
     }
     uint64_t reads = tree_paths_take_reads(&paths);
@@ -564,19 +565,19 @@ static uint64_t locate_files(struct tree_fixture *box, const char *from, const c
 static void test_directories_of_many_origins_are_read_once(void **state)
 {
     enum { FILES = 1000, LEVELS = 202 };
-    struct tree_fixture box;
+    struct tree_fixture fixture;
     struct buf top = BUF_INIT(BUF_UNLIMITED);
     (void)state;
 
     for (size_t i = 0; i < LEVELS; i++)
         buf_lit(&top, "/t");
     buf_byte(&top, 0);
-    tree_fixture_open(&box);
-    assert_in_range(locate_files(&box, "/a", "/a", FILES), FILES, FILES + 3 * LEVELS);
-    assert_int_equal(rename_now(&box, "/a", top.data), 0);
-    assert_in_range(locate_files(&box, "/a", top.data, FILES), FILES, FILES + 4 * LEVELS);
+    tree_fixture_open(&fixture);
+    assert_in_range(locate_files(&fixture, "/a", "/a", FILES), FILES, FILES + 3 * LEVELS);
+    assert_int_equal(rename_now(&fixture, "/a", top.data), 0);
+    assert_in_range(locate_files(&fixture, "/a", top.data, FILES), FILES, FILES + 4 * LEVELS);
     buf_deinit(&top);
-    tree_fixture_close(&box);
+    tree_fixture_close(&fixture);
 }
 
 static void test_empty_paths_are_removed_when_filled(void **state)

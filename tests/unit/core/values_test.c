@@ -35,47 +35,47 @@ static struct slice numbers(struct arena *arena, int count, bool equal, const ch
 }
 
 /* Returns: a new write of one operation to `count` documents from `first` on, in the form of a version. */
-static struct command *writes(struct core_fixture *box, unsigned version, enum write_op op, int first, int count,
+static struct command *writes(struct core_fixture *fixture, unsigned version, enum write_op op, int first, int count,
                               struct slice source)
 {
-    struct command *command = fixture_write_command(box, (size_t)count);
+    struct command *command = fixture_write_command(fixture, (size_t)count);
 
     command->version = version;
     for (int i = 0; i < count; i++) {
         struct write_item *item = &command->write.items[i];
         *item = fixture_item(op, "v", "", NULL, NULL);
         item->id = arena_printf(&command->arena, "%d", first + i);
-        item->dialect = box->dialect;
+        item->dialect = fixture->dialect;
         item->source = source.data == NULL ? SLICE_NONE : arena_copy(&command->arena, source);
     }
     return command;
 }
 
-static void put_equals(struct core_fixture *box, struct arena *arena)
+static void put_equals(struct core_fixture *fixture, struct arena *arena)
 {
     struct slice source = numbers(arena, EQUALS, true, "");
 
     for (int i = 0; i < DOCUMENTS; i++) {
-        fixture_run(box, writes(box, COMMAND_CODEC_VERSION, WRITE_INDEX, i, 1, source), 1);
-        assert_int_equal(box->last->write.results->outcome, WRITE_CREATED);
+        fixture_run(fixture, writes(fixture, COMMAND_CODEC_VERSION, WRITE_INDEX, i, 1, source), 1);
+        assert_int_equal(fixture->last->write.results->outcome, WRITE_CREATED);
     }
 }
 
-static void make_index(struct core_fixture *box)
+static void make_index(struct core_fixture *fixture)
 {
     fixture_index_command(
-        box, COMMAND_INDEX_CREATE, "v",
+        fixture, COMMAND_INDEX_CREATE, "v",
         "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"},\"n\":{\"type\":\"integer\"}}}}");
-    assert_int_equal(box->last->problem.type, PROBLEM_NONE);
+    assert_int_equal(fixture->last->problem.type, PROBLEM_NONE);
 }
 
 /* Runs a bulk of all documents. Returns: how many items it has carried out, with that outcome. */
-static int run_bulk(struct core_fixture *box, struct command *command, enum write_outcome outcome)
+static int run_bulk(struct core_fixture *fixture, struct command *command, enum write_outcome outcome)
 {
     int done = DOCUMENTS;
 
-    box->unbounded = command->version == OLDER;
-    fixture_run(box, command, 1);
+    fixture->unbounded = command->version == OLDER;
+    fixture_run(fixture, command, 1);
     assert_int_equal(command->problem.type, PROBLEM_NONE);
     done -= (int)command->write.postponed_count;
     for (int i = 0; i < done; i++) {
@@ -86,55 +86,59 @@ static int run_bulk(struct core_fixture *box, struct command *command, enum writ
 }
 
 /* Locks a document that there is not, so that writes have to find their locks. */
-static void lock_another(struct core_fixture *box)
+static void lock_another(struct core_fixture *fixture)
 {
     struct command *command = command_new(COMMAND_SESSION_OPEN, DIALECT_7);
 
     command->session.id = SLICE_LIT("s");
     command->session.ttl_us = TL_SECOND;
-    fixture_run(box, command, 1);
+    fixture_run(fixture, command, 1);
     command = command_new(COMMAND_LOCK, DIALECT_7);
     command->owner.session = SLICE_LIT("s");
     command->lock.targets = arena_zalloc(&command->arena, sizeof *command->lock.targets);
     command->lock.target_count = 1;
     *command->lock.targets = (struct lock_target){.mode = LOCK_X, .index = SLICE_LIT("v"), .id = SLICE_LIT("none")};
-    assert_int_equal(fixture_run(box, command, 1)->problem.type, PROBLEM_NONE);
+    assert_int_equal(fixture_run(fixture, command, 1)->problem.type, PROBLEM_NONE);
 }
 
 /* A document of equal numbers has one entry, and if it is put again unchanged none is written: both count values. */
 static void test_unchanged_documents_count_their_values(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     struct arena arena = ARENA_INIT;
     (void)state;
 
-    fixture_open(&box);
-    make_index(&box);
-    put_equals(&box, &arena);
-    assert_in_range(core_step_work(box.core), EQUALS, CORE_STEP_WORK);
+    fixture_open(&fixture);
+    make_index(&fixture);
+    put_equals(&fixture, &arena);
+    assert_in_range(core_step_work(fixture.core), EQUALS, CORE_STEP_WORK);
     struct slice source = numbers(&arena, EQUALS, true, "");
-    int done = run_bulk(&box, writes(&box, COMMAND_CODEC_VERSION, WRITE_INDEX, 0, DOCUMENTS, source), WRITE_UPDATED);
+    int done =
+        run_bulk(&fixture, writes(&fixture, COMMAND_CODEC_VERSION, WRITE_INDEX, 0, DOCUMENTS, source), WRITE_UPDATED);
     assert_in_range(done, 2, DOCUMENTS - 1);
-    assert_in_range(core_step_work(box.core), done * EQUALS, CORE_STEP_WORK);
-    assert_int_equal(run_bulk(&box, writes(&box, OLDER, WRITE_INDEX, 0, DOCUMENTS, source), WRITE_UPDATED), DOCUMENTS);
-    fixture_close(&box);
+    assert_in_range(core_step_work(fixture.core), done * EQUALS, CORE_STEP_WORK);
+    assert_int_equal(run_bulk(&fixture, writes(&fixture, OLDER, WRITE_INDEX, 0, DOCUMENTS, source), WRITE_UPDATED),
+                     DOCUMENTS);
+    fixture_close(&fixture);
     arena_deinit(&arena);
 }
 
 /* Documents that are refused for their last value count the values before it. */
 static void test_refused_documents_count_their_values(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     struct arena arena = ARENA_INIT;
     (void)state;
 
-    fixture_open(&box);
-    make_index(&box);
+    fixture_open(&fixture);
+    make_index(&fixture);
     struct slice source = numbers(&arena, EQUALS, true, ",\"no number\"");
-    int done = run_bulk(&box, writes(&box, COMMAND_CODEC_VERSION, WRITE_INDEX, 0, DOCUMENTS, source), WRITE_FAILED);
+    int done =
+        run_bulk(&fixture, writes(&fixture, COMMAND_CODEC_VERSION, WRITE_INDEX, 0, DOCUMENTS, source), WRITE_FAILED);
     assert_in_range(done, 2, DOCUMENTS - 1);
-    assert_int_equal(run_bulk(&box, writes(&box, OLDER, WRITE_INDEX, 0, DOCUMENTS, source), WRITE_FAILED), DOCUMENTS);
-    fixture_close(&box);
+    assert_int_equal(run_bulk(&fixture, writes(&fixture, OLDER, WRITE_INDEX, 0, DOCUMENTS, source), WRITE_FAILED),
+                     DOCUMENTS);
+    fixture_close(&fixture);
     arena_deinit(&arena);
 }
 
@@ -145,37 +149,38 @@ static void test_refused_documents_count_their_values(void **state)
 static void test_copies_of_a_mapping_count_their_fields(void **state)
 {
     enum { FIELDS = 1000 };
-    struct core_fixture box;
+    struct core_fixture fixture;
     struct arena arena = ARENA_INIT;
     struct buf body = BUF_INIT(BUF_UNLIMITED);
     (void)state;
 
-    fixture_open(&box);
+    fixture_open(&fixture);
     buf_lit(&body, "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}");
     for (int i = 1; i < FIELDS; i++)
         buf_printf(&body, ",\"f%d\":{\"type\":\"byte\"}", i);
     buf_lit(&body, "}}}");
     buf_byte(&body, 0);
-    fixture_index_command(&box, COMMAND_INDEX_CREATE, "v", (const char *)body.data);
-    assert_int_equal(box.last->problem.type, PROBLEM_NONE);
+    fixture_index_command(&fixture, COMMAND_INDEX_CREATE, "v", (const char *)body.data);
+    assert_int_equal(fixture.last->problem.type, PROBLEM_NONE);
     for (int locked = 0; locked < 2; locked++) {
         if (locked)
-            lock_another(&box);
+            lock_another(&fixture);
         struct slice source = SLICE_LIT("{\"path\":\"/a\",\"new\":1}");
-        int done = run_bulk(&box, writes(&box, COMMAND_CODEC_VERSION, WRITE_INDEX, 0, DOCUMENTS, source), WRITE_FAILED);
+        int done = run_bulk(&fixture, writes(&fixture, COMMAND_CODEC_VERSION, WRITE_INDEX, 0, DOCUMENTS, source),
+                            WRITE_FAILED);
         assert_in_range(done, 2, DOCUMENTS - 1);
-        assert_in_range(core_step_work(box.core), (uint64_t)(done * FIELDS) * WORK_FIELD, CORE_STEP_WORK);
-        assert_int_equal(run_bulk(&box, writes(&box, OLDER, WRITE_INDEX, 0, DOCUMENTS, source), WRITE_FAILED),
+        assert_in_range(core_step_work(fixture.core), (uint64_t)(done * FIELDS) * WORK_FIELD, CORE_STEP_WORK);
+        assert_int_equal(run_bulk(&fixture, writes(&fixture, OLDER, WRITE_INDEX, 0, DOCUMENTS, source), WRITE_FAILED),
                          DOCUMENTS);
     }
-    fixture_close(&box);
+    fixture_close(&fixture);
     buf_deinit(&body);
     arena_deinit(&arena);
 }
 
-static struct command *updates(struct core_fixture *box, unsigned version, const struct write_update *update)
+static struct command *updates(struct core_fixture *fixture, unsigned version, const struct write_update *update)
 {
-    struct command *command = writes(box, version, WRITE_UPDATE, 0, DOCUMENTS, SLICE_NONE);
+    struct command *command = writes(fixture, version, WRITE_UPDATE, 0, DOCUMENTS, SLICE_NONE);
 
     for (int i = 0; i < DOCUMENTS; i++)
         command->write.items[i].update = update;
@@ -185,22 +190,22 @@ static struct command *updates(struct core_fixture *box, unsigned version, const
 /* Updates that merge what the documents have already, or whose script does nothing, count the values that they read. */
 static void test_updates_without_effect_count_their_values(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     struct arena arena = ARENA_INIT;
     (void)state;
 
-    fixture_open(&box);
-    make_index(&box);
-    put_equals(&box, &arena);
+    fixture_open(&fixture);
+    make_index(&fixture);
+    put_equals(&fixture, &arena);
     const struct write_update of_both[] = {{.doc = numbers(&arena, EQUALS, true, ""), .detect_noop = true},
                                            {.script_source = SLICE_LIT("ctx.op = 'none'")}};
     for (int i = 0; i < 2; i++) {
-        int done = run_bulk(&box, updates(&box, COMMAND_CODEC_VERSION, &of_both[i]), WRITE_NOOP);
+        int done = run_bulk(&fixture, updates(&fixture, COMMAND_CODEC_VERSION, &of_both[i]), WRITE_NOOP);
         assert_in_range(done, 2, DOCUMENTS - 1);
-        assert_in_range(core_step_work(box.core), done * EQUALS, CORE_STEP_WORK);
-        assert_in_range(run_bulk(&box, updates(&box, OLDER, &of_both[i]), WRITE_NOOP), done + 1, DOCUMENTS);
+        assert_in_range(core_step_work(fixture.core), done * EQUALS, CORE_STEP_WORK);
+        assert_in_range(run_bulk(&fixture, updates(&fixture, OLDER, &of_both[i]), WRITE_NOOP), done + 1, DOCUMENTS);
     }
-    fixture_close(&box);
+    fixture_close(&fixture);
     arena_deinit(&arena);
 }
 
@@ -213,7 +218,7 @@ static void test_updates_without_effect_count_their_values(void **state)
 static void test_bulk_is_divided_before_an_item_that_exceeds_the_step(void **state)
 {
     enum { NUMBERS = 30000, ITEMS = 3 };
-    struct core_fixture box;
+    struct core_fixture fixture;
     struct arena arena = ARENA_INIT;
     struct slice source = numbers(&arena, NUMBERS, false, ""), broken = numbers(&arena, NUMBERS, false, ",");
     (void)state;
@@ -221,30 +226,30 @@ static void test_bulk_is_divided_before_an_item_that_exceeds_the_step(void **sta
     for (int parsed = 0; parsed < 2; parsed++) {
         struct json_doc json;
         struct problem problem;
-        fixture_open(&box);
-        make_index(&box);
+        fixture_open(&fixture);
+        make_index(&fixture);
         assert_int_equal(json_parse(&arena, source, DIALECT_7, JSON_DOCUMENT, &json, &problem), 0);
         for (int left = ITEMS; left > 0; left--) {
-            struct command *command = writes(&box, COMMAND_CODEC_VERSION, WRITE_INDEX, ITEMS - left, left, source);
+            struct command *command = writes(&fixture, COMMAND_CODEC_VERSION, WRITE_INDEX, ITEMS - left, left, source);
             for (int i = 0; i < left && parsed == 1; i++)
                 command->write.items[i].parsed = &json;
             if (left == ITEMS) /* also items that are less than what the step has left, so that the order is kept */
                 command->write.items[left - 1].source = SLICE_LIT("{}");
-            fixture_run(&box, command, 1);
+            fixture_run(&fixture, command, 1);
             assert_int_equal(command->write.postponed_count, left - 1);
             assert_int_equal(command->write.results->outcome, WRITE_CREATED);
         }
-        struct command *command = writes(&box, COMMAND_CODEC_VERSION, WRITE_INDEX, ITEMS, ITEMS, source);
+        struct command *command = writes(&fixture, COMMAND_CODEC_VERSION, WRITE_INDEX, ITEMS, ITEMS, source);
         command->write.items[0].source = SLICE_LIT("{}");
         command->write.items[1].source = broken;
-        fixture_run(&box, command, 1);
+        fixture_run(&fixture, command, 1);
         assert_int_equal(command->write.postponed_count, 0);
         assert_int_equal(command->write.results[1].problem.type, PROBLEM_MAPPER_PARSING);
         assert_int_equal(command->write.results[2].outcome, WRITE_CREATED);
-        box.unbounded = true;
-        fixture_run(&box, command = writes(&box, OLDER, WRITE_INDEX, 2 * ITEMS, ITEMS, source), 1);
+        fixture.unbounded = true;
+        fixture_run(&fixture, command = writes(&fixture, OLDER, WRITE_INDEX, 2 * ITEMS, ITEMS, source), 1);
         assert_int_equal(command->write.postponed_count, 1);
-        fixture_close(&box);
+        fixture_close(&fixture);
     }
     arena_deinit(&arena);
 }
@@ -256,62 +261,62 @@ static void test_bulk_is_divided_before_an_item_that_exceeds_the_step(void **sta
 static void test_atomic_write_of_a_transaction_goes_by_its_work(void **state)
 {
     enum { NUMBERS = 60000 };
-    struct core_fixture box;
+    struct core_fixture fixture;
     struct arena arena = ARENA_INIT;
     struct slice source = numbers(&arena, NUMBERS, false, "");
     (void)state;
 
-    fixture_open(&box);
-    fixture_index_command(&box, COMMAND_INDEX_CREATE, "v",
+    fixture_open(&fixture);
+    fixture_index_command(&fixture, COMMAND_INDEX_CREATE, "v",
                           "{\"mappings\":{\"properties\":{\"n\":{\"type\":\"integer\",\"index\":false,"
                           "\"doc_values\":false}}}}");
     for (int large = 0; large < 2; large++) {
         const char *id = large == 0 ? "t0" : "t1";
-        fixture_txn(&box, COMMAND_TXN_BEGIN, id);
-        struct command *command = writes(&box, COMMAND_CODEC_VERSION, WRITE_INDEX, 0, 2, SLICE_LIT("{\"n\":1}"));
+        fixture_txn(&fixture, COMMAND_TXN_BEGIN, id);
+        struct command *command = writes(&fixture, COMMAND_CODEC_VERSION, WRITE_INDEX, 0, 2, SLICE_LIT("{\"n\":1}"));
         command->write.items[large].source = arena_copy(&command->arena, source);
         command->write.atomic = true;
         command->owner.transaction = slice_from(id);
-        fixture_run(&box, command, 1);
+        fixture_run(&fixture, command, 1);
         assert_int_equal(command->problem.type, PROBLEM_NONE);
         assert_int_equal(command->write.results[1].outcome, WRITE_CREATED);
-        assert_in_range(core_step_work(box.core), NUMBERS, CORE_STEP_WORK / 2);
-        fixture_txn(&box, COMMAND_TXN_ROLLBACK, id);
+        assert_in_range(core_step_work(fixture.core), NUMBERS, CORE_STEP_WORK / 2);
+        fixture_txn(&fixture, COMMAND_TXN_ROLLBACK, id);
     }
-    fixture_close(&box);
+    fixture_close(&fixture);
     arena_deinit(&arena);
 }
 
 /* Finding the locks of an update keeps the merged source: a write with locks reads its values once, as one without. */
 static void test_merge_of_a_write_with_locks_is_done_once(void **state)
 {
-    struct core_fixture box;
+    struct core_fixture fixture;
     struct arena arena = ARENA_INIT;
     struct write_update update = {.doc = SLICE_LIT("{\"m\":7}"), .detect_noop = true, .want_source = true};
     uint64_t work[2];
     (void)state;
 
-    fixture_open(&box);
-    make_index(&box);
-    put_equals(&box, &arena);
+    fixture_open(&fixture);
+    make_index(&fixture);
+    put_equals(&fixture, &arena);
     for (int locked = 0; locked < 2; locked++) {
         if (locked)
-            lock_another(&box);
+            lock_another(&fixture);
         for (int again = 0; again < 2; again++) { /* changes the document, then nothing */
-            struct command *command = updates(&box, COMMAND_CODEC_VERSION, &update);
+            struct command *command = updates(&fixture, COMMAND_CODEC_VERSION, &update);
             command->write.item_count = 1;
             command->write.items->id = arena_printf(&command->arena, "%d", locked);
-            fixture_run(&box, command, 1);
+            fixture_run(&fixture, command, 1);
             assert_int_equal(command->write.results->outcome, again == 0 ? WRITE_UPDATED : WRITE_NOOP);
             struct slice result = command->write.results->source, end = SLICE_LIT("],\"m\":7}");
             assert_true(result.len > end.len);
             assert_memory_equal(result.data + result.len - end.len, end.data, end.len);
         }
-        work[locked] = core_step_work(box.core);
+        work[locked] = core_step_work(fixture.core);
     }
     /* Finding locks visits the values of both versions, the items of the array and the numbers. */
     assert_in_range(work[1] - work[0], 4 * EQUALS / WORK_VISITS, 5 * EQUALS / WORK_VISITS);
-    fixture_close(&box);
+    fixture_close(&fixture);
     arena_deinit(&arena);
 }
 

@@ -241,7 +241,7 @@ static uint64_t read_boot(void *context)
     return begun + (clock_boot_us() - begun) / CLOCK_SLOWNESS + atomic_load(&clock_added);
 }
 
-static void open_box(struct group_box *box)
+static void open_box(struct group_box *fixture)
 {
     static const struct journal_clocks clocks = {read_wall, read_boot, NULL};
     struct core_limits limits = core_limits_default();
@@ -249,28 +249,28 @@ static void open_box(struct group_box *box)
     atomic_store(&clock_begun, clock_boot_us());
     is_test = true;
     limits.ephemeral_batch = limits.purge_batch = 1;
-    box->store = store_open_mem();
-    box->log = (struct cmdlog_fixture){0};
-    box->core = cmdlog_fixture_begin(&box->log, box->store, &options);
-    thirsty.functions = *box->log.log->functions;
+    fixture->store = store_open_mem();
+    fixture->log = (struct cmdlog_fixture){0};
+    fixture->core = cmdlog_fixture_begin(&fixture->log, fixture->store, &options);
+    thirsty.functions = *fixture->log.log->functions;
     thirsty.head = thirsty.functions.head;
     thirsty.functions.head = thirsty_head;
     thirsty.functions.preallocate = thirsty_preallocate;
-    box->log.log->functions = &thirsty.functions;
-    assert_int_equal(journal_open_local(box->core, box->store, &options, &box->journal), 0);
+    fixture->log.log->functions = &thirsty.functions;
+    assert_int_equal(journal_open_local(fixture->core, fixture->store, &options, &fixture->journal), 0);
     pthread_mutex_lock(&seen.lock);
     seen.step_count = 0;
     seen.done = seen.ticks = 0;
     pthread_mutex_unlock(&seen.lock);
 }
 
-static void close_box(struct group_box *box)
+static void close_box(struct group_box *fixture)
 {
-    journal_close(box->journal);
-    core_close(box->core);
-    cmdlog_fixture_end(&box->log);
-    cmdlog_fixture_free(&box->log);
-    store_close(box->store);
+    journal_close(fixture->journal);
+    core_close(fixture->core);
+    cmdlog_fixture_end(&fixture->log);
+    cmdlog_fixture_free(&fixture->log);
+    store_close(fixture->store);
 }
 
 static void done(struct command *command)
@@ -290,12 +290,12 @@ static void done(struct command *command)
 }
 
 /* Returns: the command's number. */
-static uint64_t submit(struct group_box *box, struct command *command, bool may_block)
+static uint64_t submit(struct group_box *fixture, struct command *command, bool may_block)
 {
     static uint64_t number;
     command->request = ++number;
     command->on_done = done;
-    journal_submit(box->journal, command, may_block);
+    journal_submit(fixture->journal, command, may_block);
     return number;
 }
 
@@ -425,18 +425,18 @@ static struct command *session_command(enum command_type type)
 static void test_group_ends_with_much_work(void **state)
 {
     enum { COMMANDS = 6 };
-    struct group_box box;
+    struct group_box fixture;
     uint64_t numbers[COMMANDS];
     struct step steps[COMMANDS];
     (void)state;
-    open_box(&box);
-    submit(&box, write_command("s"), false);
+    open_box(&fixture);
+    submit(&fixture, write_command("s"), false);
     await(&seen.done, 1);
     stop_workers(true);
     struct command *commands[] = {write_command("1"), write_command("2"), large_write("3"),
                                   write_command("4"), script_write("s"),  write_command("5")};
     for (size_t i = 0; i < COMMANDS; i++)
-        numbers[i] = submit(&box, commands[i], false);
+        numbers[i] = submit(&fixture, commands[i], false);
     stop_workers(false);
     await(&seen.done, 1 + COMMANDS);
     for (size_t i = 0; i < COMMANDS; i++)
@@ -448,21 +448,21 @@ static void test_group_ends_with_much_work(void **state)
     assert_true(steps[4].hold < steps[5].hold);
     assert_int_equal(steps[0].entry, steps[1].entry);
     assert_true(steps[3].entry < steps[4].entry);
-    close_box(&box);
+    close_box(&fixture);
 }
 
 /* Has the workers execute commands that are all in the queue before. Returns: their steps. */
-static void run_queued(struct group_box *box, struct command **commands, size_t count, struct step *ret_steps)
+static void run_queued(struct group_box *fixture, struct command **commands, size_t count, struct step *ret_steps)
 {
     uint64_t numbers[STEPS_MAX];
-    pthread_mutex_lock(&box->journal->core_lock);
+    pthread_mutex_lock(&fixture->journal->core_lock);
     pthread_mutex_lock(&seen.lock);
     unsigned before = seen.done;
     seen.step_count = 0;
     pthread_mutex_unlock(&seen.lock);
     for (size_t i = 0; i < count; i++)
-        numbers[i] = submit(box, commands[i], false);
-    pthread_mutex_unlock(&box->journal->core_lock);
+        numbers[i] = submit(fixture, commands[i], false);
+    pthread_mutex_unlock(&fixture->journal->core_lock);
     await(&seen.done, before + (unsigned)count);
     for (size_t i = 0; i < count; i++)
         ret_steps[i] = step_of(numbers[i]);
@@ -475,24 +475,24 @@ static void run_queued(struct group_box *box, struct command **commands, size_t 
 static void test_group_ends_before_what_did_more_than_expected(void **state)
 {
     enum { COMMANDS = 3, PUTS = 100 };
-    struct group_box box;
+    struct group_box fixture;
     struct step steps[COMMANDS];
     (void)state;
-    open_box(&box);
-    submit(&box, write_command("s"), false);
+    open_box(&fixture);
+    submit(&fixture, write_command("s"), false);
     await(&seen.done, 1);
     for (int round = 0; round < 2; round++) {
         for (unsigned i = 0; i < PUTS && round > 0; i++) { /* of others, in entries of their own */
             unsigned done = seen.done;
-            submit(&box, write_command("3"), false);
+            submit(&fixture, write_command("3"), false);
             await(&seen.done, done + 1);
         }
         struct command *commands[] = {write_command("1"), script_write("s"), write_command("2")};
-        run_queued(&box, commands, COMMANDS, steps);
+        run_queued(&fixture, commands, COMMANDS, steps);
         assert_int_equal(steps[0].hold == steps[1].hold, round == 0);
         assert_true(steps[1].hold < steps[2].hold);
     }
-    close_box(&box);
+    close_box(&fixture);
 }
 
 /*
@@ -502,23 +502,23 @@ static void test_group_ends_before_what_did_more_than_expected(void **state)
 static void test_group_ends_when_it_takes_long(void **state)
 {
     enum { COMMANDS = 9, TOGETHER = 3 };
-    struct group_box box;
+    struct group_box fixture;
     struct command *commands[COMMANDS];
     struct step steps[COMMANDS];
     (void)state;
-    open_box(&box);
-    submit(&box, write_command("s"), false);
+    open_box(&fixture);
+    submit(&fixture, write_command("s"), false);
     await(&seen.done, 1);
     for (uint64_t slow = 0; slow < 2; slow++) {
         for (size_t i = 0; i < COMMANDS; i++)
             commands[i] = partial_update("s");
         atomic_store(&step_us, slow * GROUP_US / TOGETHER + slow);
-        run_queued(&box, commands, COMMANDS, steps);
+        run_queued(&fixture, commands, COMMANDS, steps);
         atomic_store(&step_us, 0);
         for (size_t i = 1; i < COMMANDS; i++)
             assert_int_equal(steps[i].hold == steps[i - 1].hold, slow == 0 || i % TOGETHER != 0);
     }
-    close_box(&box);
+    close_box(&fixture);
 }
 
 /*
@@ -528,26 +528,26 @@ static void test_group_ends_when_it_takes_long(void **state)
 static void test_entry_is_smaller_when_it_took_long(void **state)
 {
     enum { COMMANDS = 32, FEW = 4, ROUNDS = 12 };
-    struct group_box box;
+    struct group_box fixture;
     struct command *commands[COMMANDS];
     struct step steps[COMMANDS];
     (void)state;
-    open_box(&box);
-    submit(&box, write_command("s"), false);
+    open_box(&fixture);
+    submit(&fixture, write_command("s"), false);
     await(&seen.done, 1);
     for (int round = 0; round < ROUNDS; round++) {
         bool slow = round == 1 || round == 2;
         for (size_t i = 0; i < COMMANDS; i++)
             commands[i] = write_command("s");
         atomic_store(&step_us, slow ? GROUP_US : 0);
-        run_queued(&box, commands, COMMANDS, steps);
+        run_queued(&fixture, commands, COMMANDS, steps);
         atomic_store(&step_us, 0);
         bool whole = steps[0].entry == steps[COMMANDS - 1].entry;
         assert_true(round == 0 || round == 1 || round == ROUNDS - 1 ? whole : round > 2 || !whole);
         for (size_t i = FEW; i < COMMANDS && round == 2; i++)
             assert_true(steps[i].hold > steps[i - FEW].hold);
     }
-    close_box(&box);
+    close_box(&fixture);
 }
 
 /* A write of a document with `count` equal numbers, parsed as by a request. */
@@ -573,20 +573,20 @@ static struct command *values_write(const char *id, int count, bool parsed)
 static void test_group_ends_before_document_of_many_values(void **state)
 {
     enum { COMMANDS = 3, VALUES = 12000 };
-    struct group_box box;
+    struct group_box fixture;
     struct step steps[COMMANDS];
     (void)state;
-    open_box(&box);
-    submit(&box, values_write("v", VALUES, true), false);
+    open_box(&fixture);
+    submit(&fixture, values_write("v", VALUES, true), false);
     await(&seen.done, 1);
     for (int parsed = 0; parsed < 2; parsed++) {
         struct command *commands[] = {write_command("1"), values_write("2", VALUES, parsed),
                                       values_write("3", VALUES, parsed)};
-        run_queued(&box, commands, COMMANDS, steps);
+        run_queued(&fixture, commands, COMMANDS, steps);
         assert_int_equal(steps[0].hold < steps[1].hold, parsed);
         assert_int_equal(steps[1].hold < steps[2].hold, parsed);
     }
-    close_box(&box);
+    close_box(&fixture);
 }
 
 /* A write of two such documents, parsed. */
@@ -605,36 +605,36 @@ static struct command *two_values_writes(const char *id, const char *other_id, i
 static void test_write_that_does_less_than_expected(void **state)
 {
     enum { VALUES = 60000 };
-    struct group_box box;
+    struct group_box fixture;
     (void)state;
-    open_box(&box);
-    uint64_t number = submit(&box, two_values_writes("1", "2", VALUES), false);
+    open_box(&fixture);
+    uint64_t number = submit(&fixture, two_values_writes("1", "2", VALUES), false);
     await(&seen.done, 1);
     assert_true(step_of(number).work > GROUP_WORK);
-    submit(&box, write_command("3"), false);
+    submit(&fixture, write_command("3"), false);
     await(&seen.done, 2);
-    assert_int_equal(box.journal->work_times, 1);
-    close_box(&box);
+    assert_int_equal(fixture.journal->work_times, 1);
+    close_box(&fixture);
 }
 
 /* A LOCK does as much as it has locks: many locks are not in the group of the commands before. */
 static void test_locks_count_in_group(void **state)
 {
     enum { MANY = 5000, COMMANDS = 4 };
-    struct group_box box;
+    struct group_box fixture;
     struct step steps[COMMANDS];
     (void)state;
-    open_box(&box);
-    submit(&box, open_command("holder"), false);
+    open_box(&fixture);
+    submit(&fixture, open_command("holder"), false);
     await(&seen.done, 1);
     struct command *commands[] = {
         lock_command(COMMAND_LOCK, "holder", "a", 1), lock_command(COMMAND_LOCK, "holder", "b", MANY),
         lock_command(COMMAND_LOCK, "holder", "c", MANY), lock_command(COMMAND_UNLOCK, "holder", "b", MANY)};
-    run_queued(&box, commands, COMMANDS, steps);
+    run_queued(&fixture, commands, COMMANDS, steps);
     assert_int_equal(steps[0].entry, steps[1].entry);
     assert_true(steps[1].hold < steps[2].hold);
     assert_true(steps[2].hold < steps[3].hold);
-    close_box(&box);
+    close_box(&fixture);
 }
 
 /*
@@ -644,54 +644,54 @@ static void test_locks_count_in_group(void **state)
 static void test_releases_and_updates_have_own_entry(void **state)
 {
     enum { COMMANDS = 6, MANY = 8000 };
-    struct group_box box;
+    struct group_box fixture;
     struct step steps[COMMANDS];
     unsigned done_before = 4;
     (void)state;
-    open_box(&box);
-    submit(&box, open_command("holder"), false);
-    submit(&box, open_command("waiter"), false);
-    submit(&box, lock_command(COMMAND_LOCK, "holder", "a", 3), false);
-    submit(&box, write_command("s"), false);
+    open_box(&fixture);
+    submit(&fixture, open_command("holder"), false);
+    submit(&fixture, open_command("waiter"), false);
+    submit(&fixture, lock_command(COMMAND_LOCK, "holder", "a", 3), false);
+    submit(&fixture, write_command("s"), false);
     await(&seen.done, done_before);
     struct command *shared[] = {write_command("1"), lock_command(COMMAND_UNLOCK, "holder", "a", 1),
                                 write_command("2"), lock_command(COMMAND_UNLOCK, "holder", "a", 0),
                                 write_command("3"), partial_update("s")};
-    run_queued(&box, shared, COMMANDS, steps);
+    run_queued(&fixture, shared, COMMANDS, steps);
     assert_int_equal(steps[0].entry, steps[4].entry);
     assert_true(steps[4].entry < steps[5].entry);
     assert_int_equal(steps[0].hold, steps[5].hold);
     done_before += COMMANDS;
 
-    submit(&box, lock_command(COMMAND_LOCK, "holder", "m", MANY), false);
+    submit(&fixture, lock_command(COMMAND_LOCK, "holder", "m", MANY), false);
     await(&seen.done, ++done_before);
     struct command *many[] = {write_command("1"), lock_command(COMMAND_UNLOCK, "holder", "m", 0), write_command("2")};
-    run_queued(&box, many, 3, steps);
+    run_queued(&fixture, many, 3, steps);
     assert_true(steps[0].entry < steps[1].entry && steps[1].entry < steps[2].entry);
     done_before += 3;
 
-    submit(&box, lock_command(COMMAND_LOCK, "holder", "n", MANY / 2), false);
-    submit(&box, lock_command(COMMAND_LOCK, "waiter", "o", MANY / 2), false);
+    submit(&fixture, lock_command(COMMAND_LOCK, "holder", "n", MANY / 2), false);
+    submit(&fixture, lock_command(COMMAND_LOCK, "waiter", "o", MANY / 2), false);
     await(&seen.done, done_before += 2);
     struct command *halves[] = {lock_command(COMMAND_UNLOCK, "holder", "n", 0),
                                 lock_command(COMMAND_UNLOCK, "waiter", "o", 0)};
-    run_queued(&box, halves, 2, steps);
+    run_queued(&fixture, halves, 2, steps);
     assert_true(steps[0].entry < steps[1].entry);
     done_before += 2;
 
     for (size_t targets = 0; targets < 2; targets++) { /* all of its locks, then this one */
-        submit(&box, lock_command(COMMAND_LOCK, "holder", "b", 1), false);
+        submit(&fixture, lock_command(COMMAND_LOCK, "holder", "b", 1), false);
         await(&seen.done, ++done_before);
-        await_step(submit(&box, lock_command(COMMAND_LOCK, "waiter", "b", 1), false));
+        await_step(submit(&fixture, lock_command(COMMAND_LOCK, "waiter", "b", 1), false));
         struct command *contended[] = {write_command("1"), lock_command(COMMAND_UNLOCK, "holder", "b", targets)};
-        run_queued(&box, contended, 2, steps);
+        run_queued(&fixture, contended, 2, steps);
         assert_true(steps[0].entry < steps[1].entry);
         done_before += 3;
         await(&seen.done, done_before);
-        submit(&box, lock_command(COMMAND_UNLOCK, "waiter", "b", 0), false);
+        submit(&fixture, lock_command(COMMAND_UNLOCK, "waiter", "b", 0), false);
         await(&seen.done, ++done_before);
     }
-    close_box(&box);
+    close_box(&fixture);
 }
 
 /*
@@ -702,25 +702,25 @@ static void test_ends_of_transactions_share_entry(void **state)
 {
     enum { MANY = 1000, COMMANDS = 5, QUEUED = 8, QUEUED_BYTES = 100000 };
     static const char *const ids[] = {"small", "large", "contended", "back", "queued"};
-    struct group_box box;
+    struct group_box fixture;
     struct step steps[COMMANDS];
     unsigned done_before = 0;
     (void)state;
-    open_box(&box);
+    open_box(&fixture);
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
-        submit(&box, txn_command(COMMAND_TXN_BEGIN, ids[i]), false);
-        submit(&box, txn_write(ids[i], i == 1 ? MANY : 1), false);
+        submit(&fixture, txn_command(COMMAND_TXN_BEGIN, ids[i]), false);
+        submit(&fixture, txn_write(ids[i], i == 1 ? MANY : 1), false);
         await(&seen.done, done_before += 2);
     }
     struct command *commands[] = {write_command("1"), txn_command(COMMAND_TXN_COMMIT, "small"), write_command("2"),
                                   txn_command(COMMAND_TXN_COMMIT, "large"), write_command("3")};
-    run_queued(&box, commands, COMMANDS, steps);
+    run_queued(&fixture, commands, COMMANDS, steps);
     assert_int_equal(steps[0].entry, steps[2].entry);
     assert_true(steps[2].entry < steps[3].entry && steps[3].entry < steps[4].entry);
     done_before += COMMANDS;
 
     struct command *back[] = {write_command("1"), txn_command(COMMAND_TXN_ROLLBACK, "back"), write_command("2")};
-    run_queued(&box, back, 3, steps);
+    run_queued(&fixture, back, 3, steps);
     assert_int_equal(steps[0].entry, steps[2].entry);
     done_before += 3;
 
@@ -732,17 +732,17 @@ static void test_ends_of_transactions_share_entry(void **state)
         queued[i]->write.items->source = arena_printf(&queued[i]->arena, "{\"v\":1%*s}", QUEUED_BYTES, "");
     }
     queued[QUEUED] = txn_command(COMMAND_TXN_COMMIT, "queued");
-    run_queued(&box, queued, QUEUED + 1, queued_steps);
+    run_queued(&fixture, queued, QUEUED + 1, queued_steps);
     assert_int_equal(queued_steps[0].entry, queued_steps[QUEUED - 1].entry);
     assert_true(queued_steps[QUEUED - 1].entry < queued_steps[QUEUED].entry);
     done_before += QUEUED + 1;
 
-    await_step(submit(&box, write_command("contended0"), false));
+    await_step(submit(&fixture, write_command("contended0"), false));
     struct command *contended[] = {write_command("1"), txn_command(COMMAND_TXN_COMMIT, "contended")};
-    run_queued(&box, contended, 2, steps);
+    run_queued(&fixture, contended, 2, steps);
     assert_true(steps[0].entry < steps[1].entry);
     await(&seen.done, done_before + 3);
-    close_box(&box);
+    close_box(&fixture);
 }
 
 /*
@@ -751,49 +751,49 @@ static void test_ends_of_transactions_share_entry(void **state)
  */
 static void test_no_group_waits_for_tick(void **state)
 {
-    struct group_box box;
+    struct group_box fixture;
     (void)state;
-    open_box(&box);
-    submit(&box, session_command(COMMAND_SESSION_OPEN), false);
-    submit(&box, session_command(COMMAND_SESSION_CLOSE), false);
+    open_box(&fixture);
+    submit(&fixture, session_command(COMMAND_SESSION_OPEN), false);
+    submit(&fixture, session_command(COMMAND_SESSION_CLOSE), false);
     await(&seen.done, 2);
     await(&seen.ticks, 2); /* a stop leaves the cleanup to the next start */
-    journal_stop(box.journal);
+    journal_stop(fixture.journal);
     for (size_t i = 0; i < seen.step_count; i++)
         for (size_t j = 0; j < i && seen.steps[i].type == COMMAND_TICK; j++)
             assert_true(seen.steps[j].request == 0 || seen.steps[j].hold < seen.steps[i].hold);
-    close_box(&box);
+    close_box(&fixture);
 }
 
 /* A caller's thread, for which other requests wait, applies no command that takes long. */
 static void test_caller_leaves_long_command_to_worker(void **state)
 {
-    struct group_box box;
+    struct group_box fixture;
     (void)state;
-    open_box(&box);
-    uint64_t number = submit(&box, large_write("1"), true);
+    open_box(&fixture);
+    uint64_t number = submit(&fixture, large_write("1"), true);
     await(&seen.done, 1);
     assert_false(step_of(number).on_caller);
-    close_box(&box);
+    close_box(&fixture);
 }
 
 /* A caller's thread does not apply its command while a worker waits for the core to apply a TICK. */
 static void test_caller_is_not_ahead_of_due_tick(void **state)
 {
-    struct group_box box;
+    struct group_box fixture;
     (void)state;
-    open_box(&box);
-    submit(&box, session_command(COMMAND_SESSION_OPEN), false);
+    open_box(&fixture);
+    submit(&fixture, session_command(COMMAND_SESSION_OPEN), false);
     await(&seen.done, 1);
     seen.stop_after_close = true;
-    submit(&box, session_command(COMMAND_SESSION_CLOSE), false);
+    submit(&fixture, session_command(COMMAND_SESSION_CLOSE), false);
     await(&seen.waiting, WORKER_COUNT);
-    assert_int_equal(core_next_wait_end(box.core), 0);
-    uint64_t number = submit(&box, write_command("1"), true);
+    assert_int_equal(core_next_wait_end(fixture.core), 0);
+    uint64_t number = submit(&fixture, write_command("1"), true);
     stop_workers(false);
     await(&seen.done, 3);
     assert_false(step_of(number).on_caller);
-    close_box(&box);
+    close_box(&fixture);
 }
 
 /*
@@ -802,11 +802,11 @@ static void test_caller_is_not_ahead_of_due_tick(void **state)
  */
 static void test_pause_holds_no_applied_command(void **state)
 {
-    struct group_box box;
+    struct group_box fixture;
     struct list group = LIST_INIT(group);
     (void)state;
-    open_box(&box);
-    struct journal *journal = box.journal;
+    open_box(&fixture);
+    struct journal *journal = fixture.journal;
     struct command *command = write_command("1");
     command->request = UINT64_C(1) << 40;
     command->on_done = done;
@@ -817,7 +817,7 @@ static void test_pause_holds_no_applied_command(void **state)
     seen.checkpointing = true;
     pthread_mutex_unlock(&seen.lock);
     journal->checkpointing = journal->paused = true;
-    tl_ts wanted = core_last_ts(box.core);
+    tl_ts wanted = core_last_ts(fixture.core);
     pthread_mutex_unlock(&journal->core_lock);
     journal__finish(journal, &group, wanted, SYNC_NONE);
     await(&seen.done, 1);
@@ -827,7 +827,7 @@ static void test_pause_holds_no_applied_command(void **state)
     pthread_mutex_lock(&seen.lock);
     seen.checkpointing = false;
     pthread_mutex_unlock(&seen.lock);
-    close_box(&box);
+    close_box(&fixture);
 }
 
 /*
@@ -837,29 +837,29 @@ static void test_pause_holds_no_applied_command(void **state)
 static void make_checkpoints_due(bool busy)
 {
     enum { CHECKPOINT_BYTES = 64 << 10, WRITES = 1000, BYTES = 8 << 10, MOST = 32 * CHECKPOINT_BYTES };
-    struct group_box box;
-    open_box(&box);
+    struct group_box fixture;
+    open_box(&fixture);
     pthread_mutex_lock(&seen.lock);
     seen.busy = busy;
     pthread_mutex_unlock(&seen.lock);
-    pthread_mutex_lock(&box.journal->core_lock);
-    box.journal->checkpoint_bytes = CHECKPOINT_BYTES;
-    cmdlog_position before = box.journal->checkpoint;
-    pthread_mutex_unlock(&box.journal->core_lock);
+    pthread_mutex_lock(&fixture.journal->core_lock);
+    fixture.journal->checkpoint_bytes = CHECKPOINT_BYTES;
+    cmdlog_position before = fixture.journal->checkpoint;
+    pthread_mutex_unlock(&fixture.journal->core_lock);
     for (unsigned i = 0; i < WRITES; i++) {
         struct command *command = write_command("1");
         command->write.items->source = arena_printf(&command->arena, "{\"v\":1%*s}", BYTES, "");
-        submit(&box, command, true);
+        submit(&fixture, command, true);
         await(&seen.done, i + 1);
-        assert_in_range(store_uncheckpointed_bytes(box.store), 0, MOST);
+        assert_in_range(store_uncheckpointed_bytes(fixture.store), 0, MOST);
     }
-    pthread_mutex_lock(&box.journal->core_lock);
-    assert_true(box.journal->checkpoint > before);
-    pthread_mutex_unlock(&box.journal->core_lock);
+    pthread_mutex_lock(&fixture.journal->core_lock);
+    assert_true(fixture.journal->checkpoint > before);
+    pthread_mutex_unlock(&fixture.journal->core_lock);
     pthread_mutex_lock(&seen.lock);
     seen.busy = false;
     pthread_mutex_unlock(&seen.lock);
-    close_box(&box);
+    close_box(&fixture);
 }
 
 static void test_lone_caller_makes_checkpoints_due(void **state)
@@ -881,36 +881,36 @@ static void test_busy_workers_make_checkpoints_due(void **state)
  */
 static void test_worker_prepares_log_before_it_is_full(void **state)
 {
-    struct group_box box;
+    struct group_box fixture;
     (void)state;
     for (int busy = 0; busy < 2; busy++) {
-        open_box(&box);
-        submit(&box, write_command("1"), true);
+        open_box(&fixture);
+        submit(&fixture, write_command("1"), true);
         await(&seen.done, 1);
         pthread_mutex_lock(&seen.lock);
         seen.prepared = 0;
         thirsty.wants_space = true;
         seen.busy = busy == 1;
         pthread_mutex_unlock(&seen.lock);
-        uint64_t number = submit(&box, write_command("2"), true);
+        uint64_t number = submit(&fixture, write_command("2"), true);
         await(&seen.done, 2);
         assert_false(step_of(number).on_caller);
         await(&seen.prepared, 1);
         pthread_mutex_lock(&seen.lock);
         seen.busy = false;
         pthread_mutex_unlock(&seen.lock);
-        close_box(&box);
+        close_box(&fixture);
     }
 }
 
 /* While a checkpoint is not durable and the memory is at its limit, a caller's thread applies nothing. */
 static void test_lone_caller_stalls_at_limit_of_memory(void **state)
 {
-    struct group_box box;
+    struct group_box fixture;
     (void)state;
-    open_box(&box);
-    struct journal *journal = box.journal;
-    submit(&box, write_command("1"), true);
+    open_box(&fixture);
+    struct journal *journal = fixture.journal;
+    submit(&fixture, write_command("1"), true);
     await(&seen.done, 1);
     pthread_mutex_lock(&journal->core_lock);
     pthread_mutex_lock(&seen.lock);
@@ -919,7 +919,7 @@ static void test_lone_caller_stalls_at_limit_of_memory(void **state)
     journal->checkpointing = true;
     journal->checkpoint_bytes = 1;
     pthread_mutex_unlock(&journal->core_lock);
-    uint64_t request = submit(&box, write_command("2"), true);
+    uint64_t request = submit(&fixture, write_command("2"), true);
     pthread_mutex_lock(&journal->core_lock);
     assert_true(journal__is_paused(journal));
     pthread_mutex_lock(&seen.lock);
@@ -929,32 +929,32 @@ static void test_lone_caller_stalls_at_limit_of_memory(void **state)
     pthread_mutex_unlock(&seen.lock);
     pthread_mutex_unlock(&journal->core_lock);
     await(&seen.done, 2);
-    close_box(&box);
+    close_box(&fixture);
 }
 
 /* A release needs little space: it is executed although a write of its entry finds none. */
 static void test_full_log_refuses_large_commands_only(void **state)
 {
     enum { COMMANDS = 3, BYTES = 100000 };
-    struct group_box box;
+    struct group_box fixture;
     struct step steps[COMMANDS];
     (void)state;
-    open_box(&box);
-    submit(&box, open_command("holder"), false);
-    submit(&box, lock_command(COMMAND_LOCK, "holder", "a", 2), false);
+    open_box(&fixture);
+    submit(&fixture, open_command("holder"), false);
+    submit(&fixture, lock_command(COMMAND_LOCK, "holder", "a", 2), false);
     await(&seen.done, 2);
     struct command *commands[] = {lock_command(COMMAND_UNLOCK, "holder", "a", 1), write_command("1"),
                                   lock_command(COMMAND_UNLOCK, "holder", "a", 2)};
     commands[1]->write.items->source = arena_printf(&commands[1]->arena, "{\"v\":1%*s}", BYTES, "");
-    pthread_mutex_lock(&box.journal->core_lock);
+    pthread_mutex_lock(&fixture.journal->core_lock);
     uint64_t numbers[COMMANDS];
     for (size_t i = 0; i < COMMANDS; i++)
-        numbers[i] = submit(&box, commands[i], false);
+        numbers[i] = submit(&fixture, commands[i], false);
     pthread_mutex_lock(&seen.lock);
     seen.entry_max = BYTES;
     seen.refused = 0;
     pthread_mutex_unlock(&seen.lock);
-    pthread_mutex_unlock(&box.journal->core_lock);
+    pthread_mutex_unlock(&fixture.journal->core_lock);
     await(&seen.done, 2 + COMMANDS);
     for (size_t i = 0; i < COMMANDS; i += 2)
         steps[i] = step_of(numbers[i]);
@@ -964,7 +964,7 @@ static void test_full_log_refuses_large_commands_only(void **state)
     assert_false(has_step(numbers[1]));
     seen.entry_max = 0;
     pthread_mutex_unlock(&seen.lock);
-    close_box(&box);
+    close_box(&fixture);
 }
 
 int main(void)
