@@ -433,7 +433,8 @@ struct directory_trail {
 };
 
 /* Moves to the directory of names_of() a path. Returns: it; NULL: it is not in the table. */
-static const struct resource *follow(const struct lock_table *table, struct directory_trail *trail, struct slice names)
+static const struct resource *follow_names(const struct lock_table *table, struct directory_trail *trail,
+                                           struct slice names)
 {
     size_t common = slice_common_prefix(names, trail->names);
     while (common > 0 && (rank_at(names, common) > 1 || rank_at(trail->names, common) > 1))
@@ -600,7 +601,7 @@ const struct resource_name *lock_table_documents_below(const struct lock_table *
     for (size_t i = 0; i < path_count && trail.at != NULL; i++) {
         if (last.data != NULL && is_within(names[i], last))
             continue;
-        const struct resource *directory = follow(table, &trail, names[i]);
+        const struct resource *directory = follow_names(table, &trail, names[i]);
         if (directory == NULL)
             continue;
         last = names[i];

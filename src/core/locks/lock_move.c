@@ -214,7 +214,7 @@ struct batch {
     size_t beginning_count, beginning_capacity;
 };
 
-static void *grow(void *items, size_t count, size_t *capacity, size_t size)
+static void *grow_array(void *items, size_t count, size_t *capacity, size_t size)
 {
     if (count < *capacity)
         return items;
@@ -233,7 +233,7 @@ static void add_to_owner(struct batch *batch, size_t position)
         return;
     }
     owner->index = batch->owner_count;
-    batch->owners = grow(batch->owners, batch->owner_count, &batch->owner_capacity, sizeof *batch->owners);
+    batch->owners = grow_array(batch->owners, batch->owner_count, &batch->owner_capacity, sizeof *batch->owners);
     batch->owners[batch->owner_count++] = (struct moved_owner){owner, position, position};
 }
 
@@ -245,7 +245,7 @@ static void add_locks(struct batch *batch, const struct move *move)
         REQUIRE(hold->mode != LOCK_NONE);
         batch->table->work++;
         lock__chunk_touch(batch->table, hold->chunk); /* the piece names the directory */
-        batch->locks = grow(batch->locks, batch->lock_count, &batch->lock_capacity, sizeof *batch->locks);
+        batch->locks = grow_array(batch->locks, batch->lock_count, &batch->lock_capacity, sizeof *batch->locks);
         batch->locks[batch->lock_count++] = (struct moved_lock){hold, move, 0};
         add_to_owner(batch, batch->lock_count);
     }
@@ -262,7 +262,7 @@ static void open_shifts(struct batch *batch, struct resource *directory)
 {
     size_t first = batch->shift_count;
     for (struct resource *at = directory; at != NULL && at->scratch == 0; at = at->parent) {
-        batch->shifts = grow(batch->shifts, batch->shift_count, &batch->shift_capacity, sizeof *batch->shifts);
+        batch->shifts = grow_array(batch->shifts, batch->shift_count, &batch->shift_capacity, sizeof *batch->shifts);
         batch->shifts[batch->shift_count++] = (struct shift){.resource = at};
         at->scratch = 1; /* and the position below */
     }
@@ -346,8 +346,8 @@ static void find_beginnings(struct batch *batch, const struct moved_owner *owner
                 continue;
             struct beginning begins = {owner->owner, resource, {0}, at, order};
             memcpy(begins.below, shift->added, sizeof begins.below);
-            batch->beginnings =
-                grow(batch->beginnings, batch->beginning_count, &batch->beginning_capacity, sizeof *batch->beginnings);
+            batch->beginnings = grow_array(batch->beginnings, batch->beginning_count, &batch->beginning_capacity,
+                                           sizeof *batch->beginnings);
             batch->beginnings[batch->beginning_count++] = begins;
         }
     }

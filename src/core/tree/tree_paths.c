@@ -84,8 +84,8 @@ struct search_part {
 enum { PARTS_MAX = 4 };
 
 /* Keeps the finding of a search, for lengths from `low` on, in place of a kept one (TREE_PATHS_KEPT: the oldest). */
-static void keep(struct tree_paths *paths, const struct tree *tree, const struct search_part *part, struct slice found,
-                 size_t low, size_t instead)
+static void keep_found(struct tree_paths *paths, const struct tree *tree, const struct search_part *part,
+                       struct slice found, size_t low, size_t instead)
 {
     size_t rest = part->path.len - part->begin;
     REQUIRE(low > 0 && low <= part->begin && found.len >= rest + (part->begin - low));
@@ -141,11 +141,11 @@ int tree_paths_locate(struct tree_paths *paths, const struct tree *tree, struct 
     size_t low = known > 0 ? paths->kept[used].low : 1;
     for (size_t i = 0; i < part_count; i++)
         if (i > 0 || parts[i].end < parts[i].begin) /* else no other origin has it */
-            keep(paths, tree, &parts[i], path, parts[i].end, TREE_PATHS_KEPT);
+            keep_found(paths, tree, &parts[i], path, parts[i].end, TREE_PATHS_KEPT);
     /* If only the origin itself was not known, the kept one serves others of its directory as well. */
     bool known_above = known > 0 && jumps == 0 && known == tree_parent_length(origin, tree->delimiter);
     if (part.begin > known && !known_above)
-        keep(paths, tree, &part, path, low, used);
+        keep_found(paths, tree, &part, path, low, used);
     *ret_path = path;
     return 0;
 }
