@@ -73,7 +73,7 @@ class Gate(unittest.TestCase):
         os.mkdir(os.path.join(self.folder, "runs"))
         meson = MESON.replace("executable('tidelock', 'main.c')\n", "subdir('src/cli')\nsubdir('tests/sim')\n")
         self.write("src/cli/meson.build", "executable('tidelock', '../../main.c')\n")
-        self.write("tests/sim/meson.build", "executable('replicas', '../../main.c')\n")  # of part program
+        self.write("tests/sim/meson.build", "executable('replicas', '../../main.c')\nexecutable('tree_sim', '../../main.c')\n")  # of part program
         for name, (suites, does) in tests.items():
             self.write(name + ".py", "import os, signal, sys, time\nmark = %r\nfirst = not os.path.exists(mark)\nopen(mark, 'w').close()\n%s\n" % (
                 os.path.join(self.folder, "runs", name), does))

@@ -364,16 +364,29 @@ static void assert_logged(const char *text)
         fail_msg("not \"%s\": %s", text, logged);
 }
 
+enum { UNDECODABLE_AT = 3 };
 static const char *undecodable; /* decoding a command with these bytes ends the process */
-static bool in_child;
+static struct slice in_child;   /* the directory of the process's page; data NULL: it is not the child process */
+
+/*
+ * Waits until no entry is being applied: the child may be applying an earlier one while it decodes ahead, and an end
+ * would be reported for that one.
+ */
+static void await_nothing_applied(cmdlog_position decoded)
+{
+    while (at_work_read_ended_in(in_child, BOOT) != decoded)
+        usleep(100);
+}
 
 int __real_command_decode(struct slice bytes, struct command **ret_command);
 int __wrap_command_decode(struct slice bytes, struct command **ret_command);
 int __wrap_command_decode(struct slice bytes, struct command **ret_command)
 {
     if (undecodable != NULL && memmem(bytes.data, bytes.len, undecodable, strlen(undecodable)) != NULL) {
-        if (in_child)
+        if (in_child.data != NULL) {
+            await_nothing_applied(UNDECODABLE_AT);
             _exit(0);
+        }
         fail_msg("decoded a command that ends the process");
     }
     return __real_command_decode(bytes, ret_command);
@@ -387,7 +400,7 @@ static void end_in_decoding(struct world *world)
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
-        in_child = true;
+        in_child = slice_from(world->f->directory);
         (void)recover(world, world->store, &core);
         _exit(1);
     }
@@ -403,6 +416,7 @@ static void expect_undecodable_entry_is_skipped(struct fixture *f, struct comman
     uint64_t chain_before, chain;
     uint64_t before = replayed(&world, &chain_before);
     cmdlog_position bad = append(&world, command, 3000);
+    assert_int_equal(bad, UNDECODABLE_AT);
     undecodable = "bad";
     end_in_decoding(&world);
     assert_int_equal(settle(&world, 0, 0, NULL), 0);
