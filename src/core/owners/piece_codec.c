@@ -60,6 +60,13 @@ static struct codec begin_piece(struct save_pieces *pieces)
     return codec_to(&pieces->piece, SECTIONS_VERSION);
 }
 
+/* Frees the scratch buffer after a large piece, at once: the next one may be written in an hour. */
+static void trim_piece(struct save_pieces *pieces)
+{
+    if (pieces->piece.capacity > PIECE_KEPT_MAX)
+        buf_deinit(&pieces->piece);
+}
+
 /* Encodes a chunk of an overlay into `piece`. */
 static struct slice encode_chunk(struct save_pieces *pieces, const struct overlay *overlay, size_t index)
 {
@@ -191,8 +198,7 @@ static int write_next(struct core *core)
     case PIECE_WAITS: r = write_members(core, next, waits); break;
     case PIECE_KIND_COUNT: return 0;
     }
-    if (pieces->piece.capacity > PIECE_KEPT_MAX) /* now: the next piece may be written in an hour */
-        buf_deinit(&pieces->piece);
+    trim_piece(pieces);
     return r < 0 ? tl_trace(r) : 1;
 }
 
@@ -465,17 +471,18 @@ void piece_codec__chunks(struct codec *codec, struct core *core, enum save_piece
 
 bool piece_codec__chunks_are_saved(struct core *core)
 {
-    for (int kind = PIECE_SESSIONS; kind <= PIECE_WAITS; kind++)
+    bool saved = true;
+    for (int kind = PIECE_SESSIONS; kind <= PIECE_WAITS && saved; kind++)
         list_for_each(link, &chunks_of(core, (enum save_piece_kind)kind)->all)
         {
             const struct save_chunk *chunk = list_entry(link, struct save_chunk, of_all);
             if (list_linked(&chunk->changed))
                 continue;
             struct slice bytes = encode_members(core, (enum save_piece_kind)kind, chunk);
-            if (bytes.len != chunk->saved_len || crc32c(0, bytes.data, bytes.len) != chunk->saved_crc)
-                return false;
+            saved = saved && bytes.len == chunk->saved_len && crc32c(0, bytes.data, bytes.len) == chunk->saved_crc;
         }
-    return true;
+    trim_piece(pieces_of(core));
+    return saved;
 }
 
 bool piece_codec__check_loaded(struct core *core, unsigned version)

@@ -541,7 +541,17 @@ static void test_scratch_of_large_pieces_is_freed(void **state)
         assert_int_equal(core_save_ahead(fixture.core, LARGE, &more), 0);
     assert_true(written(&fixture) - before > LARGE);
     assert_in_range(fixture.core->owners->pieces.piece.capacity, 0, LARGE / 4);
+    /* Nor one that was read at a start. */
+    struct buf record = BUF_INIT(BUF_UNLIMITED), saved = BUF_INIT(BUF_UNLIMITED);
+    checkpoint(&fixture, &record, &saved);
+    end_core(&fixture);
+    store_mem_crash(fixture.store, 0);
+    buf_clear(&saved);
+    assert_int_equal(load(&fixture, buf_as_slice(&record), &saved), 0);
+    assert_in_range(fixture.core->owners->pieces.piece.capacity, 0, LARGE / 4);
     fixture_close(&fixture);
+    buf_deinit(&record);
+    buf_deinit(&saved);
 }
 
 /* A transaction that changes everything between two parts does not delay the checkpoint for ever. */
