@@ -471,6 +471,8 @@ class Dies(unittest.TestCase):
             awaited(n)
             self.assertIn("continuing with the source's host " + lives.url, copy.messages(process))
             copy.source = lives
+            # A session is opened when all live hosts have it: until the lease of the dead one is over that takes as long as the program waits for an answer.
+            until(lambda: lives.must("GET", "/_cluster/health")["number_of_nodes"] == 1, "the dead host is out")
             self.assertIn("a copy of this name is being made already", copy.once(expect=75))
             dies.start()
         process.send_signal(signal.SIGTERM)
