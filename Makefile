@@ -56,10 +56,11 @@ fuzz: deps ## run every fuzz target for a minute (SECONDS=60)
 format: ## format the sources in place
 	@git ls-files '*.c' '*.h' | xargs clang-format -i
 
-lint: all ## check dependencies between layers, buffers, contracts, language, and names of statics
+lint: all ## check dependencies between layers, buffers, contracts, language, names of statics, and that benches compile
 	@tools/check-layers $(BUILD)
 	@tools/check-includes
 	@tools/check-buffers $(BUILD)
+	@tools/check-bench $(BUILD)
 	@tools/check-contracts
 	@tools/check-language
 	@tools/letter-case --check

@@ -922,7 +922,7 @@ static void released(struct bench *bench)
             unlock(bench, "many");
         else
             session(bench, COMMAND_SESSION_CLOSE, "many");
-        tell(bench, ends[i].what);
+        report(bench, ends[i].what);
         if (ends[i].type != COMMAND_SESSION_CLOSE)
             session(bench, COMMAND_SESSION_CLOSE, "many");
         pieces(bench);
@@ -1000,7 +1000,7 @@ static void commit_rename(struct bench *bench, const char *id, struct slice from
         step(bench, command);
         snprintf(text, sizeof text, "%s %s", part == 1 ? "the rename" : "the commit", what);
         if (part > 0)
-            tell(bench, text);
+            report(bench, text);
         forget(bench);
     }
 }

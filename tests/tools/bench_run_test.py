@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""bench/run keeps what a part measured before it failed, and names a program that is not built before it measures.
+"""bench/run keeps what a part measured before it failed, and names a program that is not built before it measures. All parts can be loaded.
 
-Method: a copy of bench/run with parts of its own, which need no server.
+Method: a copy of bench/run with parts of its own, which need no server; and the real one, which lists its parts.
 """
+import glob
 import json
 import os
 import shutil
@@ -89,6 +90,21 @@ class Run(unittest.TestCase):
         self.assertFalse(os.path.exists(os.path.join(self.build, "bench-results")))
         self.add_program("save_bench")
         self.assertEqual(self.bench("whole", "named").returncode, 0)
+
+
+class Sources(unittest.TestCase):
+    """The Python files of bench: what they import exists, and the others compile."""
+
+    def test_parts_load(self):
+        run = subprocess.run([sys.executable, os.path.join(ROOT, "bench", "run"), "--list"], capture_output=True, text=True, check=False)
+        self.assertEqual((run.returncode, run.stderr), (0, ""))
+        names = {name[:-3] for name in os.listdir(os.path.join(ROOT, "bench", "parts")) if name.endswith(".py")}
+        self.assertEqual({line.split()[0] for line in run.stdout.splitlines()}, names)
+
+    def test_other_files_compile(self):
+        for path in glob.glob(os.path.join(ROOT, "bench", "*.py")):
+            with self.subTest(path), open(path, encoding="utf-8") as source:
+                compile(source.read(), path, "exec")
 
 
 if __name__ == "__main__":
