@@ -929,29 +929,36 @@ static void released(struct bench *bench)
     }
 }
 
-/* A rename of a directory with one document, while many others of its index are locked. */
-static void renames(struct bench *bench)
+/* Writes documents, and opens a session that locks them. `text`: returns their sources, by numbers from 0. */
+static void lock_new(struct bench *bench, const char *owner, uint64_t id, size_t count,
+                     struct slice (*text)(struct arena *, uint64_t))
 {
-    enum { LOCKED = 32000 };
-    session(bench, COMMAND_SESSION_OPEN, "beside");
-    for (uint64_t first = 0; first < LOCKED; first += 1000) {
-        struct command *command = writes(1000), *lock = command_new(COMMAND_LOCK, DIALECT_7);
-        struct lock_target *targets = arena_zalloc(&lock->arena, 1000 * sizeof *targets);
-        for (uint64_t i = 0; i < 1000; i++) {
+    enum { EACH = 1000 };
+    session(bench, COMMAND_SESSION_OPEN, owner);
+    for (uint64_t first = 0; first < count; first += EACH) {
+        struct command *command = writes(EACH), *lock = command_new(COMMAND_LOCK, DIALECT_7);
+        struct lock_target *targets = arena_zalloc(&lock->arena, EACH * sizeof *targets);
+        for (uint64_t i = 0; i < EACH; i++) {
             command->write.items[i] =
-                item(&command->arena, WRITE_INDEX, 700000 + first + i, source(&command->arena, first + i));
-            targets[i] = (struct lock_target){
-                .mode = LOCK_X,
-                .index = SLICE_LIT("fs"),
-                .id = arena_printf(&lock->arena, "%llu", (unsigned long long)(700000 + first + i))};
+                item(&command->arena, WRITE_INDEX, id + first + i, text(&command->arena, first + i));
+            targets[i] =
+                (struct lock_target){.mode = LOCK_X,
+                                     .index = SLICE_LIT("fs"),
+                                     .id = arena_printf(&lock->arena, "%llu", (unsigned long long)(id + first + i))};
         }
         step(bench, command);
         pieces(bench);
-        lock->owner.session = SLICE_LIT("beside");
+        lock->owner.session = slice_from(owner);
         lock->lock.targets = targets;
-        lock->lock.target_count = 1000;
+        lock->lock.target_count = EACH;
         step(bench, lock);
     }
+}
+
+/* A rename of a directory with one document, while many others of its index are locked. */
+static void renames(struct bench *bench)
+{
+    lock_new(bench, "beside", 700000, 32000, source);
     struct command *command = writes(1);
     command->write.items[0] = item(&command->arena, WRITE_INDEX, 799999, SLICE_LIT("{\"path\":\"/moved/a/b\"}"));
     step(bench, command);
@@ -1005,31 +1012,17 @@ static void commit_rename(struct bench *bench, const char *id, struct slice from
     }
 }
 
+static struct slice moved_source(struct arena *arena, uint64_t i)
+{
+    return arena_printf(arena, "{\"path\":\"/m/%llu\"}", (unsigned long long)i);
+}
+
 /* The commit of a rename that moves the locks of a session, with many levels below, above, and no more. */
 static void moves(struct bench *bench)
 {
-    enum { LOCKED = 100000, LEVELS = 1000 };
+    enum { LEVELS = 1000 };
     struct buf deep = BUF_INIT(BUF_UNLIMITED);
-    session(bench, COMMAND_SESSION_OPEN, "moves");
-    for (uint64_t first = 0; first < LOCKED; first += 1000) {
-        struct command *command = writes(1000), *lock = command_new(COMMAND_LOCK, DIALECT_7);
-        struct lock_target *targets = arena_zalloc(&lock->arena, 1000 * sizeof *targets);
-        for (uint64_t i = 0; i < 1000; i++) {
-            struct slice path =
-                arena_printf(&command->arena, "{\"path\":\"/m/%llu\"}", (unsigned long long)(first + i));
-            command->write.items[i] = item(&command->arena, WRITE_INDEX, 800000 + first + i, path);
-            targets[i] = (struct lock_target){
-                .mode = LOCK_X,
-                .index = SLICE_LIT("fs"),
-                .id = arena_printf(&lock->arena, "%llu", (unsigned long long)(800000 + first + i))};
-        }
-        step(bench, command);
-        pieces(bench);
-        lock->owner.session = SLICE_LIT("moves");
-        lock->lock.targets = targets;
-        lock->lock.target_count = 1000;
-        step(bench, lock);
-    }
+    lock_new(bench, "moves", 800000, 100000, moved_source);
     for (size_t i = 0; i < LEVELS; i++)
         buf_lit(&deep, "/x");
     struct slice below = buf_as_slice(&deep);
