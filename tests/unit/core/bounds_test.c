@@ -1384,6 +1384,17 @@ static void test_session_end_moves_waiting_request_once(void **state)
     }
 }
 
+/* Returns: the path "/x/x/..." of that many levels, as a C string. Owns: the caller. */
+static struct buf path_of_levels(size_t levels)
+{
+    struct buf path = BUF_INIT(BUF_UNLIMITED);
+
+    for (size_t i = 0; i < levels; i++)
+        buf_lit(&path, "/x");
+    buf_byte(&path, 0);
+    return path;
+}
+
 /*
  * A move visits each level above a document, for each of its locks: so locks with many levels before or after a rename
  * count more.
@@ -1392,12 +1403,9 @@ static void test_rename_moves_few_levels(void **state)
 {
     enum { LEVELS = 1600, FEW = RELOCATED_MAX / (LEVELS / 16 + 1) - 1 };
     struct core_fixture fixture;
-    struct buf deep = BUF_INIT(BUF_UNLIMITED);
+    struct buf deep = path_of_levels(LEVELS);
     (void)state;
 
-    for (size_t i = 0; i < LEVELS; i++)
-        buf_lit(&deep, "/x");
-    buf_byte(&deep, 0);
     for (int more = 0; more <= 1; more++) {
         struct core_fixture *at = &fixture;
         fixture_open(at);
@@ -1422,13 +1430,10 @@ static void test_rename_finds_shared_levels_once(void **state)
 {
     enum { LEVELS = 1600, FEW = 1000 };
     struct core_fixture fixture;
-    struct buf deep = BUF_INIT(BUF_UNLIMITED);
+    struct buf deep = path_of_levels(LEVELS);
     struct command *done[2];
     (void)state;
 
-    for (size_t i = 0; i < LEVELS; i++)
-        buf_lit(&deep, "/x");
-    buf_byte(&deep, 0);
     fixture_open(&fixture);
     make_tree(&fixture, FEW);
     open_session(&fixture, "s");
@@ -1475,12 +1480,9 @@ static void test_commit_of_rename_changes_levels_once(void **state)
 {
     enum { LEVELS = 1600, FEW = 1000 };
     struct core_fixture fixture;
-    struct buf deep = BUF_INIT(BUF_UNLIMITED);
+    struct buf deep = path_of_levels(LEVELS);
     (void)state;
 
-    for (size_t i = 0; i < LEVELS; i++)
-        buf_lit(&deep, "/x");
-    buf_byte(&deep, 0);
     fixture_open(&fixture);
     make_tree(&fixture, FEW);
     open_session(&fixture, "s");
