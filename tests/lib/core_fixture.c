@@ -8,7 +8,10 @@
 
 #include "base/check.h"
 #include "core/command/command.h"
+#include "core/locks/lock.h"
+#include "core/session/owners.h"
 #include "core/step/save.h"
+#include "core/unit/unit.h"
 #include "mapping/entry.h"
 #include "mapping/mapping.h"
 
@@ -98,6 +101,61 @@ struct command *fixture_run(struct core_fixture *fixture, struct command *comman
     fixture->last = command;
     fixture->now = core_last_ts(fixture->core);
     return command;
+}
+
+void fixture_give_after(struct core_fixture *fixture, struct command *command, uint64_t us)
+{
+    if (fixture->now <= core_last_ts(fixture->core))
+        fixture->now = core_last_ts(fixture->core);
+    if (command->request == 0)
+        command->request = ++fixture->last_request;
+    if (fixture->version != 0)
+        command->version = fixture->version;
+    command->ts = ++fixture->now;
+    command->clock = fixture->clock += us;
+    if (command->type == COMMAND_TICK)
+        command->tick.barrier_clock = command->clock;
+    assert_int_equal(core_step(fixture->core, command, &fixture->effects), 0);
+    check_work(fixture);
+    if (fixture->checks_locks)
+        lock_table_check(&fixture->core->owners->locks);
+}
+
+void fixture_give(struct core_fixture *fixture, struct command *command)
+{
+    fixture_give_after(fixture, command, 10);
+}
+
+void fixture_tick(struct core_fixture *fixture)
+{
+    fixture_give(fixture, command_new(COMMAND_TICK, fixture->dialect));
+}
+
+struct command *fixture_completed(struct core_fixture *fixture)
+{
+    if (list_empty(&fixture->effects.completed))
+        return NULL;
+    struct command *command = list_entry(fixture->effects.completed.next, struct command, link);
+    list_remove(&command->link);
+    return command;
+}
+
+struct command *fixture_completed_as(struct core_fixture *fixture, uint64_t request)
+{
+    struct command *command;
+
+    while ((command = fixture_completed(fixture)) != NULL && command->request != request)
+        command_free(command);
+    return command;
+}
+
+size_t fixture_free_completed(struct core_fixture *fixture)
+{
+    size_t count = 0;
+
+    for (struct command *command; (command = fixture_completed(fixture)) != NULL; count++)
+        command_free(command);
+    return count;
 }
 
 struct write_item fixture_item(enum write_op op, const char *index, const char *type, const char *id,

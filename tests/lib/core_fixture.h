@@ -4,7 +4,8 @@
  * one after another.
  *
  * Each call makes a command, steps the core at the next timestamp and leaves the command in `last`,
- * where it is valid until the next call.
+ * where it is valid until the next call. Tests of commands that wait use fixture_give() instead, and
+ * fixture_completed() for those that have completed.
  */
 #ifndef TL_TESTS_LIB_CORE_FIXTURE_H
 #define TL_TESTS_LIB_CORE_FIXTURE_H
@@ -25,6 +26,10 @@ struct core_fixture {
     /* Allow steps above the bound of src/core/README.md, invariant 9; initially false */
     bool unbounded;
     struct command *last;
+    /* Of fixture_give(): */
+    uint64_t last_request; /* number of its last command */
+    unsigned version;      /* of its commands; 0: their own */
+    bool checks_locks;     /* it checks the lock table after each step */
 };
 
 #define FIXTURE_START ((tl_ts)1000 * TL_SECOND)
@@ -44,6 +49,23 @@ void fixture_reopen(struct core_fixture *fixture);
  * Returns: the command, which becomes `last`.
  */
 struct command *fixture_run(struct core_fixture *fixture, struct command *command, uint64_t us);
+
+/*
+ * Step a command, which gets the next number if it has none, `us` microseconds or 10 later by its
+ * clock. It may wait. Pieces and expiries that are due are left to further TICKs.
+ */
+void fixture_give_after(struct core_fixture *fixture, struct command *command, uint64_t us);
+void fixture_give(struct core_fixture *fixture, struct command *command);
+void fixture_tick(struct core_fixture *fixture);
+/* Returns: the first command that has completed since, NULL: none has. Owns: the caller. */
+struct command *fixture_completed(struct core_fixture *fixture);
+/*
+ * Returns: the completed command with a number, NULL if it has not completed. Frees those before it.
+ * Owns: the caller.
+ */
+struct command *fixture_completed_as(struct core_fixture *fixture, uint64_t request);
+/* Frees the commands that have completed since. Returns: how many. */
+size_t fixture_free_completed(struct core_fixture *fixture);
 
 /* Return a write of `count` empty items, and an item with defaults, for the caller to change. */
 struct command *fixture_write_command(struct core_fixture *fixture, size_t count);

@@ -8,7 +8,8 @@
 #include "../../lib/core_fixture.h"
 #include "../../lib/unit.h"
 
-#include "../../lib/bounded.h"
+#include <stdio.h>
+
 #include "core/locks/lock.h"
 #include "core/session/owners.h"
 #include "core/session/txn.h"
@@ -17,71 +18,14 @@
 
 enum { ITEMS = 40, STEP_WORK = 1500 };
 
-static uint64_t last_request;
-static unsigned older_version; /* of all commands; 0: the current one */
-
-static void give_as(struct core_fixture *fixture, struct command *command, uint64_t us)
-{
-    char text[200];
-
-    if (fixture->now <= core_last_ts(fixture->core))
-        fixture->now = core_last_ts(fixture->core);
-    if (command->request == 0)
-        command->request = ++last_request;
-    if (older_version != 0)
-        command->version = older_version;
-    command->ts = ++fixture->now;
-    command->clock = fixture->clock += us;
-    if (command->type == COMMAND_TICK)
-        command->tick.barrier_clock = command->clock;
-    assert_int_equal(core_step(fixture->core, command, &fixture->effects), 0);
-    if (!bounded(fixture->core, text, sizeof text))
-        fail_msg("%s", text);
-    lock_table_check(&fixture->core->owners->locks);
-}
-
-static void give(struct core_fixture *fixture, struct command *command)
-{
-    give_as(fixture, command, 10);
-}
-
-static void tick(struct core_fixture *fixture)
-{
-    give(fixture, command_new(COMMAND_TICK, DIALECT_7));
-}
-
-static struct command *completed(struct core_fixture *fixture)
-{
-    if (list_empty(&fixture->effects.completed))
-        return NULL;
-    struct command *command = list_entry(fixture->effects.completed.next, struct command, link);
-    list_remove(&command->link);
-    return command;
-}
-
-/* Returns: the completed command with a number, or NULL. Frees those before it. */
-static struct command *completed_as(struct core_fixture *fixture, uint64_t request)
-{
-    struct command *command;
-
-    while ((command = completed(fixture)) != NULL && command->request != request)
-        command_free(command);
-    return command;
-}
-
-static void free_completed(struct core_fixture *fixture)
-{
-    (void)completed_as(fixture, UINT64_MAX);
-}
-
 /* Runs due steps until a command completes. Returns: it. */
 static struct command *finish(struct core_fixture *fixture, uint64_t request)
 {
     struct command *command;
-    for (int steps = 0; (command = completed_as(fixture, request)) == NULL; steps++) {
+    for (int steps = 0; (command = fixture_completed_as(fixture, request)) == NULL; steps++) {
         assert_int_equal(core_next_deadline(fixture->core), 0);
         assert_true(steps < 1000);
-        tick(fixture);
+        fixture_tick(fixture);
     }
     return command;
 }
@@ -93,8 +37,8 @@ static void make_steps_small(struct core_fixture *fixture)
 
 static void begin(struct core_fixture *fixture)
 {
-    older_version = 0;
     fixture_open(fixture);
+    fixture->checks_locks = true;
     make_steps_small(fixture);
     fixture_index(fixture, "fs", "there", "{\"v\":0}");
 }
@@ -108,10 +52,10 @@ static void reopen(struct core_fixture *fixture)
 /* Nothing of an atomic write is left but its effects. */
 static void end(struct core_fixture *fixture)
 {
-    free_completed(fixture);
+    fixture_free_completed(fixture);
     assert_int_equal(fixture->core->owners->txns.count, 0);
     core_stop(fixture->core, &fixture->effects);
-    free_completed(fixture);
+    fixture_free_completed(fixture);
     fixture_close(fixture);
 }
 
@@ -133,8 +77,8 @@ static struct command *atomic_write(struct core_fixture *fixture, size_t count, 
 
 static uint64_t give_atomic(struct core_fixture *fixture, struct command *command)
 {
-    give(fixture, command);
-    return command->request == 0 ? last_request : command->request;
+    fixture_give(fixture, command);
+    return command->request;
 }
 
 static void assert_value(struct core_fixture *fixture, const char *id, int value)
@@ -149,7 +93,7 @@ static void session(struct core_fixture *fixture, enum command_type type, const 
     struct command *command = command_new(type, DIALECT_7);
     command->session.id = slice_from(id);
     command->session.ttl_us = 3600 * TL_SECOND;
-    give(fixture, command);
+    fixture_give(fixture, command);
 }
 
 /* Asks for X on a document, without waiting. Returns: whether it was granted. */
@@ -160,8 +104,8 @@ static bool lock(struct core_fixture *fixture, const char *owner, const char *id
     command->lock.targets = arena_zalloc(&command->arena, sizeof(struct lock_target));
     command->lock.targets[0] = (struct lock_target){.mode = LOCK_X, .index = SLICE_LIT("fs"), .id = slice_from(id)};
     command->lock.target_count = 1;
-    give(fixture, command);
-    struct command *done = completed_as(fixture, last_request);
+    fixture_give(fixture, command);
+    struct command *done = fixture_completed_as(fixture, fixture->last_request);
     assert_non_null(done);
     bool granted = done->problem.type == PROBLEM_NONE;
     command_free(done);
@@ -172,7 +116,7 @@ static void unlock_all(struct core_fixture *fixture, const char *owner)
 {
     struct command *command = command_new(COMMAND_UNLOCK, DIALECT_7);
     command->owner.session = slice_from(owner);
-    give(fixture, command);
+    fixture_give(fixture, command);
 }
 
 /* Others run between the pieces, nothing is seen before the end, and a checkpoint has its progress. */
@@ -186,20 +130,20 @@ static void test_atomic_write_runs_in_pieces(void **state)
         int steps = 0;
         begin(&fixture);
         uint64_t request = give_atomic(&fixture, atomic_write(&fixture, ITEMS, 1, false));
-        for (; (command = completed_as(&fixture, request)) == NULL; steps++) {
+        for (; (command = fixture_completed_as(&fixture, request)) == NULL; steps++) {
             assert_int_equal(core_next_deadline(fixture.core), 0);
             assert_null(fixture_source(&fixture, "fs", "0"));
             assert_null(fixture_source(&fixture, "fs", "39"));
             assert_int_equal(fixture_find(&fixture, "fs", "v", 1), 0);
             struct command *other = fixture_write_command(&fixture, 1);
             other->write.items[0] = fixture_item(WRITE_INDEX, "fs", "", "other", "{\"v\":2}");
-            give(&fixture, other);
-            struct command *done = completed_as(&fixture, last_request);
+            fixture_give(&fixture, other);
+            struct command *done = fixture_completed_as(&fixture, fixture.last_request);
             assert_non_null(done);
             command_free(done);
             if (reopens)
                 reopen(&fixture);
-            tick(&fixture);
+            fixture_tick(&fixture);
         }
         assert_true(steps >= 4);
         assert_int_equal(command->problem.type, PROBLEM_NONE);
@@ -254,10 +198,10 @@ static void test_only_commit_is_undivided(void **state)
     fixture_index_command(&fixture, COMMAND_INDEX_CREATE, "tree",
                           "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
     uint64_t request = give_atomic(&fixture, pairs_write(&fixture, PAIRS));
-    while ((command = completed_as(&fixture, request)) == NULL) {
+    while ((command = fixture_completed_as(&fixture, request)) == NULL) {
         longest = last > longest ? last : longest;
         assert_int_equal(core_next_deadline(fixture.core), 0);
-        tick(&fixture);
+        fixture_tick(&fixture);
         last = core_step_work(fixture.core);
     }
     assert_int_equal(command->problem.type, PROBLEM_NONE);
@@ -352,25 +296,25 @@ static void test_end_between_pieces_rolls_back(void **state)
         struct command *command = atomic_write(&fixture, ITEMS, 1, false);
         command->owner.session = SLICE_LIT("s");
         uint64_t request = give_atomic(&fixture, command);
-        tick(&fixture);
-        tick(&fixture);
-        free_completed(&fixture);
+        fixture_tick(&fixture);
+        fixture_tick(&fixture);
+        fixture_free_completed(&fixture);
         if (way >= WAYS)
             reopen(&fixture);
         if (way % WAYS == HANG_UP || way % WAYS == HOST_STOPS) {
             struct command *cancel = command_new(COMMAND_CANCEL, DIALECT_7);
             cancel->cancel.request = way % WAYS == HANG_UP ? request : 0;
-            give(&fixture, cancel);
+            fixture_give(&fixture, cancel);
         } else if (way % WAYS == SESSION_ENDS) {
             session(&fixture, COMMAND_SESSION_CLOSE, "s");
         } else {
-            give(&fixture, command_new(COMMAND_MACHINE_LOST, DIALECT_7));
+            fixture_give(&fixture, command_new(COMMAND_MACHINE_LOST, DIALECT_7));
         }
         command = finish(&fixture, request);
         assert_int_not_equal(command->problem.type, PROBLEM_NONE);
         command_free(command);
         for (int i = 0; i < 5; i++)
-            tick(&fixture);
+            fixture_tick(&fixture);
         assert_int_equal(fixture_count(&fixture, "fs"), 1);
         assert_true(lock_table_is_idle(&fixture.core->owners->locks));
         end(&fixture);
@@ -389,8 +333,8 @@ static void test_blocked_piece_waits_without_locks(void **state)
         assert_true(lock(&fixture, "s", "39"));
         uint64_t request = give_atomic(&fixture, atomic_write(&fixture, ITEMS, 1, false));
         while (core_next_deadline(fixture.core) == 0)
-            tick(&fixture);
-        assert_null(completed_as(&fixture, request));
+            fixture_tick(&fixture);
+        assert_null(fixture_completed_as(&fixture, request));
         assert_int_equal(fixture.core->owners->locks.waiting_count, 1);
         assert_true(lock(&fixture, "s", "0"));
         if (reopens)
@@ -416,10 +360,10 @@ static void test_blocked_piece_times_out(void **state)
     assert_true(lock(&fixture, "s", "39"));
     uint64_t request = give_atomic(&fixture, atomic_write(&fixture, ITEMS, 1, false));
     while (core_next_deadline(fixture.core) == 0)
-        tick(&fixture);
-    give_as(&fixture, command_new(COMMAND_TICK, DIALECT_7), 30 * TL_SECOND);
-    assert_null(completed_as(&fixture, request));
-    give_as(&fixture, command_new(COMMAND_TICK, DIALECT_7), 31 * TL_SECOND);
+        fixture_tick(&fixture);
+    fixture_give_after(&fixture, command_new(COMMAND_TICK, DIALECT_7), 30 * TL_SECOND);
+    assert_null(fixture_completed_as(&fixture, request));
+    fixture_give_after(&fixture, command_new(COMMAND_TICK, DIALECT_7), 31 * TL_SECOND);
     struct command *command = finish(&fixture, request);
     assert_true(command->write.rolled_back);
     for (size_t i = 0; i < ITEMS; i++)
@@ -442,7 +386,7 @@ static void test_opposite_orders_are_no_deadlock(void **state)
     for (int steps = 0; done < 2; steps++) {
         struct command *command;
         assert_true(steps < 1000);
-        while ((command = completed(&fixture)) != NULL) {
+        while ((command = fixture_completed(&fixture)) != NULL) {
             if (command->request == up || command->request == down) {
                 assert_int_equal(command->problem.type, PROBLEM_NONE);
                 assert_false(command->write.rolled_back);
@@ -450,7 +394,7 @@ static void test_opposite_orders_are_no_deadlock(void **state)
             }
             command_free(command);
         }
-        tick(&fixture);
+        fixture_tick(&fixture);
     }
     assert_int_equal(fixture_count(&fixture, "fs"), ITEMS + 1);
     assert_int_equal(fixture_find(&fixture, "fs", "v", 1) + fixture_find(&fixture, "fs", "v", 2), ITEMS);
@@ -463,7 +407,7 @@ static void run_until_blocked(struct core_fixture *fixture)
 {
     for (int steps = 0; core_next_deadline(fixture->core) == 0; steps++) {
         assert_true(steps < 1000);
-        tick(fixture);
+        fixture_tick(fixture);
     }
     assert_int_equal(fixture->core->owners->locks.waiting_count, 1);
 }
@@ -547,17 +491,17 @@ static void test_victim_with_locks_is_rolled_back(void **state)
         wanted->lock.targets = arena_zalloc(&wanted->arena, sizeof(struct lock_target));
         wanted->lock.targets[0] = (struct lock_target){.mode = LOCK_X, .index = SLICE_LIT("fs"), .id = SLICE_LIT("0")};
         wanted->lock.target_count = 1;
-        give(&fixture, wanted);
-        uint64_t asked = last_request;
+        fixture_give(&fixture, wanted);
+        uint64_t asked = fixture.last_request;
         struct command *done[2] = {NULL, NULL}, *command;
         for (int steps = 0; done[0] == NULL || done[1] == NULL; steps++) {
             assert_true(steps < 100);
-            while ((command = completed(&fixture)) != NULL)
+            while ((command = fixture_completed(&fixture)) != NULL)
                 if (command->request == request || command->request == asked)
                     done[command->request == asked] = command;
                 else
                     command_free(command);
-            tick(&fixture);
+            fixture_tick(&fixture);
         }
         assert_int_equal(done[0]->problem.type, PROBLEM_DEADLOCK_DETECTED); /* it is younger than the session */
         assert_int_equal(done[1]->problem.type, PROBLEM_NONE);
@@ -580,7 +524,7 @@ static void test_older_command_has_no_last_attempt(void **state)
     (void)state;
 
     begin(&fixture);
-    older_version = COMMAND_SINCE_LAST_ATTEMPT - 1;
+    fixture.version = COMMAND_SINCE_LAST_ATTEMPT - 1;
     struct command *command = atomic_write(&fixture, ITEMS, 1, false);
     uint64_t request = make_attempts(&fixture, command, ROUNDS, false, &blocker);
     assert_int_equal(command->write.attempts, 0);
@@ -599,7 +543,7 @@ static void end_by_force(struct core_fixture *fixture, uint64_t request)
     command->txn.id = arena_printf(
         &command->arena, "%llu", (unsigned long long)wait__by_request(fixture->core, request)->txn->owner.locks.number);
     command->txn.force = true;
-    give(fixture, command);
+    fixture_give(fixture, command);
 }
 
 /* What ends a waiting command ends one in its last attempt, which has locks, and undoes all of it. */
@@ -622,7 +566,7 @@ static void test_end_of_last_attempt_rolls_back(void **state)
         uint64_t request = begin_last_attempt(&fixture, command, false, &blocker);
         if (of >= RUNS) {
             unlock_all(&fixture, blocker);
-            free_completed(&fixture);
+            fixture_free_completed(&fixture);
         }
         if (of == WAITS_REOPENED || of == RUNS_REOPENED)
             reopen(&fixture);
@@ -633,12 +577,12 @@ static void test_end_of_last_attempt_rolls_back(void **state)
         case HOST_STOPS:
             command = command_new(COMMAND_CANCEL, DIALECT_7);
             command->cancel.request = way % WAYS == HANG_UP ? request : 0;
-            give(&fixture, command);
+            fixture_give(&fixture, command);
             break;
         case SESSION_ENDS: session(&fixture, COMMAND_SESSION_CLOSE, "s"); break;
-        case MACHINE_LOST: give(&fixture, command_new(COMMAND_MACHINE_LOST, DIALECT_7)); break;
+        case MACHINE_LOST: fixture_give(&fixture, command_new(COMMAND_MACHINE_LOST, DIALECT_7)); break;
         case FORCE: end_by_force(&fixture, request); break;
-        case TIMES_OUT: give_as(&fixture, command_new(COMMAND_TICK, DIALECT_7), 61 * TL_SECOND); break;
+        case TIMES_OUT: fixture_give_after(&fixture, command_new(COMMAND_TICK, DIALECT_7), 61 * TL_SECOND); break;
         }
         command = finish(&fixture, request);
         if (way % WAYS == TIMES_OUT) {
@@ -650,7 +594,7 @@ static void test_end_of_last_attempt_rolls_back(void **state)
         assert_null(command->write.retired);
         unlock_all(&fixture, blocker);
         for (int i = 0; i < 5; i++)
-            tick(&fixture);
+            fixture_tick(&fixture);
         assert_int_equal(fixture.core->owners->txns.count, 0);
         struct txn_outcome outcome; /* no client has its id */
         assert_int_equal(txn__get_outcome(fixture.core, slice_from(id), &command->arena, &outcome), 1);
@@ -683,11 +627,11 @@ static void test_repetition_of_last_attempt_runs_once(void **state)
         numbers[0] = begin_last_attempt(&fixture, pair[0], false, &blocker);
         numbers[1] = give_atomic(&fixture, pair[1]);
         for (int i = 0; i < 20; i++)
-            tick(&fixture);
+            fixture_tick(&fixture);
         unlock_all(&fixture, blocker);
         for (int steps = 0, done = 0; done < 2; steps++) {
             assert_true(steps < 1000);
-            while ((command = completed(&fixture)) != NULL) {
+            while ((command = fixture_completed(&fixture)) != NULL) {
                 if (command->request == numbers[0] || command->request == numbers[1]) {
                     assert_int_equal(command->problem.type, PROBLEM_NONE);
                     for (size_t i = 0; i < ITEMS; i++) {
@@ -698,7 +642,7 @@ static void test_repetition_of_last_attempt_runs_once(void **state)
                 }
                 command_free(command);
             }
-            tick(&fixture);
+            fixture_tick(&fixture);
         }
         assert_int_equal(fixture_count(&fixture, "fs"), ITEMS + 1);
         assert_true(lock_table_is_idle(&fixture.core->owners->locks));
@@ -717,7 +661,7 @@ static void test_transaction_of_pieces_is_out_of_reach(void **state)
         struct core_fixture fixture;
         begin(&fixture);
         uint64_t request = give_atomic(&fixture, atomic_write(&fixture, ITEMS, 1, false));
-        tick(&fixture);
+        fixture_tick(&fixture);
         struct slice id = wait__by_request(fixture.core, request)->command->owner.transaction;
         struct command *command =
             types[i] == COMMAND_WRITE ? fixture_write_command(&fixture, 1) : command_new(types[i], DIALECT_7);
@@ -727,8 +671,8 @@ static void test_transaction_of_pieces_is_out_of_reach(void **state)
             command->txn.id = arena_copy(&command->arena, id);
         else
             command->owner.transaction = arena_copy(&command->arena, id);
-        give(&fixture, command);
-        command = completed_as(&fixture, last_request);
+        fixture_give(&fixture, command);
+        command = fixture_completed_as(&fixture, fixture.last_request);
         assert_non_null(command);
         assert_int_not_equal(command->problem.type, PROBLEM_NONE);
         command_free(command);
@@ -749,19 +693,19 @@ static void test_index_is_deleted_after_pieces(void **state)
 
     begin(&fixture);
     uint64_t request = give_atomic(&fixture, atomic_write(&fixture, ITEMS, 1, false));
-    tick(&fixture);
-    tick(&fixture);
+    fixture_tick(&fixture);
+    fixture_tick(&fixture);
     struct command *command = command_new(COMMAND_INDEX_DELETE, DIALECT_7);
     command->index.name = SLICE_LIT("fs");
     command->owner.timeout_us = 60 * TL_SECOND;
-    give(&fixture, command);
-    assert_null(completed_as(&fixture, last_request));
+    fixture_give(&fixture, command);
+    assert_null(fixture_completed_as(&fixture, fixture.last_request));
     command = finish(&fixture, request);
     assert_int_equal(command->problem.type, PROBLEM_NONE);
     assert_false(command->write.rolled_back);
     command_free(command);
     while (core_next_deadline(fixture.core) == 0)
-        tick(&fixture);
+        fixture_tick(&fixture);
     assert_null(catalog_index(fixture.core->catalog, SLICE_LIT("fs")));
     assert_true(lock_table_is_idle(&fixture.core->owners->locks));
     end(&fixture);
@@ -792,12 +736,12 @@ static void test_repetition_of_pieces_runs_once(void **state)
             struct command *command = NULL, *other;
             for (int steps = 0; command == NULL; steps++) {
                 assert_true(steps < 1000);
-                while ((other = completed(&fixture)) != NULL)
+                while ((other = fixture_completed(&fixture)) != NULL)
                     if (other->request == second)
                         command = other;
                     else
                         command_free(other);
-                tick(&fixture);
+                fixture_tick(&fixture);
             }
             assert_int_equal(command->problem.type, PROBLEM_NONE);
             for (size_t i = 0; i < ITEMS; i++) {
@@ -806,7 +750,7 @@ static void test_repetition_of_pieces_runs_once(void **state)
             }
             command_free(command);
             while (core_next_deadline(fixture.core) == 0)
-                tick(&fixture);
+                fixture_tick(&fixture);
             assert_int_equal(fixture_count(&fixture, "fs"), ITEMS + 1);
             end(&fixture);
         }
@@ -855,7 +799,7 @@ static void test_results_of_pieces_are_limited(void **state)
         }
         uint64_t request = give_atomic(&fixture, command);
         for (int i = 0; limited && i < 3; i++)
-            tick(&fixture);
+            fixture_tick(&fixture);
         if (limited) {
             assert_int_equal(fixture.core->owners->txns.count, 1);
             reopen(&fixture);
@@ -878,7 +822,7 @@ static void test_older_command_runs_in_one_step(void **state)
     begin(&fixture);
     struct command *command = atomic_write(&fixture, ITEMS, 1, false);
     command->version = COMMAND_SINCE_ATOMIC_PIECES - 1;
-    command = completed_as(&fixture, give_atomic(&fixture, command));
+    command = fixture_completed_as(&fixture, give_atomic(&fixture, command));
     assert_non_null(command);
     assert_int_equal(command->write.results[ITEMS - 1].outcome, WRITE_CREATED);
     command_free(command);
@@ -893,8 +837,8 @@ static void txn(struct core_fixture *fixture, enum command_type type)
     command->txn.id = SLICE_LIT("t");
     command->txn.mode = TXN_UPDATE;
     command->txn.idle_us = 3600 * TL_SECOND;
-    give(fixture, command);
-    struct command *done = completed_as(fixture, last_request);
+    fixture_give(fixture, command);
+    struct command *done = fixture_completed_as(fixture, fixture->last_request);
     assert_non_null(done);
     assert_int_equal(done->problem.type, PROBLEM_NONE);
     command_free(done);
@@ -915,8 +859,8 @@ static void begin_txn(struct core_fixture *fixture)
     txn(fixture, COMMAND_TXN_BEGIN);
     struct command *command = in_txn(fixture_write_command(fixture, 1));
     command->write.items[0] = fixture_item(WRITE_INDEX, "fs", "", "first", "{\"v\":5}");
-    give(fixture, command);
-    command_free(completed_as(fixture, last_request));
+    fixture_give(fixture, command);
+    command_free(fixture_completed_as(fixture, fixture->last_request));
 }
 
 /* Commits it; all that it has written is "first". */
@@ -967,8 +911,8 @@ static void test_too_much_in_a_transaction_is_refused(void **state)
         struct core_fixture fixture;
         begin_txn(&fixture);
         size_t held = locks_held(&fixture);
-        give(&fixture, write_too_much(&fixture, by));
-        struct command *command = completed_as(&fixture, last_request);
+        fixture_give(&fixture, write_too_much(&fixture, by));
+        struct command *command = fixture_completed_as(&fixture, fixture.last_request);
         assert_non_null(command);
         assert_int_equal(command->problem.type, PROBLEM_ILLEGAL_ARGUMENT);
         assert_non_null(strstr(command->problem.reason.data, "send it without [atomic]"));
@@ -991,8 +935,8 @@ static void test_one_step_in_a_transaction_is_done(void **state)
         struct command *command = in_txn(atomic_write(&fixture, single ? 1 : 8, 1, false));
         if (single)
             command->write.items[0].source = arena_printf(&command->arena, "{\"v\":1,\"w\":\"%30000d\"}", 1);
-        give(&fixture, command);
-        command = completed_as(&fixture, last_request);
+        fixture_give(&fixture, command);
+        command = fixture_completed_as(&fixture, fixture.last_request);
         assert_non_null(command);
         assert_int_equal(command->problem.type, PROBLEM_NONE);
         assert_int_equal(command->write.results[0].outcome, WRITE_CREATED);
@@ -1013,15 +957,15 @@ static void test_too_much_after_a_wait_is_refused(void **state)
         begin_txn(&fixture);
         session(&fixture, COMMAND_SESSION_OPEN, "s");
         assert_true(lock(&fixture, "s", "3"));
-        give(&fixture, in_txn(atomic_write(&fixture, 8, 1, false)));
-        uint64_t request = last_request;
-        assert_null(completed_as(&fixture, request));
+        fixture_give(&fixture, in_txn(atomic_write(&fixture, 8, 1, false)));
+        uint64_t request = fixture.last_request;
+        assert_null(fixture_completed_as(&fixture, request));
         fixture.core->atomic_work_max = 300;
         if (late)
-            give_as(&fixture, command_new(COMMAND_TICK, DIALECT_7), 61 * TL_SECOND);
+            fixture_give_after(&fixture, command_new(COMMAND_TICK, DIALECT_7), 61 * TL_SECOND);
         else
             unlock_all(&fixture, "s");
-        struct command *command = completed_as(&fixture, request);
+        struct command *command = fixture_completed_as(&fixture, request);
         if (command == NULL)
             command = finish(&fixture, request);
         assert_int_equal(command->problem.type, PROBLEM_ILLEGAL_ARGUMENT);
@@ -1050,8 +994,8 @@ static void test_older_command_in_a_transaction_is_as_before(void **state)
         }
         struct command *command = in_txn(atomic_write(&fixture, ITEMS, 1, false));
         command->version = COMMAND_SINCE_ATOMIC_STEP - 1;
-        give(&fixture, command);
-        command = completed_as(&fixture, last_request);
+        fixture_give(&fixture, command);
+        command = fixture_completed_as(&fixture, fixture.last_request);
         assert_non_null(command);
         assert_int_equal(command->problem.type, first ? PROBLEM_ILLEGAL_ARGUMENT : PROBLEM_NONE);
         if (first)

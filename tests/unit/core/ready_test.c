@@ -10,7 +10,6 @@
 
 #include <stdio.h>
 
-#include "../../lib/bounded.h"
 #include "core/command/command_codec.h"
 #include "core/session/cost.h"
 #include "core/session/owners.h"
@@ -18,71 +17,6 @@
 #include "core/session/txn.h"
 #include "core/wait/wait.h"
 #include "core/unit/work.h"
-
-static uint64_t last_request;
-
-static void step_as(struct core_fixture *fixture, struct command *command, uint64_t us)
-{
-    if (fixture->now <= core_last_ts(fixture->core))
-        fixture->now = core_last_ts(fixture->core);
-    command->request = ++last_request;
-    command->ts = ++fixture->now;
-    command->clock = fixture->clock += us;
-    if (command->type == COMMAND_TICK)
-        command->tick.barrier_clock = command->clock;
-    assert_int_equal(core_step(fixture->core, command, &fixture->effects), 0);
-}
-
-static void give_as(struct core_fixture *fixture, struct command *command, uint64_t us)
-{
-    char text[200];
-
-    step_as(fixture, command, us);
-    if (!bounded(fixture->core, text, sizeof text))
-        fail_msg("%s", text);
-}
-
-static void give(struct core_fixture *fixture, struct command *command)
-{
-    give_as(fixture, command, 10);
-}
-
-static void tick(struct core_fixture *fixture)
-{
-    give(fixture, command_new(COMMAND_TICK, DIALECT_7));
-}
-
-/* Returns: the first command that has completed since, or NULL. */
-static struct command *completed(struct core_fixture *fixture)
-{
-    if (list_empty(&fixture->effects.completed))
-        return NULL;
-    struct command *command = list_entry(fixture->effects.completed.next, struct command, link);
-    list_remove(&command->link);
-    return command;
-}
-
-static size_t free_completed(struct core_fixture *fixture)
-{
-    size_t count = 0;
-
-    for (struct command *command; (command = completed(fixture)) != NULL; count++)
-        command_free(command);
-    return count;
-}
-
-/*
- * Returns: the completed command with a number, NULL if it has not completed. Frees those before
- *          it.
- */
-static struct command *completed_as(struct core_fixture *fixture, uint64_t request)
-{
-    struct command *command;
-
-    while ((command = completed(fixture)) != NULL && command->request != request)
-        command_free(command);
-    return command;
-}
 
 static void begin(struct core_fixture *fixture, size_t step_cost)
 {
@@ -96,7 +30,7 @@ static void begin(struct core_fixture *fixture, size_t step_cost)
 static void end(struct core_fixture *fixture)
 {
     core_stop(fixture->core, &fixture->effects);
-    free_completed(fixture);
+    fixture_free_completed(fixture);
     fixture_close(fixture);
 }
 
@@ -106,7 +40,7 @@ static void session(struct core_fixture *fixture, enum command_type type, const 
 
     command->session.id = slice_from(id);
     command->session.ttl_us = 3600 * TL_SECOND;
-    give(fixture, command);
+    fixture_give(fixture, command);
 }
 
 static void lock(struct core_fixture *fixture, const char *session, const char *id)
@@ -118,7 +52,7 @@ static void lock(struct core_fixture *fixture, const char *session, const char *
     command->lock.targets = arena_zalloc(&command->arena, sizeof(struct lock_target));
     command->lock.targets[0] = (struct lock_target){.mode = LOCK_X, .index = SLICE_LIT("fs"), .id = slice_from(id)};
     command->lock.target_count = 1;
-    give(fixture, command);
+    fixture_give(fixture, command);
 }
 
 /* Requests the whole index. */
@@ -130,7 +64,7 @@ static void lock_index(struct core_fixture *fixture, const char *session)
     command->lock.targets = arena_zalloc(&command->arena, sizeof(struct lock_target));
     command->lock.targets[0] = (struct lock_target){.mode = LOCK_X, .index = SLICE_LIT("fs")};
     command->lock.target_count = 1;
-    give(fixture, command);
+    fixture_give(fixture, command);
 }
 
 /* Requests two documents at once. */
@@ -144,7 +78,7 @@ static void lock_two(struct core_fixture *fixture, const char *session, const ch
     command->lock.targets[0] = (struct lock_target){.mode = LOCK_X, .index = SLICE_LIT("fs"), .id = slice_from(first)};
     command->lock.targets[1] = (struct lock_target){.mode = LOCK_X, .index = SLICE_LIT("fs"), .id = slice_from(second)};
     command->lock.target_count = 2;
-    give(fixture, command);
+    fixture_give(fixture, command);
 }
 
 static void unlock_all(struct core_fixture *fixture, const char *session)
@@ -152,7 +86,7 @@ static void unlock_all(struct core_fixture *fixture, const char *session)
     struct command *command = command_new(COMMAND_UNLOCK, DIALECT_7);
 
     command->owner.session = slice_from(session);
-    give(fixture, command);
+    fixture_give(fixture, command);
 }
 
 /* Writes a document. Returns: the number of the command. */
@@ -166,8 +100,8 @@ static uint64_t put(struct core_fixture *fixture, int id, int value, const char 
     command->owner.session = slice_from(session);
     command->owner.transaction = slice_from(transaction);
     command->owner.timeout_us = 60 * TL_SECOND;
-    give(fixture, command);
-    return last_request;
+    fixture_give(fixture, command);
+    return fixture->last_request;
 }
 
 static void txn(struct core_fixture *fixture, enum command_type type, const char *id)
@@ -176,7 +110,7 @@ static void txn(struct core_fixture *fixture, enum command_type type, const char
 
     command->txn.id = slice_from(id);
     command->txn.idle_us = 3600 * TL_SECOND;
-    give(fixture, command);
+    fixture_give(fixture, command);
 }
 
 static void cancel(struct core_fixture *fixture, uint64_t request)
@@ -184,7 +118,7 @@ static void cancel(struct core_fixture *fixture, uint64_t request)
     struct command *command = command_new(COMMAND_CANCEL, DIALECT_7);
 
     command->cancel.request = request;
-    give(fixture, command);
+    fixture_give(fixture, command);
 }
 
 static size_t ready_count(const struct core_fixture *fixture)
@@ -214,23 +148,23 @@ static void test_ready_writes_resume_in_bounded_steps(void **state)
     }
     for (int i = 0; i < WRITES; i++)
         put(&fixture, i % DOCUMENTS, i, "", "");
-    free_completed(&fixture);
+    fixture_free_completed(&fixture);
     session(&fixture, COMMAND_SESSION_CLOSE, "holder");
-    size_t done = free_completed(&fixture);
+    size_t done = fixture_free_completed(&fixture);
     assert_true(done > 100 && done <= 1 + core_limits_default().ephemeral_batch);
     assert_int_equal(core_next_deadline(fixture.core), 0);
 
     uint64_t other = put(&fixture, DOCUMENTS, 1, "", ""); /* a write of another document runs alone */
-    struct command *command = completed(&fixture);
+    struct command *command = fixture_completed(&fixture);
     assert_int_equal(command->request, other);
     command_free(command);
-    assert_null(completed(&fixture));
+    assert_null(fixture_completed(&fixture));
     uint64_t queued = put(&fixture, 0, WRITES, "", ""); /* a write of the same document waits */
-    assert_null(completed(&fixture));
+    assert_null(fixture_completed(&fixture));
     int steps = 0;
     for (; core_next_deadline(fixture.core) == 0; steps++) {
-        tick(&fixture);
-        for (; (command = completed(&fixture)) != NULL; command_free(command)) {
+        fixture_tick(&fixture);
+        for (; (command = fixture_completed(&fixture)) != NULL; command_free(command)) {
             if (command->type != COMMAND_WRITE)
                 continue;
             assert_true(command->write.results[0].outcome == (done <= DOCUMENTS ? WRITE_CREATED : WRITE_UPDATED));
@@ -287,7 +221,7 @@ static void test_requests_of_one_session_after_others_are_evaluated_once(void **
     snprintf(id, sizeof id, "o%d", OTHERS);
     unlock_all(&fixture, id);
     while (core_next_deadline(fixture.core) == 0)
-        tick(&fixture);
+        fixture_tick(&fixture);
     assert_int_equal(waiting_count(&fixture), 0);
     end(&fixture);
 }
@@ -308,20 +242,20 @@ static void test_ended_waits_are_answered_in_bounded_steps(void **state)
     lock(&fixture, "holder", "1");
     for (int i = 0; i < WAITS; i++)
         put(&fixture, 1, i, "waiter", "");
-    free_completed(&fixture);
+    fixture_free_completed(&fixture);
     session(&fixture, COMMAND_SESSION_CLOSE, "waiter");
     const size_t most = (CANCELS_PER_COST + GRANTS_PER_COST) * core_limits_default().ephemeral_batch + CANCELS_PER_COST;
-    size_t answered = free_completed(&fixture); /* the reply of the close is not one of them */
+    size_t answered = fixture_free_completed(&fixture); /* the reply of the close is not one of them */
     assert_true(answered > 100 && answered <= core_limits_default().ephemeral_batch);
     assert_int_equal(waiting_count(&fixture),
                      WAITS + 1 - CANCELS_PER_COST * (core_limits_default().ephemeral_batch + 1));
     unlock_all(&fixture, "holder");
-    free_completed(&fixture);
+    fixture_free_completed(&fixture);
     while (core_next_deadline(fixture.core) == 0) {
         size_t before = waiting_count(&fixture);
-        tick(&fixture);
+        fixture_tick(&fixture);
         assert_true(before - waiting_count(&fixture) <= most);
-        for (struct command *command; (command = completed(&fixture)) != NULL; command_free(command)) {
+        for (struct command *command; (command = fixture_completed(&fixture)) != NULL; command_free(command)) {
             if (command->type != COMMAND_WRITE)
                 continue;
             assert_int_equal(command->problem.type, PROBLEM_SESSION_MISSING);
@@ -340,7 +274,7 @@ static void cancel_host(struct core_fixture *fixture, uint64_t host, bool single
 
     command->cancel.request = host << HOST_SHIFT;
     command->cancel.single_step = single_step;
-    give(fixture, command);
+    fixture_give(fixture, command);
 }
 
 /*
@@ -362,18 +296,18 @@ static void test_cancelled_waits_end_in_bounded_steps(void **state)
         if (i % 5 == 0)
             lock(&fixture, "waiter", "1");
     }
-    free_completed(&fixture);
+    fixture_free_completed(&fixture);
     size_t all = waiting_count(&fixture);
     cancel_host(&fixture, 0, false);
     assert_int_equal(waiting_count(&fixture), all - FIRST);
     assert_int_equal(core_next_deadline(fixture.core), 0);
     fixture_reopen(&fixture);
-    tick(&fixture);
+    fixture_tick(&fixture);
     assert_int_equal(waiting_count(&fixture), all - FIRST - NEXT); /* all that cost one point */
     lock_table_check(&fixture.core->owners->locks);
     unlock_all(&fixture, "holder"); /* grants the next one, which does not run */
     while (core_next_deadline(fixture.core) == 0)
-        tick(&fixture);
+        fixture_tick(&fixture);
     assert_int_equal(waiting_count(&fixture), 0);
     assert_null(fixture_source(&fixture, "fs", "1"));
     assert_true(lock_table_is_idle(&fixture.core->owners->locks)); /* nor was the request of a session granted */
@@ -403,7 +337,7 @@ static void test_cancelled_request_granted_by_another_ones_end_keeps_no_lock(voi
     unlock_all(&fixture, "holder");
     assert_true(lock_table_is_idle(&fixture.core->owners->locks));
     lock_table_check(&fixture.core->owners->locks);
-    free_completed(&fixture);
+    fixture_free_completed(&fixture);
     end(&fixture);
 }
 
@@ -432,11 +366,11 @@ static void test_waits_of_expired_sessions_end_in_bounded_steps(void **state)
         else
             put(&fixture, 1, i, ids[i % SESSIONS], "");
     }
-    free_completed(&fixture);
+    fixture_free_completed(&fixture);
     fixture.clock += 1800 * TL_SECOND;
     session(&fixture, COMMAND_SESSION_KEEPALIVE, "holder");
     fixture.clock += 1800 * TL_SECOND;
-    tick(&fixture);
+    fixture_tick(&fixture);
     assert_int_equal(waiting_count(&fixture), SESSIONS * WAITS - BATCH - 1); /* one times out */
     assert_int_equal(fixture.core->owners->terminating_count, SESSIONS);
     fixture_reopen(&fixture);
@@ -444,14 +378,14 @@ static void test_waits_of_expired_sessions_end_in_bounded_steps(void **state)
     lock_table_check(&fixture.core->owners->locks);
     assert_int_equal(fixture.core->owners->terminating_count, SESSIONS);
     while (core_next_deadline(fixture.core) == 0)
-        tick(&fixture);
+        fixture_tick(&fixture);
     assert_int_equal(waiting_count(&fixture), 0);
     assert_int_equal(fixture.core->owners->sessions.count, 1);
     lock(&fixture, "holder", "1");
     assert_int_equal(fixture.core->owners->locks.lock_count, 1);
     assert_null(fixture_source(&fixture, "fs", "1"));
     lock_table_check(&fixture.core->owners->locks);
-    free_completed(&fixture);
+    fixture_free_completed(&fixture);
     end(&fixture);
 }
 
@@ -473,7 +407,7 @@ static void test_only_tick_continues_cleanup(void **state)
         lock(&fixture, ids[i], ids[i]);
     }
     fixture.clock += 3600 * TL_SECOND;
-    tick(&fixture);
+    fixture_tick(&fixture);
     size_t left = fixture.core->owners->terminating_count;
     assert_true(left > 2 && left < SESSIONS);
     for (int i = 0; i < 3; i++)
@@ -483,13 +417,13 @@ static void test_only_tick_continues_cleanup(void **state)
     struct command *older = command_new(COMMAND_UNLOCK, DIALECT_7);
     older->owner.session = SLICE_LIT("none");
     older->version = COMMAND_SINCE_TICK_CLEANUP - 1;
-    give(&fixture, older);
+    fixture_give(&fixture, older);
     assert_int_equal(fixture.core->owners->terminating_count, left - 1);
     while (core_next_deadline(fixture.core) == 0)
-        tick(&fixture);
+        fixture_tick(&fixture);
     assert_int_equal(fixture.core->owners->terminating_count, 0);
     assert_true(lock_table_is_idle(&fixture.core->owners->locks));
-    free_completed(&fixture);
+    fixture_free_completed(&fixture);
     end(&fixture);
 }
 
@@ -508,7 +442,7 @@ static void put_template(struct core_fixture *fixture)
     command->object.name = SLICE_LIT("t");
     command->object.body = arena_copy(&command->arena, buf_as_slice(&body));
     buf_deinit(&body);
-    give(fixture, command);
+    fixture_give(fixture, command);
     assert_int_equal(command->problem.type, PROBLEM_NONE);
 }
 
@@ -522,14 +456,14 @@ static uint64_t create_indices(struct core_fixture *fixture, uint64_t timeout_us
         command->write.items[i] = fixture_item(WRITE_INDEX, NULL, NULL, "1", "{}");
         command->write.items[i].index = arena_printf(&command->arena, "new-%zu", i);
     }
-    give(fixture, command);
-    return last_request;
+    fixture_give(fixture, command);
+    return fixture->last_request;
 }
 
 /*
  * A bulk waits for a lock on everything; meanwhile a template makes the indices that it creates
  * expensive. It postpones items when it is resumed, or times out, as if it had not waited: each step
- * stays within its bound, which give() checks.
+ * stays within its bound, which fixture_give() checks.
  */
 static void test_resumed_bulk_postpones_indices(void **state)
 {
@@ -544,18 +478,18 @@ static void test_resumed_bulk_postpones_indices(void **state)
         everything->lock.targets = arena_zalloc(&everything->arena, sizeof(struct lock_target));
         everything->lock.targets[0] = (struct lock_target){.mode = LOCK_X};
         everything->lock.target_count = 1;
-        give(&fixture, everything);
+        fixture_give(&fixture, everything);
         assert_int_equal(everything->problem.type, PROBLEM_NONE);
         uint64_t request = create_indices(&fixture, 60 * TL_SECOND);
-        assert_null(completed_as(&fixture, request));
+        assert_null(fixture_completed_as(&fixture, request));
         put_template(&fixture);
         if (expires) {
             fixture.clock += 60 * TL_SECOND;
-            tick(&fixture);
+            fixture_tick(&fixture);
         } else {
             unlock_all(&fixture, "s");
         }
-        struct command *command = completed_as(&fixture, request);
+        struct command *command = fixture_completed_as(&fixture, request);
         assert_non_null(command);
         size_t first = NEW_INDICES - command->write.postponed_count;
         assert_true(first > 0 && first < NEW_INDICES / 2);
@@ -564,7 +498,7 @@ static void test_resumed_bulk_postpones_indices(void **state)
             assert_int_equal(command->write.results[i].postponed, i >= first);
         }
         command_free(command);
-        free_completed(&fixture);
+        fixture_free_completed(&fixture);
         end(&fixture);
     }
 }
@@ -586,16 +520,16 @@ static void test_cleanup_that_ends_waits_of_next_session_completes(void **state)
     for (int i = 0; i < WAITS; i++)
         put(&fixture, 1, i, "next", "");
     assert_int_equal(waiting_count(&fixture), WAITS);
-    free_completed(&fixture);
+    fixture_free_completed(&fixture);
     fixture.clock += 3600 * TL_SECOND;
-    tick(&fixture);
+    fixture_tick(&fixture);
     assert_int_equal(waiting_count(&fixture), 0);
     while (core_next_deadline(fixture.core) == 0)
-        tick(&fixture);
+        fixture_tick(&fixture);
     assert_int_equal(fixture.core->owners->sessions.count, 0);
     assert_int_equal(fixture.core->owners->locks.lock_count, 0);
     assert_null(fixture_source(&fixture, "fs", "1"));
-    free_completed(&fixture);
+    fixture_free_completed(&fixture);
     end(&fixture);
 }
 
@@ -620,19 +554,19 @@ static void test_waits_of_transactions_end_with_the_session(void **state)
         command->txn.mode = TXN_UPDATE;
         command->txn.idle_us = 3600 * TL_SECOND;
         command->owner.session = SLICE_LIT("s");
-        give(&fixture, command);
+        fixture_give(&fixture, command);
         requests[i] = put(&fixture, 1, i, "s", ids[i]);
     }
-    free_completed(&fixture);
+    fixture_free_completed(&fixture);
     assert_int_equal(waiting_count(&fixture), TXNS);
     session(&fixture, COMMAND_SESSION_DETACH, "s"); /* no connection keeps it alive */
     assert_int_equal(waiting_count(&fixture), 1);   /* the others cost one point */
     unlock_all(&fixture, "holder");
     for (size_t count = 0; count < TXNS;) {
-        struct command *command = completed(&fixture);
+        struct command *command = fixture_completed(&fixture);
         if (command == NULL) {
             assert_int_equal(core_next_deadline(fixture.core), 0);
-            tick(&fixture);
+            fixture_tick(&fixture);
             continue;
         }
         if (command->type == COMMAND_WRITE) {
@@ -647,10 +581,10 @@ static void test_waits_of_transactions_end_with_the_session(void **state)
         command_free(command);
     }
     while (core_next_deadline(fixture.core) == 0)
-        tick(&fixture);
+        fixture_tick(&fixture);
     assert_true(lock_table_is_idle(&fixture.core->owners->locks));
     assert_null(fixture_source(&fixture, "fs", "1"));
-    free_completed(&fixture);
+    fixture_free_completed(&fixture);
     end(&fixture);
 }
 
@@ -662,7 +596,7 @@ static void put_two(struct core_fixture *fixture, const char *first, const char 
     command->write.items[0] = fixture_item(WRITE_INDEX, "fs", "", first, "{\"v\":1}");
     command->write.items[1] = fixture_item(WRITE_INDEX, "fs", "", second, "{\"v\":1}");
     command->owner.timeout_us = 60 * TL_SECOND;
-    give(fixture, command);
+    fixture_give(fixture, command);
 }
 
 /*
@@ -689,13 +623,13 @@ static void test_cancelled_bulk_tries_no_item_on_timeout(void **state)
     unlock_all(&fixture, "other");
     assert_true(waiting_count(&fixture) > 0);
     fixture.clock += 120 * TL_SECOND;
-    tick(&fixture);
+    fixture_tick(&fixture);
     while (core_next_deadline(fixture.core) == 0)
-        tick(&fixture);
+        fixture_tick(&fixture);
     assert_int_equal(waiting_count(&fixture), 0);
     for (int i = 0; i < WAITS; i++)
         assert_null(fixture_source(&fixture, "fs", ids[i]));
-    free_completed(&fixture);
+    fixture_free_completed(&fixture);
     end(&fixture);
 }
 
@@ -709,7 +643,7 @@ static void put_many(struct core_fixture *fixture, size_t count)
         command->write.items[i].id = arena_printf(&command->arena, "%zu", i);
     }
     command->owner.timeout_us = 60 * TL_SECOND;
-    give(fixture, command);
+    fixture_give(fixture, command);
 }
 
 /*
@@ -729,18 +663,18 @@ static void test_cancelled_bulks_count_by_their_items(void **state)
         for (int i = 0; i < BULKS; i++)
             put_many(&fixture, ITEMS);
         assert_int_equal(waiting_count(&fixture), BULKS);
-        free_completed(&fixture);
+        fixture_free_completed(&fixture);
         struct command *command = command_new(COMMAND_CANCEL, DIALECT_7);
         command->version = COMMAND_SINCE_CANCELS_WEIGHED - older;
-        give(&fixture, command);
+        fixture_give(&fixture, command);
         size_t ended = BULKS - waiting_count(&fixture);
         assert_in_range(ended, older ? BULKS : 1, older ? BULKS : 1 + STEP_COST * CANCELS_PER_COST / OF_ONE);
-        size_t answered = free_completed(&fixture) - 1;
+        size_t answered = fixture_free_completed(&fixture) - 1;
         for (size_t before = ended; core_next_deadline(fixture.core) == 0; before = ended) {
-            tick(&fixture);
+            fixture_tick(&fixture);
             ended = BULKS - waiting_count(&fixture);
             assert_true(ended - before <= 1 + (STEP_COST + 1) * CANCELS_PER_COST / OF_ONE);
-            answered += free_completed(&fixture) - 1;
+            answered += fixture_free_completed(&fixture) - 1;
         }
         assert_int_equal(answered, BULKS);
         assert_int_equal(waiting_count(&fixture), 0);
@@ -767,7 +701,7 @@ static void unlock_one(struct core_fixture *fixture, const char *session, int id
     command->lock.targets[0] =
         (struct lock_target){.mode = LOCK_X, .index = SLICE_LIT("fs"), .id = arena_printf(&command->arena, "%d", id)};
     command->lock.target_count = 1;
-    give(fixture, command);
+    fixture_give(fixture, command);
 }
 
 /*
@@ -798,18 +732,18 @@ static void test_cancelled_ready_writes_have_their_cost(void **state)
         for (int i = WRITES - 1; i >= FIRST; i--)
             unlock_one(&fixture, "second", i);
         assert_int_equal(ready_count(&fixture), WRITES - BATCH);
-        free_completed(&fixture);
+        fixture_free_completed(&fixture);
         cancel_host(&fixture, 0, false);
         size_t left = cancelled_count(&fixture);
         assert_int_equal(left, WRITES - BATCH - CANCELS_PER_COST * BATCH);
         struct command *command = command_new(COMMAND_TICK, DIALECT_7);
         command->version = COMMAND_SINCE_CANCELS_WEIGHED - older;
-        give(&fixture, command);
+        fixture_give(&fixture, command);
         assert_int_equal(left - cancelled_count(&fixture), IN_ORDER + (older ? KEPT - 1 : (KEPT - 1) / 2));
         while (core_next_deadline(fixture.core) == 0)
-            tick(&fixture);
+            fixture_tick(&fixture);
         assert_int_equal(cancelled_count(&fixture), 0);
-        assert_true(free_completed(&fixture) >= WRITES - BATCH); /* each is answered */
+        assert_true(fixture_free_completed(&fixture) >= WRITES - BATCH); /* each is answered */
         assert_null(fixture_source(&fixture, "fs", "250"));
         end(&fixture);
     }
@@ -825,21 +759,21 @@ static void test_cancelled_wait_leaves_request_with_its_number(void **state)
     begin(&fixture, 1);
     session(&fixture, COMMAND_SESSION_OPEN, "holder");
     lock(&fixture, "holder", "1");
-    uint64_t before = last_request;
+    uint64_t before = fixture.last_request;
     for (int i = 0; i < WAITS; i++)
         put(&fixture, 1, i, "", "");
     cancel_host(&fixture, 0, false);
-    last_request = before + WAITS - 1;
+    fixture.last_request = before + WAITS - 1;
     uint64_t again = put(&fixture, 1, 77, "", "");
     assert_int_equal(again, before + WAITS);
-    free_completed(&fixture);
+    fixture_free_completed(&fixture);
     while (core_next_deadline(fixture.core) == 0)
-        tick(&fixture);
+        fixture_tick(&fixture);
     assert_int_equal(waiting_count(&fixture), 1);
     assert_non_null(wait__by_request(fixture.core, again));
     cancel(&fixture, again);
     assert_int_equal(waiting_count(&fixture), 0);
-    free_completed(&fixture);
+    fixture_free_completed(&fixture);
     end(&fixture);
 }
 
@@ -857,7 +791,7 @@ static void test_cancel_of_older_version_ends_all_waits(void **state)
     cancel_host(&fixture, 0, true);
     assert_int_equal(waiting_count(&fixture), 0);
     while (core_next_deadline(fixture.core) == 0)
-        tick(&fixture);
+        fixture_tick(&fixture);
     end(&fixture);
 }
 
@@ -877,7 +811,7 @@ static void test_timed_out_bulks_retry_in_bounded_steps(void **state)
     for (size_t i = 0; i < ITEMS; i++)
         all->lock.targets[i] =
             (struct lock_target){.mode = LOCK_X, .index = SLICE_LIT("fs"), .id = arena_printf(&all->arena, "%zu", i)};
-    give(&fixture, all);
+    fixture_give(&fixture, all);
     for (int i = 0; i < BULKS; i++) {
         struct command *command = fixture_write_command(&fixture, ITEMS);
         for (size_t j = 0; j < ITEMS; j++) {
@@ -885,11 +819,11 @@ static void test_timed_out_bulks_retry_in_bounded_steps(void **state)
             command->write.items[j].id = arena_printf(&command->arena, "%zu", j);
         }
         command->owner.timeout_us = TL_SECOND;
-        give(&fixture, command);
+        fixture_give(&fixture, command);
     }
-    free_completed(&fixture);
-    give_as(&fixture, command_new(COMMAND_TICK, DIALECT_7), 10 * TL_SECOND);
-    assert_int_equal(free_completed(&fixture), 1 + 1);
+    fixture_free_completed(&fixture);
+    fixture_give_after(&fixture, command_new(COMMAND_TICK, DIALECT_7), 10 * TL_SECOND);
+    assert_int_equal(fixture_free_completed(&fixture), 1 + 1);
     assert_true(core_next_deadline(fixture.core) <= fixture.clock);
     end(&fixture);
 }
@@ -907,20 +841,20 @@ static uint64_t work_of_grants(size_t count)
     all->lock.targets = arena_zalloc(&all->arena, sizeof(struct lock_target));
     all->lock.targets[0] = (struct lock_target){.mode = LOCK_X, .index = SLICE_LIT("fs")};
     all->lock.target_count = 1;
-    give(&fixture, all);
+    fixture_give(&fixture, all);
     for (size_t i = 0; i < count; i++)
         put(&fixture, (int)i, 1, "", "");
-    free_completed(&fixture);
+    fixture_free_completed(&fixture);
     core_reset_metrics(fixture.core);
     unlock_all(&fixture, "holder");
     assert_int_equal(fixture.core->owners->locks.waiting_count,
                      count - GRANTS_PER_COST * core_limits_default().ephemeral_batch);
     lock_table_check(&fixture.core->owners->locks);
-    give_as(&fixture, command_new(COMMAND_TICK, DIALECT_7),
-            600 * TL_SECOND); /* a grantable request does not time out */
+    fixture_give_after(&fixture, command_new(COMMAND_TICK, DIALECT_7),
+                       600 * TL_SECOND); /* a grantable request does not time out */
     while (core_next_deadline(fixture.core) == 0)
-        tick(&fixture);
-    for (struct command *command; (command = completed(&fixture)) != NULL; command_free(command))
+        fixture_tick(&fixture);
+    for (struct command *command; (command = fixture_completed(&fixture)) != NULL; command_free(command))
         if (command->type == COMMAND_WRITE) {
             assert_int_equal(command->write.results[0].outcome, WRITE_CREATED);
             done++;
@@ -951,7 +885,7 @@ static void lock_many(struct core_fixture *fixture, const char *session, const c
             (struct lock_target){.mode = LOCK_X,
                                  .index = SLICE_LIT("dirs"),
                                  .path = arena_printf(&command->arena, "%s/%zu", path, first + i)};
-    give(fixture, command);
+    fixture_give(fixture, command);
 }
 
 /*
@@ -972,7 +906,7 @@ static void check_grants_of_locks(const char *path, size_t count, size_t each, b
     all->lock.targets = arena_zalloc(&all->arena, sizeof(struct lock_target));
     all->lock.targets[0] = (struct lock_target){.mode = LOCK_X, .index = SLICE_LIT("dirs")};
     all->lock.target_count = 1;
-    give(&fixture, all);
+    fixture_give(&fixture, all);
     for (size_t i = 0; i < SESSIONS; i++) {
         char id[8];
         snprintf(id, sizeof id, "s%zu", i);
@@ -980,19 +914,18 @@ static void check_grants_of_locks(const char *path, size_t count, size_t each, b
         for (size_t j = 0; j < count / SESSIONS; j++)
             lock_many(&fixture, id, path, (i * count + j) * each, each);
     }
-    free_completed(&fixture);
+    fixture_free_completed(&fixture);
     struct command *unlock = command_new(COMMAND_UNLOCK, DIALECT_7);
     unlock->owner.session = SLICE_LIT("holder");
     unlock->version = COMMAND_SINCE_GRANTED_PLACES - older;
-    if (older)
-        step_as(&fixture, unlock, 10);
-    else
-        give(&fixture, unlock);
+    fixture.unbounded = older; /* for this command alone */
+    fixture_give(&fixture, unlock);
+    fixture.unbounded = false;
     assert_int_equal(waiting_count(&fixture) == 0, older);
     core_reset_metrics(fixture.core);
     while (core_next_deadline(fixture.core) == 0)
-        tick(&fixture);
-    for (struct command *command; (command = completed(&fixture)) != NULL; command_free(command)) {
+        fixture_tick(&fixture);
+    for (struct command *command; (command = fixture_completed(&fixture)) != NULL; command_free(command)) {
         if (command->type != COMMAND_LOCK)
             continue;
         assert_int_equal(command->problem.type, PROBLEM_NONE);
@@ -1057,28 +990,28 @@ static void test_write_leaves_rest_of_step_to_resumed_commands(void **state)
             bulk->owner.session = SLICE_LIT("holder");
             if (moved)
                 break;
-            give(&fixture, bulk);
+            fixture_give(&fixture, bulk);
             struct command *all = command_new(COMMAND_LOCK, DIALECT_7);
             all->owner.session = SLICE_LIT("holder");
             all->lock.targets = arena_zalloc(&all->arena, sizeof(struct lock_target));
             all->lock.targets[0] =
                 (struct lock_target){.mode = LOCK_X, .index = SLICE_LIT("dirs"), .path = SLICE_LIT("/a")};
             all->lock.target_count = 1;
-            give(&fixture, all);
+            fixture_give(&fixture, all);
             for (size_t i = 0; i < MOVED; i++) {
                 struct command *command = fixture_write_command(&fixture, 1);
                 command->write.items[0] = fixture_item(WRITE_DELETE, "dirs", "", "", NULL);
                 command->write.items[0].id = arena_printf(&command->arena, "%zu", i);
                 command->owner.timeout_us = 60 * TL_SECOND;
-                give(&fixture, command);
+                fixture_give(&fixture, command);
             }
             assert_int_equal(waiting_count(&fixture), MOVED);
         }
-        give(&fixture, bulk);
+        fixture_give(&fixture, bulk);
         assert_int_equal(waiting_count(&fixture), 0);
         assert_int_equal(ready_count(&fixture), older ? 0 : MOVED - (BATCH - MOVED));
         while (core_next_deadline(fixture.core) == 0)
-            tick(&fixture);
+            fixture_tick(&fixture);
         assert_int_equal(ready_count(&fixture), 0);
         assert_int_equal(fixture_count(&fixture, "dirs"), 0);
         end(&fixture);
@@ -1100,12 +1033,12 @@ static void make_ready(struct core_fixture *fixture, uint64_t requests[3], const
     lock(fixture, "holder", "2");
     for (int i = 0; i < 3; i++)
         requests[i] = put(fixture, i, 1, i == 2 ? session_of_last : "", "");
-    free_completed(fixture);
+    fixture_free_completed(fixture);
     unlock_all(fixture, "holder");
-    struct command *command = completed_as(fixture, requests[0]);
+    struct command *command = fixture_completed_as(fixture, requests[0]);
     assert_non_null(command);
     command_free(command);
-    assert_null(completed(fixture));
+    assert_null(fixture_completed(fixture));
     assert_int_equal(ready_count(fixture), 2);
     lock_table_check(&fixture->core->owners->locks);
 }
@@ -1119,19 +1052,19 @@ static void test_ready_write_is_not_overtaken(void **state)
 
     make_ready(&fixture, requests, "");
     uint64_t late = put(&fixture, 1, 2, "", "");
-    assert_null(completed(&fixture));
-    tick(&fixture);
-    struct command *command = completed_as(&fixture, requests[1]);
+    assert_null(fixture_completed(&fixture));
+    fixture_tick(&fixture);
+    struct command *command = fixture_completed_as(&fixture, requests[1]);
     assert_int_equal(command->write.results[0].outcome, WRITE_CREATED);
     command_free(command);
-    free_completed(&fixture);
-    tick(&fixture);
-    command = completed_as(&fixture, requests[2]);
+    fixture_free_completed(&fixture);
+    fixture_tick(&fixture);
+    command = fixture_completed_as(&fixture, requests[2]);
     assert_non_null(command);
     command_free(command);
-    free_completed(&fixture);
-    tick(&fixture);
-    command = completed_as(&fixture, late);
+    fixture_free_completed(&fixture);
+    fixture_tick(&fixture);
+    command = fixture_completed_as(&fixture, late);
     assert_int_equal(command->write.results[0].outcome, WRITE_UPDATED);
     command_free(command);
     end(&fixture);
@@ -1145,16 +1078,16 @@ static void test_ready_write_ends_on_cancel(void **state)
 
     make_ready(&fixture, requests, "");
     cancel(&fixture, requests[2]);
-    struct command *command = completed_as(&fixture, requests[2]);
+    struct command *command = fixture_completed_as(&fixture, requests[2]);
     assert_int_equal(command->problem.type, PROBLEM_LOCK_WAIT_TIMEOUT);
     command_free(command);
-    free_completed(&fixture);
+    fixture_free_completed(&fixture);
     assert_int_equal(ready_count(&fixture), 1);
     uint64_t next = put(&fixture, 2, 7, "", ""); /* its lock was released */
-    command = completed_as(&fixture, next);
+    command = fixture_completed_as(&fixture, next);
     assert_int_equal(command->write.results[0].outcome, WRITE_CREATED);
     command_free(command);
-    tick(&fixture);
+    fixture_tick(&fixture);
     assert_string_equal(fixture_source(&fixture, "fs", "1"), "{\"v\":1}");
     assert_string_equal(fixture_source(&fixture, "fs", "2"), "{\"v\":7}");
     end(&fixture);
@@ -1169,19 +1102,19 @@ static void test_ready_write_ends_with_its_session(void **state)
     make_ready(&fixture, requests, "s");
     session(&fixture, COMMAND_SESSION_CLOSE, "s");
     lock_table_check(&fixture.core->owners->locks);
-    free_completed(&fixture);
+    fixture_free_completed(&fixture);
     uint64_t next = put(&fixture, 2, 7, "", ""); /* its lock was released in the unit that ended it */
-    struct command *command = completed_as(&fixture, next);
+    struct command *command = fixture_completed_as(&fixture, next);
     assert_int_equal(command->write.results[0].outcome, WRITE_CREATED);
     command_free(command);
-    tick(&fixture);
-    free_completed(&fixture);
-    tick(&fixture); /* its reply has its turn */
-    command = completed_as(&fixture, requests[2]);
+    fixture_tick(&fixture);
+    fixture_free_completed(&fixture);
+    fixture_tick(&fixture); /* its reply has its turn */
+    command = fixture_completed_as(&fixture, requests[2]);
     assert_int_equal(command->problem.type, PROBLEM_SESSION_MISSING);
     command_free(command);
     while (core_next_deadline(fixture.core) == 0)
-        tick(&fixture);
+        fixture_tick(&fixture);
     assert_string_equal(fixture_source(&fixture, "fs", "2"), "{\"v\":7}");
     end(&fixture);
 }
@@ -1194,13 +1127,13 @@ static void test_ready_write_does_not_time_out(void **state)
     (void)state;
 
     make_ready(&fixture, requests, "");
-    give_as(&fixture, command_new(COMMAND_TICK, DIALECT_7), 600 * TL_SECOND);
-    struct command *command = completed_as(&fixture, requests[1]);
+    fixture_give_after(&fixture, command_new(COMMAND_TICK, DIALECT_7), 600 * TL_SECOND);
+    struct command *command = fixture_completed_as(&fixture, requests[1]);
     assert_int_equal(command->write.results[0].outcome, WRITE_CREATED);
     command_free(command);
-    free_completed(&fixture);
-    tick(&fixture);
-    command = completed_as(&fixture, requests[2]);
+    fixture_free_completed(&fixture);
+    fixture_tick(&fixture);
+    command = fixture_completed_as(&fixture, requests[2]);
     assert_int_equal(command->write.results[0].outcome, WRITE_CREATED);
     command_free(command);
     end(&fixture);
@@ -1218,18 +1151,18 @@ static void test_ready_write_ends_on_rollback(void **state)
     lock(&fixture, "holder", "0");
     lock(&fixture, "holder", "1");
     uint64_t first = put(&fixture, 0, 1, "", ""), second = put(&fixture, 1, 1, "", "t");
-    free_completed(&fixture);
+    fixture_free_completed(&fixture);
     unlock_all(&fixture, "holder");
-    command_free(completed_as(&fixture, first));
+    command_free(fixture_completed_as(&fixture, first));
     assert_int_equal(ready_count(&fixture), 1);
     txn(&fixture, COMMAND_TXN_COMMIT, "t"); /* refused: a request of the transaction is pending */
-    struct command *command = completed_as(&fixture, last_request);
+    struct command *command = fixture_completed_as(&fixture, fixture.last_request);
     assert_int_equal(command->problem.type, PROBLEM_ILLEGAL_ARGUMENT);
     command_free(command);
     txn(&fixture, COMMAND_TXN_ROLLBACK, "t");
-    free_completed(&fixture);
-    tick(&fixture);
-    command = completed_as(&fixture, second);
+    fixture_free_completed(&fixture);
+    fixture_tick(&fixture);
+    command = fixture_completed_as(&fixture, second);
     assert_int_equal(command->problem.type, PROBLEM_TRANSACTION_ABORTED);
     command_free(command);
     assert_true(lock_table_is_idle(&fixture.core->owners->locks));
@@ -1252,14 +1185,14 @@ static void test_ready_write_counts_against_waiters_max(void **state)
         lock(&fixture, "holder", (const char *[]){"0", "1", "2"}[i]);
     for (int i = 0; i < 3; i++)
         put(&fixture, i, 1, "", "");
-    free_completed(&fixture);
+    fixture_free_completed(&fixture);
     unlock_all(&fixture, "holder");
-    free_completed(&fixture);
+    fixture_free_completed(&fixture);
     assert_int_equal(ready_count(&fixture), 2);
     uint64_t third = put(&fixture, 1, 1, "", "");
-    assert_null(completed_as(&fixture, third)); /* waits */
+    assert_null(fixture_completed_as(&fixture, third)); /* waits */
     uint64_t fourth = put(&fixture, 2, 1, "", "");
-    struct command *command = completed_as(&fixture, fourth);
+    struct command *command = fixture_completed_as(&fixture, fourth);
     assert_int_equal(command->write.results[0].problem.type, PROBLEM_LIMIT_EXCEEDED);
     command_free(command);
     end(&fixture);
@@ -1279,8 +1212,8 @@ static uint64_t bulk(struct core_fixture *fixture, size_t first, size_t count, c
     }
     command->owner.transaction = slice_from(transaction);
     command->owner.timeout_us = timeout_us;
-    give(fixture, command);
-    return last_request;
+    fixture_give(fixture, command);
+    return fixture->last_request;
 }
 
 /*
@@ -1294,12 +1227,12 @@ static uint64_t work_of_bulk(size_t count, int *ret_steps)
 
     begin(&fixture, core_limits_default().ephemeral_batch);
     txn(&fixture, COMMAND_TXN_BEGIN, "t");
-    free_completed(&fixture);
+    fixture_free_completed(&fixture);
     core_reset_metrics(fixture.core);
     uint64_t request = bulk(&fixture, 0, count, "t", 60 * TL_SECOND);
-    for (*ret_steps = 1; (command = completed_as(&fixture, request)) == NULL; ++*ret_steps) {
+    for (*ret_steps = 1; (command = fixture_completed_as(&fixture, request)) == NULL; ++*ret_steps) {
         assert_int_equal(core_next_deadline(fixture.core), 0);
-        tick(&fixture);
+        fixture_tick(&fixture);
     }
     assert_int_equal(command->problem.type, PROBLEM_NONE);
     for (size_t i = 0; i < count; i++)
@@ -1308,7 +1241,7 @@ static uint64_t work_of_bulk(size_t count, int *ret_steps)
     uint64_t first = metric_read(&core_metrics(fixture.core)->step_work_max[COMMAND_WRITE]);
     uint64_t later = metric_read(&core_metrics(fixture.core)->step_work_max[COMMAND_TICK]);
     txn(&fixture, COMMAND_TXN_COMMIT, "t");
-    command = completed_as(&fixture, last_request);
+    command = fixture_completed_as(&fixture, fixture.last_request);
     assert_int_equal(command->txn.changes, count);
     command_free(command);
     end(&fixture);
@@ -1341,20 +1274,21 @@ static void test_txn_bulk_is_under_way_between_batches(void **state)
     begin(&fixture, 2);
     txn(&fixture, COMMAND_TXN_BEGIN, "t");
     uint64_t request = bulk(&fixture, 0, 7, "t", 60 * TL_SECOND);
-    free_completed(&fixture);
+    fixture_free_completed(&fixture);
     txn(&fixture, COMMAND_TXN_COMMIT, "t");
-    struct command *command = completed_as(&fixture, last_request);
+    struct command *command = fixture_completed_as(&fixture, fixture.last_request);
     assert_int_equal(command->problem.type, PROBLEM_ILLEGAL_ARGUMENT);
     command_free(command);
-    give_as(&fixture, command_new(COMMAND_TICK, DIALECT_7), 7200 * TL_SECOND); /* longer than the idle time */
-    assert_null(completed_as(&fixture, request));
+    fixture_give_after(&fixture, command_new(COMMAND_TICK, DIALECT_7),
+                       7200 * TL_SECOND); /* longer than the idle time */
+    assert_null(fixture_completed_as(&fixture, request));
     assert_int_equal(ready_count(&fixture), 1);
     txn(&fixture, COMMAND_TXN_ROLLBACK, "t");
-    while ((command = completed_as(&fixture, request)) == NULL)
-        tick(&fixture);
+    while ((command = fixture_completed_as(&fixture, request)) == NULL)
+        fixture_tick(&fixture);
     assert_int_equal(command->problem.type, PROBLEM_TRANSACTION_ABORTED);
     command_free(command);
-    free_completed(&fixture);
+    fixture_free_completed(&fixture);
     assert_null(fixture_source(&fixture, "fs", "0"));
     assert_true(lock_table_is_idle(&fixture.core->owners->locks));
     end(&fixture);
@@ -1371,13 +1305,13 @@ static void test_txn_bulk_continues_after_timeout(void **state)
     lock(&fixture, "holder", "2");
     txn(&fixture, COMMAND_TXN_BEGIN, "t");
     uint64_t request = bulk(&fixture, 0, 6, "t", TL_SECOND);
-    free_completed(&fixture);
-    tick(&fixture);
+    fixture_free_completed(&fixture);
+    fixture_tick(&fixture);
     assert_int_equal(fixture.core->owners->locks.waiting_count, 1);
-    give_as(&fixture, command_new(COMMAND_TICK, DIALECT_7), 10 * TL_SECOND);
-    free_completed(&fixture);
-    tick(&fixture);
-    struct command *command = completed_as(&fixture, request);
+    fixture_give_after(&fixture, command_new(COMMAND_TICK, DIALECT_7), 10 * TL_SECOND);
+    fixture_free_completed(&fixture);
+    fixture_tick(&fixture);
+    struct command *command = fixture_completed_as(&fixture, request);
     assert_non_null(command);
     for (size_t i = 0; i < 6; i++)
         assert_int_equal(command->write.results[i].outcome, i == 2 ? WRITE_FAILED : WRITE_CREATED);
@@ -1403,8 +1337,8 @@ static void test_txn_bulk_fails_from_batch_beyond_limit(void **state)
     txn(&fixture, COMMAND_TXN_BEGIN, "t");
     uint64_t request = bulk(&fixture, 0, 8, "t", TL_SECOND);
     for (int i = 0; i < 3; i++)
-        tick(&fixture);
-    struct command *command = completed_as(&fixture, request);
+        fixture_tick(&fixture);
+    struct command *command = fixture_completed_as(&fixture, request);
     assert_non_null(command);
     assert_int_equal(command->problem.type, PROBLEM_NONE);
     for (size_t i = 0; i < 8; i++) {
@@ -1414,7 +1348,7 @@ static void test_txn_bulk_fails_from_batch_beyond_limit(void **state)
     }
     command_free(command);
     txn(&fixture, COMMAND_TXN_COMMIT, "t");
-    command = completed_as(&fixture, last_request);
+    command = fixture_completed_as(&fixture, fixture.last_request);
     assert_int_equal(command->txn.changes, 4);
     command_free(command);
     end(&fixture);
@@ -1433,10 +1367,10 @@ static void test_txn_bulk_reports_done_items_on_cancel(void **state)
     begin(&fixture, 2);
     txn(&fixture, COMMAND_TXN_BEGIN, "t");
     uint64_t request = bulk(&fixture, 0, 7, "t", 60 * TL_SECOND);
-    tick(&fixture);
+    fixture_tick(&fixture);
     cancel(&fixture, request);
-    while ((command = completed_as(&fixture, request)) == NULL)
-        tick(&fixture);
+    while ((command = fixture_completed_as(&fixture, request)) == NULL)
+        fixture_tick(&fixture);
     assert_int_equal(command->problem.type, PROBLEM_NONE);
     size_t done = 0;
     while (done < 7 && command->write.results[done].outcome == WRITE_CREATED)
@@ -1448,7 +1382,7 @@ static void test_txn_bulk_reports_done_items_on_cancel(void **state)
     }
     command_free(command);
     txn(&fixture, COMMAND_TXN_COMMIT, "t");
-    command = completed_as(&fixture, last_request);
+    command = fixture_completed_as(&fixture, fixture.last_request);
     assert_int_equal(command->txn.changes, done);
     command_free(command);
     end(&fixture);
@@ -1466,7 +1400,7 @@ static void test_txn_bulk_waits_are_measured_by_batch(void **state)
     txn(&fixture, COMMAND_TXN_BEGIN, "t");
     (void)bulk(&fixture, 0, 6, "t", 60 * TL_SECOND);
     uint64_t asked = fixture.core->clock;
-    give_as(&fixture, command_new(COMMAND_TICK, DIALECT_7), 5 * TL_SECOND);
+    fixture_give_after(&fixture, command_new(COMMAND_TICK, DIALECT_7), 5 * TL_SECOND);
     assert_int_equal(fixture.core->owners->locks.waiting_count, 1);
     const struct wait *wait = list_entry(fixture.core->owners->waits.next, struct wait, of_all);
     assert_int_equal(wait->since, fixture.core->clock);
@@ -1490,7 +1424,7 @@ static void test_slow_wait_followed_by_batch_is_reported(void **state)
     txn(&fixture, COMMAND_TXN_BEGIN, "t");
     (void)bulk(&fixture, 0, 6, "t", 60 * TL_SECOND);
     lock(&fixture, "waiter", "2");
-    give_as(&fixture, command_new(COMMAND_TICK, DIALECT_7), 5 * TL_SECOND);
+    fixture_give_after(&fixture, command_new(COMMAND_TICK, DIALECT_7), 5 * TL_SECOND);
     assert_int_equal(fixture.core->owners->locks.waiting_count, 2);
     core_report(fixture.core, fixture.clock, 4 * TL_SECOND, &report);
     buf_byte(&report, '\0');
@@ -1521,8 +1455,8 @@ static void test_txn_write_says_that_too_many_wait(void **state)
         command->owner.transaction = SLICE_LIT("t");
         command->owner.timeout_us = 60 * TL_SECOND;
         command->version = version;
-        give(&fixture, command);
-        command = completed_as(&fixture, last_request);
+        fixture_give(&fixture, command);
+        command = fixture_completed_as(&fixture, fixture.last_request);
         assert_int_equal(command->write.results[0].outcome, WRITE_CREATED);
         assert_int_equal(command->write.results[1].problem.type,
                          version < COMMAND_SINCE_FULL_CAUSE ? PROBLEM_LOCK_WAIT_TIMEOUT : PROBLEM_LIMIT_EXCEEDED);
@@ -1558,10 +1492,10 @@ static void test_txn_bulk_bounds_scripts_of_later_batches(void **state)
     }
     command->owner.transaction = SLICE_LIT("t");
     command->owner.timeout_us = 60 * TL_SECOND;
-    give(&fixture, command);
-    uint64_t request = last_request;
-    while ((command = completed_as(&fixture, request)) == NULL)
-        tick(&fixture);
+    fixture_give(&fixture, command);
+    uint64_t request = fixture.last_request;
+    while ((command = fixture_completed_as(&fixture, request)) == NULL)
+        fixture_tick(&fixture);
     size_t done = 0;
     while (done < 2 * BATCH && !command->write.results[done].postponed)
         done++;
@@ -1587,7 +1521,7 @@ static void unlock_two(struct core_fixture *fixture, const char *owner, const ch
     command->lock.target_count = 2;
     target(command, 0, LOCK_X, "fs", first);
     target(command, 1, LOCK_X, "fs", second);
-    give(fixture, command);
+    fixture_give(fixture, command);
 }
 
 /* Requests a document, and one of the missing index "nx" if `both`. Returns: the number of the command. */
@@ -1601,8 +1535,8 @@ static uint64_t lock_as(struct core_fixture *fixture, const char *owner, bool of
     command->lock.target_count = both ? 2 : 1;
     target(command, 0, mode, "fs", "1");
     target(command, 1, mode, "nx", "1");
-    give(fixture, command);
-    return last_request;
+    fixture_give(fixture, command);
+    return fixture->last_request;
 }
 
 /* Returns: the mode in which an owner holds a document; LOCK_NONE: it does not. */
@@ -1655,7 +1589,7 @@ static void make_upgrade(struct upgrade *upgrade, bool of_txn, bool older)
     lock(fixture, "other", "9");
     lock_as(fixture, "other", false, LOCK_S, false);
     uint64_t first = lock_as(fixture, name, of_txn, LOCK_S, false);
-    struct command *command = completed_as(fixture, first);
+    struct command *command = fixture_completed_as(fixture, first);
     upgrade->token = command->lock.fencing_token;
     command_free(command);
     put(fixture, 8, 1, "", ""); /* two writes, one of which has its turn before the LOCK */
@@ -1664,15 +1598,15 @@ static void make_upgrade(struct upgrade *upgrade, bool of_txn, bool older)
     struct command *create = command_new(COMMAND_INDEX_CREATE, DIALECT_5);
     create->index.name = SLICE_LIT("nx");
     create->index.body = SLICE_LIT("{\"mappings\":{\"file\":{}}}");
-    give(fixture, create); /* the document gets other names */
+    fixture_give(fixture, create); /* the document gets other names */
     assert_int_equal(create->problem.type, PROBLEM_NONE);
     unlock_two(fixture, "other", "8", "9");
     assert_int_equal(ready_count(fixture), 1);
     struct command *unlock = command_new(COMMAND_UNLOCK, DIALECT_7);
     unlock->owner.session = SLICE_LIT("other");
     unlock->version = older ? COMMAND_SINCE_UNDO - 1 : COMMAND_CODEC_VERSION;
-    give(fixture, unlock);
-    assert_null(completed_as(fixture, upgrade->request));
+    fixture_give(fixture, unlock);
+    assert_null(fixture_completed_as(fixture, upgrade->request));
     assert_int_equal(mode_of(fixture, upgrade->owner, "fs"), LOCK_X);
     assert_int_equal(mode_of(fixture, upgrade->owner, "nx"), LOCK_X);
     assert_false(token_is_valid(fixture, upgrade->token));
@@ -1687,9 +1621,9 @@ static void assert_undone(struct upgrade *upgrade)
     assert_int_equal(mode_of(fixture, upgrade->owner, "fs"), LOCK_S);
     assert_int_equal(mode_of(fixture, upgrade->owner, "nx"), LOCK_NONE);
     assert_true(token_is_valid(fixture, upgrade->token));
-    free_completed(fixture);
+    fixture_free_completed(fixture);
     uint64_t shared = lock_as(fixture, "other", false, LOCK_S, false);
-    struct command *command = completed_as(fixture, shared);
+    struct command *command = fixture_completed_as(fixture, shared);
     assert_non_null(command);
     command_free(command);
 }
@@ -1703,7 +1637,7 @@ static void test_undone_upgrade_ends_on_cancel(void **state)
         make_upgrade(&upgrade, of_txn, false);
         uint64_t waits = lock_as(&upgrade.fixture, "other", false, LOCK_S, false);
         cancel(&upgrade.fixture, upgrade.request);
-        struct command *command = completed_as(&upgrade.fixture, waits); /* granted by the weaker mode */
+        struct command *command = fixture_completed_as(&upgrade.fixture, waits); /* granted by the weaker mode */
         assert_non_null(command);
         assert_int_equal(command->problem.type, PROBLEM_NONE);
         command_free(command);
@@ -1746,10 +1680,10 @@ static void test_undone_upgrade_ends_if_granted_after_cancel(void **state)
     unlock->lock.targets = arena_zalloc(&unlock->arena, sizeof(struct lock_target));
     unlock->lock.target_count = 1;
     target(unlock, 0, LOCK_S, "fs", "1");
-    give(&fixture, unlock);
+    fixture_give(&fixture, unlock);
     lock_table_check(&fixture.core->owners->locks);
     assert_int_equal(mode_of(&fixture, session_owner(&fixture, "s"), "fs"), LOCK_S);
-    free_completed(&fixture);
+    fixture_free_completed(&fixture);
     end(&fixture);
 }
 
@@ -1786,15 +1720,15 @@ static void test_undone_upgrade_waits_again(void **state)
     typed->lock.target_count = 1;
     target(typed, 0, LOCK_X, "nx", "1");
     typed->lock.targets[0].type = SLICE_LIT("file");
-    give(fixture, typed);
+    fixture_give(fixture, typed);
     while (core_next_deadline(fixture->core) == 0)
-        tick(fixture);
+        fixture_tick(fixture);
     assert_int_equal(mode_of(fixture, upgrade.owner, "fs"), LOCK_S);
     assert_true(token_is_valid(fixture, upgrade.token));
     assert_int_equal(waiting_count(fixture), 1);
-    free_completed(fixture);
-    give_as(fixture, command_new(COMMAND_TICK, DIALECT_7), 120 * TL_SECOND);
-    struct command *command = completed_as(fixture, upgrade.request);
+    fixture_free_completed(fixture);
+    fixture_give_after(fixture, command_new(COMMAND_TICK, DIALECT_7), 120 * TL_SECOND);
+    struct command *command = fixture_completed_as(fixture, upgrade.request);
     assert_int_equal(command->problem.type, PROBLEM_LOCK_WAIT_TIMEOUT);
     command_free(command);
     assert_undone(&upgrade);
@@ -1813,11 +1747,11 @@ static void resume_without_time(struct upgrade *upgrade, unsigned version)
     typed->lock.target_count = 1;
     target(typed, 0, LOCK_X, "nx", "1");
     typed->lock.targets[0].type = SLICE_LIT("file");
-    give(fixture, typed);
+    fixture_give(fixture, typed);
     for (uint64_t us = 120 * TL_SECOND; core_next_deadline(fixture->core) <= fixture->clock + us; us = 10) {
         ticks = command_new(COMMAND_TICK, DIALECT_7);
         ticks->version = version;
-        give_as(fixture, ticks, us);
+        fixture_give_after(fixture, ticks, us);
     }
 }
 
@@ -1831,13 +1765,13 @@ static void test_lock_refused_after_wait_leaves_idle_deadline(void **state)
     for (unsigned version = COMMAND_SINCE_IDLE_AFTER_REFUSAL - 1; version <= COMMAND_CODEC_VERSION; version++) {
         make_upgrade(&upgrade, true, false);
         resume_without_time(&upgrade, version);
-        struct command *command = completed_as(fixture, upgrade.request);
+        struct command *command = fixture_completed_as(fixture, upgrade.request);
         assert_int_equal(command->problem.type, PROBLEM_LOCK_CONFLICT);
         command_free(command);
         const struct txn *txn = owners_txn(fixture->core->owners, SLICE_LIT("t"));
         assert_non_null(txn);
         assert_int_equal(txn->idle.at == TL_TS_MAX, version < COMMAND_SINCE_IDLE_AFTER_REFUSAL);
-        give_as(fixture, command_new(COMMAND_TICK, DIALECT_7), txn->timeout_us + 1);
+        fixture_give_after(fixture, command_new(COMMAND_TICK, DIALECT_7), txn->timeout_us + 1);
         assert_int_equal(owners_txn(fixture->core->owners, SLICE_LIT("t")) == NULL,
                          version >= COMMAND_SINCE_IDLE_AFTER_REFUSAL);
         end(fixture);
@@ -1854,8 +1788,8 @@ static void test_resumed_upgrade_keeps_its_mode(void **state)
     make_upgrade(&upgrade, false, false);
     struct command *command = NULL;
     while (command == NULL && core_next_deadline(fixture->core) == 0) {
-        tick(fixture);
-        command = completed_as(fixture, upgrade.request);
+        fixture_tick(fixture);
+        command = fixture_completed_as(fixture, upgrade.request);
     }
     assert_non_null(command);
     assert_int_equal(command->problem.type, PROBLEM_NONE);
@@ -1878,7 +1812,7 @@ static void test_undone_upgrade_leaves_lock_of_later_request(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         make_upgrade(&upgrade, false, false);
         uint64_t later = lock_as(fixture, "s", false, cases[i].later, false);
-        struct command *command = completed_as(fixture, later);
+        struct command *command = fixture_completed_as(fixture, later);
         assert_non_null(command);
         tl_ts token = command->lock.fencing_token;
         command_free(command);
@@ -1888,7 +1822,7 @@ static void test_undone_upgrade_leaves_lock_of_later_request(void **state)
         assert_int_equal(mode_of(fixture, upgrade.owner, "nx"), LOCK_NONE);
         assert_true(token_is_valid(fixture, token));
         assert_false(token_is_valid(fixture, upgrade.token));
-        free_completed(fixture);
+        fixture_free_completed(fixture);
         end(fixture);
     }
 }
@@ -1906,15 +1840,15 @@ static void test_undone_lock_leaves_lock_of_later_request(void **state)
     command->lock.targets = arena_zalloc(&command->arena, sizeof(struct lock_target));
     command->lock.target_count = 1;
     target(command, 0, LOCK_S, "nx", "1");
-    give(fixture, command);
-    command = completed_as(fixture, last_request);
+    fixture_give(fixture, command);
+    command = fixture_completed_as(fixture, fixture->last_request);
     assert_non_null(command);
     assert_int_equal(command->problem.type, PROBLEM_NONE);
     command_free(command);
     cancel(fixture, upgrade.request);
     lock_table_check(&fixture->core->owners->locks);
     assert_int_equal(mode_of(fixture, upgrade.owner, "nx"), LOCK_S);
-    free_completed(fixture);
+    fixture_free_completed(fixture);
     end(fixture);
 }
 
@@ -1928,13 +1862,13 @@ static void test_undone_upgrade_leaves_lock_acquired_anew(void **state)
     make_upgrade(&upgrade, false, false);
     unlock_all(fixture, "s");
     uint64_t anew = lock_as(fixture, "s", false, LOCK_X, false);
-    struct command *command = completed_as(fixture, anew);
+    struct command *command = fixture_completed_as(fixture, anew);
     assert_non_null(command);
     command_free(command);
     cancel(fixture, upgrade.request);
     lock_table_check(&fixture->core->owners->locks);
     assert_int_equal(mode_of(fixture, upgrade.owner, "fs"), LOCK_X);
-    free_completed(fixture);
+    fixture_free_completed(fixture);
     end(fixture);
 }
 
@@ -1951,10 +1885,10 @@ static void test_undone_upgrade_ends_with_its_owner(void **state)
         else
             session(fixture, COMMAND_SESSION_CLOSE, "s");
         while (core_next_deadline(fixture->core) == 0)
-            tick(fixture);
+            fixture_tick(fixture);
         lock_table_check(&fixture->core->owners->locks);
         assert_true(lock_table_is_idle(&fixture->core->owners->locks));
-        free_completed(fixture);
+        fixture_free_completed(fixture);
         end(fixture);
     }
 }
@@ -1975,7 +1909,7 @@ static void test_upgrade_of_older_version_is_undone_as_then(void **state)
         lock_table_check(&fixture->core->owners->locks);
         assert_int_equal(mode_of(fixture, upgrade.owner, "fs"), LOCK_X);
         assert_int_equal(mode_of(fixture, upgrade.owner, "nx"), LOCK_NONE);
-        free_completed(fixture);
+        fixture_free_completed(fixture);
         end(fixture);
     }
 }
@@ -1997,9 +1931,9 @@ static struct command *unlock_named(const char *session, const char *index, size
 /* Runs a command. Returns: it, without what completed before. */
 static struct command *run(struct core_fixture *fixture, struct command *command)
 {
-    free_completed(fixture);
-    give(fixture, command);
-    return completed_as(fixture, last_request);
+    fixture_free_completed(fixture);
+    fixture_give(fixture, command);
+    return fixture_completed_as(fixture, fixture->last_request);
 }
 
 static size_t lock_count(struct core_fixture *fixture, const char *session)
@@ -2023,7 +1957,7 @@ static void test_unlock_releases_in_pieces(void **state)
     session(&fixture, COMMAND_SESSION_OPEN, "last");
     struct command *command = unlock_named("s", "fs", 0, MANY);
     command->type = COMMAND_LOCK;
-    give(&fixture, command);
+    fixture_give(&fixture, command);
     assert_int_equal(lock_count(&fixture, "s"), MANY);
     lock(&fixture, "first", "0");
     lock(&fixture, "last", "199");
@@ -2062,7 +1996,7 @@ static void lock_by(struct core_fixture *fixture, const char *session, const cha
     command->lock.targets = arena_zalloc(&command->arena, sizeof(struct lock_target));
     command->lock.targets[0] = (struct lock_target){.mode = LOCK_X, .index = slice_from(index), .id = slice_from(id)};
     command->lock.target_count = 1;
-    give(fixture, command);
+    fixture_give(fixture, command);
 }
 
 /*
@@ -2081,7 +2015,7 @@ static void test_lock_gets_name_that_was_released_meanwhile(void **state)
             command->index.name = SLICE_LIT("x");
             command->index.uuid = SLICE_LIT("0123456789abcdefghijkm");
             command->index.body = SLICE_LIT("{\"aliases\":{\"a\":{}}}");
-            give(&fixture, command);
+            fixture_give(&fixture, command);
             session(&fixture, COMMAND_SESSION_OPEN, "s");
             session(&fixture, COMMAND_SESSION_OPEN, "other");
             lock_by(&fixture, "other", "x", "2");
@@ -2093,7 +2027,7 @@ static void test_lock_gets_name_that_was_released_meanwhile(void **state)
             if (!named)
                 command->lock.target_count = 0;
             command->version = COMMAND_SINCE_NAMES_AGAIN - older;
-            give(&fixture, command);
+            fixture_give(&fixture, command);
             assert_int_equal(owner->auxiliary_count, 0);
             unlock_all(&fixture, "other");
             assert_int_equal(owner->lock_count, 1);

@@ -50,18 +50,9 @@ static void step(struct core_fixture *fixture, struct command *command)
     step_from(fixture, command, 0);
 }
 
-static struct command *completed(struct core_fixture *fixture)
-{
-    if (list_empty(&fixture->effects.completed))
-        return NULL;
-    struct command *command = list_entry(fixture->effects.completed.next, struct command, link);
-    list_remove(&command->link);
-    return command;
-}
-
 static void free_completed(struct core_fixture *fixture)
 {
-    for (struct command *command; (command = completed(fixture)) != NULL; command_free(command))
+    for (struct command *command; (command = fixture_completed(fixture)) != NULL; command_free(command))
         if (command->type == COMMAND_TXN_LOCK)
             core_overlay_unref(command->txn_lock.overlay);
 }
@@ -434,7 +425,7 @@ static void test_loaded_waits_continue(void **state)
     assert_true(run_due(&fixture) > 3); /* deferred actions run first */
     session(&fixture, COMMAND_SESSION_CLOSE, "b", false);
     run_due(&fixture);
-    for (struct command *command; (command = completed(&fixture)) != NULL; command_free(command)) {
+    for (struct command *command; (command = fixture_completed(&fixture)) != NULL; command_free(command)) {
         if (slice_is(command->owner.session, "e")) {
             check_ended(command);
             ended++;
@@ -455,7 +446,7 @@ static void test_loaded_waits_continue(void **state)
     command->txn.id = SLICE_LIT("t2");
     step(&fixture, command);
     run_due(&fixture);
-    for (; (command = completed(&fixture)) != NULL; command_free(command)) {
+    for (; (command = fixture_completed(&fixture)) != NULL; command_free(command)) {
         if (command->type == COMMAND_WRITE && command->write.request.id.len > 0) {
             check_named(command, &version_named);
             named++;
@@ -497,7 +488,7 @@ static void test_loaded_txn_bulk_continues(void **state)
     assert_int_equal(load(&fixture, buf_as_slice(&saved), NULL, &fixture.core), 0);
     assert_int_equal(fixture.core->owners->ready_count, 1);
     assert_true(run_due(&fixture) >= ITEMS / 2);
-    for (size_t found = 0; (command = completed(&fixture)) != NULL; command_free(command)) {
+    for (size_t found = 0; (command = fixture_completed(&fixture)) != NULL; command_free(command)) {
         if (command->type != COMMAND_WRITE)
             continue;
         assert_int_equal(found++, 0);
@@ -507,7 +498,7 @@ static void test_loaded_txn_bulk_continues(void **state)
     command = command_new(COMMAND_TXN_COMMIT, DIALECT_7);
     command->txn.id = SLICE_LIT("t");
     step(&fixture, command);
-    command = completed(&fixture);
+    command = fixture_completed(&fixture);
     assert_int_equal(command->txn.changes, ITEMS);
     command_free(command);
     empty(&fixture);
@@ -545,7 +536,7 @@ static void test_restart_of_host_keeps_loaded_cleanup(void **state)
     struct command *command = command_new(COMMAND_TXN_COMMIT, DIALECT_7);
     command->txn.id = SLICE_LIT("t1");
     step(&fixture, command);
-    command = completed(&fixture);
+    command = fixture_completed(&fixture);
     assert_int_equal(command->problem.type, PROBLEM_NONE);
     assert_int_equal(command->txn.changes, 3);
     command_free(command);
@@ -1150,7 +1141,7 @@ static uint64_t number_of_begun(struct core_fixture *fixture, const char *id, en
     command->txn.mode = mode;
     command->txn.idle_us = 60 * TL_SECOND;
     step(fixture, command);
-    command = completed(fixture);
+    command = fixture_completed(fixture);
     uint64_t number = command->problem.type == PROBLEM_NONE ? command->txn.number : 0;
     command_free(command);
     return number;
@@ -1170,7 +1161,7 @@ static void test_query_of_older_log_takes_number(void **state)
     struct command *command = command_new(COMMAND_TXN_COMMIT, DIALECT_7);
     command->txn.id = SLICE_LIT("q");
     step(&fixture, command);
-    command = completed(&fixture);
+    command = fixture_completed(&fixture);
     assert_int_equal(command->problem.type, PROBLEM_TRANSACTION_MISSING);
     command_free(command);
     empty(&fixture);
