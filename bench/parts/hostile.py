@@ -37,6 +37,7 @@ LEAVING_DOCUMENTS = 50  # ephemeral documents of each of them
 LEAVING_TTL_S = 20
 EPHEMERAL = 10000    # ephemeral documents of one session (--max-ephemeral)
 INDICES = 200        # indices that contain them
+MANY_INDICES = 9500  # of a server, which has 10,000 at most
 LOCKED = 32000       # locked documents during a rename
 HELD = 100000        # locks in one directory
 WAITING = 10000      # writes for one lock
@@ -51,6 +52,7 @@ REFUSED = 300        # requests of a session that does not exist
 NAME = "n" * 12000   # of a directory
 CYCLES = 130         # deadlocks, of which the server keeps 100
 WORDS = 8000         # of a phrase
+BY_QUERY = 60000     # documents of one atomic call
 BATCH = 2000
 AT_ONCE = 10         # requests that arrive together
 CALLS = itertools.count()  # of concurrent()
@@ -256,6 +258,13 @@ def many_indices(bench, t):
     t.ask("DELETE", "/_session/%s?force=true" % holder)
 
 
+def settings_of_all(bench, t):
+    """PUT /_all/_settings with 9,500 indices, and a DELETE of these by a pattern"""
+    index_all(t, [("many-%d" % i, "1", {"v": i}) for i in range(size(bench, MANY_INDICES))])
+    t.ask("PUT", "/_all/_settings", {"index": {"refresh_interval": "5s"}})
+    t.ask("DELETE", "/many-*")
+
+
 def pairs(bench, t):
     """20,000 pairs of an index and an update that moves it, and in one atomic request"""
     lines = []
@@ -326,6 +335,16 @@ def commit_of_many(bench, t):
     owner = t.ask("POST", "/_transaction")["transaction"]
     index_all(t, [("changed", str(i), {"n": i}) for i in range(size(bench, CHANGES))], "&transaction=" + owner)
     t.ask("POST", "/_transaction/%s/_commit" % owner)
+
+
+def atomic_by_query(bench, t):
+    """an atomic _update_by_query of 60,000 documents"""
+    fresh(t, "queried", mappings={"properties": {"n": {"type": "long"}}})
+    count = size(bench, BY_QUERY)
+    index_all(t, [("queried", str(i), {"n": i}) for i in range(count)])
+    reply = t.ask("POST", "/queried/_update_by_query?atomic=true", {"script": {"source": "ctx._source.n += 1"}})
+    if reply["updated"] != count:
+        raise RuntimeError("a call by query: %s" % reply)
 
 
 def lock_of_many(bench, t):
@@ -444,8 +463,8 @@ def phrase(bench, t):
 
 
 OF_MEMORY = (escaped_paths, explanations, refused_reads, deadlocks, growing_paths)  # with a small --memory
-ATTACKS = (bulk_of_scripts, session_of_scripts, deadlock_search, leases_end_together, session_of_indices, many_indices, pairs, index_of_ephemeral,
-           rename_beside_locks, lock_on_directory, lock_of_many, session_of_locks, commit_of_many, writes_that_wait, phrase, *OF_MEMORY)
+ATTACKS = (bulk_of_scripts, session_of_scripts, deadlock_search, leases_end_together, session_of_indices, many_indices, settings_of_all, pairs, index_of_ephemeral,
+           rename_beside_locks, lock_on_directory, lock_of_many, session_of_locks, commit_of_many, atomic_by_query, writes_that_wait, phrase, *OF_MEMORY)
 
 
 # --- Standard error that is not read ------------------------------------------------------------------------------------------
