@@ -235,6 +235,7 @@ long client_request(struct client *client, const char *method, const char *path,
     char *url = NULL;
     forget_reply(client);
     client->attempts = 0;
+    client->timed_out = false;
     curl_easy_setopt(curl, CURLOPT_PREREQFUNCTION, count_attempt);
     curl_easy_setopt(curl, CURLOPT_PREREQDATA, client);
     if (client->gives_up != NULL) {
@@ -259,6 +260,7 @@ long client_request(struct client *client, const char *method, const char *path,
     if (strcmp(method, "HEAD") == 0)
         curl_easy_setopt(curl, CURLOPT_NOBODY, 1L);
     CURLcode result = curl_easy_perform(curl);
+    client->timed_out = result == CURLE_OPERATION_TIMEDOUT;
     long connections = 0;
     curl_easy_getinfo(curl, CURLINFO_NUM_CONNECTS, &connections);
     if (result == CURLE_OK)

@@ -22,6 +22,7 @@ struct client {
     uint64_t timestamp; /* Tidelock-Timestamp of the last reply; 0: it had none */
     bool connected;     /* a new connection was made since the caller cleared it */
     unsigned attempts;  /* to send the last request: each may have come about, though only the last one has a reply */
+    bool timed_out;     /* the last request had no reply in its time */
     uint64_t after;     /* Tidelock-After of further requests; 0: none */
     bool in_transaction; /* client_set_transaction() has named one */
     bool of_tidelock;    /* see client_init_tidelock() */

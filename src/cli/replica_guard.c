@@ -22,6 +22,7 @@ enum {
 
 #define TTL_US (30 * TL_SECOND)
 #define ANSWER_US (10 * TL_SECOND)
+#define PATIENCE_US (60 * TL_SECOND) /* beyond it hosts that do not answer in time are not asked again */
 
 struct guard {
     struct source_hosts *hosts;
@@ -65,12 +66,38 @@ static void keep_session(void *context)
     }
 }
 
-/* Asks each host once, until one answers. */
-static long ask_once(struct guard *guard, const char *method, const char *path, struct slice body)
+/*
+ * Asks each host once, until one answers. Returns: as client_request(); *ret_late: whether a host did
+ * not answer in time.
+ */
+static long ask_once(struct guard *guard, const char *method, const char *path, struct slice body, bool *ret_late)
 {
     long status = 0;
-    for (size_t i = 0; status == 0 && i < source_hosts_count(guard->hosts); i++)
+    *ret_late = false;
+    for (size_t i = 0; status == 0 && i < source_hosts_count(guard->hosts); i++) {
         status = source_request(&guard->client, method, path, body, ANSWER_US);
+        *ret_late = *ret_late || guard->client.timed_out;
+    }
+    return status;
+}
+
+/*
+ * Asks the hosts until one answers. Of a cluster, the answer to what opens a session or takes a lock
+ * waits until a host that has died is out, for as long as its lease (`--host-lease`). So hosts that
+ * are there and do not answer in time are asked again. The session of an earlier request has no lock,
+ * and ends with its lease.
+ */
+static long ask_hosts(struct guard *guard, const char *method, const char *path, struct slice body)
+{
+    uint64_t end = clock_boot_us() + PATIENCE_US;
+    bool late;
+    long status = ask_once(guard, method, path, body, &late);
+    if (status == 0 && late && !replica_stopping())
+        replica_print("the source has not answered in %d s; asking again for %d s, since a cluster's answer may wait "
+                      "until a host that has died is out (--host-lease)",
+                      (int)(ANSWER_US / TL_SECOND), (int)(PATIENCE_US / TL_SECOND));
+    while (status == 0 && late && !replica_stopping() && clock_boot_us() < end)
+        status = ask_once(guard, method, path, body, &late);
     return status;
 }
 
@@ -82,7 +109,7 @@ static int open_session(struct guard *guard, const char *name)
     buf_lit(&body, "{\"ttl\":\"30s\",\"name\":");
     buf_json_string(&body, buf_as_slice(&title));
     buf_byte(&body, '}');
-    long status = ask_once(guard, "POST", "/_session", buf_as_slice(&body));
+    long status = ask_hosts(guard, "POST", "/_session", buf_as_slice(&body));
     const char *session = yyjson_get_str(yyjson_obj_get(client_json(&guard->client), "session"));
     if (status != 201 || session == NULL) {
         replica_print("no session in the source: %s", client_error(&guard->client, status));
@@ -110,7 +137,7 @@ static void end_gone_holder(struct guard *guard, const char *name)
     tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
     buf_printf(&path, "/_session/%llu?force=true&if_detached=true", (unsigned long long)session);
     buf_byte(&path, '\0');
-    long status = ask_once(guard, "DELETE", path.data, SLICE_NONE);
+    long status = ask_hosts(guard, "DELETE", path.data, SLICE_NONE);
     if (status != 409) /* also without an answer */
         guard->overlap_until_us = clock_boot_us() + TTL_US;
     if (status == 200)
@@ -126,10 +153,10 @@ static int take_lock(struct guard *guard, const char *name)
                guard->session);
     buf_json_string(&body, slice_from(name));
     buf_lit(&body, "}]}");
-    long status = ask_once(guard, "POST", "/_lock", buf_as_slice(&body));
+    long status = ask_hosts(guard, "POST", "/_lock", buf_as_slice(&body));
     if (status == 409) {
         end_gone_holder(guard, name);
-        status = ask_once(guard, "POST", "/_lock", buf_as_slice(&body));
+        status = ask_hosts(guard, "POST", "/_lock", buf_as_slice(&body));
     }
     if (status == 200)
         return 0;
