@@ -930,7 +930,7 @@ static void released(struct bench *bench)
 }
 
 /* Writes documents, and opens a session that locks them. `text`: returns their sources, by numbers from 0. */
-static void lock_new(struct bench *bench, const char *owner, uint64_t id, size_t count,
+static void lock_new(struct bench *bench, const char *owner, const char *index, uint64_t id, size_t count,
                      struct slice (*text)(struct arena *, uint64_t))
 {
     enum { EACH = 1000 };
@@ -941,9 +941,10 @@ static void lock_new(struct bench *bench, const char *owner, uint64_t id, size_t
         for (uint64_t i = 0; i < EACH; i++) {
             command->write.items[i] =
                 item(&command->arena, WRITE_INDEX, id + first + i, text(&command->arena, first + i));
+            command->write.items[i].index = slice_from(index);
             targets[i] =
                 (struct lock_target){.mode = LOCK_X,
-                                     .index = SLICE_LIT("fs"),
+                                     .index = slice_from(index),
                                      .id = arena_printf(&lock->arena, "%llu", (unsigned long long)(id + first + i))};
         }
         step(bench, command);
@@ -958,7 +959,7 @@ static void lock_new(struct bench *bench, const char *owner, uint64_t id, size_t
 /* A rename of a directory with one document, while many others of its index are locked. */
 static void renames(struct bench *bench)
 {
-    lock_new(bench, "beside", 700000, 32000, source);
+    lock_new(bench, "beside", "fs", 700000, 32000, source);
     struct command *command = writes(1);
     command->write.items[0] = item(&command->arena, WRITE_INDEX, 799999, SLICE_LIT("{\"path\":\"/moved/a/b\"}"));
     step(bench, command);
@@ -1017,12 +1018,62 @@ static struct slice moved_source(struct arena *arena, uint64_t i)
     return arena_printf(arena, "{\"path\":\"/m/%llu\"}", (unsigned long long)i);
 }
 
+/* A commit that gives documents other paths, each of which its session has locked. */
+static void commit_paths(struct bench *bench)
+{
+    enum { COUNT = 100000, EACH = 2000 };
+    lock_new(bench, "paths", "fs", 900000, COUNT, source);
+    struct command *command = command_new(COMMAND_TXN_BEGIN, DIALECT_7);
+    command->owner.session = SLICE_LIT("paths");
+    command->txn.id = SLICE_LIT("p");
+    command->txn.mode = TXN_UPDATE;
+    command->txn.idle_us = 24 * 3600 * TL_SECOND;
+    step(bench, command);
+    for (uint64_t first = 0; first < COUNT; first += EACH) {
+        command = writes(EACH);
+        for (uint64_t i = 0; i < EACH; i++)
+            command->write.items[i] =
+                item(&command->arena, WRITE_INDEX, 900000 + first + i, moved_source(&command->arena, first + i));
+        command->owner.session = SLICE_LIT("paths");
+        command->owner.transaction = SLICE_LIT("p");
+        step(bench, command);
+        pieces(bench);
+    }
+    forget(bench);
+    command = command_new(COMMAND_TXN_COMMIT, DIALECT_7);
+    command->owner.session = SLICE_LIT("paths");
+    command->txn.id = SLICE_LIT("p");
+    step(bench, command);
+    report(bench, "a commit that gives 100000 locked documents other paths");
+    session(bench, COMMAND_SESSION_CLOSE, "paths");
+    pieces(bench);
+    forget(bench);
+}
+
+/* DELETE of an index of which its session has locked many documents. */
+static void delete_locked(struct bench *bench)
+{
+    step(bench, bench_index("own", "0123456789abcdefghijko",
+                            "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}"));
+    lock_new(bench, "owner", "own", 0, 60000, source);
+    forget(bench);
+    struct command *command = command_new(COMMAND_INDEX_DELETE, DIALECT_7);
+    command->index.name = SLICE_LIT("own");
+    command->owner.session = SLICE_LIT("owner");
+    step(bench, command);
+    report(bench, "DELETE of an index with 60000 documents that its session has locked");
+    pieces(bench);
+    session(bench, COMMAND_SESSION_CLOSE, "owner");
+    pieces(bench);
+    forget(bench);
+}
+
 /* The commit of a rename that moves the locks of a session, with many levels below, above, and no more. */
 static void moves(struct bench *bench)
 {
     enum { LEVELS = 1000 };
     struct buf deep = BUF_INIT(BUF_UNLIMITED);
-    lock_new(bench, "moves", 800000, 100000, moved_source);
+    lock_new(bench, "moves", "fs", 800000, 100000, moved_source);
     for (size_t i = 0; i < LEVELS; i++)
         buf_lit(&deep, "/x");
     struct slice below = buf_as_slice(&deep);
@@ -1326,6 +1377,8 @@ static const struct bench_part {
              {"released", released},
              {"renames", renames},
              {"moves", moves},
+             {"paths", commit_paths},
+             {"deleted", delete_locked},
              {"values", values},
              {"catalog", catalog},
              {"others", others_before}};
