@@ -806,25 +806,30 @@ static void pieces_keep_their_place(bool saves)
     }
 }
 
-/* A repetition has its own time to wait, through all further attempts. */
+/* A repetition has its own time to wait, through all further attempts and pieces. */
 static void pieces_have_a_new_deadline(bool saves)
 {
-    struct world fixture;
-    begin_pieces(&fixture, saves, in_pieces);
-    tick(&fixture, 50);
-    restart(&fixture);
-    uint64_t again = put(&fixture, in_pieces);
-    expect_waits(&fixture, again);
-    expect(&fixture, lock(&fixture, "writer", "0", 0), PROBLEM_NONE);
-    unlock(&fixture, "holder");
-    settle(&fixture);
-    tick(&fixture, 50);
-    expect_waits(&fixture, again);
-    unlock(&fixture, "writer");
-    expect_pieces(&fixture, again, 1);
-    settle(&fixture);
-    expect_nothing_kept(&fixture);
-    end(&fixture);
+    static const char *const blocked[] = {"0", "c"}; /* in the first piece, and in one between it and the last */
+    for (size_t i = 0; i < COUNT_OF(blocked); i++) {
+        struct world fixture;
+        begin_pieces(&fixture, saves, in_pieces);
+        tick(&fixture, 50);
+        restart(&fixture);
+        uint64_t again = put(&fixture, in_pieces);
+        expect_waits(&fixture, again);
+        expect(&fixture, lock(&fixture, "writer", blocked[i], 0), PROBLEM_NONE);
+        fixture.step_work = 500; /* smaller pieces than the one whose locks it waits for */
+        unlock(&fixture, "holder");
+        settle(&fixture);
+        tick(&fixture, 50);
+        settle(&fixture); /* after a deadline, pieces before the blocked one would run */
+        expect_waits(&fixture, again);
+        unlock(&fixture, "writer");
+        expect_pieces(&fixture, again, 1);
+        settle(&fixture);
+        expect_nothing_kept(&fixture);
+        end(&fixture);
+    }
 }
 
 /* Not repeated in time, or at the end of its session: nothing of it is left. */
