@@ -710,6 +710,54 @@ static void write_keeps_order(bool saves)
     }
 }
 
+/* Returns: the atomic write that waits with this number. */
+static const struct write_command *waiting_write(const struct world *fixture, uint64_t request)
+{
+    list_for_each(link, &fixture->core.core->owners->waits)
+    {
+        const struct command *command = list_entry(link, struct wait, of_all)->command;
+        if (command->request == request)
+            return &command->write;
+    }
+    fail_msg("it does not wait");
+    return NULL;
+}
+
+/*
+ * The write of the dead host waits as a whole, its repetition in pieces, after it since its newest attempt. The
+ * attempts of the repetition's own transaction are over: the write that gets the place begins with none.
+ */
+static void place_has_no_attempts_of_the_later_write(bool saves)
+{
+    static const char ids[] = "abcdefghijklmnopqrstuvwxyz23456789ABCDE1";
+    struct world fixture;
+    begin_writes(&fixture, saves);
+    uint64_t request = ask(&fixture, B, "third", "c", 0);
+    expect_one(&fixture, request, PROBLEM_NONE);
+    unlock(&fixture, "third");
+    fixture.step_work = SMALL_STEP;
+    uint64_t again = put(&fixture, B, "a", NULL, ids);
+    settle(&fixture);
+    assert_int_equal(waiting_write(&fixture, again)->attempts, 1);
+    request = ask(&fixture, B, "third", "c", 0);
+    expect_one(&fixture, request, PROBLEM_NONE);
+    fixture.step_work = WRITE_WORK_MAX;
+    (void)put(&fixture, A, "a", NULL, ids);
+    fixture.step_work = SMALL_STEP;
+    unlock(&fixture, "holder");
+    settle(&fixture);
+    assert_int_equal(waiting_write(&fixture, again)->attempts, 2);
+    leave(&fixture, FIRST_LIFE);
+    settle(&fixture);
+    expect_none(&fixture);
+    assert_int_equal(fixture.core.core->owners->locks.waiting_count, 1);
+    assert_int_equal(waiting_write(&fixture, again)->attempts, 0);
+    unlock(&fixture, "third");
+    settle(&fixture);
+    expect_one(&fixture, again, PROBLEM_NONE);
+    end(&fixture);
+}
+
 /* One that is not sent again runs nothing, and holds up others for 10 s. */
 static void write_ends_after_a_time(bool saves)
 {
@@ -915,6 +963,7 @@ TWICE(test_granted_before_the_host_is_dead, is_repeated_and_granted_before)
 TWICE(test_only_equal_request_has_the_place, only_equal_request_has_the_place)
 TWICE(test_writes_are_cancelled, cancels_writes)
 TWICE(test_repeated_write_has_its_place, write_keeps_order)
+TWICE(test_place_has_no_attempts_of_the_later_write, place_has_no_attempts_of_the_later_write)
 TWICE(test_place_of_write_ends_after_a_time, write_ends_after_a_time)
 TWICE(test_ready_write_gives_its_locks, ready_write_gives_its_locks)
 TWICE(test_earlier_write_has_its_own_place, earlier_write_has_its_own_place)
@@ -940,6 +989,7 @@ int main(void)
         cmocka_unit_test(test_only_equal_request_has_the_place),
         cmocka_unit_test(test_writes_are_cancelled),
         cmocka_unit_test(test_repeated_write_has_its_place),
+        cmocka_unit_test(test_place_has_no_attempts_of_the_later_write),
         cmocka_unit_test(test_place_of_write_ends_after_a_time),
         cmocka_unit_test(test_ready_write_gives_its_locks),
         cmocka_unit_test(test_earlier_write_has_its_own_place),
