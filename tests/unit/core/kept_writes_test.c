@@ -292,6 +292,31 @@ static void runs_when_it_is_repeated(bool saves)
     end(&fixture);
 }
 
+/*
+ * It has its locks, and needs others when it is repeated, here those of another document: it waits again, as one
+ * without a grant, and keeps that place at a further restart.
+ */
+static void waits_again_when_it_is_repeated(bool saves)
+{
+    struct world fixture;
+    struct sent other = usual;
+    other.ids = "2";
+    begin_kept(&fixture, saves, usual);
+    expect(&fixture, lock(&fixture, "writer", "2", 0), PROBLEM_NONE);
+    unlock(&fixture, "holder");
+    expect_waits(&fixture, put(&fixture, other));
+    restart(&fixture);
+    fixture_reopen(&fixture.core); /* without `saves` it is the first time */
+    assert_int_equal(kept_count(&fixture), 1);
+    uint64_t again = put(&fixture, other);
+    expect_waits(&fixture, again);
+    unlock(&fixture, "writer");
+    expect_version(&fixture, again, 1);
+    assert_int_equal(held(&fixture), 0);
+    assert_int_equal(kept_count(&fixture), 0);
+    end(&fixture);
+}
+
 /* Not repeated in time, by whatever the lock does meanwhile: nothing is written, and nothing is locked. */
 static void ends_after_a_time(bool saves)
 {
@@ -1190,6 +1215,7 @@ static void test_large_writes_have_smaller_batches(void **state)
 
 TWICE(test_repeated_write_has_its_place, keeps_its_place)
 TWICE(test_free_lock_waits_for_the_repetition, runs_when_it_is_repeated)
+TWICE(test_repetition_waits_again, waits_again_when_it_is_repeated)
 TWICE(test_place_ends_after_a_time, ends_after_a_time)
 TWICE(test_place_ends_at_its_own_deadline, has_its_own_deadline)
 TWICE(test_repetition_needs_time_to_wait, needs_time_to_wait)
@@ -1223,6 +1249,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_repeated_write_has_its_place),
         cmocka_unit_test(test_free_lock_waits_for_the_repetition),
+        cmocka_unit_test(test_repetition_waits_again),
         cmocka_unit_test(test_place_ends_after_a_time),
         cmocka_unit_test(test_place_ends_at_its_own_deadline),
         cmocka_unit_test(test_repetition_needs_time_to_wait),
