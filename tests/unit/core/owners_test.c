@@ -10,6 +10,7 @@
 #include "../../lib/unit.h"
 
 #include "core/acquire/lock_resolve.h"
+#include "core/command/command_codec.h"
 #include "core/session/owners.h"
 #include "core/wait/lock_event.h"
 #include "core/documents/write.h"
@@ -1575,11 +1576,15 @@ static void test_session_id_is_bounded(void **state)
 
 enum { NAME_BYTES = 1500 };
 
-/* Requests a directory with a long name, whose number it has. Returns: the command, unless it waits. */
-static struct command *lock_long(struct core_fixture *fixture, int session, int number)
+/*
+ * Requests a directory with a long name, whose number it has. `version`: of the command. Returns: the command, unless
+ * it waits.
+ */
+static struct command *lock_long(struct core_fixture *fixture, int session, int number, unsigned version)
 {
     struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
     struct buf path = BUF_INIT(BUF_UNLIMITED);
+    command->version = version;
     buf_printf(&path, "/%d", number);
     for (int i = 0; i < NAME_BYTES; i++)
         buf_byte(&path, 'n');
@@ -1599,42 +1604,75 @@ static struct command *lock_long(struct core_fixture *fixture, int session, int 
     return command;
 }
 
+static void stop_waiting(struct core_fixture *fixture)
+{
+    core_stop(fixture->core, &fixture->effects);
+    while (!list_empty(&fixture->effects.completed)) {
+        struct command *command = list_entry(fixture->effects.completed.next, struct command, link);
+        list_remove(&command->link);
+        command_free(command);
+    }
+    fixture_close(fixture);
+}
+
+/* Each of `sessions` has a directory and waits for the next one's; commands of `version`. Returns: the victim's. */
+static struct command *close_cycle(struct core_fixture *fixture, int sessions, unsigned version)
+{
+    char id[16];
+
+    fixture_open(fixture);
+    fixture_index_command(fixture, COMMAND_INDEX_CREATE, "fs",
+                          "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
+    for (int i = 0; i < sessions; i++) {
+        snprintf(id, sizeof id, "s%d", i);
+        open_session(fixture, id, NULL, 0);
+        struct command *command = lock_long(fixture, i, i, version);
+        assert_int_equal(command->problem.type, PROBLEM_NONE);
+        command_free(command);
+    }
+    for (int i = 0; i < sessions - 1; i++)
+        assert_null(lock_long(fixture, i, i + 1, version));
+    struct command *victim = lock_long(fixture, sessions - 1, 0, version);
+    assert_non_null(victim);
+    assert_int_equal(victim->problem.type, PROBLEM_DEADLOCK_DETECTED);
+    assert_int_equal(fixture->core->owners->lock_events.count, 1);
+    return victim;
+}
+
 /* A deadlock of many with long names is described in part: in the error, its details and the event, which is kept. */
 static void test_deadlock_of_many_is_described_in_part(void **state)
 {
     enum { SESSIONS = 40, ONE = 2 * DESCRIBE_NAME_BYTES_MAX }; /* of an edge */
     struct core_fixture fixture;
-    char id[16];
     (void)state;
 
-    fixture_open(&fixture);
-    fixture_index_command(&fixture, COMMAND_INDEX_CREATE, "fs",
-                          "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
-    for (int i = 0; i < SESSIONS; i++) {
-        snprintf(id, sizeof id, "s%d", i);
-        open_session(&fixture, id, NULL, 0);
-        struct command *command = lock_long(&fixture, i, i);
-        assert_int_equal(command->problem.type, PROBLEM_NONE);
-        command_free(command);
-    }
-    for (int i = 0; i < SESSIONS - 1; i++)
-        assert_null(lock_long(&fixture, i, i + 1));
-    struct command *victim = lock_long(&fixture, SESSIONS - 1, 0);
-    assert_non_null(victim);
-    assert_int_equal(victim->problem.type, PROBLEM_DEADLOCK_DETECTED);
+    struct command *victim = close_cycle(&fixture, SESSIONS, COMMAND_CODEC_VERSION);
     assert_in_range(victim->problem.reason.len, DESCRIBE_CYCLE_BYTES_MAX, DESCRIBE_CYCLE_BYTES_MAX + ONE);
     assert_in_range(victim->problem.details.len, DESCRIBE_CYCLE_BYTES_MAX, DESCRIBE_CYCLE_BYTES_MAX + ONE);
-    const struct lock_events *events = &fixture.core->owners->lock_events;
-    assert_int_equal(events->count, 1);
-    assert_in_range(events->ring[0].lines_len, DESCRIBE_CYCLE_BYTES_MAX, DESCRIBE_CYCLE_BYTES_MAX + ONE);
+    assert_in_range(fixture.core->owners->lock_events.ring[0].lines_len, DESCRIBE_CYCLE_BYTES_MAX,
+                    DESCRIBE_CYCLE_BYTES_MAX + ONE);
     command_free(victim);
-    core_stop(fixture.core, &fixture.effects);
-    while (!list_empty(&fixture.effects.completed)) {
-        struct command *command = list_entry(fixture.effects.completed.next, struct command, link);
-        list_remove(&command->link);
-        command_free(command);
+    stop_waiting(&fixture);
+}
+
+/* The last line of a deadlock's event says which owner is the victim, in the words of its command's version. */
+static void test_deadlock_event_names_victim(void **state)
+{
+    static const struct {
+        unsigned version;
+        const char *words;
+    } cases[] = {{COMMAND_SINCE_VICTIM_NAMED - 1, " gives way"}, {COMMAND_SINCE_VICTIM_NAMED, " is the victim"}};
+    (void)state;
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct core_fixture fixture;
+        struct slice words = slice_from(cases[i].words);
+        command_free(close_cycle(&fixture, 2, cases[i].version));
+        const struct lock_events *events = &fixture.core->owners->lock_events;
+        struct slice lines = slice_make(events->ring[0].lines, events->ring[0].lines_len);
+        assert_true(lines.len > words.len && slice_equal(slice_from_offset(lines, lines.len - words.len), words));
+        stop_waiting(&fixture);
     }
-    fixture_close(&fixture);
 }
 
 /* An event of many lines is kept as far as its limit, in whole lines. */
@@ -1694,6 +1732,7 @@ int main(void)
         cmocka_unit_test(test_write_targets_keep_paths_and_merges),
         cmocka_unit_test(test_rename_error_cuts_long_paths),
         cmocka_unit_test(test_deadlock_of_many_is_described_in_part),
+        cmocka_unit_test(test_deadlock_event_names_victim),
         cmocka_unit_test(test_lock_event_is_bounded),
         cmocka_unit_test(test_session_id_is_bounded),
     };
