@@ -11,6 +11,7 @@
  */
 #include "search_fixture.h"
 
+#include "base/heap.h"
 #include "base/rand.h"
 
 #include <math.h>
@@ -875,6 +876,43 @@ static void test_steps_are_linear_in_words(void **state)
     }
 }
 
+/* Each word of a phrase that is compared at a place of the text counts, where all words are equal, too. */
+static void test_phrases_of_equal_words_are_charged(void **state)
+{
+    enum { PHRASE_WORDS = 200, TEXT_WORDS = 2000 };
+    static const char *const id = "1";
+    struct fixture f;
+    struct buf equal = BUF_INIT(BUF_UNLIMITED), body = BUF_INIT(BUF_UNLIMITED);
+    (void)state;
+    for (int i = 0; i < TEXT_WORDS; i++)
+        buf_lit(&equal, "a ");
+    struct slice text = buf_as_slice(&equal);
+    buf_printf(&body, "{\"t\": \"%.*s\"}", SLICE_ARG(text));
+    buf_byte(&body, '\0');
+    const char *document = body.data;
+    fixture_init(&f, properties);
+    fixture_write(&f, &id, &document, 1, true);
+    buf_clear(&body);
+    text.len = 2 * PHRASE_WORDS;
+    buf_printf(&body, "{\"query\": {\"match_phrase\": {\"t\": \"%.*s\"}}}", SLICE_ARG(text));
+    buf_byte(&body, '\0');
+    assert_in_range(steps_taken(&f, body.data), 2 * PHRASE_WORDS * (TEXT_WORDS - PHRASE_WORDS),
+                    10 * PHRASE_WORDS * TEXT_WORDS);
+    buf_deinit(&equal);
+    buf_deinit(&body);
+    fixture_deinit(&f);
+}
+
+/* The steps of a match with slop; meson.build wraps the function. */
+static uint64_t heap_pushes;
+void __real_heap_push(struct heap *heap, struct heap_node *node);
+void __wrap_heap_push(struct heap *heap, struct heap_node *node);
+void __wrap_heap_push(struct heap *heap, struct heap_node *node)
+{
+    heap_pushes++;
+    __real_heap_push(heap, node);
+}
+
 /* A clock that advances by a microsecond each time that it is read. */
 static uint64_t clock_reads;
 static uint64_t read_clock(void)
@@ -902,7 +940,7 @@ static int search_by_reads(struct fixture *f, const char *body, int64_t timeout_
     assert_int_equal(json_parse(&arena, slice_from(body), DIALECT_7, 0, &doc, &problem), 0);
     assert_int_equal(search_request_parse(&parser, doc.root, &request), 0);
     request.timeout_us = timeout_us;
-    clock_reads = 0;
+    clock_reads = heap_pushes = 0;
     int r = search_run(&f->context, &request, &result, &problem);
     *ret_timed_out = r == 0 && result.timed_out;
     *ret_total = result.total;
@@ -913,7 +951,8 @@ static int search_by_reads(struct fixture *f, const char *body, int64_t timeout_
 
 /*
  * A phrase of 8,000 words ends within the one document that it is in, wherever its time is up: by the
- * search's `timeout` without hits and with timed_out, by the request's deadline as a whole.
+ * search's `timeout` without hits and with timed_out, by the request's deadline as a whole. With slop the rest
+ * of the text is not matched then.
  */
 static void test_long_phrases_end_in_time(void **state)
 {
@@ -941,7 +980,7 @@ static void test_long_phrases_end_in_time(void **state)
         fixture_write(&f, &id, &document, 1, true);
         assert_int_equal(search_by_reads(&f, body, INT32_MAX, 0, &timed_out, &total), 0);
         assert_true(!timed_out && total == 1);
-        uint64_t reads = clock_reads;
+        uint64_t reads = clock_reads, pushes = heap_pushes;
         if (reads < CLOCK_LATE + POINTS / 2)
             fail_msg("the clock is read only %llu times", (unsigned long long)reads);
         for (uint64_t i = 1; i <= POINTS; i++) {
@@ -951,6 +990,7 @@ static void test_long_phrases_end_in_time(void **state)
                 fail_msg("timeout %llu of %llu: timed_out %d, total %llu, read %llu times", (unsigned long long)at,
                          (unsigned long long)reads, timed_out, (unsigned long long)total,
                          (unsigned long long)clock_reads);
+            assert_true(slop == 0 || heap_pushes < pushes);
             assert_int_equal(search_by_reads(&f, body, 0, at, &timed_out, &total), SEARCH_CANCELLED);
         }
         buf_deinit(&source);
@@ -1241,6 +1281,7 @@ int main(void)
         cmocka_unit_test(test_cursor_pages_equal_whole_search),
         cmocka_unit_test(test_search_below_history_limit_is_too_old),
         cmocka_unit_test(test_steps_are_linear_in_words),
+        cmocka_unit_test(test_phrases_of_equal_words_are_charged),
         cmocka_unit_test(test_long_phrases_end_in_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
