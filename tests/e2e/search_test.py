@@ -155,6 +155,7 @@ class Search(unittest.TestCase):
         transaction = self.server.must("POST", "/_transaction", {})["transaction"]
         found, wrong = self.server.must("POST", "/_mget?transaction=" + transaction, {"docs": docs})["docs"]
         self.assertEqual((found["_source"], wrong["error"]["type"]), ({"v": 1}, "parse_exception"))
+        self.assertEqual({lock.get("index") for lock in self.server.must("GET", "/_lock")["locks"]}, {"plain"})
         self.server.must("POST", "/_transaction/%s/_rollback" % transaction)
         status, reply = self.server.ask("POST", "/_bulk", b'{"index": {"_index": "<s-{now/d>", "_id": "1"}}\n{}\n', {"Content-Type": "application/x-ndjson"})
         self.assertEqual((status, reply["error"]["type"]), (400, "parse_exception"), reply)
