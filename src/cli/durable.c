@@ -112,8 +112,8 @@ static int record_attempt(struct durable *durable)
         return tl_trace(r);
     (void)at_work_watch(durable->at_work);
     if (found)
-        log_warning(
-            "the server ended while something was done that an ended session had left; it is tried twice at most");
+        log_warning("the server ended while it executed a cleanup action of an ended session; an action is tried twice "
+                    "at most");
     return 0;
 }
 

@@ -152,8 +152,7 @@ static void check_record(struct index_inspection *in, struct slice id, const str
     in->documents++;
     note_seq_no(in, doc->stored_seq_no); /* documents that were renamed together share one */
     if (doc->version < 0 || doc->seq_no < 0 || doc->seq_no >= catalog_index_next_seq_no(in->index))
-        inspect_fault(in->all,
-                      "index %.*s, document %.*s: version %" PRId64 " or sequence number %" PRId64 " cannot be",
+        inspect_fault(in->all, "index %.*s, document %.*s: impossible version %" PRId64 " or sequence number %" PRId64,
                       SLICE_ARG(in->index->name), SLICE_ARG(id), doc->version, doc->seq_no);
 }
 
@@ -171,7 +170,7 @@ static int check_document(struct index_inspection *in, uint16_t type, struct sli
     struct document document;
     int r = document_parse_stored(in->index->mapping, mapped, doc->stored, &in->arena, &document);
     if (r == TL_ERR_CORRUPT) {
-        inspect_fault(in->all, "index %.*s, document %.*s: its source is no JSON", SLICE_ARG(in->index->name),
+        inspect_fault(in->all, "index %.*s, document %.*s: its source is not JSON", SLICE_ARG(in->index->name),
                       SLICE_ARG(id));
         return 0;
     }
@@ -214,7 +213,7 @@ static int compare_numbers(const void *a, const void *b)
 static void check_numbers(struct index_inspection *in)
 {
     if (in->documents != catalog_index_documents(in->index))
-        inspect_fault(in->all, "index %.*s: %" PRIu64 " documents are there, %" PRIu64 " are counted",
+        inspect_fault(in->all, "index %.*s: it has %" PRIu64 " documents, and its counter says %" PRIu64,
                       SLICE_ARG(in->index->name), in->documents, catalog_index_documents(in->index));
     if (in->seq_no_count > 1)
         qsort(in->seq_nos, in->seq_no_count, sizeof *in->seq_nos, compare_numbers);
@@ -240,7 +239,7 @@ static int judge_entry(struct index_inspection *in, const struct mapping_field *
         return tl_trace(r);
     *ret_current = r == 0 && !doc.deleted && doc_entry_batch(&doc, field->number) == hit->batch;
     if (!*ret_current && hit->batch == 0 && field_has_entries(field))
-        inspect_fault(in->all, "index %.*s: an entry is left of a version that is gone", SLICE_ARG(in->index->name));
+        inspect_fault(in->all, "index %.*s: it has an entry of a superseded version", SLICE_ARG(in->index->name));
     if (r != 0)
         return 0;
     doc_release(&doc);
@@ -280,7 +279,8 @@ static int check_field(struct index_inspection *in, uint16_t number)
         return 0;
     const struct mapping_field *field = mapping_field_by_number(in->index->mapping, number);
     inspect_fault(in->all,
-                  "index %.*s, field %.*s: %" PRIu64 " entries are there, %" PRIu64 " must be, and they differ",
+                  "index %.*s, field %.*s: it has %" PRIu64 " entries, which differ from the %" PRIu64
+                  " that its documents must have",
                   SLICE_ARG(in->index->name), SLICE_ARG(field->path), sums->found.count, sums->expected.count);
     in->naming = number;
     return check_documents(in);

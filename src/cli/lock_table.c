@@ -190,7 +190,7 @@ static void print_waits_for(yyjson_val *lock, yyjson_val *waiter, struct buf *to
     print_owner(other, &owner);
     print_lock(lock, &own);
     print_lock(other, &its);
-    buf_printf(to, "%s%.*s", yyjson_get_bool(yyjson_obj_get(other, "waiting")) ? "behind " : "",
+    buf_printf(to, "%s%.*s", yyjson_get_bool(yyjson_obj_get(other, "waiting")) ? "after " : "",
                SLICE_ARG(buf_as_slice(&owner)));
     if (!slice_equal(buf_as_slice(&own), buf_as_slice(&its)))
         buf_printf(to, " (%.*s)", SLICE_ARG(buf_as_slice(&its)));

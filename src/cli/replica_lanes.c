@@ -485,7 +485,7 @@ static bool send_batch(struct lane *lane)
         if (tries == 1)
             replica_print("the target does not take documents now (%s); trying again",
                           answered        ? "an index is closed or read-only, or it is overloaded"
-                          : status == 200 ? "its answer is of something else"
+                          : status == 200 ? "its response does not match the request"
                                           : client_error(&lane->client, status));
         if (tries > 0 && replica_stopping())
             fail_lanes(lanes, REPLICA_STOPPED);

@@ -81,9 +81,8 @@ long replica_ask(struct client *client, const char *whom, const char *method, co
 
 int replica_disbelieve(const char *whom, const char *what, const char *name)
 {
-    replica_print("asked for %s%s%s, the %s answers something else; is that what answers there, or "
-                  "something between?",
-                  what, *name == '\0' ? "" : " of ", escape_terminal(name), whom);
+    replica_print("the response of the %s lacks %s%s%s; does another program or a proxy answer there?", whom, what,
+                  *name == '\0' ? "" : " of ", escape_terminal(name));
     return REPLICA_FAILED;
 }
 

@@ -146,8 +146,8 @@ static enum MHD_Result check_field(void *context, enum MHD_ValueKind kind, const
     struct slice name = {key, key_len};
     struct slice value = text != NULL ? (struct slice){text, text_len} : SLICE_LIT("");
     if (!is_token(name))
-        (void)refuse_malformed(hx,
-                               "a header's name has characters that no name may have, a space before its colon say");
+        (void)refuse_malformed(
+            hx, "a header's name has characters that no name may have, such as a space before its colon");
     else if (text == NULL || !field_follows(headers, name, value))
         (void)refuse_malformed(
             hx,

@@ -175,7 +175,7 @@ int input_barrier_poll(struct http *http)
     bool late = /* counts polls instead of time: the time of a stall must not count */
         ++barrier->polls > HTTP_INPUT_BARRIER_TIMEOUT_US / TL_MS / POLL_MS;
     if (late)
-        log_warning("requests that have come in are not read; leases run out all the same");
+        log_warning("requests that have arrived are not read; leases expire nevertheless");
     if (!late && !all_read(http))
         return POLL_MS;
     end_barrier(barrier);

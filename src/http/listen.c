@@ -23,8 +23,8 @@
 
 enum { BACKLOG = 4096 };
 
-#define REFUSED                                                                             \
-    "as many connections are open as may be, and none of them is idle (--max-connections, " \
+#define REFUSED                                                                               \
+    "the limit of open connections is reached, and none of them is idle (--max-connections, " \
     "--max-connections-per-address); close some, or try again later"
 
 static int fail_listen(char **ret_reason, const char *host, uint16_t port, const char *why)

@@ -92,8 +92,8 @@ bool journal__refuse_oversized(struct journal *journal, struct command *command)
         return false;
     problem_set(
         &command->problem, &command->arena, PROBLEM_DISK_FULL,
-        "this writes [%zu] bytes, which take [%zu] on their way, and there is no room for so much on the disk of the "
-        "data directory; nothing was done, a transaction stays open: try again with less, or when there is room",
+        "the request writes [%zu] bytes, which need [%zu] on disk, and the disk of the data directory has less space; "
+        "nothing was done, a transaction stays open: write less, or try again when there is space",
         bytes, bytes * WRITTEN_TIMES);
     return true;
 }

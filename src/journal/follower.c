@@ -249,7 +249,7 @@ static struct cmdlog_skips *await_skips(struct journal *journal, struct list *gr
     int r;
     while ((r = cmdlog_list_skips(cluster->log, clock_boot_us() + ATTEMPT_US, &skips)) == CMDLOG_UNREACHABLE) {
         if (has_ended(journal))
-            journal__store_failed("stopping while the log of the cluster cannot say whether the entry that was applied "
+            journal__store_failed("stopping before the log of the cluster was asked whether the entry that was applied "
                                   "last is skipped",
                                   TL_ERR_STOPPED);
         if (journal__boot(journal) - begun >= cluster->timeout_us)

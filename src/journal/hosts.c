@@ -565,8 +565,8 @@ void cluster__compare(struct journal *journal, const struct command *heartbeat, 
     if (mine != NULL && !self && has_own_build(journal, number)) {
         bool same = mine->chain == beat->chain;
         if (!same && peer->verdict != PEER_DIFFERS)
-            log_error("host %u has made something else of the log up to position %" PRIu64 ": its chain is %016" PRIx64
-                      ", this host's %016" PRIx64,
+            log_error("host %u has another state after applying the log up to position %" PRIu64
+                      ": its chain is %016" PRIx64 ", this host's %016" PRIx64,
                       number, beat->position, beat->chain, mine->chain);
         peer->verdict = same ? PEER_AGREES : PEER_DIFFERS;
     }
@@ -575,8 +575,8 @@ void cluster__compare(struct journal *journal, const struct command *heartbeat, 
     bool shown = cluster->differs && self && beat->position >= cluster->differs_from;
     pthread_mutex_unlock(&journal->queue_lock);
     if (shown)
-        cluster__end_different(cluster, "what this host has made of the log is not what half of the cluster's live "
-                                        "hosts or more have made of it");
+        cluster__end_different(cluster, "after applying the same log, the state of this host differs from that of "
+                                        "half of the cluster's live hosts or more");
 }
 
 /* --- Queries ------------------------------------------------------------------------------------------------------ */

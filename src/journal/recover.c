@@ -301,7 +301,7 @@ static int replay_skip(struct replay *replay, struct read_ahead_entry *entry)
     cmdlog_position skipped = entry->skipped;
     if (skipped == 0 || replay->held == NULL || replay->held->entry.position != skipped)
         return refuse_recovery(TL_ERR_CORRUPT, replay->ret_reason,
-                               SLICE_LIT("the log skips an entry that is not the one before"));
+                               SLICE_LIT("the log skips an entry other than the preceding one"));
     read_ahead_entry_free(tl_steal(replay->held));
     replay->recovered->skipped = skipped;
     return replay_entry(replay, entry);

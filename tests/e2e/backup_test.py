@@ -246,7 +246,7 @@ class Refused(Case):
     def test_names(self):
         with self.server() as server:
             for name in (".", "..", ".hidden", "a%2Fb", "..%2Fb", "a%20b", "a%00b", "-a", "%C3%A4", "a" * 201):
-                self.refused(server, name, 400, "can be no backup's name")
+                self.refused(server, name, 400, "is not a valid name of a backup")
             self.assertEqual(server.ask("GET", "/_backup/a")[0], 405)
             self.assertEqual(server.ask("POST", "/_backup/a?force=true")[0], 400)
             self.assertEqual(os.listdir(self.folder), [])

@@ -422,7 +422,7 @@ class FullDisk(unittest.TestCase):
                 for path, body in (("/_transaction/%s/_commit" % transaction, None), ("/other/_bulk?atomic=true", bulk)):
                     status, reply = server.ask("POST", path, body)
                     self.assertEqual((status, reply.get("error", reply).get("type")), (507, "disk_full_exception"), (path, str(reply)[:300]))
-                    self.assertIn("no room for so much", reply["error"]["reason"])
+                    self.assertIn("the disk of the data directory has less space", reply["error"]["reason"])
                 server.must("PUT", "/other/_doc/small", {"a": 1})
                 self.assertEqual(server.must("GET", "/full/_count")["count"], 1)
                 self.assertEqual(server.must("GET", "/full/_doc/0")["_source"], {"a": 1})

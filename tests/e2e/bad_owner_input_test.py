@@ -89,12 +89,12 @@ class Sessions(Case):
     def test_unknown_ids(self):
         for name in UNKNOWN_IDS:
             for method, path in (("GET", ""), ("DELETE", ""), ("POST", "/_keepalive"), ("GET", "/_attach")):
-                self.refused(404, method, "/_session/%s%s" % (name, path), says="it has ended, or never was")
-            self.refused(404, "PUT", "/fs/_doc/2?session=" + name, {"n": 2}, says="it has ended, or never was")
-            self.refused(404, "PUT", "/fs/_doc/2?lease=" + name, {"n": 2}, says="it has ended, or never was")
+                self.refused(404, method, "/_session/%s%s" % (name, path), says="it has ended, or never existed")
+            self.refused(404, "PUT", "/fs/_doc/2?session=" + name, {"n": 2}, says="it has ended, or never existed")
+            self.refused(404, "PUT", "/fs/_doc/2?lease=" + name, {"n": 2}, says="it has ended, or never existed")
             for method, path, body in (("GET", "/fs/_doc/1", None), ("POST", "/fs/_search", {}), ("POST", "/fs/_count", {}),
                                        ("POST", "/fs/_mget", {"ids": ["1"]})):
-                self.refused(404, method, path + "?session=" + name, body, says="it has ended, or never was")
+                self.refused(404, method, path + "?session=" + name, body, says="it has ended, or never existed")
         self.refused(404, "POST", "/_transaction", {"session": "nope"})
         self.refused(404, "POST", "/_transaction", headers={"Tidelock-Session": "nope"})
         self.refused(404, "POST", "/_lock", {"session": "nope", "locks": [{"mode": "shared"}]})
@@ -109,7 +109,7 @@ class Sessions(Case):
                                    ("GET", "/fs/_doc/1?session=%d" % number, None), ("POST", "/_transaction", {"session": str(number)}),
                                    ("POST", "/_lock", {"session": str(number), "locks": [{"mode": "shared"}]}),
                                    ("POST", "/_unlock", {"session": str(number)})):
-            self.refused(404, method, path, body, says="no session [%d]: it has ended, or never was; its public number is" % number)
+            self.refused(404, method, path, body, says="no session [%d]: it has ended, or never existed; its public number is" % number)
         self.assertNotIn("public number", self.refused(404, "GET", "/_session/nope")["reason"])
 
     def test_ended(self):
@@ -121,7 +121,7 @@ class Sessions(Case):
                                    ("PUT", "/fs/_doc/1?session=" + ended, {"n": 5}), ("DELETE", "/fs/_doc/1?session=" + ended, None),
                                    ("POST", "/fs/_update/1?session=" + ended, {"doc": {"n": 5}}),
                                    ("POST", "/_bulk?session=" + ended, '{"delete":{"_index":"fs","_id":"1"}}\n')):
-            self.refused(404, method, path, body, says="it has ended, or never was")
+            self.refused(404, method, path, body, says="it has ended, or never existed")
 
     def test_parameters(self):
         self.refused(400, "DELETE", "/_session/%s?force=maybe" % self.session, says="maybe")
@@ -265,8 +265,8 @@ class Locks(Case):
         self.refused(400, "GET", "/_session?wait=1s", says="unrecognized parameter: [wait]\"")
 
     def test_lock_status_parameters(self):
-        self.refused(400, "GET", "/_lock?path=/a", says="name the [index] too")
-        self.refused(400, "GET", "/_cat/locks?path=/a", says="name the [index] too")
+        self.refused(400, "GET", "/_lock?path=/a", says="name the [index], too")
+        self.refused(400, "GET", "/_cat/locks?path=/a", says="name the [index], too")
         self.refused(400, "GET", "/_lock?indx=fs", says="did you mean [index]?")
         self.refused(400, "GET", "/_lock/_events?x=1", says="[x]")
         self.assertEqual(self.server.must("GET", "/_lock?session=nope")["locks"], [])
@@ -274,7 +274,7 @@ class Locks(Case):
     def test_fencing_tokens(self):
         for value in ("", "x", "-1", "0", "1.5", HUGE):
             self.refused(400, "PUT", "/fs/_doc/1?fencing_token=" + value, {"n": 2}, says="[fencing_token]")
-        self.refused(409, "PUT", "/fs/_doc/1?fencing_token=1", {"n": 2}, says="not the token of a lock that is held now")
+        self.refused(409, "PUT", "/fs/_doc/1?fencing_token=1", {"n": 2}, says="and is held by a session: the request must name its [session], too")
         elsewhere = self.server.must("POST", "/_lock", {"session": self.session, "locks": [{"mode": "exclusive", "index": "fs", "id": "2"}]})
         self.refused(409, "PUT", "/fs/_doc/1?fencing_token=%d" % elsewhere["fencing_token"], {"n": 2}, says="covers")
 
@@ -344,7 +344,7 @@ class Transactions(Case):
                                        ("GET", "/fs/_doc/1?transaction=" + name, None), ("PUT", "/fs/_doc/1?transaction=" + name, {"n": 2}),
                                        ("POST", "/fs/_search?transaction=" + name, {}), ("POST", "/fs/_mget?transaction=" + name, {"ids": ["1"]}),
                                        ("POST", "/_bulk?transaction=" + name, '{"delete":{"_index":"fs","_id":"1"}}\n')):
-                self.refused(404, method, path, body, says="never was")
+                self.refused(404, method, path, body, says="never existed")
 
     def test_committed(self):
         transaction = self.begin()

@@ -473,7 +473,7 @@ class BoundedSteps(unittest.TestCase):
         self.assertEqual({one["status"] for one in found[:1500]}, {404})
         self.assertEqual({one["status"] for one in found[1500:101000]}, {201})
         self.assertEqual({one["status"] for one in found[101000:]}, {413})
-        self.assertIn("this item and those after it were not done, what was done before them stands", found[-1]["error"]["reason"])
+        self.assertIn("this item and those after it were not executed, earlier changes are kept", found[-1]["error"]["reason"])
         self.assertEqual(self.metric("tidelock_steps_over_bound_total"), 0)
 
     def test_deadlock_refuses_all_of_a_bulk_in_a_transaction(self):

@@ -377,7 +377,7 @@ class Feed(unittest.TestCase):
             server.restart()
             status, body = server.ask("GET", "/_changes?since=1")
             self.assertEqual((status, body["error"]["type"]), (410, "timestamp_too_old_exception"))
-            oldest = int(re.search(r"asked for is (\d+)", body["error"]["reason"]).group(1))
+            oldest = int(re.search(r"oldest possible \[since\] is (\d+)", body["error"]["reason"]).group(1))
             server.must("PUT", "/k/_doc/1", {"n": 2})
             reply = server.request("GET", "/_changes?since=%d&index=k" % oldest)
             self.assertIn(b'"_source":{"n": 2}', reply.body)

@@ -511,7 +511,7 @@ class Import(unittest.TestCase):
             expect(run("ls", "fs:/new/d00/", server=server), 0, "sub/\n")
             assert "d00/" not in run("ls", "fs:/clinton", server=server).stdout
             expect(run("mv", "fs", "/clinton/d00", "/x", server=server), 1, "nothing is at [/clinton/d00]")
-            expect(run("mv", "fs", "/new", "/clinton", server=server), 1, "something lies at [/clinton]")
+            expect(run("mv", "fs", "/new", "/clinton", server=server), 1, "[/clinton] exists in [fs] already")
             expect(run("lock", "fs:/new", "--url", server.url, "--", PROGRAM, "mv", "fs", "/new/d00", "/clinton/d00", "--url", server.url), 0)
             expect(run("lock", "fs:/clinton", "--url", server.url, "--", "env", "-u", "TIDELOCK_SESSION",
                        PROGRAM, "mv", "fs", "/clinton/d00", "/y", "--wait", "20ms", "--url", server.url), 75, "lock")

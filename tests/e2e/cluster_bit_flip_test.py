@@ -101,7 +101,7 @@ class BitFlip(unittest.TestCase):
         self.assertEqual(host.process.wait(), DIFFERS)
         host.process.stdout.close()
         host.hang_up()
-        self.assertIn("is not what half of the cluster's live hosts or more have made of it", host.errors())
+        self.assertIn("differs from that of half of the cluster's live hosts or more", host.errors())
 
     def test_two_hosts_that_differ_both_end(self):
         """Which of them is right is unknown."""

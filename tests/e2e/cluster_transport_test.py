@@ -131,7 +131,7 @@ class Transport(unittest.TestCase):
             self.must(a, "PUT", "/w/_doc/%d?distribute_timestamps=cluster" % i, {"v": i})
             for host in (b, c):
                 self.assertEqual(self.must(host, "GET", "/w/_doc/%d" % i)["_source"], {"v": i})
-        self.assertNotIn("does not answer up to which position", a.errors())
+        self.assertNotIn("does not report the position", a.errors())
         self.assertGreater(self.questions(b) + self.questions(c), 0)
         scroll = self.must(c, "POST", "/w/_search?scroll=10m", {"size": 15})["_scroll_id"]
         self.assertEqual(len(self.must(a, "POST", "/_search/scroll", {"scroll_id": scroll})["hits"]["hits"]), 5)
@@ -151,7 +151,7 @@ class Transport(unittest.TestCase):
 
         def is_reported():  # a write for which the host's heartbeat comes first asks it nothing
             self.must(a, "PUT", "/w/_doc/1?distribute_timestamps=cluster", {"v": 2})
-            return "does not answer up to which position it has applied the log" in a.errors()
+            return "does not report the position up to which it has applied the log" in a.errors()
         until(is_reported, "the log reports it")
         self.assertEqual(self.must(c, "GET", "/w/_doc/1")["_source"], {"v": 2})
 
@@ -172,7 +172,7 @@ class Transport(unittest.TestCase):
         for reader, owner in ((a, b), (b, a)):
             txn = self.must(owner, "POST", "/_transaction", {"mode": "query"})["transaction"]
             self.assertEqual(self.must(reader, "GET", "/w/_doc/1?transaction=" + txn)["_source"], {"v": 1})
-        self.assertNotIn("does not answer up to which position", a.errors() + b.errors())
+        self.assertNotIn("does not report the position", a.errors() + b.errors())
 
     def test_certificate_that_other_hosts_cannot_verify_is_refused(self):
         """Before anything is read or written: one of another CA than --cluster-ca, of a CA of its own without that, and for another name."""

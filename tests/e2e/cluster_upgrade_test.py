@@ -67,7 +67,7 @@ class Upgrade(Hosts):
         self.assert_state(hosts, session)
 
         hosts[2].stop()  # another build
-        with self.assertRaisesRegex(RuntimeError, "the cluster refuses this host: the hosts that live are of another build"):
+        with self.assertRaisesRegex(RuntimeError, "the cluster refuses this host: the live hosts run another build"):
             self.start_other(hosts[2])
         hosts[2].log = open(hosts[2].data + ".log", "ab")
         hosts[2].start()
@@ -81,7 +81,7 @@ class Upgrade(Hosts):
         self.assertEqual({one["build"].rsplit("-", 1)[1][:4] for one in self.listed(hosts[0]).values()}, {"corx"})
         self.assert_state(hosts, session)
         hosts[1].stop()
-        with self.assertRaisesRegex(RuntimeError, "the cluster refuses this host: the hosts that live are of another build"):
+        with self.assertRaisesRegex(RuntimeError, "the cluster refuses this host: the live hosts run another build"):
             hosts[1].start()
 
 

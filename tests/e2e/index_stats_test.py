@@ -118,7 +118,7 @@ class IndexStats(unittest.TestCase):
         self.assertIn("parent", reply["breakers"])
         status, refusal = self.server.ask("GET", "/_nodes/stats/jvm")
         self.assertEqual((status, refusal["error"]["type"]), (400, "illegal_argument_exception"))
-        self.assertIn("[jvm], of which this server has none", refusal["error"]["reason"])
+        self.assertIn("[jvm], which this server does not have", refusal["error"]["reason"])
 
     # --- The members of a 7.10.2 ----------------------------------------------------------------------------------------
 

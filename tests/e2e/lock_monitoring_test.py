@@ -406,7 +406,7 @@ class LockEvents(Case):
         reported = {event["lines"][0].split(" (")[0]: event["lines"] for event in self.events("expiry")}
         self.assertEqual(reported["by lease"], [
             "by lease (session #%d) has expired" % number, "transaction #%d is rolled back" % transaction,
-            "documents that lived with it and are removed: 1", "locks released: 1"])
+            "ephemeral documents removed: 1", "locks released: 1"])
         self.until_logged(lambda log: log.count("info: expiry: ") == 3, "the log reports it")
         self.assertIn("; ".join(reported["by lease"]) + "\n", self.errors())
         self.assertIn("was ended by force", reported["by force"][0])

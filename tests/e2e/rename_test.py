@@ -373,7 +373,7 @@ class Rename(unittest.TestCase):
         lines = [json.dumps(line) for i in range(1001) for line in ({"index": {"_id": "m%d" % i}}, {"path": "/m/%d" % i})]
         self.server.must("POST", "/fs/_bulk", "\n".join(lines) + "\n", {"Content-Type": "application/x-ndjson"})
         self.server.must("POST", "/fs/_rename", {"from": "/m", "to": "/n/m"})
-        refused("/n", "/" + "n" * 16000, "too many to look")
+        refused("/n", "/" + "n" * 16000, "too many to check")
         self.server.must("POST", "/fs/_rename", {"from": "/n/m", "to": "/n/o"})
         refused("/c", "/" + "x" * 9000, "would have")
 
@@ -588,7 +588,7 @@ class Rename(unittest.TestCase):
         self.assertEqual(len(self.server.must("GET", "/fs/_tree%s&path=/long" % before)["documents"]), 6)
         for asked, status, word in [
                 ("path=/long", 404, "nothing is"), ("path=a", 400, "begins with"), ("depth=0", 400, "depth"), ("depth=17", 400, "depth"),
-                ("size=0", 400, "size"), ("size=10001", 400, "size"), ("depth=2&after=a", 400, "after"), ("depth=4&size=3", 400, "lie in"), ("deep=1", 400, "deep")]:
+                ("size=0", 400, "size"), ("size=10001", 400, "size"), ("depth=2&after=a", 400, "after"), ("depth=4&size=3", 400, "are in"), ("deep=1", 400, "deep")]:
             got, reply = self.server.ask("GET", "/fs/_tree?" + asked)
             self.assertEqual((got, word in reply["error"]["reason"]), (status, True), (asked, reply))
         self.server.must("DELETE", "/fs/_doc/3")

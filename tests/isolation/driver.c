@@ -438,8 +438,8 @@ static void tell_waiting(struct driver *driver, struct actor *actor)
         for (size_t i = 0; i < count; i++) {
             buf_printf(&text, "%s", i == 0 ? "" : ", ");
             resource_print(conflicts[i].resource, &text);
-            buf_printf(&text, " %s ", conflicts[i].waiting ? "awaited by" : "held by");
-            describe_owner(conflicts[i].owner, &text);
+            buf_printf(&text, " %s ", describe_relation(conflicts[i].waiting, driver->core));
+            describe_owner(conflicts[i].owner, driver->core, &text);
         }
     }
     trace_line(driver, "%s waits for %.*s: %s", actor->name, SLICE_ARG(buf_as_slice(&text)), actor->statement);

@@ -288,12 +288,13 @@ int handle_backup(struct request *request)
         return r;
     if (folder.len == 0)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
-                              "there is nowhere to put a backup: the server was started without [--backups DIR]");
+                              "there is no directory for backups: the server was started without [--backups DIR]");
     if (!is_name(name))
-        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
-                              "[%.*s] can be no backup's name: letters, digits, '-', '_' and '.', a letter or digit "
-                              "first, %d bytes at most",
-                              SLICE_ARG(name), NAME_BYTES_MAX);
+        return request_refuse(
+            request, PROBLEM_ILLEGAL_ARGUMENT,
+            "[%.*s] is not a valid name of a backup: letters, digits, '-', '_' and '.', a letter or digit "
+            "first, %d bytes at most",
+            SLICE_ARG(name), NAME_BYTES_MAX);
     tl_cleanup(mem_freep) char *path = path_of(folder, name);
     struct stat status;
     if (lstat(path, &status) == 0)

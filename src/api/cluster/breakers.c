@@ -74,7 +74,7 @@ void breakers_write(struct request *request, struct json_writer *writer)
 static const struct cat_column memory_columns[] = {
     {"kind", "k", "use of the memory; parent: the process as a whole", false, false},
     {"used", "u", "memory that is held", true, false},
-    {"limit", "l", "of all together (--memory)", true, false},
+    {"limit", "l", "limit of all uses together (--memory)", true, false},
     {"tripped", "t", "how often something was refused since the start", true, false},
 };
 

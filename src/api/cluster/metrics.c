@@ -135,7 +135,7 @@ static void write_steps(struct exposition *page, const struct core_metrics *valu
     write_counter(page, "tidelock_steps_over_bound", "Steps of the core that have taken more work than the bound.",
                   metric_read(&values->steps_over));
     write_counter(page, "tidelock_steps_undivided",
-                  "Those that have even without an operation that cannot be divided, such as a commit.",
+                  "Steps that have taken more even without an operation that cannot be divided, such as a commit.",
                   metric_read(&values->steps_undivided));
     write_counter(page, "tidelock_checkpoint_pieces",
                   "Pieces of open transactions and locks that were written for checkpoints.",
@@ -333,7 +333,7 @@ static void write_process(struct exposition *page, const struct request *request
     write_gauge(page, "process_resident_memory_bytes", "Of the process, in memory.", resident);
     write_gauge(page, "process_virtual_memory_bytes", "Of the process, in its address space.", virtual);
     write_gauge(page, "process_open_fds", "Files and sockets that are open.", cluster_open_descriptors());
-    write_gauge(page, "process_max_fds", "Those that may be.", limit.rlim_cur);
+    write_gauge(page, "process_max_fds", "Files and sockets that may be open.", limit.rlim_cur);
     exposition_family(page, EXPOSITION_GAUGE, "process_start_time_seconds", "When the server started, since 1970.");
     exposition_us(page, request->api->started_us);
 }

@@ -270,7 +270,7 @@ static int check_metrics(struct request *request)
             ;
         if (i == METRICS && !slice_is(name, "_all"))
             return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
-                                  "request [%.*s] contains the metric [%.*s], of which this server has none; there are "
+                                  "request [%.*s] contains the metric [%.*s], which this server does not have; it has "
                                   "[indices, process, fs, breaker, http]",
                                   SLICE_ARG(request->exchange->path), SLICE_ARG(name));
         rest = slice_from_offset(rest, len + 1);

@@ -293,7 +293,7 @@ static int begin_by_query(struct request *request, enum by_query_kind kind, cons
                            "[wait_for_completion=false] is not allowed inside a transaction");
     if (r == 0 && by->transaction.len > 0 && by->atomic)
         r = request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
-                           "[atomic] is not allowed inside a transaction: what the call changes is part of that");
+                           "[atomic] is not allowed inside a transaction, of which the changes of the call are a part");
     if (r != 0)
         return r;
     task->description = arena_printf(&task->arena, "%s [%.*s]%s%.*s%s",

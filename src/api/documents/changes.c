@@ -221,7 +221,7 @@ static int put_document(struct request *request, struct changes *changes, const 
     if (r < 0 || r == DOC_TOO_OLD)
         return r < 0 ? tl_trace(r)
                      : request_refuse(request, PROBLEM_TIMESTAMP_TOO_OLD,
-                                      "the history was cut while it was read: ask again");
+                                      "the history was purged while it was read: repeat the request");
     put_name(index, change, r == 0 ? "index" : "delete", to);
     if (r == 0) {
         buf_printf(to, ",\"_version\":%" PRId64 ",\"_seq_no\":%" PRId64 ",\"_primary_term\":1", doc.version,
@@ -435,12 +435,11 @@ static int refuse_reach(struct request *request, int outcome, tl_ts from)
                               "the feed of changes is off: start the server with [--feed] and a time");
     if (from == TL_TS_MAX)
         return request_refuse(request, PROBLEM_TIMESTAMP_TOO_OLD,
-                              "the feed of changes has not begun: nothing was changed since there is one");
-    int r = request_refuse(
-        request, PROBLEM_TIMESTAMP_TOO_OLD,
-        "the changes since then are no longer known: the oldest [since] that can be asked for is %" PRIu64
-        "; compare what you have with the documents, and follow from there",
-        from);
+                              "the feed of changes is empty: nothing has changed since it was switched on");
+    int r = request_refuse(request, PROBLEM_TIMESTAMP_TOO_OLD,
+                           "the changes since then were purged: the oldest possible [since] is %" PRIu64
+                           "; compare your copy with the documents, and follow from there",
+                           from);
     problem_details(&request->problem, request->arena, "\"oldest\":%" PRIu64, from);
     return r;
 }

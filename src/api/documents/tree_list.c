@@ -70,8 +70,8 @@ static int find_index(struct request *request, struct tree_ask *ask)
     const struct mapping_field *path = mapping_path_field(mapping);
     if (path == NULL || !mapping_is_tree(mapping) || !field_has_entries(path) || mapping_path_delimiter(mapping) != '/')
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
-                              "[%.*s] has no tree: a path field, such as [path] of type [path], must be there from the "
-                              "first document on; [_reindex] its documents into an index where it is",
+                              "[%.*s] has no tree: a path field, such as [path] of type [path], must be mapped "
+                              "before the first document; [_reindex] its documents into an index with such a field",
                               SLICE_ARG(ask->index->name));
     return 0;
 }
@@ -134,10 +134,10 @@ static int refuse_more(struct request *request, const struct tree_ask *ask, stru
 {
     if (one_name)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
-                              "more than [%d] documents have one name in [%.*s/]: search for them by [term]", PAGE_MAX,
-                              SLICE_ARG(path));
+                              "more than [%d] documents have the same name in [%.*s/]: search for them by [term]",
+                              PAGE_MAX, SLICE_ARG(path));
     return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
-                          "more than [%" PRId32 "] lie in [%.*s/] down to a [depth] of [%" PRId32
+                          "more than [%" PRId32 "] are in [%.*s/] down to a [depth] of [%" PRId32
                           "], or more than a reply holds; list one level after another, which [after] pages through",
                           ask->size, SLICE_ARG(ask->path), ask->depth);
 }

@@ -113,7 +113,7 @@ static int read_body(struct analyze *analyze)
     if (analyze->text == NULL || (yyjson_is_arr(analyze->text) && yyjson_arr_size(analyze->text) == 0))
         return refuse_invalid(analyze, "text is missing");
     if (!holds_scalars(analyze->text))
-        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "the texts to be analyzed are no texts");
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[text] must be a text or a list of texts");
     if (analyze->analyzer != NULL && (analyze->tokenizer != NULL || analyze->filter != NULL))
         return refuse_invalid(analyze, "cannot define extra components on a named analyzer");
     if (analyze->normalizer != NULL && request_part(request, PART_INDEX).len == 0)

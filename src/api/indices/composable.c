@@ -106,11 +106,11 @@ static int check_member(struct request *request, const struct json_doc *doc, yyj
         return wrap_problem(request, doc, at, parser, member->name);
     }
     if (yyjson_is_real(value)) {
-        request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "a template's [%s] is a whole number", member->name);
+        request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[%s] of a template must be a whole number", member->name);
         return wrap_problem(request, doc, at, parser, member->name);
     }
     if (!holds_texts(value)) {
-        request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "a template's [%s] are texts", member->name);
+        request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[%s] of a template must be texts", member->name);
         return wrap_problem(request, doc, at, parser, member->name);
     }
     if (slice_is(slice_from(member->name), "mappings") && yyjson_is_str(value)) {

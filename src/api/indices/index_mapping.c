@@ -213,7 +213,7 @@ int handle_mapping_get_field(struct request *request)
     if (defaults)
         return request_refuse(
             request, PROBLEM_ILLEGAL_ARGUMENT,
-            "[include_defaults] is not supported: what a mapping does not say is in its field's documentation");
+            "[include_defaults] is not supported: the documentation of a field type has its defaults");
     bool named = request_param(request, "include_type_name").data != NULL;
     size_t open = 0;
     for (size_t i = 0; i < set.count; i++)

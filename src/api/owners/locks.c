@@ -244,7 +244,8 @@ static int look_at(struct request *request, lock_list_taker *then)
     struct lock_list_filter filter = {request_param(request, "index"), request_param(request, "path"), request->view.ts,
                                       (size_t)size};
     if (filter.path.data != NULL && filter.index.len == 0)
-        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[path] is one of an index: name the [index] too");
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                              "[path] is a directory of an index: name the [index], too");
     if (request_param(request, "size").data != NULL && (size < 1 || size > SIZE_MAX_LISTED))
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
                               "[size] is the number of resources in a response, from 1 to %d", SIZE_MAX_LISTED);
@@ -273,12 +274,15 @@ int handle_lock_events(struct request *request)
 }
 
 static const struct cat_column lock_columns[] = {
-    {"index", "i", "index, empty for the lock on everything; name:a and script:s for what these mean", false, false},
+    {"index", "i",
+     "index, empty for the lock on everything; name:a is the name of an index or alias, script:s a stored script",
+     false, false},
     {"path", "p", "directory", false, false},
     {"id", "d", "document", false, false},
     {"mode", "m", "shared, update or exclusive", false, false},
     {"state", "st", "held or waiting", false, false},
-    {"owner", "o", "session, transaction or write with its public number, or what an ended session left", false, false},
+    {"owner", "o", "session, transaction or write with its public number, or the cleanup of an ended session", false,
+     false},
     {"name", "n", "name of the session", false, false},
     {"since", "t", "held or waiting since", false, false},
     {"fencing_token", "ft", "token of the grant", true, false},

@@ -234,7 +234,7 @@ static int decide_aside(struct request *request, bool again)
     int r = 0;
     if (!slice_to_u64(text, &number))
         r = request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
-                           "[%.*s] is no number of a deferred action: GET /_session lists them under [deferred]",
+                           "[%.*s] is not the number of a deferred action: GET /_session lists them under [deferred]",
                            SLICE_ARG(text));
     if (r != 0 || (r = request_accept(request)) != 0)
         return r;
@@ -291,7 +291,7 @@ static const struct cat_column session_columns[] = {
     {"name", "n", "name given by its holder", false, false},
     {"created", "c", "opened", false, false},
     {"expires", "e", "when its lease runs out", false, false},
-    {"attached", "a", "whether a connection watches over it", false, false},
+    {"attached", "a", "whether a connection keeps it alive", false, false},
     {"lock_count", "l,locks", "locks held", true, false},
     {"waiting_count", "w,waiting", "requests that wait for locks", true, false},
     {"transaction_count", "t,transactions", "open transactions", true, false},

@@ -102,7 +102,7 @@ static int begin_query(struct request *request, const struct begin *begin)
     if (begin->retry_of.len > 0)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
                               "[retry_of] must name an update transaction that was rolled back within the last hour, "
-                              "for another one; one with [mode] [query] is not retried");
+                              "to be retried by another; a transaction with [mode] [query] is not retried");
     int r = journal_query_txn_begin(request->api->journal, &terms, request->arena, info, &request->problem);
     if (r == JOURNAL_TOO_OLD)
         return request_check_timestamp(request, begin->read_ts);

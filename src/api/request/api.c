@@ -371,7 +371,8 @@ static int read_token(struct request *request)
     if (token.data == NULL || (slice_to_u64(token, &request->fencing_token) && request->fencing_token > 0))
         return 0;
     return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
-                          "[fencing_token] must be the number that a grant came with, got [%.*s]", SLICE_ARG(token));
+                          "[fencing_token] must be the number in the reply that granted a lock, got [%.*s]",
+                          SLICE_ARG(token));
 }
 
 /*
@@ -399,8 +400,8 @@ static int read_owner(struct request *request)
     struct slice named = request_param(request, "transaction"), part = request->parts[PART_TRANSACTION];
     if (named.data != NULL && (!is_made_in_transaction(request) || (part.len > 0 && !slice_equal(named, part))))
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
-                              "[%.*s] is part of no transaction%s: leave the parameter [transaction] out",
-                              SLICE_ARG(request->exchange->path), part.len > 0 ? " but the one that it names" : "");
+                              "[%.*s] cannot be part of %s transaction: leave the parameter [transaction] out",
+                              SLICE_ARG(request->exchange->path), part.len > 0 ? "another" : "a");
     if (!is_made_in_transaction(request))
         request->transaction = SLICE_NONE;
     if (part.len > 0)

@@ -124,7 +124,7 @@ static int refuse_apart(struct request *request)
                               SLICE_ARG(request->exchange->path));
     if (request_param(request, "transaction").data != NULL && is_one_of(handler, elsewhere, COUNT_OF(elsewhere)))
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
-                              "[%.*s] is part of no transaction: leave the parameter [transaction] out",
+                              "[%.*s] cannot be part of a transaction: leave the parameter [transaction] out",
                               SLICE_ARG(request->exchange->path));
     return 0;
 }

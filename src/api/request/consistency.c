@@ -104,7 +104,7 @@ static int check_effect(struct request *request, bool reach, bool read)
     if (reach && request->transaction.len > 0 && !commits)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
                               "[" REACH_PARAM "] is not for a write inside a transaction, which others see when it is "
-                              "committed: name it there");
+                              "committed: give it with the commit");
     if (read && request->transaction.len > 0)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
                               "a transaction reads at its own timestamp: [" READ_PARAM "] is not allowed with it");

@@ -250,12 +250,12 @@ static void log_failure(struct question *question, bool closing)
         return;
     question->failing = fails;
     if (fails)
-        log_warning("the host at %.*s does not answer up to which position it has applied the log; responses of writes "
-                    "wait for its heartbeats: "
-                    "%s",
-                    SLICE_ARG(call->address), call->error);
+        log_warning(
+            "the host at %.*s does not report the position up to which it has applied the log; responses of writes "
+            "wait for its heartbeats: %s",
+            SLICE_ARG(call->address), call->error);
     else
-        log_info("the host at %.*s answers again up to which position it has applied the log",
+        log_info("the host at %.*s reports the position up to which it has applied the log again",
                  SLICE_ARG(call->address));
 }
 

@@ -105,8 +105,8 @@ static int refuse_unreachable(struct request *request, const struct cluster_node
 {
     return request_refuse(
         request, PROBLEM_UNAVAILABLE,
-        "host [%.*s] at [%.*s], which has what the request names, cannot be reached: %s; try again, or "
-        "ask that host",
+        "host [%.*s] at [%.*s], to which the request must be forwarded, cannot be reached: %s; try again, or send it "
+        "to that host",
         SLICE_ARG(node->name), SLICE_ARG(node->address), why);
 }
 
@@ -147,8 +147,7 @@ int request_forward(struct request *request, const struct cluster_node *to)
     if (request_is_forwarded(request))
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
                               "the request has the header [" MARK
-                              "], and is about something that host [%.*s] has, not this "
-                              "one [%.*s]: leave the header out",
+                              "], but belongs to host [%.*s], not to this one [%.*s]: leave the header out",
                               SLICE_ARG(to->name), SLICE_ARG(request->api->options.node_name));
     if (sender == NULL)
         return refuse_unreachable(request, to, "this server sends nothing to other hosts");

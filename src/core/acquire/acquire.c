@@ -339,7 +339,9 @@ static int acquire_write_locks(struct acquisition *at, uint64_t deadline, const 
     struct core *core = at->core;
     if (specs_too_large(at)) {
         problem_set(wait__cause(at->wait), &at->command->arena, PROBLEM_LIMIT_EXCEEDED,
-                    "the places of its documents would take more than [%zu] bytes while it waits",
+                    core->command_version >= COMMAND_SINCE_PLAIN_TEXTS
+                        ? "its locks and requests for locks would take more than [%zu] bytes while it waits"
+                        : "the places of its documents would take more than [%zu] bytes while it waits",
                     core->limits.transaction_held_max);
         return finish_failing(at, at->wait, blocked);
     }

@@ -111,14 +111,14 @@ static void refuse_moves(struct core *core, struct command *command, const struc
     core__rollback(core);
     if (others)
         problem_set(&command->problem, &command->arena, PROBLEM_LOCK_CONFLICT,
-                    "documents have more than [%d] locks, or fewer with long paths, and would move to the directories "
-                    "that they get; other sessions have some of them: repeat the request when these have released "
-                    "them, or lock the index first",
+                    "more than [%d] locks, or fewer with long paths, are held on documents that the path field would "
+                    "move into directories, some of them by other sessions: repeat the request when these are "
+                    "released, or lock the index first",
                     RELOCATED_MAX);
     else
         problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT,
-                    "documents have more than [%d] locks, or fewer with long paths, and would move to the directories "
-                    "that they get: release these locks first, or lock the index in their place",
+                    "more than [%d] locks, or fewer with long paths, are held on documents that the path field would "
+                    "move into directories: release them first, or lock the index instead",
                     RELOCATED_MAX);
 }
 

@@ -153,7 +153,9 @@ static bool may_insert_at(void *context, const struct write_target *to, struct a
     char room[DESCRIBE_NAME_BYTES_MAX];
     if (to->new_path.data == NULL || path_is_locked(at, to) || acquire_insert_intention(at, &spec))
         return true;
-    problem_set(ret_problem, arena, PROBLEM_LOCK_WAIT_TIMEOUT, "[%.*s], where [%.*s] would lie, is locked",
+    problem_set(ret_problem, arena, PROBLEM_LOCK_WAIT_TIMEOUT,
+                at->core->command_version >= COMMAND_SINCE_PLAIN_TEXTS ? "[%.*s], the new path of [%.*s], is locked"
+                                                                       : "[%.*s], where [%.*s] would lie, is locked",
                 SLICE_ARG(describe_truncate(to->new_path, room)), SLICE_ARG(to->id));
     return false;
 }
@@ -206,8 +208,11 @@ static void refuse_rest(struct acquisition *at, const struct problem *problem)
 
 static const char *what_was_not_done(const struct acquisition *at)
 {
-    return at->range.begin == 0 ? "this was not done, what was done before it stands"
-                                : "this item and those after it were not done, what was done before them stands";
+    if (at->core->command_version < COMMAND_SINCE_PLAIN_TEXTS)
+        return at->range.begin == 0 ? "this was not done, what was done before it stands"
+                                    : "this item and those after it were not done, what was done before them stands";
+    return at->range.begin == 0 ? "this request was not executed, earlier changes of the transaction are kept"
+                                : "this item and those after it were not executed, earlier changes are kept";
 }
 
 void acquisition__refuse_too_large(struct acquisition *at)

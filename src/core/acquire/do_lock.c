@@ -67,7 +67,7 @@ static bool is_within_bytes(struct core *core, struct command *command, const st
     else
         problem_set(&command->problem, &command->arena, PROBLEM_LIMIT_EXCEEDED,
                     "the locks of a session, and the directories above them, take at most [%zu] bytes: release some, "
-                    "or lock a directory in place of what is in it",
+                    "or lock a directory instead of the documents in it",
                     max);
     return false;
 }

@@ -76,7 +76,7 @@ static int check_paths(struct command *command)
     struct slice from = trim_delimiter(command->rename.from), to = trim_delimiter(command->rename.to);
     if (from.len < 2 || to.len < 2)
         return refuse_rename(command, PROBLEM_ILLEGAL_ARGUMENT,
-                             "the root cannot be renamed, and nothing can become it");
+                             "the root directory can be neither the source nor the target of a rename");
     if (to.len > DOCUMENT_PATH_MAX)
         return refuse_rename(command, PROBLEM_ILLEGAL_ARGUMENT, "a path has at most [%d] bytes", DOCUMENT_PATH_MAX);
     if (slice_utf8_valid_prefix(to) != to.len || slice_utf8_valid_prefix(from) != from.len)
@@ -115,14 +115,15 @@ static int find_index(struct core *core, struct command *command, const struct c
         mapping_path_delimiter(index->mapping) != delimiter)
         return refuse_rename(
             command, PROBLEM_ILLEGAL_ARGUMENT,
-            "nothing can be renamed in [%.*s]: its path field [%.*s] was not there from the first on as a keyword or "
-            "path that is indexed whole, with [/] between names; [_reindex] its documents into an index where it is",
+            "nothing can be renamed in [%.*s]: its path field [%.*s] has not been, since before the first document, a "
+            "keyword or path that is indexed whole, with [/] between names; [_reindex] its documents into an index "
+            "with such a field",
             SLICE_ARG(index->name), SLICE_ARG(path->path));
     if (path->copy_to_count > 0) /* the index entries of the copies would keep the old path */
         return refuse_rename(
             command, PROBLEM_ILLEGAL_ARGUMENT,
-            "nothing can be renamed in [%.*s]: its path field [%.*s] has a [copy_to], and copies do not move; "
-            "[_reindex] its documents into an index without, or with a multi-field instead",
+            "nothing can be renamed in [%.*s]: its path field [%.*s] has a [copy_to], and a rename does not change "
+            "copies; [_reindex] its documents into an index without [copy_to], or with a multi-field instead",
             SLICE_ARG(index->name), SLICE_ARG(path->path));
     *ret_index = index;
     return 0;
@@ -176,9 +177,9 @@ static void survey_count(struct core *core, struct survey *survey, size_t stale_
 static int refuse_stale(struct command *command, struct slice from)
 {
     return refuse_rename(command, PROBLEM_ILLEGAL_ARGUMENT,
-                         "more than [%d] earlier versions of documents at [%.*s] are still indexed, too many to look: "
-                         "they are removed after bulks have written some [%d] more documents of its index; meanwhile "
-                         "rename without [if_seq_no], to a name that is no longer",
+                         "more than [%d] earlier versions of documents at [%.*s] are still indexed, too many to read: "
+                         "they are removed after bulks have written some [%d] more documents of its index; until then "
+                         "rename without [if_seq_no], and to a name that is not longer",
                          STALE_MAX, SLICE_ARG(path_shown(command, from)), STALE_MAX);
 }
 
@@ -200,7 +201,7 @@ static int check_seq_no(struct core *core, struct command *command, const struct
         return refuse_stale(command, from);
     if (r != 0)
         return refuse_rename(command, PROBLEM_ILLEGAL_ARGUMENT,
-                             "more than [%d] documents lie at [%.*s]: [if_seq_no] says nothing of so many",
+                             "more than [%d] documents are at [%.*s]: [if_seq_no] is not compared with so many",
                              PATH_LOOKUP_SEQ_NO_DOCUMENTS_MAX, SLICE_ARG(path_shown(command, from)));
     if (seq_no == rename->if_seq_no && rename->if_primary_term == 1)
         return 0;
@@ -303,8 +304,8 @@ static int end_probe(struct command *command, const struct view *view, struct sl
     }
     return refuse_rename(
         command, PROBLEM_ILLEGAL_ARGUMENT,
-        "whether something lies at [%.*s] or below it cannot be said: more than [%d] documents that were there were "
-        "renamed or deleted one by one, too many to look at in a transaction; rename it outside of one",
+        "cannot determine whether documents are at [%.*s] or below it: more than [%d] that were there were renamed or "
+        "deleted one by one, too many to read in a transaction; rename outside of transactions",
         SLICE_ARG(path_shown(command, path)), MISSES_MAX);
 }
 
@@ -342,10 +343,10 @@ static int check_existence(struct core *core, struct command *command, const str
         return tl_trace(r);
     if (r != 0 && !at && !below)
         return end_probe(command, &view, to);
-    return at || below
-               ? refuse_rename(command, PROBLEM_PATH_EXISTS, "something lies at [%.*s] in [%.*s]%s already",
-                               SLICE_ARG(path_shown(command, to)), SLICE_ARG(index->name), at ? "" : ", or below it,")
-               : 0;
+    return at || below ? refuse_rename(command, PROBLEM_PATH_EXISTS, "[%.*s] exists in [%.*s] already%s",
+                                       SLICE_ARG(path_shown(command, to)), SLICE_ARG(index->name),
+                                       at ? "" : ", with documents below it")
+                       : 0;
 }
 
 /*
@@ -390,8 +391,7 @@ static int check_length(struct core *core, struct command *command, const struct
     if (origin > TREE_ORIGIN_MAX)
         return refuse_rename(
             command, PROBLEM_ILLEGAL_ARGUMENT,
-            "what lies at [%.*s] was made and renamed below long paths too often to be renamed again: [_reindex] "
-            "its documents",
+            "[%.*s] was created and renamed below long paths too often to be renamed again: [_reindex] its documents",
             SLICE_ARG(path_shown(command, from)));
     if (to.len <= from.len || to.len + below <= DOCUMENT_PATH_MAX)
         return 0;
@@ -405,13 +405,13 @@ static int check_length(struct core *core, struct command *command, const struct
         return refuse_rename(
             command, PROBLEM_ILLEGAL_ARGUMENT,
             "paths below [%.*s] may become longer than [%d] bytes, and more than [%d] documents are there, too "
-            "many to look: choose a name that is no longer than the one that it has, or [_reindex] them",
+            "many to check: choose a name that is not longer than the present one, or [_reindex] them",
             SLICE_ARG(path_shown(command, from)), DOCUMENT_PATH_MAX, PATH_LOOKUP_LONGEST_MAX);
     if (longest - from.len + to.len > DOCUMENT_PATH_MAX)
         return refuse_rename(
             command, PROBLEM_ILLEGAL_ARGUMENT,
-            "a path below [%.*s] would have [%zu] bytes, and has at most [%d]: rename what lies deepest to something "
-            "shorter first, or choose a shorter name",
+            "a path below [%.*s] would have [%zu] bytes; the limit is [%d]: give the deepest directories shorter names "
+            "first, or choose a shorter name",
             SLICE_ARG(path_shown(command, from)), longest - from.len + to.len, DOCUMENT_PATH_MAX);
     return 0;
 }
@@ -468,7 +468,7 @@ static int check_locked(const struct core *core, struct command *command, const 
         return 0;
     return refuse_rename(command, PROBLEM_ILLEGAL_ARGUMENT,
                          "more than [%d] documents at [%.*s] or below it are locked, or fewer that have or get longer "
-                         "paths: release these locks first, or lock the directory in their place",
+                         "paths: release these locks first, or lock the directory instead",
                          RELOCATED_MAX, SLICE_ARG(path_shown(command, from)));
 }
 
@@ -612,7 +612,7 @@ static bool is_within_limits(struct core *core, struct command *command, const s
     else if (too_large(core, command, txn))
         problem_set(&command->problem, &command->arena, PROBLEM_TRANSACTION_TOO_LARGE,
                     "a transaction holds at most [%zu] bytes with their entries and locks, and [%zu] changes; this "
-                    "request was not done, what was done before it stands",
+                    "request was not executed, earlier changes of the transaction are kept",
                     core->limits.transaction_held_max, core->limits.transaction_changes_max);
     return command->problem.type == PROBLEM_NONE;
 }

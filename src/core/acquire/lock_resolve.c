@@ -447,13 +447,13 @@ static int add_named_document(struct core *core, struct slice name, struct slice
 static const char *segment_error(struct slice segment, bool literal)
 {
     if (segment.len == 0)
-        return "has an empty name in it";
+        return "has an empty name";
     if (slice_is(segment, ".") || slice_is(segment, ".."))
-        return "has [.] or [..] in it, which are no directories";
+        return "has the name [.] or [..], which is not a directory";
     if (literal)
         return NULL;
     if (slice_find_byte(segment, '*') < segment.len || slice_find_byte(segment, '?') < segment.len)
-        return "is a pattern: lock the directory above, which covers all below it";
+        return "is a pattern: lock the directory above it, which covers everything below";
     return NULL;
 }
 
@@ -498,7 +498,8 @@ static int check_target(const struct lock_target *target, enum lock_resolve_purp
         problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "%s", error);
     else if (target->path.data != NULL && (error = path_error(target->path, rename)) != NULL)
         problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
-                    rename ? "[%.*s] is no path to rename: it %s" : "a lock on [%.*s] would guard nothing: the path %s",
+                    rename ? "[%.*s] cannot be renamed, or be a new name: the path %s"
+                           : "a lock on [%.*s] would guard nothing: the path %s",
                     SLICE_ARG(target->path), error);
     return error != NULL;
 }
@@ -509,11 +510,12 @@ static int check_directory(const struct lock_target *target, const struct catalo
 {
     if (target->path.data == NULL || index == NULL || mapping_path_field(index->mapping) != NULL)
         return 0;
-    problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
-                "a lock on [%.*s] would guard nothing: no document lies in a directory of [%.*s], since its mapping "
-                "has no path field. Missing is a field such as [path] of type [path], or of type [text] with an "
-                "analyzer whose tokenizer is [path_hierarchy]; without it lock documents by their [id], or the index",
-                SLICE_ARG(target->path), SLICE_ARG(index->name));
+    problem_set(
+        ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
+        "a lock on [%.*s] would guard nothing: [%.*s] has no directories, since its mapping has no path field. Add "
+        "a field such as [path] of type [path], or of type [text] with an analyzer whose tokenizer is "
+        "[path_hierarchy], or lock documents by their [id], or the index",
+        SLICE_ARG(target->path), SLICE_ARG(index->name));
     return 1;
 }
 
@@ -1308,8 +1310,8 @@ bool lock_resolve__self_conflict(struct core *core, const struct session *sessio
                                     lock_table_has_holds_in_index(locks, owner, spec->on.index)))
             continue;
         problem_set(ret_problem, arena, PROBLEM_LOCK_CONFLICT,
-                    "session [%.*s] itself holds a lock by the name [%.*s], which must stay what it is until that is "
-                    "released: release it first, or lock an index by its own name",
+                    "session [%.*s] itself holds a lock under the name [%.*s], whose meaning must not change before "
+                    "that is released: release it first, or lock an index by its own name",
                     SLICE_ARG(session->id), SLICE_ARG(spec->on.index));
         return true;
     }

@@ -399,7 +399,7 @@ int core__do_zones(struct core *core, struct command *command)
     struct slice stored = catalog_zones(core->catalog);
 
     if (object.body.len > ZONES_BYTES_MAX || !zones_check(object.body)) {
-        problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT, "these are no time zones");
+        problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT, "the time zones are invalid");
         return 0;
     }
     if (stored.len == 0 || is_newer(object.body, stored))

@@ -95,7 +95,7 @@ static int flatten_list(struct flattener *walk, struct slice path, yyjson_val *l
     setting->values = arena_alloc(walk->arena, (yyjson_arr_size(list) + 1) * sizeof(*setting->values));
     json_arr_foreach (list, i, max, element) {
         if (yyjson_is_ctn(element) || yyjson_is_null(element))
-            return refuse_setting(walk, "Failed to load settings: a list of settings holds more than texts at", path);
+            return refuse_setting(walk, "Failed to load settings: a list of settings may have only texts at", path);
         setting->values[setting->value_count++] = scalar_text(element, walk->arena);
     }
     return 0;

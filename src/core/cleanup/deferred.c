@@ -193,15 +193,16 @@ static void report_run(struct core *core, const struct deferred *deferred, const
     const struct write_item *item = &write->items[0];
     const struct write_result *result = &write->results[0];
     struct buf report = BUF_INIT(BUF_UNLIMITED);
-    buf_lit(&report, "what ");
-    describe_deferred(deferred, &report);
-    buf_lit(&report, " left");
+    describe_deferred(deferred, core, &report);
     buf_printf(&report, "\n%s [%.*s/%.*s]: ", deferred->removal ? "ephemeral document" : "action on",
                SLICE_ARG(item->index), SLICE_ARG(item->id));
     if (result->outcome == WRITE_FAILED)
         buf_slice(&report, result->problem.reason);
     else if (deferred->removal)
-        buf_printf(&report, result->outcome == WRITE_NOOP ? "it is somebody else's by now" : "removed");
+        buf_printf(&report, result->outcome != WRITE_NOOP ? "removed"
+                            : core->command_version >= COMMAND_SINCE_PLAIN_TEXTS
+                                ? "not removed: no longer the session's"
+                                : "it is somebody else's by now");
     else
         buf_lit(&report, "done");
     lock_events_add(&core->owners->lock_events, core->ts, "expiry", buf_as_slice(&report));
@@ -220,24 +221,33 @@ static void describe_too_long(const struct core *core, struct buf *report)
 {
     unsigned long long all = core->limits.script.steps_max;
     unsigned long long each = update_script_steps_max(&core->limits.script, core->command_version);
+    bool plain = core->command_version >= COMMAND_SINCE_PLAIN_TEXTS;
 
     if (each < all)
         buf_printf(report,
-                   " left\nwants more script steps than it may take: [%llu], and all actions of a session together "
-                   "[%llu] [--script-steps]",
+                   plain ? "\nneeds more script steps than the limits: [%llu] of an action, [%llu] of all actions of "
+                           "a session [--script-steps]"
+                         : "\nwants more script steps than it may take: [%llu], and all actions of a session "
+                           "together [%llu] [--script-steps]",
                    each, all);
     else
-        buf_printf(report, " left\nwants more than the [%llu] script steps that it may take [--script-steps]", all);
+        buf_printf(report,
+                   plain ? "\nneeds more script steps than the limit of [%llu] [--script-steps]"
+                         : "\nwants more than the [%llu] script steps that it may take [--script-steps]",
+                   all);
 }
 
 static void report_set_aside(struct core *core, const struct deferred *deferred, enum set_aside_reason reason)
 {
     REQUIRE(deferred->set_aside && deferred->wait == NULL);
     struct buf report = BUF_INIT(BUF_UNLIMITED);
-    buf_lit(&report, "what ");
-    describe_deferred(deferred, &report);
+    describe_deferred(deferred, core, &report);
     if (reason == SET_ASIDE_ENDED_PROCESS)
-        buf_printf(&report, " left\nwas under way when the server ended, %d times", CLEANUP_ATTEMPTS_MAX);
+        buf_printf(&report,
+                   core->command_version >= COMMAND_SINCE_PLAIN_TEXTS
+                       ? "\nwas being executed when the server ended, %d times"
+                       : "\nwas under way when the server ended, %d times",
+                   CLEANUP_ATTEMPTS_MAX);
     else
         describe_too_long(core, &report);
     buf_printf(&report, "; it is put aside as number %llu", (unsigned long long)deferred->number);

@@ -624,15 +624,20 @@ static int try_action(struct core *core, struct session *session, const struct w
     return r;
 }
 
-static void report_actions(struct session *session, size_t count)
+static void report_actions(const struct core *core, struct session *session, size_t count)
 {
+    bool plain = core->command_version >= COMMAND_SINCE_PLAIN_TEXTS;
     buf_printf(&session->end_report, "\nactions done: %zu of %zu", session->actions_done, count);
     if (session->actions_deferred > 0)
-        buf_printf(&session->end_report, "\nactions that are done when their documents' locks go: %zu",
+        buf_printf(&session->end_report,
+                   plain ? "\nactions deferred until other owners' locks are released: %zu"
+                         : "\nactions that are done when their documents' locks go: %zu",
                    session->actions_deferred);
     if (session->actions_set_aside > 0)
         buf_printf(&session->end_report,
-                   "\nactions that are put aside, since the server ended in them or their scripts take too long: %zu",
+                   plain ? "\nactions put aside, since the server ended in them or their scripts take too long: %zu"
+                         : "\nactions that are put aside, since the server ended in them or their scripts take too "
+                           "long: %zu",
                    session->actions_set_aside);
     if (session->first_failure.len > 0)
         buf_printf(&session->end_report, "\nan action failed: %.*s", SLICE_ARG(buf_as_slice(&session->first_failure)));
@@ -677,7 +682,7 @@ static int run_actions(struct core *core, struct session *session, size_t *left)
     if (r < 0 || session->actions_processed < count)
         return r;
     if (count > 0)
-        report_actions(session, count);
+        report_actions(core, session, count);
     finish_actions(core, session);
     return 0;
 }
@@ -706,11 +711,17 @@ static void finish_end(struct core *core, struct session *session)
     REQUIRE(!session->locks_released); /* it is reported once */
     struct owners *owners = core->owners;
     struct buf *report = &session->end_report;
+    bool plain = core->command_version >= COMMAND_SINCE_PLAIN_TEXTS;
     size_t released = owner__release_locks(core, &session->owner);
     if (session->removed_count > 0)
-        buf_printf(report, "\ndocuments that lived with it and are removed: %zu", session->removed_count);
+        buf_printf(report,
+                   plain ? "\nephemeral documents removed: %zu" : "\ndocuments that lived with it and are removed: %zu",
+                   session->removed_count);
     if (session->deferred_count > 0)
-        buf_printf(report, "\ndocuments that go when their locks do: %zu", session->deferred_count);
+        buf_printf(report,
+                   plain ? "\nephemeral documents removed when other owners' locks are released: %zu"
+                         : "\ndocuments that go when their locks do: %zu",
+                   session->deferred_count);
     if (released > 0)
         buf_printf(report, "\nlocks released: %zu", released);
     if (session->end_kind != SESSION_END_CLOSED)
@@ -821,7 +832,7 @@ static void begin_termination(struct core *core, struct session *session, enum s
     metric_add(&core->metrics.session_ends[end_kind], 1);
     if (core->effects != NULL && core->effects->session_ended != NULL)
         core->effects->session_ended(core->effects, session->id, session_number(session), session__end_text(end_kind));
-    describe_owner(&session->owner.locks, &session->end_report);
+    describe_owner(&session->owner.locks, core, &session->end_report);
     buf_printf(&session->end_report, " %s", session__end_text(end_kind));
     if (end_kind == SESSION_END_CLOSED)
         finish_actions(core, session);

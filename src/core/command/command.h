@@ -875,7 +875,12 @@ enum {
     /* A write of whose ID there is an outcome keeps no place: find_older_outcome() in grants.c. */
     COMMAND_SINCE_OLDER_OUTCOMES = 23,
     /* The sets of entries in which a write looks for that of an index count: entries_of() in write_entries.c. */
-    COMMAND_SINCE_ENTRY_SETS_COUNTED = 23
+    COMMAND_SINCE_ENTRY_SETS_COUNTED = 23,
+    /*
+     * Texts that are in the state say the same in other words: those of lock events, of the reasons for which
+     * transactions were rolled back, and of failed items, which outcomes of named writes have and whose bytes count.
+     */
+    COMMAND_SINCE_PLAIN_TEXTS = 24
 };
 
 struct command {

@@ -158,5 +158,5 @@ void sections_describe_error(const struct sections *sections, struct buf *buf)
         buf_lit(buf, "its head, at byte 0, is damaged");
     else
         buf_printf(buf, "its part [%s], at byte %zu, %s", names[sections->kind], sections->at,
-                   sections->unsound ? "says what cannot be" : "is damaged");
+                   sections->unsound ? "has an impossible value" : "is damaged");
 }

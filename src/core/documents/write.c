@@ -264,13 +264,16 @@ void write_executor__postpone(const struct core *core, struct arena *arena, stru
 {
     result->outcome = WRITE_FAILED;
     result->postponed = true;
-    problem_set(
-        &result->problem, arena, PROBLEM_LIMIT_EXCEEDED,
-        "the scripts before it took the [%llu] steps after which a request begins nothing more%s; it was not begun",
-        (unsigned long long)update_command_steps_max(&core->limits.script, false),
-        core->command_version < COMMAND_SINCE_MAPPING_LIMIT ? ""
-        : core->command_version < COMMAND_SINCE_WORK_LIMIT  ? ", or the mappings before it as much time"
-                                                            : ", or the items before it as much time");
+    problem_set(&result->problem, arena, PROBLEM_LIMIT_EXCEEDED,
+                core->command_version < COMMAND_SINCE_PLAIN_TEXTS
+                    ? "the scripts before it took the [%llu] steps after which a request begins nothing more%s; it was "
+                      "not begun"
+                    : "earlier scripts took the [%llu] steps after which a request starts no further item%s; it was "
+                      "not started",
+                (unsigned long long)update_command_steps_max(&core->limits.script, false),
+                core->command_version < COMMAND_SINCE_MAPPING_LIMIT ? ""
+                : core->command_version < COMMAND_SINCE_WORK_LIMIT  ? ", or the mappings before it as much time"
+                                                                    : ", or the items before it as much time");
 }
 
 /* Whether earlier items, their scripts, mappings or results took as much as one command may. */

@@ -401,7 +401,7 @@ static int write_one_txn(struct core *core, struct command *command, struct buf 
         write_outcome(id, &outcome, buf);
     else if (r > 0)
         problem_set(&command->problem, &command->arena, PROBLEM_TRANSACTION_MISSING,
-                    "no transaction [%.*s]: it ended more than an hour ago, or never was", SLICE_ARG(id));
+                    "no transaction [%.*s]: it ended more than an hour ago, or never existed", SLICE_ARG(id));
     return r < 0 ? tl_trace(r) : 0;
 }
 

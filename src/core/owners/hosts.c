@@ -154,16 +154,17 @@ static bool refuse_join(struct core *core, struct command *command)
     const char *reason = NULL;
 
     if (!is_name(join->name) || !is_name(join->group) || join->life == 0)
-        reason = "a host has a name, a group, and a life of its own";
+        reason = "a host needs a name, a group, and a number of its life";
     else if (has_other_build(core, join))
         reason =
-            "the hosts that live are of another build: all are of one; end them before the first of the new one starts";
+            "the live hosts run another build, and all hosts of a cluster run the same: stop them before the first "
+            "host of the new build starts";
     else if (core->owners->hosts.last_number == UINT16_MAX && find_host(&core->owners->hosts, join->name) == NULL)
-        reason = "the cluster has had as many hosts as it may have";
+        reason = "the cluster has no number left for a new host";
     if (reason == NULL && limit == NULL)
         return false;
     problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT, "%s%s",
-                reason != NULL ? reason : "it was started with another limit than the cluster goes by: ",
+                reason != NULL ? reason : "it was started with another limit than the hosts of the cluster: ",
                 reason != NULL ? "" : limit);
     return true;
 }

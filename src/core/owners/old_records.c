@@ -99,7 +99,7 @@ static int load_session(void *context, struct slice key, struct slice value)
     session->end_kind = (enum session_end)(end_kind >> 1);
     session->locks_released = end_kind != NOT_TERMINATING && (end_kind & 1) != 0;
     if (session->terminating)
-        describe_owner(&session->owner.locks, &session->end_report);
+        describe_owner(&session->owner.locks, loader->core, &session->end_report);
     loader->sessions[loader->count++] = (struct loaded){session, number};
     return 0;
 }
@@ -183,7 +183,7 @@ static int load_progress(void *context, struct slice key, struct slice value)
     session->end_kind = (enum session_end)(end_kind >> 1);
     session->actions_finished = (end_kind & 1) != 0;
     session->actions_processed = (size_t)processed;
-    describe_owner(&session->owner.locks, &session->end_report);
+    describe_owner(&session->owner.locks, core, &session->end_report);
     return 0;
 }
 

@@ -50,15 +50,15 @@ static void on_deadlock(void *context, struct lock_request *victim, const struct
     metric_add(requeued ? &owners->core->metrics.deadlocks_requeued : &owners->core->metrics.deadlocks, 1);
     if (requeued)
         return;
-    describe_cycle(edges, count, "; ", &text);
+    describe_cycle(edges, count, "; ", owners->core, &text);
     describe_cycle_json(edges, count, &json);
     problem_set(wait__cause(wait), &wait->command->arena, PROBLEM_DEADLOCK_DETECTED, "deadlock: %.*s",
                 SLICE_ARG(buf_as_slice(&text)));
     problem_details(wait__cause(wait), &wait->command->arena, "%.*s", SLICE_ARG(buf_as_slice(&json)));
     buf_clear(&text);
-    describe_cycle(edges, count, "\n", &text);
+    describe_cycle(edges, count, "\n", owners->core, &text);
     buf_lit(&text, "\n");
-    describe_owner(lock_request_owner(victim), &text);
+    describe_owner(lock_request_owner(victim), owners->core, &text);
     if (owners->core->command_version >= COMMAND_SINCE_VICTIM_NAMED)
         buf_lit(&text, " is the victim");
     else

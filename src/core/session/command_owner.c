@@ -33,10 +33,17 @@ bool command_owner__check_token(const struct core *core, struct command *command
     struct lock_owner *owner;
     if (token == 0 || (owners_token(core->owners, token, name, &owner) && is_own(owner_of(owner), requester)))
         return true;
-    problem_set(ret_problem, &command->arena, PROBLEM_STALE_FENCING_TOKEN,
-                "[%llu] is not the token of a lock that %s and covers [%.*s]", (unsigned long long)token,
-                requester != NULL ? "the one who asks holds now"
-                                  : "is held now by a [session] which the request names, too,",
-                SLICE_ARG(resource_text));
+    if (core->command_version < COMMAND_SINCE_PLAIN_TEXTS)
+        problem_set(ret_problem, &command->arena, PROBLEM_STALE_FENCING_TOKEN,
+                    "[%llu] is not the token of a lock that %s and covers [%.*s]", (unsigned long long)token,
+                    requester != NULL ? "the one who asks holds now"
+                                      : "is held now by a [session] which the request names, too,",
+                    SLICE_ARG(resource_text));
+    else
+        problem_set(ret_problem, &command->arena, PROBLEM_STALE_FENCING_TOKEN,
+                    "[%llu] is not the token of a lock that covers [%.*s] and is held %s", (unsigned long long)token,
+                    SLICE_ARG(resource_text),
+                    requester != NULL ? "by the session or transaction of the request"
+                                      : "by a session: the request must name its [session], too");
     return false;
 }

@@ -151,13 +151,17 @@ static tl_ts renew_lease(struct core *core, struct session *session)
 }
 
 /* With `numbers` a text that can be a public number is not taken for the id of an ended session only. */
-static void explain_missing(struct slice id, bool numbers, struct arena *arena, struct problem *ret_problem)
+static void explain_missing(struct slice id, bool numbers, unsigned version, struct arena *arena,
+                            struct problem *ret_problem)
 {
     uint64_t number;
     bool hint = numbers && slice_to_u64(id, &number);
-    problem_set(
-        ret_problem, arena, PROBLEM_SESSION_MISSING, "no session [%.*s]: it has ended, or never was%s", SLICE_ARG(id),
-        hint ? "; its public number is accepted only by calls that show it, and with [force]: name its id" : "");
+    problem_set(ret_problem, arena, PROBLEM_SESSION_MISSING,
+                version >= COMMAND_SINCE_PLAIN_TEXTS ? "no session [%.*s]: it has ended, or never existed%s"
+                                                     : "no session [%.*s]: it has ended, or never was%s",
+                SLICE_ARG(id),
+                hint ? "; its public number is accepted only by calls that show it, and with [force]: name its id"
+                     : "");
 }
 
 struct session *session__by_number(const struct core *core, struct slice number)
@@ -181,7 +185,8 @@ struct session *session__find(struct core *core, struct slice id, struct arena *
     REQUIRE(arena != NULL && ret_problem != NULL);
     struct session *session = owners_live_session(core->owners, id);
     if (session == NULL)
-        explain_missing(id, core->command_version >= COMMAND_SINCE_NUMBER_NAMED, arena, ret_problem);
+        explain_missing(id, core->command_version >= COMMAND_SINCE_NUMBER_NAMED, core->command_version, arena,
+                        ret_problem);
     return session;
 }
 
@@ -190,7 +195,7 @@ int core_find_session(struct store *store, struct slice session, struct arena *a
     REQUIRE(store != NULL && arena != NULL && ret_problem != NULL);
     int r = session__check_stored(store, session);
     if (r == STORE_NOT_FOUND)
-        explain_missing(session, true, arena, ret_problem);
+        explain_missing(session, true, COMMAND_SINCE_PLAIN_TEXTS, arena, ret_problem);
     return r < 0 ? tl_trace(r) : r == 0 ? 0 : 1;
 }
 
@@ -324,8 +329,10 @@ int session__check_ephemeral_count(struct core *core, struct slice id, size_t mo
     if (session == NULL || session->ephemeral_count + more <= most)
         return 0;
     problem_set(ret_problem, arena, PROBLEM_EPHEMERAL_LIMIT,
-                "with session [%.*s] live [%zu] documents; [%zu] are the most that may live with one session "
-                "[--max-ephemeral]",
+                core->command_version >= COMMAND_SINCE_PLAIN_TEXTS
+                    ? "session [%.*s] owns [%zu] ephemeral documents; the limit is [%zu] [--max-ephemeral]"
+                    : "with session [%.*s] live [%zu] documents; [%zu] are the most that may live with one session "
+                      "[--max-ephemeral]",
                 SLICE_ARG(id), session->ephemeral_count, most);
     return 1;
 }

@@ -141,15 +141,20 @@ void txn__explain_missing(struct core *core, struct slice id, struct arena *aren
         explain_end(id, &outcome, arena, ret_problem);
     else
         problem_set(ret_problem, arena, PROBLEM_TRANSACTION_MISSING,
-                    "no transaction [%.*s]: it ended more than an hour ago, or never was", SLICE_ARG(id));
+                    "no transaction [%.*s]: it ended more than an hour ago, or never existed", SLICE_ARG(id));
 }
 
-const char *txn__abandon_text(enum txn_abandon why)
+const char *txn__abandon_text(const struct core *core, enum txn_abandon why)
 {
     REQUIRE(why < TXN_ABANDON_COUNT);
+    bool plain = core->command_version >= COMMAND_SINCE_PLAIN_TEXTS;
     switch (why) {
-    case TXN_HOST_ENDED: return "the host that had it for a request was restarted, or was out of the cluster";
-    case TXN_HOST_CRASHED: return "the machine of the server went down, and requests of it may be missing";
+    case TXN_HOST_ENDED:
+        return plain ? "the host that began it for a request was restarted, or was out of the cluster"
+                     : "the host that had it for a request was restarted, or was out of the cluster";
+    case TXN_HOST_CRASHED:
+        return plain ? "the server's machine crashed, and requests of the transaction may be lost"
+                     : "the machine of the server went down, and requests of it may be missing";
     case TXN_ABANDON_COUNT: break;
     }
     return "";
@@ -177,7 +182,7 @@ struct txn *txn__find(struct core *core, struct slice id, struct slice session, 
         return NULL;
     if (txn->owner.abandoned) {
         problem_set(ret_problem, arena, PROBLEM_TRANSACTION_ABORTED, "transaction [%.*s] was rolled back: %s",
-                    SLICE_ARG(id), txn__abandon_text(txn->abandon_reason));
+                    SLICE_ARG(id), txn__abandon_text(core, txn->abandon_reason));
         return NULL;
     }
     if (txn->owner.session != NULL && txn->owner.session->terminating) {
@@ -226,11 +231,11 @@ static bool find_retried(struct core *core, struct command *command, struct txn_
     }
     if (r == 0 && !ret_first->committed && ret_first->mode == TXN_UPDATE)
         return true;
-    problem_set(
-        &command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT,
-        "[retry_of] must name an update transaction that was rolled back within the last hour, for another one; "
-        "[%.*s] is none",
-        SLICE_ARG(id));
+    problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT,
+                "[retry_of] must name an update transaction that was rolled back within the last hour, to be retried "
+                "by another; "
+                "[%.*s] is not such a transaction",
+                SLICE_ARG(id));
     return false;
 }
 

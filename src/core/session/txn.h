@@ -95,7 +95,7 @@ bool txn__belongs_to(const struct txn *txn, struct slice session, struct arena *
 /* Fills in how a transaction that is not open ended, or that it is unknown. */
 void txn__explain_missing(struct core *core, struct slice id, struct arena *arena, struct problem *ret_problem);
 /* Returns: why it is rolled back, for texts. */
-const char *txn__abandon_text(enum txn_abandon why);
+const char *txn__abandon_text(const struct core *core, enum txn_abandon why);
 /* Records that a command of it waits. Requires: it is open, and no command of it waits. */
 void txn__begin_wait(struct txn *txn, struct wait *wait);
 /* Records that its command no longer waits; without a waiting command it does nothing. */

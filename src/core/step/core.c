@@ -442,7 +442,7 @@ int core__do_mark(struct core *core, struct command *command)
     REQUIRE(command->type == COMMAND_MARK);
     tl_ts ceiling = command->mark.ceiling > core->ts ? command->mark.ceiling : core->ts;
     if (ceiling >= TL_TS_MAX)
-        problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT, "this is no mark");
+        problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT, "the timestamp ceiling is invalid");
     else
         put_ts_ceiling(core, ceiling, command->mark.payload);
     return 0;

@@ -54,7 +54,7 @@ int core__do_limits(struct core *core, struct command *command)
     struct core_limits limits = command->limits.limits;
 
     if (!core_limits_sound(&limits)) {
-        problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT, "these are no limits");
+        problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT, "the limits are invalid");
         return 0;
     }
     codec_core_limits(&codec, &limits);

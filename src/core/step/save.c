@@ -104,7 +104,7 @@ static int check_store(const struct core *core, struct buf *reason)
     if (core->found_ts <= core->last_ts)
         return 0;
     if (reason != NULL)
-        buf_printf(reason, "the store next to it has changes up to %" PRIu64 ", it was saved at %" PRIu64,
+        buf_printf(reason, "the store next to it has changes up to %" PRIu64 ", beyond %" PRIu64 ", where it was saved",
                    core->found_ts, core->last_ts);
     return tl_trace(TL_ERR_CORRUPT);
 }

@@ -324,7 +324,10 @@ static struct slice check_ephemeral(struct core *core, const struct txn *txn, en
             break;
     map_deinit(&check.more);
     if (check.missing.data != NULL)
-        return arena_printf(&core->arena, "session [%.*s], with which a document of it was to live, has ended",
+        return arena_printf(&core->arena,
+                            core->command_version >= COMMAND_SINCE_PLAIN_TEXTS
+                                ? "session [%.*s], the owner of an ephemeral document of the transaction, has ended"
+                                : "session [%.*s], with which a document of it was to live, has ended",
                             SLICE_ARG(check.missing));
     if (problem.type != PROBLEM_NONE)
         *ret_type = problem.type;
@@ -458,7 +461,7 @@ size_t core_bytes_to_write(const struct core *core, const struct command *comman
 
 static void abandon_txn(struct core *core, struct txn *txn, enum txn_abandon why)
 {
-    txn__end_waiting(core, txn, slice_from(txn__abandon_text(why)));
+    txn__end_waiting(core, txn, slice_from(txn__abandon_text(core, why)));
     txn__check_may_enter(txn, TXN_ABANDONED);
     txn->owner.abandoned = true;
     txn->abandon_reason = why;
@@ -496,7 +499,7 @@ void txn__abandon_updates(struct core *core, bool whole)
         if (txn->owner.abandoned || keeps_place(core, txn))
             continue;
         if (whole)
-            txn__abort(core, txn, "%s", txn__abandon_text(TXN_HOST_CRASHED));
+            txn__abort(core, txn, "%s", txn__abandon_text(core, TXN_HOST_CRASHED));
         else
             abandon_txn(core, txn, TXN_HOST_CRASHED);
     }
@@ -513,7 +516,7 @@ void txn__end_abandoned(struct core *core, size_t *left)
         if (!txn->owner.abandoned)
             continue;
         cost_charge(left, txn__rollback_cost(core, txn));
-        txn__abort(core, txn, "%s", txn__abandon_text(txn->abandon_reason));
+        txn__abort(core, txn, "%s", txn__abandon_text(core, txn->abandon_reason));
     }
     ENSURE(*left == 0 || core->owners->abandoned_count == 0);
 }

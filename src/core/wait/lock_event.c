@@ -12,6 +12,7 @@
 #include "core/session/session.h"
 #include "core/wait/wait.h"
 #include "core/command/command.h"
+#include "core/unit/unit.h"
 
 /* --- Lock events -------------------------------------------------------------------------------------------------- */
 
@@ -105,7 +106,7 @@ static const struct deferred *deferred_of(const struct owner *owner)
     return owner->kind == OWNER_WRITE ? container_of(owner, const struct write_wait, owner)->wait.deferred : NULL;
 }
 
-void describe_deferred(const struct deferred *deferred, struct buf *buf)
+static void name_deferred(const struct deferred *deferred, struct buf *buf)
 {
     if (deferred->name.len == 0) {
         buf_slice(buf, deferred->session);
@@ -115,14 +116,21 @@ void describe_deferred(const struct deferred *deferred, struct buf *buf)
     buf_printf(buf, " (%.*s)", SLICE_ARG(deferred->session));
 }
 
-void describe_owner(const struct lock_owner *lock_owner, struct buf *buf)
+void describe_deferred(const struct deferred *deferred, const struct core *core, struct buf *buf)
+{
+    bool plain = core->command_version >= COMMAND_SINCE_PLAIN_TEXTS;
+    buf_printf(buf, plain ? "cleanup of " : "what ");
+    name_deferred(deferred, buf);
+    if (!plain)
+        buf_lit(buf, " left");
+}
+
+void describe_owner(const struct lock_owner *lock_owner, const struct core *core, struct buf *buf)
 {
     const struct owner *owner = owner_of(lock_owner);
     REQUIRE(owner->kind != OWNER_SESSION || MAGIC_VALID(owner->session, SESSION_MAGIC));
     if (deferred_of(owner) != NULL) {
-        buf_lit(buf, "what ");
-        describe_deferred(deferred_of(owner), buf);
-        buf_lit(buf, " left");
+        describe_deferred(deferred_of(owner), core, buf);
         return;
     }
     if (owner->kind == OWNER_SESSION) {
@@ -337,9 +345,18 @@ static enum lock_mode mode_of(enum lock_bit bit)
     return (enum lock_mode)(LOCK_S + (bit < LOCK_BIT_S ? bit : bit - LOCK_BIT_S));
 }
 
-void describe_cycle(const struct wait_edge *edges, size_t count, const char *between, struct buf *buf)
+const char *describe_relation(bool waiting, const struct core *core)
+{
+    if (!waiting)
+        return "held by";
+    return core->command_version >= COMMAND_SINCE_PLAIN_TEXTS ? "requested by" : "awaited by";
+}
+
+void describe_cycle(const struct wait_edge *edges, size_t count, const char *between, const struct core *core,
+                    struct buf *buf)
 {
     REQUIRE(count > 0);
+    bool plain = core->command_version >= COMMAND_SINCE_PLAIN_TEXTS;
     size_t start = buf->len;
     for (size_t i = 0; i < count; i++) {
         if (i > 0)
@@ -348,14 +365,11 @@ void describe_cycle(const struct wait_edge *edges, size_t count, const char *bet
             buf_printf(buf, "and %zu more", count - i);
             return;
         }
-        describe_owner(lock_request_owner(edges[i].request), buf);
+        describe_owner(lock_request_owner(edges[i].request), core, buf);
         buf_lit(buf, " waits for ");
         describe_resource(edges[i].resource, buf);
-        if (edges[i].soft)
-            buf_lit(buf, " behind ");
-        else
-            buf_lit(buf, " held by ");
-        describe_owner(edges[i].holder, buf);
+        buf_printf(buf, " %s ", edges[i].soft && !plain ? "behind" : describe_relation(edges[i].soft, core));
+        describe_owner(edges[i].holder, core, buf);
     }
 }
 

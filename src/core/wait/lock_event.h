@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "core/locks/lock.h"
 
+struct core;
 struct deferred;
 
 /*
@@ -53,9 +54,9 @@ void lock_events_json(const struct lock_events *events, struct buf *buf);
  * Appends the name of an owner: "nightly (session #12)", "transaction #34", "write 17 of session
  * #12". Other clients see its public number, never its id, which grants access.
  */
-void describe_owner(const struct lock_owner *lock_owner, struct buf *buf);
-/* Appends the name and id of the session whose cleanup was deferred. */
-void describe_deferred(const struct deferred *deferred, struct buf *buf);
+void describe_owner(const struct lock_owner *lock_owner, const struct core *core, struct buf *buf);
+/* Appends "cleanup of" and the name and id of the session whose cleanup was deferred. */
+void describe_deferred(const struct deferred *deferred, const struct core *core, struct buf *buf);
 /*
  * Appends the same as members of a JSON object, without braces: session and name, transaction,
  * write.
@@ -83,7 +84,10 @@ void describe_lock_json(const struct lock_hold *hold, struct buf *buf);
  * Appends a deadlock cycle: each edge of the wait-for graph, separated by `between`; or as JSON
  * members, an array "cycle", and "more" with the number of edges left out.
  */
-void describe_cycle(const struct wait_edge *edges, size_t count, const char *between, struct buf *buf);
+void describe_cycle(const struct wait_edge *edges, size_t count, const char *between, const struct core *core,
+                    struct buf *buf);
+/* Returns: the words between a resource and the owner whose lock, or earlier request, blocks a request for it. */
+const char *describe_relation(bool waiting, const struct core *core);
 void describe_cycle_json(const struct wait_edge *edges, size_t count, struct buf *buf);
 
 /*

@@ -38,26 +38,26 @@ static void print_requested(const struct lock_request *request, struct buf *line
         buf_printf(line, " and %zu more", more);
 }
 
-static void print_conflict(struct lock_request *request, struct buf *line)
+static void print_conflict(const struct core *core, struct lock_request *request, struct buf *line)
 {
     struct lock_conflict conflict;
     if (lock_request_conflicts(request, &conflict, 1) == 0)
         return;
     buf_lit(line, ", ");
     describe_resource(conflict.resource, line);
-    buf_printf(line, " is %s ", conflict.waiting ? "awaited by" : "held by");
-    describe_owner(conflict.owner, line);
+    buf_printf(line, " is %s ", describe_relation(conflict.waiting, core));
+    describe_owner(conflict.owner, core, line);
 }
 
-static void report_waiting(struct wait *wait, uint64_t now, struct buf *lines)
+static void report_waiting(const struct core *core, struct wait *wait, uint64_t now, struct buf *lines)
 {
     REQUIRE(MAGIC_VALID(wait, WAIT_MAGIC) && wait->request != NULL);
-    describe_owner(wait->owner, lines);
+    describe_owner(wait->owner, core, lines);
     buf_lit(lines, " has waited ");
     print_seconds(now - wait->since, lines);
     buf_lit(lines, " for ");
     print_requested(wait->request, lines);
-    print_conflict(wait->request, lines);
+    print_conflict(core, wait->request, lines);
     buf_byte(lines, '\n');
 }
 
@@ -70,7 +70,7 @@ void wait__report_end(struct core *core, const struct wait *wait)
     if (core->owners->finished_slow_wait_count++ >= LINES_MAX)
         return;
     bool granted = lock_request_state(wait->request) == LOCK_STATE_GRANTED;
-    describe_owner(wait->owner, lines);
+    describe_owner(wait->owner, core, lines);
     buf_printf(lines, granted ? " was granted " : " gave up waiting for ");
     print_requested(wait->request, lines);
     buf_lit(lines, " after ");
@@ -87,8 +87,9 @@ static void report_finished(struct owners *owners, struct buf *lines)
     owners->finished_slow_wait_count = 0;
 }
 
-static void report_slow(struct owners *owners, uint64_t now, uint64_t slow_us, struct buf *lines)
+static void report_slow(const struct core *core, uint64_t now, uint64_t slow_us, struct buf *lines)
 {
+    const struct owners *owners = core->owners;
     size_t slow_count = 0;
     list_for_each(link, &owners->waits)
     {
@@ -103,7 +104,7 @@ static void report_slow(struct owners *owners, uint64_t now, uint64_t slow_us, s
             continue;
         wait->reported = true;
         if (slow_count++ < LINES_MAX)
-            report_waiting(wait, now, lines);
+            report_waiting(core, wait, now, lines);
     }
     if (slow_count > LINES_MAX)
         buf_printf(lines, "%zu more have waited as long\n", slow_count - LINES_MAX);
@@ -141,5 +142,5 @@ void core_report(struct core *core, uint64_t clock, uint64_t slow_us, struct buf
     REQUIRE(MAGIC_VALID(core, CORE_MAGIC) && core->effects == NULL); /* between steps */
     report_events(core->owners, lines);
     report_finished(core->owners, lines);
-    report_slow(core->owners, clock, slow_us, lines);
+    report_slow(core, clock, slow_us, lines);
 }

@@ -831,8 +831,8 @@ uint64_t wait__explain(struct core *core, struct wait *wait, enum problem_type t
         count = explainable_count(conflicts, count, &levels);
     if (count > 0) {
         describe_resource(conflicts[0].resource, &text);
-        buf_printf(&text, " is %s ", conflicts[0].waiting ? "awaited by" : "held by");
-        describe_owner(conflicts[0].owner, &text);
+        buf_printf(&text, " is %s ", describe_relation(conflicts[0].waiting, core));
+        describe_owner(conflicts[0].owner, core, &text);
     } else {
         buf_lit(&text, "the lock is held by another owner");
     }

@@ -1187,7 +1187,7 @@ static void test_zones_keep_newest_release(void **state)
     assert_slice_equal(offer_zones(&fixture, "2025a"), "2025b");
     broken->object.body = SLICE_LIT("TLZ1\2");
     fixture_run(&fixture, broken, 1);
-    assert_slice_equal(fixture.last->problem.reason, "these are no time zones");
+    assert_slice_equal(fixture.last->problem.reason, "the time zones are invalid");
     assert_slice_equal(zones_version(stored_zones(&fixture)), "2025b");
     fixture_close(&fixture);
 }
@@ -1226,8 +1226,8 @@ static void test_cluster_settings_refuse_those_without_effect(void **state)
         {"{\"transient\":{\"indices.breaker.total.limit\":\"40%\"}}",
          "[indices.breaker.total.limit] has no effect here: [--memory] bounds what requests hold"},
         {"{\"transient\":{\"logger.org.elasticsearch\":\"DEBUG\"}}",
-         "[logger.org.elasticsearch] has no effect here: there is one log, and [logger._root] or [--log-level] says "
-         "how much is in it"},
+         "[logger.org.elasticsearch] has no effect here: there is one log, and [logger._root] or [--log-level] sets "
+         "its level"},
         {"{\"transient\":{\"logger._root\":\"LOUD\"}}", "Unknown level constant [LOUD]."},
         {"{\"persistent\":{\"logger._root\":\"OFF\"}}",
          "[logger._root] cannot be [OFF]: errors are always logged, [ERROR] is the least"},

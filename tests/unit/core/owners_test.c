@@ -1692,6 +1692,66 @@ static void test_lock_event_is_bounded(void **state)
     buf_deinit(&text);
 }
 
+/* --- Texts of the state ------------------------------------------------------------------------------------------- */
+
+/* A write with an ID, whose second item fails: its session does not exist. Returns: the reason of that. */
+static struct slice write_with_failure(struct core_fixture *fixture, unsigned version)
+{
+    struct command *command = fixture_write_command(fixture, 2);
+    command->version = version;
+    command->write.request.id = SLICE_LIT("r");
+    for (size_t i = 0; i < 2; i++)
+        command->write.items[i] = fixture_item(WRITE_INDEX, "fs", "", i == 0 ? "a" : "b", "{}");
+    command->write.items[1].lease = SLICE_LIT("gone");
+    fixture_run(fixture, command, 1);
+    assert_int_equal(command->write.results[1].outcome, WRITE_FAILED);
+    return command->write.results[1].problem.reason;
+}
+
+/*
+ * Texts that are in the state - those of lock events, of the reason why a transaction was rolled back, and of failed
+ * items in the outcome of a named write - are those of the version of the command that made them, also for later ones.
+ */
+static void test_texts_of_state_are_of_the_version(void **state)
+{
+    (void)state;
+    for (unsigned older = 0; older < 2; older++) {
+        const unsigned version = COMMAND_SINCE_PLAIN_TEXTS - older;
+        struct write_item ephemeral = fixture_item(WRITE_INDEX, "fs", "", "1", "{}");
+        struct core_fixture fixture;
+
+        fixture_open(&fixture);
+        open_session(&fixture, "s", NULL, 0);
+        ephemeral.lease = SLICE_LIT("s");
+        fixture_write_one(&fixture, ephemeral);
+        struct command *end = command_new(COMMAND_SESSION_CLOSE, DIALECT_7);
+        end->version = version;
+        end->session.id = SLICE_LIT("s");
+        end->session.force = true;
+        assert_int_equal(fixture_run(&fixture, end, 1)->problem.type, PROBLEM_NONE);
+        const struct lock_event *event = &fixture.core->owners->lock_events.ring[0];
+        assert_slice_equal(slice_make(event->lines, event->lines_len),
+                           older ? "session #1 was ended by force\ndocuments that lived with it and are removed: 1"
+                                 : "session #1 was ended by force\nephemeral documents removed: 1");
+
+        for (int repeated = 0; repeated < 2; repeated++) /* the second one reads the outcome */
+            assert_slice_equal(write_with_failure(&fixture, repeated ? COMMAND_CODEC_VERSION : version),
+                               older ? "no session [gone]: it has ended, or never was"
+                                     : "no session [gone]: it has ended, or never existed");
+
+        transaction(&fixture, COMMAND_TXN_BEGIN, "t");
+        struct command *lost = command_new(COMMAND_MACHINE_LOST, DIALECT_7);
+        lost->version = version;
+        fixture_run(&fixture, lost, 1);
+        assert_slice_equal(transaction(&fixture, COMMAND_TXN_COMMIT, "t")->problem.reason,
+                           older ? "transaction [t] was rolled back: the machine of the server went down, and requests "
+                                   "of it may be missing"
+                                 : "transaction [t] was rolled back: the server's machine crashed, and requests of the "
+                                   "transaction may be lost");
+        fixture_close(&fixture);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1734,6 +1794,7 @@ int main(void)
         cmocka_unit_test(test_deadlock_of_many_is_described_in_part),
         cmocka_unit_test(test_deadlock_event_names_victim),
         cmocka_unit_test(test_lock_event_is_bounded),
+        cmocka_unit_test(test_texts_of_state_are_of_the_version),
         cmocka_unit_test(test_session_id_is_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -584,7 +584,7 @@ static void test_load_refuses_newer_store(void **state)
                      TL_ERR_CORRUPT);
     buf_byte(&reason, '\0');
     char expected[64];
-    snprintf(expected, sizeof expected, "it was saved at %llu", (unsigned long long)then);
+    snprintf(expected, sizeof expected, "beyond %llu, where it was saved", (unsigned long long)then);
     assert_non_null(strstr(reason.data, expected));
     buf_deinit(&reason);
     buf_deinit(&saved);

@@ -268,7 +268,7 @@ static void test_settings_fixed_later(void **state)
     refused(
         "{\"routing.allocation.enable\":\"none\"}",
         "[index.routing.allocation.enable] is not supported, only [all|new_primaries|primaries]: an index is served "
-        "as soon as it is there");
+        "as soon as it exists");
 }
 
 /* Values that 7.10 refuses when an index is created; commands before version 23 accepted them. */

@@ -446,7 +446,7 @@ static void test_machine_crash_rolls_back_transactions(void **state)
     begin(&server, 0, true);
     struct command *command = run(&server, txn_command(COMMAND_TXN_COMMIT, "open"));
     assert_int_equal(command->problem.type, PROBLEM_TRANSACTION_ABORTED);
-    assert_non_null(strstr(command->problem.reason.data, "the machine of the server went down"));
+    assert_non_null(strstr(command->problem.reason.data, "the server's machine crashed"));
     command_free(command);
     end(&server);
     server_free(&server);
