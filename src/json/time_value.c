@@ -2,9 +2,12 @@
 /* Parsing of durations; see time_value.h. */
 #include "json/time_value.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+
+#include "base/check.h"
 
 static const struct time_unit time_units[] = {
     /* a suffix comes before any other suffix that it ends with */
@@ -88,4 +91,23 @@ bool time_value_has_passed(struct slice text)
 {
     const struct time_unit *unit = time_value_unit(text);
     return unit != NULL && unit->nanos > 1000000 && text.data[0] == '-';
+}
+
+const char *time_value_print(struct arena *arena, uint64_t us)
+{
+    static const struct {
+        const char *name;
+        uint64_t us;
+    } units[] = {
+        {"d", 86400 * TL_SECOND}, {"h", 3600 * TL_SECOND}, {"m", 60 * TL_SECOND}, {"s", TL_SECOND}, {"ms", TL_MS}};
+    REQUIRE(us <= UINT64_MAX / 10);
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        if (us < units[i].us)
+            continue;
+        uint64_t tenths = us * 10 / units[i].us;
+        return tenths % 10 == 0
+                   ? arena_printf(arena, "%" PRIu64 "%s", tenths / 10, units[i].name).data
+                   : arena_printf(arena, "%" PRIu64 ".%" PRIu64 "%s", tenths / 10, tenths % 10, units[i].name).data;
+    }
+    return arena_printf(arena, "%" PRIu64 "micros", us).data;
 }

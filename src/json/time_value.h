@@ -27,6 +27,9 @@ const struct time_unit *time_value_unit(struct slice text);
 int time_value_parse(struct slice text, struct slice setting, enum dialect dialect, struct arena *arena,
                      int64_t *ret_value, struct problem *ret_problem) TL_MUST_USE;
 
+/* Returns: a time as TimeValue prints it: one digit after the point, truncated, of the largest unit that it fills. */
+const char *time_value_print(struct arena *arena, uint64_t us);
+
 /*
  * Returns: whether a timeout that was parsed as -1 has already expired. To Elasticsearch, -1 ms
  *          means

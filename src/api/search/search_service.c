@@ -484,30 +484,11 @@ int search_default_timeout(struct request *request, struct search_call *call)
     return r;
 }
 
-/* A time as TimeValue prints it: one digit after the point, truncated, of the largest unit that it fills. */
-static const char *java_time(struct arena *arena, uint64_t us)
-{
-    static const struct {
-        const char *name;
-        uint64_t us;
-    } units[] = {
-        {"d", 86400 * TL_SECOND}, {"h", 3600 * TL_SECOND}, {"m", 60 * TL_SECOND}, {"s", TL_SECOND}, {"ms", TL_MS}};
-    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
-        if (us < units[i].us)
-            continue;
-        uint64_t tenths = us * 10 / units[i].us;
-        return tenths % 10 == 0
-                   ? arena_printf(arena, "%" PRIu64 "%s", tenths / 10, units[i].name).data
-                   : arena_printf(arena, "%" PRIu64 ".%" PRIu64 "%s", tenths / 10, tenths % 10, units[i].name).data;
-    }
-    return arena_printf(arena, "%" PRIu64 "micros", us).data;
-}
-
 int open_context_keep_alive(struct request *request, struct slice text, const char *setting, uint64_t *ret_us)
 {
-    uint64_t limit = CONTEXT_KEEP_ALIVE_MAX_US;
+    uint64_t limit = CLUSTER_KEEP_ALIVE_MAX_US;
     int64_t us = 0;
-    *ret_us = CONTEXT_KEEP_ALIVE_US;
+    *ret_us = CLUSTER_KEEP_ALIVE_US;
     int r = setting_time(request, "search.max_keep_alive", &limit);
     if (r == 0)
         r = setting_time(request, "search.default_keep_alive", ret_us);
@@ -522,8 +503,8 @@ int open_context_keep_alive(struct request *request, struct slice text, const ch
             request, PROBLEM_ILLEGAL_ARGUMENT,
             "Keep alive for %s (%s) is too large. It must be less than (%s). This limit can be set by "
             "changing the [search.max_keep_alive] cluster level setting.",
-            request->dialect == DIALECT_5 ? "scroll" : "request", java_time(request->arena, *ret_us),
-            java_time(request->arena, limit));
+            request->dialect == DIALECT_5 ? "scroll" : "request", time_value_print(request->arena, *ret_us),
+            time_value_print(request->arena, limit));
     return 0;
 }
 

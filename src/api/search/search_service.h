@@ -15,9 +15,7 @@
 
 #define CONTEXTS_SCROLL_MAX 500 /* search.max_open_scroll_context */
 #define CONTEXTS_PIT_MAX 500
-#define CONTEXTS_BYTES_MAX ((size_t)512 << 20)     /* what the cursors of all scrolls hold, when one more begins */
-#define CONTEXT_KEEP_ALIVE_US (5 * 60 * TL_SECOND) /* search.default_keep_alive */
-#define CONTEXT_KEEP_ALIVE_MAX_US (24 * 3600 * TL_SECOND) /* search.max_keep_alive */
+#define CONTEXTS_BYTES_MAX ((size_t)512 << 20) /* what the cursors of all scrolls hold, when one more begins */
 
 struct search_service;
 struct tasks;

@@ -129,6 +129,8 @@ static struct slice next_pattern(struct slice *list, enum setting_rules rules)
 static int check_patterns(const struct setting *setting, enum setting_rules rules, struct arena *arena,
                           struct problem *ret_problem)
 {
+    if (rules >= SETTING_RULES_REMOVED && !setting->list && setting->values[0].len == 0)
+        return 0; /* no pattern: all indices are created */
     for (size_t i = 0; i < setting->value_count; i++)
         for (struct slice rest = setting->values[i]; rest.data != NULL;) {
             struct slice pattern = next_pattern(&rest, rules);
@@ -363,6 +365,36 @@ int cluster_settings__check(const char *section, const struct settings *requeste
     return 0;
 }
 
+/* Returns: the time of a setting that is stored, with a transient value before a persistent one, in microseconds. */
+static int64_t time_of(const struct cluster_sections *in, const char *key, int64_t otherwise, struct arena *arena)
+{
+    struct slice text = settings_get(&in->transient, slice_from(key));
+    struct problem unused;
+    int64_t us;
+    if (text.data == NULL)
+        text = settings_get(&in->persistent, slice_from(key));
+    if (text.data == NULL || time_value_parse(text, slice_from(key), DIALECT_7, arena, &us, &unused) != 0)
+        return otherwise;
+    return us < 0 ? 0 : us;
+}
+
+int cluster_settings__check_keep_alive(const struct cluster_sections *before, const struct cluster_sections *after,
+                                       struct arena *arena, struct problem *ret_problem)
+{
+    static const char usual[] = "search.default_keep_alive", most[] = "search.max_keep_alive";
+    int64_t us = time_of(after, usual, CLUSTER_KEEP_ALIVE_US, arena);
+    int64_t us_max = time_of(after, most, CLUSTER_KEEP_ALIVE_MAX_US, arena);
+    if (us / (int64_t)TL_MS <= us_max / (int64_t)TL_MS) /* Elasticsearch compares milliseconds */
+        return 0;
+    if (us == time_of(before, usual, CLUSTER_KEEP_ALIVE_US, arena) &&
+        us_max == time_of(before, most, CLUSTER_KEEP_ALIVE_MAX_US, arena))
+        return 0;
+    problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
+                "Default keep alive setting for request [%s] should be smaller than max keep alive [%s], was (%s > %s)",
+                usual, most, time_value_print(arena, (uint64_t)us), time_value_print(arena, (uint64_t)us_max));
+    return SETTINGS_REFUSED;
+}
+
 /* --- Values ------------------------------------------------------------------------------------------------------- */
 
 static struct slice join_values(const struct setting *setting, struct arena *arena)
@@ -423,7 +455,7 @@ int cluster_settings__may_create(const struct catalog *catalog, struct slice nam
 {
     struct slice list = cluster_setting(catalog, "action.auto_create_index", arena);
     *ret_problem = (struct problem){0};
-    if (list.data == NULL || slice_is(list, "true"))
+    if (list.len == 0 || slice_is(list, "true"))
         return 0;
     if (slice_is(list, "false"))
         return SETTINGS_REFUSED;

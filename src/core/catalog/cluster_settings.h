@@ -26,6 +26,22 @@ int cluster_settings__check(const char *section, const struct settings *requeste
                             enum dialect dialect, enum setting_rules rules, struct arena *arena,
                             struct problem *ret_problem) TL_MUST_USE;
 
+/* Defaults of search.default_keep_alive and search.max_keep_alive. */
+#define CLUSTER_KEEP_ALIVE_US (5 * 60 * TL_SECOND)
+#define CLUSTER_KEEP_ALIVE_MAX_US (24 * 3600 * TL_SECOND)
+
+/* The two sections of the settings, before or after a change. */
+struct cluster_sections {
+    struct settings persistent, transient;
+};
+
+/*
+ * Checks that a change of the settings leaves search.default_keep_alive at most search.max_keep_alive. Values that
+ * earlier versions stored may be otherwise, and stay. Returns: as cluster_settings__check().
+ */
+int cluster_settings__check_keep_alive(const struct cluster_sections *before, const struct cluster_sections *after,
+                                       struct arena *arena, struct problem *ret_problem) TL_MUST_USE;
+
 /* Returns: whether a name is a setting of a node, which is not set by a call. */
 bool cluster_settings__is_static(struct slice key);
 

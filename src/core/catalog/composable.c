@@ -585,8 +585,12 @@ static struct slice with_components(struct command *command, yyjson_val *body)
     return with;
 }
 
-/* Checks that an index could be created from the template, whose stored form has so many bytes. */
-static int check_composed(struct core *core, struct command *command, yyjson_val *body, size_t bytes)
+/*
+ * Checks that an index could be created from the template, whose stored form has so many bytes, and whose own settings
+ * are `settings`.
+ */
+static int check_composed(struct core *core, struct command *command, yyjson_val *body, size_t bytes,
+                          const struct settings *settings)
 {
     struct index_draft draft = {.name = command->object.name, .dialect = DIALECT_7};
     yyjson_val *own = json_get_lit(json_get_lit(body, "template"), "mappings");
@@ -594,6 +598,9 @@ static int check_composed(struct core *core, struct command *command, yyjson_val
         arena_printf(&command->arena, "composable template [%.*s] template after composition%.*s is invalid",
                      SLICE_ARG(command->object.name), SLICE_ARG(with_components(command, body)));
 
+    if (index_settings__check_removed(settings, setting__rules(core->command_version), &command->arena,
+                                      &command->problem) != 0)
+        return wrap_problem(command, reason);
     if (check_typeless(core, command, own) == 0 &&
         compose_template(core, &draft, body, bytes, &command->arena, &command->problem) == 0 &&
         index__draft_check(core, &draft, &command->arena, &command->problem) == 0)
@@ -702,7 +709,7 @@ int core__do_index_template_put(struct core *core, struct command *command)
     if (r == 0) {
         bool sent = core->command_version < COMMAND_SINCE_CATALOG_BOUNDS; /* what counted was the body that was sent */
         render_index_template(&rendered, body, &parts);
-        r = check_composed(core, command, body, sent ? command->object.body.len : rendered.len);
+        r = check_composed(core, command, body, sent ? command->object.body.len : rendered.len, &parts.settings);
     }
     core__note_indivisible(core, core->mapping_work);
     if (r == 0)
@@ -725,6 +732,9 @@ static int check_component(struct core *core, struct command *command, yyjson_va
         command->problem = *parts->bad_settings;
         return INDEX_REFUSED;
     }
+    if (index_settings__check_removed(&parts->settings, setting__rules(core->command_version), &command->arena,
+                                      &command->problem) != 0)
+        return INDEX_REFUSED;
     yyjson_val *mappings = json_get_lit(json_get_lit(body, "template"), "mappings");
     if (check_names(command, NULL, NULL) != 0 || check_typeless(core, command, mappings) != 0 ||
         index__draft_add(core, &draft, json_get_lit(body, "template"), true, &command->arena, &command->problem) != 0)

@@ -294,6 +294,8 @@ int index__draft_add(struct core *core, struct index_draft *draft, yyjson_val *j
     enum setting_rules rules = from_template ? SETTING_RULES_FIRST : setting__rules(core->command_version);
     if (parse_settings(json_get_lit(json, "settings"), rules, arena, &added, ret_problem) != 0)
         return INDEX_REFUSED;
+    if (draft->dialect != DIALECT_5 && index_settings__check_removed(&added, rules, arena, ret_problem) != 0)
+        return INDEX_REFUSED;
     bool copied = core->command_version >= COMMAND_SINCE_ALIASES_CHECKED; /* then those of the templates before were */
     bool weighed = core->command_version >= COMMAND_SINCE_VALUES_WEIGHED;
     core__work_mapping(core, copied && !weighed ? draft->settings.count / WORK_SETTINGS_COPIED : 0);

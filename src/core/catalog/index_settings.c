@@ -9,6 +9,7 @@
 #include "core/catalog/setting_kind.h"
 #include "core/step/core.h"
 #include "json/time_value.h"
+#include "json/write.h"
 #include "mapping/mapping.h"
 
 /* Settings are proposed for an unknown name whose similarity is above this. */
@@ -195,6 +196,32 @@ static int refuse_few_bytes(const struct setting *setting, int64_t least, struct
     return INDEX_SETTINGS_REFUSED;
 }
 
+/* Checks a minimum that Elasticsearch has beyond that of the table; the table's is that of older commands. */
+static int check_newer_minimum(const struct setting *setting, struct arena *arena, struct problem *ret_problem)
+{
+    if (!slice_is(setting->key, "index.flush_after_merge") || !slice_is(setting->values[0], "-1"))
+        return 0;
+    problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
+                "failed to parse value [-1] for setting [%.*s], must be >= [0]", SLICE_ARG(setting->key));
+    return INDEX_SETTINGS_REFUSED;
+}
+
+/* Checks a maximum that Lucene has beyond that of the table; the table's is that of older commands. */
+static int check_newer_maximum(const struct setting *setting, struct arena *arena, struct problem *ret_problem)
+{
+    struct buf text = BUF_INIT(BUF_UNLIMITED);
+    double value;
+    if (!slice_is(setting->key, "index.merge.policy.expunge_deletes_allowed") ||
+        !slice_to_double(setting->values[0], &value) || value <= 100)
+        return 0;
+    json_double_text(&text, value);
+    problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
+                "forceMergeDeletesPctAllowed must be between 0.0 and 100.0 inclusive (got %.*s)",
+                SLICE_ARG(buf_as_slice(&text)));
+    buf_deinit(&text);
+    return INDEX_SETTINGS_REFUSED;
+}
+
 /* Checks "512mb" or "1.5g". */
 static int check_bytes(const struct setting *setting, int64_t least, struct arena *arena, struct problem *ret_problem)
 {
@@ -352,10 +379,13 @@ static int check_replicas(struct slice text, struct arena *arena, struct problem
 }
 
 /* Checks the number of characters that a slow log has of a document, or a boolean. */
-static int check_slow_source(const struct setting *setting, struct arena *arena, struct problem *ret_problem)
+static int check_slow_source(const struct setting *setting, enum setting_rules rules, struct arena *arena,
+                             struct problem *ret_problem)
 {
     int64_t characters;
-    if (setting->values[0].len == 0 || slice_to_i64(setting->values[0], &characters))
+    if (setting->values[0].len == 0 ||
+        (slice_to_i64(setting->values[0], &characters) &&
+         (rules < SETTING_RULES_REMOVED || (characters >= INT32_MIN && characters <= INT32_MAX))))
         return 0;
     return setting__check_boolean(setting, arena, ret_problem) == 0 ? 0 : INDEX_SETTINGS_REFUSED;
 }
@@ -374,7 +404,7 @@ static int check_text(const struct setting *setting, enum setting_rules rules, s
     if (slice_is(setting->key, "index.write.wait_for_active_shards"))
         return check_replicas(text, arena, ret_problem);
     if (slice_is(setting->key, "index.indexing.slowlog.source"))
-        return check_slow_source(setting, arena, ret_problem);
+        return check_slow_source(setting, rules, arena, ret_problem);
     return setting__check_choice(choices, sizeof choices / sizeof *choices, setting, arena, ret_problem) == 0
                ? 0
                : INDEX_SETTINGS_REFUSED;
@@ -431,8 +461,16 @@ static int check_kind(const struct known *known, const struct setting *given, en
                    : INDEX_SETTINGS_REFUSED;
     case SETTING_BOOLEAN: return setting__check_boolean(setting, arena, ret_problem) == 0 ? 0 : INDEX_SETTINGS_REFUSED;
     case SETTING_TIME: return check_time(setting, known->least, arena, ret_problem);
-    case SETTING_BYTES: return check_bytes(setting, known->least, arena, ret_problem);
-    case SETTING_REAL: return check_real(setting, known->least, known->most, arena, ret_problem);
+    case SETTING_BYTES:
+        return check_bytes(setting, known->least, arena, ret_problem) == 0 &&
+                       (rules < SETTING_RULES_REMOVED || check_newer_minimum(setting, arena, ret_problem) == 0)
+                   ? 0
+                   : INDEX_SETTINGS_REFUSED;
+    case SETTING_REAL:
+        return check_real(setting, known->least, known->most, arena, ret_problem) == 0 &&
+                       (rules < SETTING_RULES_REMOVED || check_newer_maximum(setting, arena, ret_problem) == 0)
+                   ? 0
+                   : INDEX_SETTINGS_REFUSED;
     default: return check_text(setting, rules, arena, ret_problem);
     }
 }
@@ -510,6 +548,23 @@ int index_settings__check(const struct settings *settings, bool update, enum set
             return r;
     }
     return update ? 0 : refuse_private(settings, arena, ret_problem);
+}
+
+int index_settings__check_removed(const struct settings *settings, enum setting_rules rules, struct arena *arena,
+                                  struct problem *ret_problem)
+{
+    static const char *const removed[][2] = {
+        {"index.mapper.dynamic", "Setting index.mapper.dynamic was removed after version 6.0.0"},
+        {"index.optimize_auto_generated_id",
+         "Setting [index.optimize_auto_generated_id] was removed in version 7.0.0"}};
+    REQUIRE(arena != NULL && ret_problem != NULL);
+    for (size_t i = 0; rules >= SETTING_RULES_REMOVED && i < sizeof removed / sizeof *removed; i++) {
+        if (settings_find(settings, slice_from(removed[i][0])) == NULL)
+            continue;
+        problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "%s", removed[i][1]);
+        return INDEX_SETTINGS_REFUSED;
+    }
+    return 0;
 }
 
 struct slice index_settings__static(const struct settings *settings)

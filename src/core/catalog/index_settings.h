@@ -15,6 +15,13 @@ enum { INDEX_SETTINGS_REFUSED = 1 };
 int index_settings__check(const struct settings *settings, bool update, enum setting_rules rules, struct arena *arena,
                           struct problem *ret_problem) TL_MUST_USE;
 
+/*
+ * Refuses settings that 7.x removed in a new index or a template, also with null; an existing index may have them. Not
+ * for the dialect of 5.x, which has them. Returns: as index_settings__check().
+ */
+int index_settings__check_removed(const struct settings *settings, enum setting_rules rules, struct arena *arena,
+                                  struct problem *ret_problem) TL_MUST_USE;
+
 /* Returns: the first setting that cannot change while an index is open; data NULL: none. */
 struct slice index_settings__static(const struct settings *settings);
 

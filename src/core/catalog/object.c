@@ -307,12 +307,11 @@ static int parse_section(struct core *core, struct command *command, yyjson_val 
                : settings_parse_stored(stored, &core->arena, ret_settings, &command->problem);
 }
 
-/* Merges a section of the request into the stored one, and appends the result. */
+/* Merges a section of the request into the stored one. */
 static int merge_section(struct core *core, struct command *command, yyjson_val *stored, yyjson_val *requested,
-                         const char *name, struct json_writer *writer)
+                         const char *name, struct settings *ret_before, struct settings *ret_after)
 {
     struct settings before, changes, after;
-    struct buf piece = BUF_INIT(BUF_UNLIMITED);
     const enum setting_rules rules = setting__rules(core->command_version);
 
     if (parse_section(core, command, json_get(stored, slice_from(name)), &before) != 0 ||
@@ -334,11 +333,33 @@ static int merge_section(struct core *core, struct command *command, yyjson_val 
                     "the %s settings of the cluster would have more than [%d] bytes", name, CATALOG_SETTING_BYTES_MAX);
         return REFUSED;
     }
-    settings_render(&after, true, &piece);
+    *ret_before = before;
+    *ret_after = after;
+    return 0;
+}
+
+static void write_section(const char *name, const struct settings *settings, struct json_writer *writer)
+{
+    struct buf piece = BUF_INIT(BUF_UNLIMITED);
+    settings_render(settings, true, &piece);
     json_key(writer, name);
     json_raw(writer, buf_as_slice(&piece));
     buf_deinit(&piece);
-    return 0;
+}
+
+/* Merges both sections, and checks settings that depend on each other. */
+static int merge_sections(struct core *core, struct command *command, yyjson_val *stored, yyjson_val *requested,
+                          struct cluster_sections *ret_after)
+{
+    struct cluster_sections before;
+    if (merge_section(core, command, stored, requested, "persistent", &before.persistent, &ret_after->persistent) !=
+            0 ||
+        merge_section(core, command, stored, requested, "transient", &before.transient, &ret_after->transient) != 0)
+        return REFUSED;
+    if (core->command_version < COMMAND_SINCE_SETTINGS_REMOVED)
+        return 0;
+    return cluster_settings__check_keep_alive(&before, ret_after, &command->arena, &command->problem) == 0 ? 0
+                                                                                                           : REFUSED;
 }
 
 int core__do_cluster_settings_put(struct core *core, struct command *command)
@@ -348,6 +369,7 @@ int core__do_cluster_settings_put(struct core *core, struct command *command)
     struct catalog_object object = {.name = SLICE_LIT("settings")};
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
     struct json_doc requested, before = {0};
+    struct cluster_sections after;
     struct json_writer writer;
 
     core__work_indivisible(core, command->object.body.len / WORK_BYTES);
@@ -356,14 +378,15 @@ int core__do_cluster_settings_put(struct core *core, struct command *command)
         return 0;
     if (stored != NULL && json_parse_stored(&core->arena, stored->body, &before) < 0)
         return tl_trace(TL_ERR_CORRUPT);
+    if (merge_sections(core, command, before.root, requested.root, &after) != 0)
+        return 0;
     json_writer_init(&writer, &buf);
     json_begin(&writer, '{');
-    if (merge_section(core, command, before.root, requested.root, "persistent", &writer) == 0 &&
-        merge_section(core, command, before.root, requested.root, "transient", &writer) == 0) {
-        json_end(&writer, '}');
-        object.body = buf_as_slice(&buf);
-        catalog_change__put_object(core, CATALOG_CLUSTER, &object);
-    }
+    write_section("persistent", &after.persistent, &writer);
+    write_section("transient", &after.transient, &writer);
+    json_end(&writer, '}');
+    object.body = buf_as_slice(&buf);
+    catalog_change__put_object(core, CATALOG_CLUSTER, &object);
     buf_deinit(&buf);
     return 0;
 }

@@ -880,7 +880,13 @@ enum {
      * Texts that are in the state say the same in other words: those of lock events, of the reasons for which
      * transactions were rolled back, and of failed items, which outcomes of named writes have and whose bytes count.
      */
-    COMMAND_SINCE_PLAIN_TEXTS = 24
+    COMMAND_SINCE_PLAIN_TEXTS = 24,
+    /*
+     * More values of settings that Elasticsearch refuses are refused, settings that 7.x removed, and a
+     * search.default_keep_alive above search.max_keep_alive; an empty action.auto_create_index is accepted:
+     * SETTING_RULES_REMOVED.
+     */
+    COMMAND_SINCE_SETTINGS_REMOVED = 24
 };
 
 struct command {

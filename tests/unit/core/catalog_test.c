@@ -1310,6 +1310,63 @@ static void test_cluster_settings_refuse_values_later(void **state)
     fixture_close(&fixture);
 }
 
+/*
+ * A default keep-alive is at most the longest one, also where one of them is not set; commands before version 24 took
+ * any two, which stay. An empty list of patterns lets all indices be created; it was refused.
+ */
+static void test_cluster_settings_are_checked_together(void **state)
+{
+    static const char *const refused[] = {
+        "{\"transient\":{\"search.max_keep_alive\":\"1m\"}}",
+        "{\"persistent\":{\"search.default_keep_alive\":\"25h\"}}",
+        "{\"persistent\":{\"search.max_keep_alive\":\"1h\"},\"transient\":{\"search.default_keep_alive\":\"90m\"}}",
+    };
+    static const char empty[] = "{\"transient\":{\"action.auto_create_index\":\"\"}}";
+    struct core_fixture fixture;
+    (void)state;
+
+    fixture_open(&fixture);
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        put_in(&fixture, COMMAND_CODEC_VERSION, COMMAND_CLUSTER_SETTINGS_PUT, "", slice_from(refused[i]));
+        assert_int_equal(fixture.last->problem.type, PROBLEM_ILLEGAL_ARGUMENT);
+    }
+    assert_slice_equal(fixture.last->problem.reason,
+                       "Default keep alive setting for request [search.default_keep_alive] should be smaller than max "
+                       "keep alive [search.max_keep_alive], was (1.5h > 1h)");
+    put_in(&fixture, COMMAND_SINCE_SETTINGS_REMOVED - 1, COMMAND_CLUSTER_SETTINGS_PUT, "", slice_from(refused[0]));
+    assert_int_equal(fixture.last->problem.type, PROBLEM_NONE);
+    put_in(&fixture, COMMAND_CODEC_VERSION, COMMAND_CLUSTER_SETTINGS_PUT, "",
+           SLICE_LIT("{\"transient\":{\"cluster.metadata.a\":1}}"));
+    assert_int_equal(fixture.last->problem.type, PROBLEM_NONE);
+    put_in(&fixture, COMMAND_SINCE_SETTINGS_REMOVED - 1, COMMAND_CLUSTER_SETTINGS_PUT, "", slice_from(empty));
+    assert_int_equal(fixture.last->problem.type, PROBLEM_ILLEGAL_ARGUMENT);
+    put_in(&fixture, COMMAND_CODEC_VERSION, COMMAND_CLUSTER_SETTINGS_PUT, "", slice_from(empty));
+    assert_int_equal(fixture.last->problem.type, PROBLEM_NONE);
+    assert_int_equal(fixture_index(&fixture, "fresh", "1", "{}")->outcome, WRITE_CREATED);
+    fixture_close(&fixture);
+}
+
+/* A setting that 7.x removed is refused in a new index and in templates, but not in the dialect of 5.x. */
+static void test_removed_settings_are_refused(void **state)
+{
+    static const char body[] = "{\"settings\":{\"index.mapper.dynamic\":true}}";
+    static const char template[] = "{\"index_patterns\":[\"t*\"],\"settings\":{\"index.mapper.dynamic\":true}}";
+    struct core_fixture fixture;
+    (void)state;
+
+    fixture_open(&fixture);
+    assert_int_equal(fixture_index_command(&fixture, COMMAND_INDEX_CREATE, "a", body)->problem.type,
+                     PROBLEM_ILLEGAL_ARGUMENT);
+    put_in(&fixture, COMMAND_CODEC_VERSION, COMMAND_TEMPLATE_PUT, "t", slice_from(template));
+    assert_int_equal(fixture.last->problem.type, PROBLEM_ILLEGAL_ARGUMENT);
+    put_in(&fixture, COMMAND_SINCE_SETTINGS_REMOVED - 1, COMMAND_TEMPLATE_PUT, "t", slice_from(template));
+    assert_int_equal(fixture.last->problem.type, PROBLEM_NONE);
+    assert_int_equal(fixture_index(&fixture, "t1", "1", "{}")->outcome, WRITE_CREATED); /* it stays in effect */
+    fixture.dialect = DIALECT_5;
+    assert_int_equal(fixture_index_command(&fixture, COMMAND_INDEX_CREATE, "b", body)->problem.type, PROBLEM_NONE);
+    fixture_close(&fixture);
+}
+
 /* Blanks around a pattern do not count; in commands before version 23 they did. */
 static void test_auto_create_patterns_are_trimmed(void **state)
 {
@@ -1462,6 +1519,8 @@ int main(void)
         cmocka_unit_test(test_cluster_settings_refuse_lists),
         cmocka_unit_test(test_cluster_settings_refuse_values_later),
         cmocka_unit_test(test_auto_create_patterns_are_trimmed),
+        cmocka_unit_test(test_cluster_settings_are_checked_together),
+        cmocka_unit_test(test_removed_settings_are_refused),
         cmocka_unit_test(test_cluster_settings_are_parsed_once),
         cmocka_unit_test(test_load_refuses_invalid_names_and_numbers),
         cmocka_unit_test(test_open_refuses_last_index_number),

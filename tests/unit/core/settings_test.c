@@ -288,9 +288,57 @@ static void test_settings_refuse_values_later(void **state)
             "[index.auto_expand_replicas] minReplicas must be =< maxReplicas but wasn't 5 > 2");
 }
 
+/* More values that 7.10 refuses; commands before version 24 accepted them. */
+static void test_settings_refuse_more_values_later(void **state)
+{
+    static const char *const later[][2] = {
+        {"{\"flush_after_merge\":\"-1\"}",
+         "failed to parse value [-1] for setting [index.flush_after_merge], must be >= [0]"},
+        {"{\"merge.policy.expunge_deletes_allowed\":101}",
+         "forceMergeDeletesPctAllowed must be between 0.0 and 100.0 inclusive (got 101.0)"},
+        {"{\"indexing.slowlog.source\":99999999999}",
+         "Failed to parse value [99999999999] as only [true] or [false] are allowed."},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof later / sizeof *later; i++) {
+        struct settings_fixture fixture = {.arena = ARENA_INIT};
+        assert_int_equal(parse(&fixture, later[i][0]), 0);
+        assert_int_equal(
+            index_settings__check(&fixture.settings, false, SETTING_RULES_VALUES, &fixture.arena, &fixture.problem), 0);
+        arena_deinit(&fixture.arena);
+        refused(later[i][0], later[i][1]);
+    }
+}
+
+/* Settings that 7.x removed are refused, with null, too; commands before version 24 accepted them. */
+static void test_settings_refuse_removed_ones(void **state)
+{
+    static const char *const removed[][2] = {
+        {"{\"mapper.dynamic\":true}", "Setting index.mapper.dynamic was removed after version 6.0.0"},
+        {"{\"mapper.dynamic\":null}", "Setting index.mapper.dynamic was removed after version 6.0.0"},
+        {"{\"optimize_auto_generated_id\":false}",
+         "Setting [index.optimize_auto_generated_id] was removed in version 7.0.0"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof removed / sizeof *removed; i++) {
+        struct settings_fixture fixture = {.arena = ARENA_INIT};
+        assert_int_equal(parse(&fixture, removed[i][0]), 0);
+        assert_int_equal(
+            index_settings__check_removed(&fixture.settings, SETTING_RULES_VALUES, &fixture.arena, &fixture.problem),
+            0);
+        assert_int_equal(
+            index_settings__check_removed(&fixture.settings, SETTING_RULES_NEWEST, &fixture.arena, &fixture.problem),
+            INDEX_SETTINGS_REFUSED);
+        assert_slice_equal(fixture.problem.reason, removed[i][1]);
+        arena_deinit(&fixture.arena);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_settings_refuse_more_values_later),
+        cmocka_unit_test(test_settings_refuse_removed_ones),
         cmocka_unit_test(test_settings_nested_and_flat_are_equal),
         cmocka_unit_test(test_settings_null_removes_keys_and_wildcards),
         cmocka_unit_test(test_settings_are_changed_in_place),
