@@ -255,28 +255,51 @@ static int compare_types(const void *a, const void *b)
     return slice_compare(((const struct lock_spec *)a)->on.type, ((const struct lock_spec *)b)->on.type);
 }
 
+static void add_other_type(struct core *core, const struct resource_name *name, const struct resource *document,
+                           enum lock_mode mode, struct lock_spec_list *specs)
+{
+    struct slice type = arena_copy(&core->arena, resource_type(document));
+    struct lock_spec spec = {{name->index, SLICE_NONE, type, name->id}, mode, .auxiliary = true};
+    lock_specs__add(core, specs, &spec);
+    count_levels_above(core, specs, document);
+}
+
+/* Adds the resource of a document without a type if the lock table has it, and `name` another type. */
+static void add_no_type(struct core *core, const struct resource_name *name, const struct resource *index,
+                        enum lock_mode mode, struct lock_spec_list *specs)
+{
+    const struct resource *at = resource_document(&core->owners->locks.resources, index, SLICE_NONE, name->id);
+    core__work(core, WORK_LOCK);
+    specs->work += WORK_LOCK;
+    if (at != NULL && name->type.len > 0)
+        add_other_type(core, name, at, mode, specs);
+}
+
 /*
  * Adds the resources under which other owners lock or await the document: with `all` those of every
- * type, else only the one without a type. They are sorted by type, since the order of the lock
- * table depends on its history, and differs in a core that was loaded from a checkpoint.
+ * type, else only the one without a type (which commands before version 24 look for among all). They are sorted by
+ * type, since the order of the lock table depends on its history, and differs in a core that was loaded from a
+ * checkpoint.
  */
 static void add_other_types(struct core *core, const struct resource_name *name, bool all, enum lock_mode mode,
                             struct lock_spec_list *specs)
 {
     const struct resource_table *resources = &core->owners->locks.resources;
     const struct resource *index = resource_index(resources, name->index);
-    const struct resource *at = index == NULL ? NULL : resource_with_id(resources, index, name->id, NULL);
+    if (index == NULL)
+        return;
+    if (!all && core->command_version >= COMMAND_SINCE_TYPES_FOUND) {
+        add_no_type(core, name, index, mode, specs);
+        return;
+    }
+    const struct resource *at = resource_with_id(resources, index, name->id, NULL);
     size_t first = specs->count;
     for (; at != NULL; at = resource_with_id(resources, index, name->id, at)) {
         struct slice type = resource_type(at);
         core__work(core, WORK_LOCK);
         specs->work += core->command_version >= COMMAND_SINCE_TYPES_BOUNDED ? WORK_LOCK : 0;
-        if (slice_equal(type, name->type) || (!all && type.len > 0))
-            continue;
-        struct lock_spec spec = {{name->index, SLICE_NONE, arena_copy(&core->arena, type), name->id}, mode};
-        spec.auxiliary = true;
-        lock_specs__add(core, specs, &spec);
-        count_levels_above(core, specs, at);
+        if (!slice_equal(type, name->type) && (all || type.len == 0))
+            add_other_type(core, name, at, mode, specs);
     }
     if (specs->count - first > 1)
         qsort(specs->items + first, specs->count - first, sizeof *specs->items, compare_types);
@@ -1007,13 +1030,15 @@ uint64_t lock_resolve__types_work(struct core *core, const struct write_target *
     const struct catalog_index *index = catalog_index(core->catalog, target->index);
     const struct resource *home = resource_index(resources, target->index);
     uint64_t count = 0;
+    bool asks = !has_many_types(index) || (in_txn && is_of_no_type(core, index, target->type));
     if (core->command_version < COMMAND_SINCE_TYPES_BOUNDED || home == NULL || resources->id_count == 0)
         return 0;
+    if (!asks && core->command_version >= COMMAND_SINCE_TYPES_FOUND)
+        return 0; /* it looks at one: add_no_type() */
     const struct resource *at = resource_with_id(resources, home, target->id, NULL);
     for (; at != NULL; at = resource_with_id(resources, home, target->id, at))
         count += resource_type(at).len > 0;
     core__work(core, WORK_LOCK * count);
-    bool asks = !has_many_types(index) || (in_txn && is_of_no_type(core, index, target->type));
     return count * (asks ? WORK_LOCK_ASKED + WORK_LOCK : WORK_LOCK);
 }
 

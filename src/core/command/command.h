@@ -886,7 +886,9 @@ enum {
      * search.default_keep_alive above search.max_keep_alive; an empty action.auto_create_index is accepted:
      * SETTING_RULES_REMOVED.
      */
-    COMMAND_SINCE_SETTINGS_REMOVED = 24
+    COMMAND_SINCE_SETTINGS_REMOVED = 24,
+    /* A name with a type finds the lock of its document without a type at once: add_no_type() in lock_resolve.c. */
+    COMMAND_SINCE_TYPES_FOUND = 24
 };
 
 struct command {

@@ -89,6 +89,14 @@ static struct command *lock_command(const char *id, size_t count)
     return command;
 }
 
+/* An UNLOCK of all that session "s" has. */
+static struct command *unlock_command(void)
+{
+    struct command *command = command_new(COMMAND_UNLOCK, DIALECT_7);
+    command->owner.session = SLICE_LIT("s");
+    return command;
+}
+
 static enum problem_type lock_document(struct core_fixture *fixture, const char *session, const char *index,
                                        const char *id)
 {
@@ -415,6 +423,111 @@ static void test_types_that_a_request_got_do_not_count(void **state)
     fixture_close(&fixture);
 }
 
+/*
+ * A LOCK that names one document by all types of its index finds the lock of no type at once for each. Before, each
+ * name looked at all types that are known, which took millions of units, or the LOCK was refused for it: so it was when
+ * its names were looked at again, after a wait.
+ */
+static void test_names_by_all_types_are_few_looks(void **state)
+{
+    enum { TYPES = 690, UNITS = 100 };
+    struct core_fixture fixture;
+    (void)state;
+
+    fixture_open(&fixture);
+    make_index_of_types(&fixture, TYPES);
+    open_session(&fixture, "s");
+    open_session(&fixture, "r");
+    assert_int_equal(lock_types_of(&fixture, "s", 0, TYPES), PROBLEM_NONE);
+    core_reset_metrics(fixture.core);
+    assert_int_equal(lock_types_of(&fixture, "s", 0, TYPES), PROBLEM_NONE); /* all are known */
+    assert_in_range(metric_read(&core_metrics(fixture.core)->step_work_max[COMMAND_LOCK]), 1, TYPES * UNITS);
+    struct command *waiting = lock_types(0, TYPES, COMMAND_CODEC_VERSION);
+    waiting->owner.session = SLICE_LIT("r");
+    waiting->owner.timeout_us = TL_SECOND;
+    step(&fixture, waiting);
+    assert_true(list_empty(&fixture.effects.completed));
+    fixture_index_command(&fixture, COMMAND_INDEX_CREATE, "another", NULL); /* names may mean other things */
+    step(&fixture, unlock_command());
+    assert_int_equal(free_completed(&fixture), 2);
+    bounded_check(fixture.core);
+    assert_int_equal(lock_types_of(&fixture, "s", TYPES - 1, 1), PROBLEM_LOCK_CONFLICT);
+    fixture_close(&fixture);
+}
+
+/* Names of a document: without a type, by types of its index, and by one that it does not have. */
+static const char *const type_names[] = {"", "_all", "t", "t0", "u", "t1"};
+enum { NO_TYPE_NAMES = 2, TYPE_NAMES = 5, TYPE_T1 = 5 };
+
+/* A lock of a session on document "x". */
+struct typed_lock {
+    const char *session;
+    size_t name;
+    enum lock_mode mode;
+};
+
+/* Runs a LOCK. Returns: whether it was granted. */
+static bool lock_typed(struct core_fixture *fixture, const struct typed_lock *lock, unsigned version)
+{
+    struct command *command = lock_command(lock->session, 1);
+    command->version = version;
+    command->lock.targets[0] = (struct lock_target){
+        .mode = lock->mode, .index = SLICE_LIT("fs"), .type = slice_from(type_names[lock->name]), .id = SLICE_LIT("x")};
+    enum problem_type type = fixture_run(fixture, command, 1)->problem.type;
+    assert_true(type == PROBLEM_NONE || type == PROBLEM_LOCK_CONFLICT);
+    return type == PROBLEM_NONE;
+}
+
+static void unlock_session(struct core_fixture *fixture, const char *session)
+{
+    struct command *command = unlock_command();
+    command->owner.session = slice_from(session);
+    fixture_run(fixture, command, 1);
+}
+
+/* The model: whether two names mean a document in common, and one of the modes excludes the other. */
+static bool conflicts(const struct typed_lock *held, const struct typed_lock *asked)
+{
+    bool meet = held->name == asked->name || held->name < NO_TYPE_NAMES || asked->name < NO_TYPE_NAMES;
+    bool compatible = held->mode == LOCK_S ? asked->mode != LOCK_X : held->mode == LOCK_U && asked->mode == LOCK_S;
+    return meet && !compatible;
+}
+
+/* Names of one document conflict as they did before, though no longer all of its known types are looked at. */
+static void test_names_by_types_conflict_as_before(void **state)
+{
+    enum { PAIRS = TYPE_NAMES * TYPE_NAMES, MODES = LOCK_X - LOCK_S + 1 };
+    static const struct typed_lock third = {"q", TYPE_T1, LOCK_X};
+    struct core_fixture fixture;
+    size_t met = 0;
+    (void)state;
+
+    fixture_open(&fixture);
+    make_index_of_types(&fixture, 2);
+    open_session(&fixture, "q");
+    open_session(&fixture, "r");
+    open_session(&fixture, "s");
+    for (size_t i = 0; i < 2 * PAIRS * MODES * MODES; i++) {
+        struct typed_lock first = {"s", i % TYPE_NAMES, (enum lock_mode)(LOCK_S + i / PAIRS % MODES)};
+        struct typed_lock second = {"r", i / TYPE_NAMES % TYPE_NAMES,
+                                    (enum lock_mode)(LOCK_S + i / PAIRS / MODES % MODES)};
+        bool more = i >= PAIRS * MODES * MODES; /* a third session has locked it by another type */
+        assert_true(!more || lock_typed(&fixture, &third, COMMAND_CODEC_VERSION));
+        bool held = lock_typed(&fixture, &first, COMMAND_CODEC_VERSION);
+        assert_int_equal(held, !more || !conflicts(&third, &first));
+        bool free = (!more || !conflicts(&third, &second)) && (!held || !conflicts(&first, &second));
+        for (unsigned version = COMMAND_SINCE_TYPES_FOUND - 1; version <= COMMAND_CODEC_VERSION; version++) {
+            assert_int_equal(lock_typed(&fixture, &second, version), free);
+            unlock_session(&fixture, "r");
+        }
+        unlock_session(&fixture, "s");
+        unlock_session(&fixture, "q");
+        met += !free;
+    }
+    assert_in_range(met, PAIRS, PAIRS * MODES * MODES);
+    fixture_close(&fixture);
+}
+
 /* A TXN_LOCK of transaction "a" for document "x" by the types from t`first` on. */
 static struct command *read_types(size_t first, size_t count, unsigned version)
 {
@@ -501,7 +614,7 @@ static void test_lock_of_no_type_covers_the_created_type(void **state)
     fixture_close(&fixture);
 }
 
-/* A bulk is divided by the types by which others have locked its documents. */
+/* A bulk was divided by the types by which others have locked its documents; now the one of no type is found. */
 static void test_types_compared_count(void **state)
 {
     enum { TYPES = 900, ITEMS = 1000 };
@@ -509,17 +622,18 @@ static void test_types_compared_count(void **state)
     (void)state;
 
     fixture_open(&fixture);
-    fixture.unbounded = true; /* for the older command alone */
     make_index_of_types(&fixture, TYPES);
     open_session(&fixture, "s");
     assert_int_equal(lock_types_of(&fixture, "s", 0, TYPES), PROBLEM_NONE);
-    for (int old = 0; old <= 1; old++) {
+    for (unsigned version = COMMAND_CODEC_VERSION; version >= BEFORE; version--) {
         struct command *command = write_types(&fixture, WRITE_DELETE, "", 0, ITEMS);
-        command->version = old ? BEFORE : COMMAND_CODEC_VERSION;
+        bool divided = version >= COMMAND_SINCE_TYPES_BOUNDED && version < COMMAND_SINCE_TYPES_FOUND;
+        command->version = version;
         for (size_t i = 0; i < ITEMS; i++)
             command->write.items[i].type = SLICE_LIT("t");
+        fixture.unbounded = version == BEFORE;
         fixture_run(&fixture, command, 1);
-        assert_in_range(command->write.postponed_count, old ? 0 : ITEMS / 2, old ? 0 : ITEMS - 1);
+        assert_in_range(command->write.postponed_count, divided ? ITEMS / 2 : 0, divided ? ITEMS - 1 : 0);
     }
     fixture_close(&fixture);
 }
@@ -1199,13 +1313,6 @@ static size_t submit_deletes(struct core_fixture *fixture, struct command **ret_
     return bulks;
 }
 
-static struct command *unlock_command(void)
-{
-    struct command *command = command_new(COMMAND_UNLOCK, DIALECT_7);
-    command->owner.session = SLICE_LIT("s");
-    return command;
-}
-
 /* A session that has locked a directory renames it, however many documents in it others wait for. */
 static void test_rename_ignores_waiting_writes(void **state)
 {
@@ -1847,6 +1954,8 @@ int main(void)
         cmocka_unit_test(test_locks_of_aliases_are_bounded),
         cmocka_unit_test(test_types_of_one_document_are_bounded),
         cmocka_unit_test(test_types_that_a_request_got_do_not_count),
+        cmocka_unit_test(test_names_by_all_types_are_few_looks),
+        cmocka_unit_test(test_names_by_types_conflict_as_before),
         cmocka_unit_test(test_types_that_do_not_exist_are_one_resource),
         cmocka_unit_test(test_lock_of_no_type_covers_the_created_type),
         cmocka_unit_test(test_types_compared_count),
