@@ -36,6 +36,7 @@
 #include "core/documents/write_command.h"
 #include "core/locks/lock.h"
 #include "core/session/command_owner.h"
+#include "core/session/cost.h"
 #include "core/session/deadline.h"
 #include "core/session/owner.h"
 #include "core/session/owners.h"
@@ -532,6 +533,18 @@ int acquire__write(struct core *core, struct command *command)
     return run_or_acquire(&at, deadline_after(core, command->owner.timeout_us));
 }
 
+/*
+ * Returns: what others have spent of the step's account, for a write of several items that is divided by it. One in a
+ * transaction is not: grants__resume().
+ */
+static uint64_t spent_by_others(const struct core *core, const struct wait *wait)
+{
+    uint64_t charged = cost_charged_work(core);
+    bool counts = charged > core->step_account / STEP_ACCOUNT_FREE_PART &&
+                  charged < core->write_work_max; /* else it would begin no item */
+    return counts && wait->txn == NULL && wait->command->write.item_count > 1 ? charged : 0;
+}
+
 static struct acquisition resumed_acquisition(struct core *core, struct wait *wait)
 {
     REQUIRE(MAGIC_VALID(wait, WAIT_MAGIC) && wait->command != NULL && wait->command->type == COMMAND_WRITE);
@@ -544,6 +557,7 @@ static struct acquisition resumed_acquisition(struct core *core, struct wait *wa
         .one_step = write_command__in_one_step(core, wait->command, wait__is_in_pieces(wait)),
         .in_pieces = wait__is_in_pieces(wait),
         .steps_before = wait->command->write.script_steps,
+        .work = spent_by_others(core, wait),
     };
 }
 
@@ -659,6 +673,7 @@ static int answer_write(struct core *core, struct wait *wait)
         return 0;
     }
     acquisition__choose_range(&at);
+    at.work = 0; /* it postpones none */
     for (size_t i = 0; i < write->item_count; i++)
         if (acquisition__is_pending(&at, i))
             write->results[i].problem = *wait__cause(wait);

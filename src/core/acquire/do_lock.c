@@ -8,6 +8,7 @@
 #include "core/command/command.h"
 #include "core/locks/lock.h"
 #include "core/locks/resource.h"
+#include "core/session/cost.h"
 #include "core/session/deadline.h"
 #include "core/session/owner.h"
 #include "core/session/owners.h"
@@ -166,6 +167,7 @@ static int resolve_and_acquire(struct core *core, struct wait *wait, uint64_t wa
     int r = lock_resolve__locks(core, lock->targets, lock->target_count, LOCK_RESOLVE_TO_LOCK, wait->owner,
                                 &command->arena, &specs, &command->problem);
     *ret_granted = false;
+    cost_charge_work(core, specs.work);
     if (r == 0)
         lock_resolve__drop_held(core, wait->owner, &specs);
     if (r != 0 || !may_ask(core, wait, &specs)) {
@@ -195,6 +197,7 @@ static int is_current(struct core *core, struct wait *wait, bool *ret_current)
     int r = lock_resolve__locks(core, lock->targets, lock->target_count, LOCK_RESOLVE_TO_LOCK, wait->owner,
                                 &command->arena, &specs, &problem);
     size_t count = 0;
+    cost_charge_work(core, specs.work);
     *ret_current = r == 0;
     lock_request_mark_names(wait->request, true); /* it keeps those that it was granted itself */
     for (size_t i = 0; r == 0 && i < specs.count; i++) {
@@ -220,7 +223,11 @@ static int on_grant(struct core *core, struct wait *wait)
         wait__keep_granted(core, wait); /* until its client asks again, or its deadline */
         return 0;
     }
-    int r = wait->names_epoch == core->names_epoch ? 0 : is_current(core, wait, &current);
+    int r = 0;
+    if (core->owners->work_left == 0)
+        current = false; /* a later step looks, and completes it */
+    else if (wait->names_epoch != core->names_epoch)
+        r = is_current(core, wait, &current);
     if (r < 0)
         return tl_trace(r);
     if (!current) {
@@ -228,6 +235,7 @@ static int on_grant(struct core *core, struct wait *wait)
         wait__enqueue_ready(core, wait);
         return 0;
     }
+    cost_charge_work(core, WORK_LOCK * (uint64_t)command->lock.target_count);
     set_results(core, command, wait);
     wait__free(core, wait);
     core__complete(core, command);
@@ -398,6 +406,7 @@ static int release_target(struct core *core, struct command *command, struct ses
         lock_resolve__locks(core, target, 1, LOCK_RESOLVE_TO_UNLOCK, NULL, &command->arena, &specs, &command->problem);
     *ret_released = false;
     *work += specs.work;
+    cost_charge_work(core, specs.work);
     for (size_t i = 0; r == 0 && i < specs.count; i++)
         if (specs.items[i].on.space == RESOURCE_SPACE_TREE)
             *ret_released |= lock_release(&core->owners->locks, &session->owner.locks, &specs.items[i].on);
@@ -453,6 +462,7 @@ static int unlock_some_named(struct core *core, struct command *command, struct 
     if (r != 0)
         return r;
     lock_table_suspend_grants(&core->owners->locks);
+    cost_charge_work(core, checked);
     r = release_targets(core, command, session, work_max);
     if (r >= 0) {
         uint64_t before = core_step_work(core);
@@ -478,6 +488,7 @@ int core__do_unlock(struct core *core, struct command *command)
         return 0;
     size_t auxiliary = session->owner.locks.auxiliary_count;
     if (lock->target_count == 0) {
+        cost_charge_work(core, WORK_RELEASE * (uint64_t)session->owner.locks.hold_count);
         lock->released = owner__release_locks(core, &session->owner);
         if (auxiliary > 0)
             wait__resolve_again(core, session);
@@ -540,6 +551,7 @@ static int acquire_reads(struct core *core, struct wait *wait, uint64_t wait_us)
     uint64_t before = core_step_work(core);
     bool granted = true;
     int r = lock_resolve__reads(core, lock->targets, lock->target_count, command->dialect, txn, &lock->done, &specs);
+    cost_charge_work(core, specs.work);
     if (r == 0 && txn->retry)
         upgrade_reads(&specs);
     if (r == 0 && wait->request != NULL)

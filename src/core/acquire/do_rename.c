@@ -22,6 +22,7 @@
 #include "core/locks/lock.h"
 #include "core/locks/resource.h"
 #include "core/session/command_owner.h"
+#include "core/session/cost.h"
 #include "core/session/deadline.h"
 #include "core/session/owner.h"
 #include "core/session/owners.h"
@@ -171,6 +172,7 @@ static void survey_count(struct core *core, struct survey *survey, size_t stale_
     uint64_t work = STALE_WORK * (uint64_t)(stale_before - survey->stale_left) + MISS_WORK * (uint64_t)read;
     core__work(core, work);
     survey->work += work;
+    cost_charge_work(core, work);
     core__note_indivisible(core, survey->work);
 }
 

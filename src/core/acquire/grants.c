@@ -194,7 +194,33 @@ static size_t count_of(const struct core *core, const struct wait *wait)
 }
 
 /*
- * Ends cancelled waits, at most `max`, of which the last may count as more. The end of one may free the lock that
+ * Returns: the work of ending a cancelled wait, or of keeping its place, which copies its command. One that ends when
+ * the step has no cost left is answered in a later step: wait__end().
+ */
+static uint64_t work_of_cancelled(const struct core *core, const struct wait *wait)
+{
+    const struct command *command = wait->command;
+    bool keeps = wait__is_to_be_kept(wait);
+    bool now = keeps || core->owners->cost_left > 0;
+    uint64_t work = (now ? WORK_OWNER : WORK_LOCK) + WORK_RELEASE * (uint64_t)places_of(wait);
+    if (command->type == COMMAND_WRITE)
+        work += (keeps ? WORK_ITEM : WORK_RESULT) * (uint64_t)command->write.item_count;
+    if (keeps)
+        return work + (command->type == COMMAND_WRITE ? write_source_bytes(&command->write) / WORK_BYTES
+                                                      : WORK_LOCK * (uint64_t)command->lock.target_count);
+    bool in_pieces = wait__is_in_pieces(wait) && wait->txn != NULL;
+    return work + (in_pieces ? txn__rollback_work(wait->txn) : 0);
+}
+
+void grants__charge_end(struct core *core, const struct wait *wait)
+{
+    REQUIRE(MAGIC_VALID(wait, WAIT_MAGIC) && wait->command != NULL);
+    cost_charge_work(core, work_of_cancelled(core, wait));
+}
+
+/*
+ * Ends cancelled waits, at most `max`, of which the last may count as more, and as far as the step's account of work
+ * goes. The end of one may free the lock that
  * another one waits for: that is granted only when all have ended, so grants__settle() finds it as granted, and
  * releases it. *ret_count: how many have ended.
  * Returns: 0; fatal codes.
@@ -205,9 +231,10 @@ static int end_some_cancelled(struct core *core, size_t max, size_t *ret_count)
     size_t count = 0;
     int r = 0;
     lock_table_suspend_grants(&core->owners->locks);
-    while (r == 0 && count < max && !list_empty(cancelled)) {
+    while (r == 0 && count < max && !list_empty(cancelled) && (count == 0 || core->owners->work_left > 0)) {
         struct wait *wait = list_entry(cancelled->next, struct wait, of_cancelled);
         size_t looks = 0;
+        grants__charge_end(core, wait);
         count += count_of(core, wait);
         r = end_cancelled(core, wait, false, &looks);
         count += looks / KEPT_LOOKS;
@@ -286,6 +313,7 @@ static void cancel_host(struct core *core, uint64_t host, enum wait_cancel cause
     {
         struct wait *wait = list_entry(link, struct wait, of_all);
         core__work(core, WORK_LOCK);
+        cost_charge_work(core, WORK_LOCK);
         if (wait->command == NULL || wait->ended || host_of_number(wait->command->request) != host)
             continue;
         if (!keeps || !can_be_kept(core, wait, cause == WAIT_HOST_GONE))
@@ -353,6 +381,7 @@ int grants__settle(struct core *core)
             if (r < 0)
                 return tl_trace(r);
         } else {
+            cost_charge_work(core, 0); /* the grants */
             return 0;
         }
     }
@@ -379,14 +408,26 @@ static int resume_or_answer(struct core *core, struct wait *wait)
     return 0;
 }
 
+/* Records of a unit that its items do not count: numbers, feed. */
+enum { UNIT_RECORDS = 3 };
+
+/* Returns: the work of a unit that ends a wait, as far as neither the counters have it nor its grant. */
+static uint64_t work_of_unit(const struct wait *wait)
+{
+    size_t asked = wait->request == NULL ? 0 : lock_request_spec_count(wait->request);
+    return WORK_UNIT + UNIT_RECORDS * WORK_WRITE + WORK_LOCK_ASKED * (uint64_t)asked +
+           WORK_RELEASE * (uint64_t)places_of(wait);
+}
+
 static int resume_one(struct core *core, struct wait *wait)
 {
     REQUIRE(core->open && !wait->ready);
     struct command *command = wait->command;
     struct cost_counters before = cost_counters_of(core);
-    uint64_t cost = wait__cost(wait);
+    uint64_t cost = wait__cost(wait), own = work_of_unit(wait);
     if (wait->cancelled != WAIT_NOT_CANCELLED) {
         cost = 1 + count_of(core, wait) / CANCELS_PER_COST;
+        cost_charge_work(core, WORK_UNIT + work_of_cancelled(core, wait));
         int ended = grants__end_cancelled(core, wait, false);
         if (core->command_version >= COMMAND_SINCE_CANCELS_WEIGHED)
             cost_charge(&core->owners->cost_left, cost);
@@ -396,15 +437,30 @@ static int resume_one(struct core *core, struct wait *wait)
     if (r == 0 && command != NULL)
         core__complete(core, command);
     cost_charge(&core->owners->cost_left, cost_since(core, &before, cost));
+    cost_charge_work(core, own + cost_work_since(core, &before));
     return r == CORE_WAITS ? 0 : r;
+}
+
+/*
+ * Whether a step that has spent some of its account leaves a wait to the next TICK: one that may take all of it by
+ * itself, and does not take what others have spent into account. Other writes do: resumed_acquisition().
+ */
+static bool is_left(const struct core *core, const struct wait *wait)
+{
+    return wait->txn != NULL && wait->command->type == COMMAND_WRITE && wait->command->write.item_count > 1 &&
+           cost_charged_work(core) > core->step_account / STEP_ACCOUNT_FREE_PART;
 }
 
 int grants__resume(struct core *core)
 {
     struct owners *owners = core->owners;
+    bool first = true;
     REQUIRE(!core->open);
-    while (!list_empty(&owners->ready) && owners->cost_left > 0) {
+    while (!list_empty(&owners->ready) && owners->cost_left > 0 && owners->work_left > 0) {
         struct wait *wait = list_entry(owners->ready.next, struct wait, link);
+        if (!first && is_left(core, wait))
+            break;
+        first = false;
         wait__dequeue_ready(core, wait);
         core__begin(core, core->last_ts + 1);
         int r = resume_one(core, wait);
@@ -421,12 +477,13 @@ int grants__time_out(struct core *core, struct wait *wait, size_t *left)
 {
     REQUIRE(core->open && MAGIC_VALID(wait, WAIT_MAGIC));
     struct cost_counters before = cost_counters_of(core);
-    uint64_t cost = wait__cost(wait);
+    uint64_t cost = wait__cost(wait), own = WORK_OWNER + work_of_unit(wait);
     int r = 0;
     if (wait->cancelled == WAIT_NOT_CANCELLED || wait__is_to_be_kept(wait))
         r = wait->ops->on_timeout(core, wait);
     else
         r = grants__end_cancelled(core, wait, false); /* its items must not be tried once more */
     cost_charge(left, cost_since(core, &before, cost));
+    cost_charge_work(core, own + cost_work_since(core, &before));
     return r;
 }

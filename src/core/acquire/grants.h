@@ -69,6 +69,8 @@ int grants__cancel_gone_host(struct core *core, uint64_t host, bool single_step)
 int grants__cancel_restarted_host(struct core *core, uint64_t host) TL_MUST_USE;
 /* Cancels the wait of one request of a host that ends, or keeps its place, at once. Returns: 0; fatal codes. */
 int grants__cancel_at_end(struct core *core, struct wait *wait) TL_MUST_USE;
+/* Charges the end of a wait, which releases its locks, to the step's account of work; before it ends. */
+void grants__charge_end(struct core *core, const struct wait *wait);
 /*
  * Ends one batch of cancelled waits, oldest first, in the open unit, as far as *left goes, and a few
  * in any case; charges the cost to *left. Returns: 0; fatal codes.

@@ -17,6 +17,7 @@
 #include "core/documents/write.h"
 #include "core/locks/lock.h"
 #include "core/locks/resource.h"
+#include "core/session/cost.h"
 #include "core/session/owner.h"
 #include "core/session/owners.h"
 #include "core/session/session.h"
@@ -1131,6 +1132,7 @@ static int relocate_all(struct core *core, const struct resource_name *names, si
     struct tree_paths paths;
     int r = 0;
     core__work(core, (is_read ? WORK_READ : WORK_LOCK) * (uint64_t)count);
+    cost_charge_work(core, (WORK_READ + WORK_LOCK_ASKED) * (uint64_t)count);
     tree_paths_init(&paths);
     for (size_t i = 0; i < count && r == 0; i++) {
         places[i] = names[i];

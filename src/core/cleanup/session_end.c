@@ -883,6 +883,7 @@ int session__terminate(struct core *core, struct session *session, enum session_
         list_append(&core->owners->sessions_to_clean, &session->of_terminating);
         session__drop_record(core, session);
     }
+    cost_charge_work(core, WRITE_WORK_PER_COST * (uint64_t)(all - left));
     lock_table_resume_grants(locks);
     if (core->command_version >= COMMAND_SINCE_STEP_ACCOUNT)
         cost_charge(&core->owners->cost_left, all - left);

@@ -887,6 +887,11 @@ enum {
      * SETTING_RULES_REMOVED.
      */
     COMMAND_SINCE_SETTINGS_REMOVED = 24,
+    /*
+     * All that a step releases, grants and resumes shares one account of work, in addition to that of
+     * counts: cost_charge_work().
+     */
+    COMMAND_SINCE_WORK_ACCOUNT = 24,
     /* A name with a type finds the lock of its document without a type at once: add_no_type() in lock_resolve.c. */
     COMMAND_SINCE_TYPES_FOUND = 24
 };

@@ -53,6 +53,7 @@ void lock_table_init(struct lock_table *table, const struct lock_hooks *hooks)
     heap_init(&table->wake, wakes_before);
     heap_init(&table->ready_cleanup, wakes_before);
     table->cleanup_quota = table->grant_quota = SIZE_MAX;
+    table->granted_work_max = UINT64_MAX;
     list_init(&table->suspects);
     list_init(&table->changed_chunks);
     table->chunk_holds = LOCK_CHUNK_HOLDS;

@@ -172,6 +172,8 @@ struct lock_table {
     uint64_t work;        /* work since lock_table_init(), as far as it follows from the state */
     size_t cleanup_quota; /* cleanup requests that may still be granted */
     size_t grant_quota;   /* cost of other waiting requests that may still be granted */
+    uint64_t granted_work;     /* of granting waiting requests but cleanup, since lock_table_init() */
+    uint64_t granted_work_max; /* its value beyond which the step grants no more of them */
     bool precedes_undo;   /* the step's command is of a version before 8: its grants are not unconfirmed */
     bool grants_by_specs; /* the step's command is of a version before 12 */
     /* calls of lock_table_suspend_grants() without their _resume_grants() */
@@ -382,6 +384,16 @@ bool lock_table_has_ready_cleanup(const struct lock_table *table);
  */
 void lock_table_set_grant_quota(struct lock_table *table, size_t max);
 enum { LOCK_GRANT_PLACES = 8, LOCK_GRANT_SPECS = 50, LOCK_GRANT_PASSED = 400 };
+/*
+ * Allows grants of at most `work` units from now on, and the last one whatever it takes; not more than the limits of
+ * the step that were set before. The quota is used up then. Unlimited in a new table.
+ */
+void lock_table_limit_grants(struct lock_table *table, uint64_t work);
+/*
+ * Work of a grant, with the end of what waits for it; of each place that the request has in queues. Requests that it
+ * may pass, for a unit.
+ */
+enum { LOCK_GRANT_WORK = 110, LOCK_GRANT_PLACE_WORK = 8, LOCK_GRANT_PASSED_WORK = 10 };
 /* Returns: whether a request waits only because of that quota. */
 bool lock_table_has_pending_grants(struct lock_table *table);
 /* Grants what waits only because of the quota, as far as that allows now. */

@@ -323,8 +323,8 @@ static struct lock_request *first_unblocked(struct lock_table *table, struct hea
     return NULL;
 }
 
-/* The requests that may be passed are counted whole: the number of visits differs between replicas. */
-static size_t grant_cost(const struct lock_request *request)
+/* Returns: how many requests a grant may have to pass. All count: the number of visits differs between replicas. */
+static size_t passed_by(const struct lock_request *request)
 {
     REQUIRE(request->state == LOCK_STATE_WAITING); /* else its resources may have no queue */
     size_t passed = 0;
@@ -334,9 +334,25 @@ static size_t grant_cost(const struct lock_request *request)
             if ((lock__conflicts[waiter->bit] & lock__mask((enum lock_bit)bit)) != 0)
                 passed += waiter->resource->queue->counts[bit];
     }
+    return passed;
+}
+
+static size_t grant_cost(const struct lock_request *request, size_t passed)
+{
     size_t places = request->table->grants_by_specs ? request->spec_count / LOCK_GRANT_SPECS
                                                     : request->waiter_count / LOCK_GRANT_PLACES;
     return 1 + places + passed / LOCK_GRANT_PASSED;
+}
+
+/* Counts a grant to the quotas of the step. */
+static void count_grant(struct lock_table *table, const struct lock_request *request)
+{
+    size_t passed = passed_by(request), cost = grant_cost(request, passed);
+    table->grant_quota = cost < table->grant_quota ? table->grant_quota - cost : 0;
+    table->granted_work +=
+        LOCK_GRANT_WORK + LOCK_GRANT_PLACE_WORK * (uint64_t)request->waiter_count + passed / LOCK_GRANT_PASSED_WORK;
+    if (table->granted_work >= table->granted_work_max)
+        table->grant_quota = 0;
 }
 
 void lock__queue_process_wakeups(struct lock_table *table)
@@ -347,8 +363,7 @@ void lock__queue_process_wakeups(struct lock_table *table)
             table->cleanup_quota--;
             grant_waiting(table, cleanup);
         } else if ((request = first_unblocked(table, &table->wake)) != NULL && table->grant_quota > 0) {
-            size_t cost = grant_cost(request);
-            table->grant_quota = cost < table->grant_quota ? table->grant_quota - cost : 0;
+            count_grant(table, request);
             grant_waiting(table, request);
         } else {
             return;
@@ -360,6 +375,17 @@ void lock_table_set_grant_quota(struct lock_table *table, size_t max)
 {
     REQUIRE(MAGIC_VALID(table, LOCK_TABLE_MAGIC));
     table->grant_quota = max;
+    table->granted_work_max = UINT64_MAX;
+}
+
+void lock_table_limit_grants(struct lock_table *table, uint64_t work)
+{
+    REQUIRE(MAGIC_VALID(table, LOCK_TABLE_MAGIC));
+    uint64_t max = work < UINT64_MAX - table->granted_work ? table->granted_work + work : UINT64_MAX;
+    if (max < table->granted_work_max)
+        table->granted_work_max = max;
+    if (work == 0)
+        table->grant_quota = 0;
 }
 
 bool lock_table_has_pending_grants(struct lock_table *table)

@@ -10,6 +10,7 @@
 #include "core/command/limits.h"
 #include "core/command/section.h"
 #include "core/owners/owners_step.h"
+#include "core/session/cost.h"
 #include "core/session/owners.h"
 #include "core/session/session.h"
 #include "core/step/core.h"
@@ -118,7 +119,7 @@ bool owners__accept_group(struct core *core, uint16_t host, uint64_t life, uint6
 static int end_life(struct core *core, struct core_host *host, bool single_step)
 {
     REQUIRE(core->open);
-    size_t left = core->limits.ephemeral_batch;
+    size_t all = core->limits.ephemeral_batch, left = all;
     if (host->life == 0)
         return 0;
     host->life = 0;
@@ -127,6 +128,7 @@ static int end_life(struct core *core, struct core_host *host, bool single_step)
         return tl_trace(r);
     txn__abandon_host(core, host->number);
     txn__end_abandoned(core, &left);
+    cost_charge_work(core, WRITE_WORK_PER_COST * (uint64_t)(all - left));
     return session__restart(core, host->number);
 }
 

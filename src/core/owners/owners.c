@@ -29,6 +29,7 @@
 #include "core/transaction/txn_end.h"
 #include "core/unit/handler.h"
 #include "core/unit/unit.h"
+#include "core/unit/work.h"
 #include "core/wait/lock_event.h"
 #include "core/wait/lock_history.h"
 #include "core/wait/wait.h"
@@ -266,6 +267,7 @@ void owners__begin_step(struct core *core, enum command_type type)
     owners->cost_kept = 0;
     bool grants = type == COMMAND_TICK || !lock_table_has_pending_grants(&owners->locks);
     lock_table_set_grant_quota(&owners->locks, grants ? GRANTS_PER_COST * core->limits.ephemeral_batch : 0);
+    cost_begin_step(core);
 }
 
 uint64_t owners__lock_work(const struct core *core)
@@ -383,9 +385,17 @@ static int run_first_due(struct core *core, tl_ts ts, uint64_t barrier_clock, si
     } else {
         struct txn *txn = container_of(idle, struct txn, idle);
         cost_charge(left, txn__rollback_cost(core, txn));
+        cost_charge_work(core, txn__rollback_work(txn));
         txn__abort(core, txn, "nothing was done with it for %llu ms", (unsigned long long)(txn->timeout_us / TL_MS));
     }
     return settle_and_commit(core, r);
+}
+
+/* Resumes grants after cleanup, which has its part of the step's account. */
+static void resume_grants(struct core *core)
+{
+    cost_charge_spent(core);
+    lock_table_resume_grants(&core->owners->locks);
 }
 
 /*
@@ -398,12 +408,17 @@ static int expire_sessions(struct core *core, tl_ts ts, uint64_t barrier_clock, 
     REQUIRE(owners->locks.grants_suspended > 0); /* invariant 7 */
     struct deadline *due;
     core__begin(core, ts);
-    while ((due = deadlines_due(&owners->leases, barrier_clock)) != NULL)
+    uint64_t before = core->work, work = 0;
+    for (; (due = deadlines_due(&owners->leases, barrier_clock)) != NULL; work += WORK_WRITE) /* of its record */
         session__begin_termination(core, container_of(due, struct session, lease), SESSION_END_EXPIRED);
+    work += core->work - before; /* a unit for each of their waits */
+    if (core->command_version >= COMMAND_SINCE_WORK_ACCOUNT)
+        cost_charge(left, work / WRITE_WORK_PER_COST);
+    cost_charge_spent(core);
     session__drop_records(core); /* readers do not find them while their cleanup is pending */
     int r = grants__end_some_cancelled(core, left);
     if (*left == 0 || !session__can_clean(core))
-        lock_table_resume_grants(&core->owners->locks);
+        resume_grants(core);
     return settle_and_commit(core, r);
 }
 
@@ -417,7 +432,7 @@ static int clean_one(struct core *core, tl_ts ts, size_t *left, size_t all)
     core__begin(core, ts);
     int r = session__continue_cleanup(core, left, all);
     if (!session__can_clean(core) || *left == 0)
-        lock_table_resume_grants(&core->owners->locks);
+        resume_grants(core);
     return settle_and_commit(core, r);
 }
 
@@ -477,7 +492,7 @@ static int purge_step(struct core *core, tl_ts ts)
     } else {
         lock_table_suspend_grants(&owners->locks);
         r = session__purge_batch(core, &owners->cost_left);
-        lock_table_resume_grants(&owners->locks);
+        resume_grants(core);
     }
     r = settle_and_commit(core, r);
     ENSURE(r < 0 || owners->locks.grants_suspended == 0);
@@ -492,7 +507,7 @@ static int run_due_batch(struct core *core, tl_ts ts, uint64_t barrier_clock, si
 {
     enum { WAITING_PER_COST = 400 };
     int r = 0;
-    while (*left > 0 && r >= 0 && any_due(core, barrier_clock)) {
+    while (*left > 0 && core->owners->work_left > 0 && r >= 0 && any_due(core, barrier_clock)) {
         size_t cost = core->owners->locks.waiting_count / WAITING_PER_COST;
         r = run_first_due(core, ts, barrier_clock, left);
         cost_charge(left, cost);
@@ -537,11 +552,13 @@ static void begin_timeouts(struct core *core, bool timeouts)
     if (!has_one_account(core))
         return;
     INSIST(rest <= core->limits.ephemeral_batch); /* cleanup only charges */
+    cost_charge_spent(core);
     part = part < owners->cost_kept ? part : owners->cost_kept;
     owners->cost_kept = list_empty(&owners->ready) ? 0 : part > least ? part : least;
     owners->cost_left = rest > owners->cost_kept ? rest - owners->cost_kept : 0;
     if (timeouts && owners->cost_left < least)
         owners->cost_left = least;
+    cost_leave_least(core);
 }
 
 /* Ends the part of timeouts: commands that are ready take the rest. */
@@ -549,6 +566,7 @@ static void end_timeouts(struct core *core)
 {
     core->owners->cost_left += core->owners->cost_kept;
     core->owners->cost_kept = 0;
+    cost_leave_least(core);
 }
 
 int owners__run_due(struct core *core, tl_ts at, const struct tick_command *tick)
@@ -598,8 +616,10 @@ int core__do_cancel(struct core *core, struct command *command)
         return 0; /* the number is one of its host's next life by now */
     if (wait != NULL && command->cancel.keeps_places && core->command_version >= COMMAND_SINCE_PLACES_IN_BATCHES)
         return grants__cancel_at_end(core, wait);
-    if (wait != NULL)
+    if (wait != NULL) {
+        grants__charge_end(core, wait);
         wait__fail(core, wait, PROBLEM_LOCK_WAIT_TIMEOUT, "the connection of the request was closed while it waited");
+    }
     return 0;
 }
 
@@ -615,9 +635,10 @@ static size_t cost_limit(const struct core *core, const struct restart_command *
 int core__do_machine_lost(struct core *core, struct command *command)
 {
     REQUIRE(command->type == COMMAND_MACHINE_LOST);
-    size_t left = cost_limit(core, &command->restart);
+    size_t all = cost_limit(core, &command->restart), left = all;
     txn__abandon_updates(core, command->restart.single_step);
     txn__end_abandoned(core, &left);
+    cost_charge_work(core, WRITE_WORK_PER_COST * (uint64_t)(all - left));
     return 0;
 }
 
@@ -629,10 +650,11 @@ int core__do_restart(struct core *core, struct command *command)
 {
     REQUIRE(command->type == COMMAND_RESTART);
     uint64_t host = host_of_number(command->request);
-    size_t left = cost_limit(core, &command->restart);
+    size_t all = cost_limit(core, &command->restart), left = all;
     txn__abandon_host(core, host);
     txn__end_abandoned(core, &left);
     int r = deferred__restart(core, &left);
+    cost_charge_work(core, WRITE_WORK_PER_COST * (uint64_t)(all - left));
     command->restart.resubmit = !list_empty(&core->owners->unrequested);
     if (r < 0 || command->restart.resubmit)
         return r < 0 ? tl_trace(r) : 0;

@@ -4,7 +4,69 @@
 
 #include "base/check.h"
 #include "core/command/command.h"
+#include "core/locks/lock.h"
+#include "core/session/owners.h"
 #include "core/unit/unit.h"
+#include "core/unit/work.h"
+
+/* --- The account of work ------------------------------------------------------------------------------------------ */
+
+static bool has_account(const struct core *core)
+{
+    return core->command_version >= COMMAND_SINCE_WORK_ACCOUNT;
+}
+
+void cost_begin_step(struct core *core)
+{
+    struct owners *owners = core->owners;
+    uint64_t grants = core->step_account < GRANTS_WORK_MAX ? core->step_account : GRANTS_WORK_MAX;
+    owners->work_left = has_account(core) ? core->step_account : UINT64_MAX;
+    owners->work_granted = owners->locks.granted_work;
+    owners->cost_as_work = 0;
+    lock_table_limit_grants(&owners->locks, has_account(core) ? grants : UINT64_MAX);
+}
+
+void cost_charge_work(struct core *core, uint64_t work)
+{
+    struct owners *owners = core->owners;
+    if (!has_account(core))
+        return;
+    work += owners->locks.granted_work - owners->work_granted;
+    owners->work_granted = owners->locks.granted_work;
+    owners->work_left = work < owners->work_left ? owners->work_left - work : 0;
+    lock_table_limit_grants(&owners->locks, owners->work_left);
+}
+
+void cost_charge_spent(struct core *core)
+{
+    struct owners *owners = core->owners;
+    size_t all = core->limits.ephemeral_batch, left = owners->cost_left + owners->cost_kept;
+    size_t spent = left < all ? all - left : 0;
+    if (spent <= owners->cost_as_work)
+        return;
+    cost_charge_work(core, (uint64_t)WRITE_WORK_PER_COST * (spent - owners->cost_as_work));
+    owners->cost_as_work = spent;
+}
+
+void cost_leave_least(struct core *core)
+{
+    uint64_t least = core->step_account / COST_LEAST_PART + 1;
+    if (has_account(core) && core->owners->work_left < least)
+        core->owners->work_left = least;
+}
+
+uint64_t cost_charged_work(const struct core *core)
+{
+    return has_account(core) ? core->step_account - core->owners->work_left : 0;
+}
+
+uint64_t cost_work_since(const struct core *core, const struct cost_counters *before)
+{
+    REQUIRE(before->write_work <= core->write_work && before->mapping_work <= core->mapping_work);
+    return core->write_work - before->write_work + core->mapping_work - before->mapping_work;
+}
+
+/* --- Points ------------------------------------------------------------------------------------------------------- */
 
 struct cost_counters cost_counters_of(const struct core *core)
 {

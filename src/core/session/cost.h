@@ -33,6 +33,22 @@ enum {
     COST_LEAST_PART = 20,         /* of a batch: what cancelled requests, timeouts and commands may do in any case */
 };
 
+/*
+ * The account of a step's work, in addition to that of its points: begins with STEP_ACCOUNT_WORK, which leaves a step
+ * the time of the last operation. An operation may take more than its points say, and some have none; the account has
+ * the work of all that a step releases, grants and resumes, as far as it follows from state and commands. When it is
+ * spent, the next TICK continues. In commands before version 24 it is unlimited.
+ */
+void cost_begin_step(struct core *core);
+/* Charges work to the account, and that of the grants since the last charge. It limits further grants. */
+void cost_charge_work(struct core *core, uint64_t work);
+/* Charges the points that were spent of the account of a TICK, and not charged before. */
+void cost_charge_spent(struct core *core);
+/* Leaves a part of a TICK that comes late in it some work in any case (COST_LEAST_PART). */
+void cost_leave_least(struct core *core);
+/* Returns: the work charged in this step. */
+uint64_t cost_charged_work(const struct core *core);
+
 /* Charges `cost` points to a batch that has *left points left; *left stops at 0. */
 static inline void cost_charge(size_t *left, uint64_t cost)
 {
@@ -47,6 +63,9 @@ struct cost_counters {
     uint64_t source_bytes, script_steps, mapping_work, write_work; /* of the step */
     size_t writes; /* in the unit's batch; counts in steps of version 10 alone: cost_of_action() */
 };
+
+/* Returns: the work of an operation since `before`, by the counters. */
+uint64_t cost_work_since(const struct core *core, const struct cost_counters *before);
 
 /* Requires: a unit is open. */
 struct cost_counters cost_counters_of(const struct core *core);

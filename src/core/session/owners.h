@@ -59,6 +59,9 @@ struct owners {
     uint64_t last_ready; /* highest ready_number in `ready`; 0: it is empty */
     size_t cost_left;    /* cost that this step may still spend (cost.h) */
     size_t cost_kept;    /* further cost, which a TICK keeps for timeouts and `ready` while it cleans up */
+    uint64_t work_left;  /* work that this step may still spend on grants and on `ready`: cost_charge_work() */
+    uint64_t work_granted; /* locks.granted_work that has been charged to it */
+    size_t cost_as_work;   /* points that the step has spent, as far as they have been charged to it */
     /* Terminating sessions, oldest end first, both lists empty before RESTART: */
     struct list sessions_to_clean; /* those with cleanup_pending */
     struct list sessions_to_purge; /* those whose documents remain to be purged */

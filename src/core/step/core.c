@@ -130,6 +130,7 @@ int core__open_bare(struct store *store, const struct core_limits *limits, struc
     core->commit_work_max = CORE_COMMIT_WORK;
     core->provisional_work = ENTRIES_PROVISIONAL_WORK;
     core->unlock_work = UNLOCK_WORK_PER_COST;
+    core->step_account = STEP_ACCOUNT_WORK;
     core->reads_work_max = LOCK_WORK_MAX;
     core->lock_work = owners__lock_work;
     core->document_owners = &owners__of_documents;
@@ -210,6 +211,7 @@ static int run_command(struct core *core, struct command *command)
     int r, written;
 
     core__begin(core, command->ts);
+    struct cost_counters before = cost_counters_of(core);
     r = command_is(command->type, COMMAND_DDL) ? acquire__ddl(core, command) : core__handle(core, command);
     if (r == 0)
         core__complete(core, command);
@@ -218,6 +220,7 @@ static int run_command(struct core *core, struct command *command)
     written = core__commit(core);
     if (items > 0 && core->command_version >= COMMAND_SINCE_WRITE_CHARGED)
         cost_charge(&core->owners->cost_left, cost_since(core, &(struct cost_counters){0}, items));
+    cost_charge_work(core, WORK_UNIT + cost_work_since(core, &before));
     return r < 0 ? r : written;
 }
 

@@ -70,6 +70,8 @@ static void roll_back(struct core *core, struct txn *txn, bool by_request, struc
     if (!txn->of_write || core->command_version < COMMAND_SINCE_NO_OUTCOME)
         txn__put_outcome(core, txn->id, &outcome);
     core__work(core, txn->overlay == NULL ? 0 : overlay_count(txn->overlay) * WORK_LOCK);
+    if (by_request)
+        cost_charge_work(core, txn__rollback_work(txn));
     txn__free(core, txn);
 }
 
@@ -82,6 +84,13 @@ uint64_t txn__rollback_cost(const struct core *core, const struct txn *txn)
     if (core->command_version >= COMMAND_SINCE_WORK_BATCHES && txn->overlay != NULL)
         cost += overlay_count(txn->overlay) / TXN_RECORDS_PER_COST;
     return cost;
+}
+
+uint64_t txn__rollback_work(const struct txn *txn)
+{
+    REQUIRE(MAGIC_VALID(txn, TXN_MAGIC));
+    uint64_t records = txn->overlay == NULL ? 0 : overlay_count(txn->overlay);
+    return WORK_UNIT + WORK_END + WORK_RELEASE * (uint64_t)txn->owner.locks.hold_count + WORK_LOCK * records;
 }
 
 void txn__abort(struct core *core, struct txn *txn, const char *format, ...)
@@ -351,6 +360,8 @@ static int apply_and_free(struct core *core, struct txn *txn, struct txn_outcome
         if (r < 0)
             return tl_trace(r);
     }
+    cost_charge_work(core, WORK_RELEASE * (uint64_t)txn->owner.locks.hold_count +
+                               WORK_COMMIT * (txn->overlay == NULL ? 0 : (uint64_t)overlay_count(txn->overlay)));
     provisional__commit(core, txn->id, txn->undo_record_count);
     *retired = tl_steal(txn->overlay);
     lock_table_suspend_grants(locks); /* moved documents and released locks take effect together */

@@ -39,6 +39,8 @@ int txn__commit_write(struct core *core, struct txn *txn, struct command *comman
  * which are freed (not for commands before version 10).
  */
 uint64_t txn__rollback_cost(const struct core *core, const struct txn *txn);
+/* Returns: its work, for the account of a step. */
+uint64_t txn__rollback_work(const struct txn *txn);
 /* Abandons the transactions that a host began for requests, in the open unit. */
 void txn__abandon_host(struct core *core, uint64_t host);
 /* Abandons all update transactions, in the open unit; with `whole` rolls them back at once. */

@@ -108,6 +108,14 @@ enum { COMMIT_WORK_FACTOR_BEFORE = 5 };
  * without a path field, or 4,000 in as many directories of ten levels. README-locks.md, "The limits of a request".
  */
 #define LOCK_WORK_MAX (CORE_STEP_WORK / 10 * 9)
+/*
+ * What one step may spend on what its command releases, grants and resumes (session/cost.h), and on grants alone:
+ * beyond it the next TICK continues. The last operation may exceed it.
+ */
+#define STEP_ACCOUNT_WORK WRITE_WORK_MAX
+#define GRANTS_WORK_MAX (CORE_STEP_WORK / 10 * 3)
+/* A write that can take all of it by itself begins with others if they have spent no more than such a part. */
+enum { STEP_ACCOUNT_FREE_PART = 8 };
 /* Limit of what one request changes of aliases, which is done at once; it leaves time to write the indices. */
 #define ALIAS_WORK_MAX (CORE_STEP_WORK / 2)
 /* Limit of the check of all names that one UNLOCK has. The release of the first ones has the rest of the step. */

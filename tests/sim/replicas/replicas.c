@@ -294,7 +294,8 @@ static void save(struct world *world, struct side *side, struct buf *saved)
 /*
  * A core has few sessions and waits, so a chunk of theirs has one or two. In some seeds, and in most of --named, most
  * atomic writes are carried out in pieces, in half of them most single writes of transactions put their entries ahead,
- * in a fourth an UNLOCK releases a name or two, and in a sixth a TXN_LOCK acquires the locks of a target or two.
+ * in a fourth an UNLOCK releases a name or two, in a fifth a step has the work of a few requests, and in a sixth a
+ * TXN_LOCK acquires the locks of a target or two.
  */
 static void make_parts_small(const struct world *world, struct core *core)
 {
@@ -302,6 +303,7 @@ static void make_parts_small(const struct world *world, struct core *core)
         core->atomic_work_max = world->gen.named ? 100 : 200;
     core->provisional_work = world->seed % 2 == 0 ? 4 * WORK_ENTRY : ENTRIES_PROVISIONAL_WORK;
     core->unlock_work = world->seed % 4 == 3 ? 10 : UNLOCK_WORK_PER_COST;
+    core->step_account = world->seed % 5 == 3 ? 1000 : STEP_ACCOUNT_WORK;
     core->reads_work_max = world->seed % 6 == 3 ? 2 * WORK_LOCK_ASKED : LOCK_WORK_MAX;
     core->owners->locks.chunk_holds = CHUNK_HOLDS;
     core->owners->session_chunks.members_max = 2;

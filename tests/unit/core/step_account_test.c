@@ -1,0 +1,535 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Goal: what a step releases, grants and resumes shares one account of work, so that no step exceeds the bound however
+ * many requests wait, and of whatever kind they are (src/core/README.md, "The work of a step").
+ * Method: thousands of requests wait for one session, which releases all it has; the fixture fails if a step is not
+ * bounded. Steps of TICK carry on until all are done. By commands of version 23 the steps exceed the bound.
+ */
+#include "../../lib/bounded.h"
+#include "../../lib/core_fixture.h"
+#include "../../lib/unit.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/command/command.h"
+#include "core/command/command_codec.h"
+#include "core/session/cost.h"
+#include "core/session/owners.h"
+#include "core/unit/unit.h"
+#include "core/unit/work.h"
+
+enum { FIELDS = 35 };
+
+static uint64_t last_request;
+
+/* Runs a command that may wait. */
+static void submit(struct core_fixture *fixture, struct command *command)
+{
+    command->request = ++last_request;
+    command->ts = ++fixture->now;
+    command->clock = fixture->clock;
+    assert_int_equal(core_step(fixture->core, command, &fixture->effects), 0);
+    if (!fixture->unbounded)
+        bounded_check(fixture->core);
+    fixture->now = core_last_ts(fixture->core);
+}
+
+/* Frees the completed commands, which have succeeded, with all of their items. Returns: how many items and LOCKs. */
+static size_t free_completed(struct core_fixture *fixture)
+{
+    size_t done = 0;
+    while (!list_empty(&fixture->effects.completed)) {
+        struct command *command = list_entry(fixture->effects.completed.next, struct command, link);
+        list_remove(&command->link);
+        assert_int_equal(command->problem.type, PROBLEM_NONE);
+        for (size_t i = 0; command->type == COMMAND_WRITE && i < command->write.item_count; i++) {
+            assert_true(command->write.results[i].postponed || command->write.results[i].outcome != WRITE_FAILED);
+            done += !command->write.results[i].postponed;
+        }
+        done += command->type == COMMAND_LOCK;
+        command_free(command);
+    }
+    return done;
+}
+
+/* Frees completed commands, whatever became of them. */
+static void free_all(struct core_fixture *fixture)
+{
+    while (!list_empty(&fixture->effects.completed)) {
+        struct command *command = list_entry(fixture->effects.completed.next, struct command, link);
+        list_remove(&command->link);
+        command_free(command);
+    }
+}
+
+/* Runs TICKs until nothing is to be done at once. Returns: as free_completed(). */
+static size_t settle(struct core_fixture *fixture, unsigned version)
+{
+    size_t done = free_completed(fixture);
+    while (core_next_deadline(fixture->core) == 0) {
+        struct command *command = command_new(COMMAND_TICK, DIALECT_7);
+        command->version = version;
+        command->tick.barrier_clock = fixture->clock;
+        submit(fixture, command);
+        done += free_completed(fixture);
+    }
+    return done;
+}
+
+static void open_session_for(struct core_fixture *fixture, const char *id, uint64_t ttl_us)
+{
+    struct command *command = command_new(COMMAND_SESSION_OPEN, DIALECT_7);
+    command->session.id = arena_printf(&command->arena, "%s", id);
+    command->session.ttl_us = ttl_us;
+    submit(fixture, command);
+}
+
+static void open_session(struct core_fixture *fixture, const char *id)
+{
+    open_session_for(fixture, id, 3600 * TL_SECOND);
+    assert_int_equal(free_completed(fixture), 0);
+}
+
+/* A LOCK of documents `first` to `first` + `count` - 1 of "fs". */
+static void lock(struct core_fixture *fixture, const char *session, size_t first, size_t count)
+{
+    struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
+    command->owner.session = arena_printf(&command->arena, "%s", session);
+    command->owner.timeout_us = 60 * TL_SECOND;
+    command->lock.targets = arena_zalloc(&command->arena, count * sizeof(struct lock_target));
+    command->lock.target_count = count;
+    for (size_t i = 0; i < count; i++)
+        command->lock.targets[i] = (struct lock_target){
+            .mode = LOCK_X, .index = SLICE_LIT("fs"), .id = arena_printf(&command->arena, "%zu", first + i)};
+    submit(fixture, command);
+}
+
+static struct slice medium_source(struct arena *arena, size_t number, size_t fields)
+{
+    struct buf source = BUF_INIT(BUF_UNLIMITED);
+    buf_printf(&source, "{\"path\":\"/a/b/%zu\"", number);
+    for (size_t i = 0; i < fields; i++)
+        buf_printf(&source, ",\"f%zu\":%zu", i, 1000 * number + i);
+    buf_lit(&source, "}");
+    struct slice copy = arena_copy(arena, buf_as_slice(&source));
+    buf_deinit(&source);
+    return copy;
+}
+
+/* Puts documents from `first` on. */
+static struct command *puts_of(struct core_fixture *fixture, size_t first, size_t count, size_t fields)
+{
+    struct command *command = fixture_write_command(fixture, count);
+    command->owner.timeout_us = 60 * TL_SECOND;
+    for (size_t i = 0; i < count; i++) {
+        struct write_item item = fixture_item(WRITE_INDEX, "fs", "", "", NULL);
+        item.id = arena_printf(&command->arena, "%zu", first + i);
+        item.source = medium_source(&command->arena, first + i, fields);
+        item.dialect = DIALECT_7;
+        command->write.items[i] = item;
+    }
+    return command;
+}
+
+static void make_index(struct core_fixture *fixture)
+{
+    struct buf body = BUF_INIT(BUF_UNLIMITED);
+    buf_lit(&body, "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}");
+    for (size_t i = 0; i < FIELDS; i++)
+        buf_printf(&body, ",\"f%zu\":{\"type\":\"long\"}", i);
+    buf_append(&body, "}}}", sizeof "}}}");
+    assert_int_equal(fixture_index_command(fixture, COMMAND_INDEX_CREATE, "fs", body.data)->problem.type, PROBLEM_NONE);
+    buf_deinit(&body);
+}
+
+static void begin(struct core_fixture *fixture)
+{
+    fixture_open(fixture);
+    make_index(fixture);
+    open_session(fixture, "s");
+}
+
+/* Session "s" releases all. */
+static void unlock(struct core_fixture *fixture, unsigned version)
+{
+    struct command *command = command_new(COMMAND_UNLOCK, DIALECT_7);
+    command->owner.session = SLICE_LIT("s");
+    command->version = version;
+    submit(fixture, command);
+}
+
+/* Returns: the most work that a step with the UNLOCK or a TICK after it has taken. */
+static uint64_t most_work(const struct core_fixture *fixture)
+{
+    uint64_t most = metric_read(&core_metrics(fixture->core)->step_work_max[COMMAND_UNLOCK]);
+    uint64_t later = metric_read(&core_metrics(fixture->core)->step_work_max[COMMAND_TICK]);
+    return most > later ? most : later;
+}
+
+/* --- What waits --------------------------------------------------------------------------------------------------- */
+
+/* Session "s" locks index "fs". */
+static void lock_index(struct core_fixture *fixture)
+{
+    struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
+    command->owner.session = SLICE_LIT("s");
+    command->lock.targets = arena_zalloc(&command->arena, sizeof(struct lock_target));
+    command->lock.target_count = 1;
+    command->lock.targets[0] = (struct lock_target){.mode = LOCK_X, .index = SLICE_LIT("fs")};
+    submit(fixture, command);
+    assert_int_equal(free_completed(fixture), 1);
+}
+
+/* 8,000 puts of small documents, each for a lock of its own. */
+static size_t submit_small_puts(struct core_fixture *fixture)
+{
+    enum { COUNT = 8000 };
+    lock(fixture, "s", 0, COUNT);
+    assert_int_equal(free_completed(fixture), 1);
+    for (size_t i = 0; i < COUNT; i++)
+        submit(fixture, puts_of(fixture, i, 1, 0));
+    return COUNT;
+}
+
+static size_t submit_medium_puts(struct core_fixture *fixture)
+{
+    enum { COUNT = 3000 };
+    lock(fixture, "s", 0, COUNT);
+    assert_int_equal(free_completed(fixture), 1);
+    for (size_t i = 0; i < COUNT; i++)
+        submit(fixture, puts_of(fixture, i, 1, FIELDS));
+    return COUNT;
+}
+
+/* 8,000 LOCKs of a session, which complete in the unit that grants them. By older commands they were bounded, too. */
+static size_t submit_locks(struct core_fixture *fixture)
+{
+    enum { COUNT = 8000 };
+    open_session(fixture, "w");
+    lock(fixture, "s", 0, COUNT);
+    assert_int_equal(free_completed(fixture), 1);
+    for (size_t i = 0; i < COUNT; i++)
+        lock(fixture, "w", i, 1);
+    return COUNT;
+}
+
+/* LOCKs of many documents, whose names are looked at again when they are granted, since an index was made. */
+static size_t submit_locks_of_names(struct core_fixture *fixture)
+{
+    enum { LOCKS = 14, EACH = 1000 };
+    open_session(fixture, "w");
+    for (size_t i = 0; i < LOCKS; i++) {
+        struct command *bulk = puts_of(fixture, i * EACH, EACH, 0);
+        for (size_t j = 0; j < EACH; j++) /* so that their directories are few places in queues */
+            bulk->write.items[j].source = SLICE_LIT("{\"path\":\"/a/b/c\"}");
+        submit(fixture, bulk);
+    }
+    assert_int_equal(free_completed(fixture), LOCKS * EACH);
+    lock_index(fixture);
+    for (size_t i = 0; i < LOCKS; i++)
+        lock(fixture, "w", i * EACH, EACH);
+    fixture_index_command(fixture, COMMAND_INDEX_CREATE, "another", NULL);
+    return LOCKS;
+}
+
+/* Puts, and then a bulk that takes nearly a step by itself. */
+static size_t submit_bulk(struct core_fixture *fixture, bool atomic, const char *txn)
+{
+    enum { PUTS = 400, ITEMS = 400 };
+    lock_index(fixture);
+    for (size_t i = 0; i < PUTS; i++)
+        submit(fixture, puts_of(fixture, i, 1, FIELDS));
+    struct command *bulk = puts_of(fixture, PUTS, ITEMS, FIELDS);
+    bulk->write.atomic = atomic;
+    bulk->owner.transaction = slice_from(txn);
+    submit(fixture, bulk);
+    return PUTS + ITEMS;
+}
+
+static size_t submit_plain_bulk(struct core_fixture *fixture)
+{
+    return submit_bulk(fixture, false, "");
+}
+
+static size_t submit_atomic_bulk(struct core_fixture *fixture)
+{
+    return submit_bulk(fixture, true, "");
+}
+
+static size_t submit_bulk_of_transaction(struct core_fixture *fixture)
+{
+    fixture_txn(fixture, COMMAND_TXN_BEGIN, "t");
+    return submit_bulk(fixture, false, "t");
+}
+
+static struct slice index_name(struct arena *arena, size_t number)
+{
+    return arena_printf(arena, "i%zu", number);
+}
+
+/* Puts that add a field each, which makes the mapping of their index anew. */
+static size_t submit_puts_of_new_fields(struct core_fixture *fixture)
+{
+    enum { INDICES = 100, PUTS = 5, MAPPED = 44 };
+    struct buf body = BUF_INIT(BUF_UNLIMITED);
+    struct arena arena = ARENA_INIT;
+    buf_lit(&body, "{\"mappings\":{\"properties\":{\"m0\":{\"type\":\"long\"}");
+    for (size_t i = 1; i < MAPPED; i++)
+        buf_printf(&body, ",\"m%zu\":{\"type\":\"long\"}", i);
+    buf_append(&body, "}}}", sizeof "}}}");
+    struct command *all = command_new(COMMAND_LOCK, DIALECT_7);
+    all->owner.session = SLICE_LIT("s");
+    all->lock.targets = arena_zalloc(&all->arena, INDICES * sizeof(struct lock_target));
+    all->lock.target_count = INDICES;
+    for (size_t i = 0; i < INDICES; i++) {
+        fixture_index_command(fixture, COMMAND_INDEX_CREATE, index_name(&arena, i).data, body.data);
+        all->lock.targets[i] = (struct lock_target){.mode = LOCK_X, .index = index_name(&all->arena, i)};
+    }
+    submit(fixture, all);
+    assert_int_equal(free_completed(fixture), 1);
+    for (size_t i = 0; i < INDICES * PUTS; i++) {
+        struct command *put = puts_of(fixture, i, 1, 0);
+        put->write.items[0].index = index_name(&put->arena, i % INDICES);
+        put->write.items[0].source = arena_printf(&put->arena, "{\"n%zu\":1}", i / INDICES);
+        submit(fixture, put);
+    }
+    buf_deinit(&body);
+    arena_deinit(&arena);
+    return INDICES * PUTS;
+}
+
+/* --- Tests -------------------------------------------------------------------------------------------------------- */
+
+/* Returns: the most work of a step in which session "s" releases what `submit_all` has wait for it, or a later TICK. */
+static uint64_t work_of_release(size_t (*submit_all)(struct core_fixture *fixture), unsigned version, bool whole)
+{
+    struct core_fixture fixture;
+    begin(&fixture);
+    size_t count = submit_all(&fixture);
+    assert_true(list_empty(&fixture.effects.completed));
+    assert_true(fixture.core->owners->locks.waiting_count > 0);
+    fixture.unbounded = version < COMMAND_SINCE_WORK_ACCOUNT;
+    core_reset_metrics(fixture.core);
+    unlock(&fixture, version);
+    size_t done = settle(&fixture, version);
+    assert_true(whole ? done == count : done > 0 && done <= count);
+    assert_int_equal(fixture.core->owners->locks.waiting_count, 0);
+    assert_int_equal(fixture.core->owners->ready_count, 0);
+    uint64_t most = most_work(&fixture);
+    core_stop(fixture.core, &fixture.effects);
+    fixture_close(&fixture);
+    return most;
+}
+
+/* Before, a step took more than one may. */
+static void check_release(size_t (*submit_all)(struct core_fixture *fixture), bool whole)
+{
+    uint64_t work = work_of_release(submit_all, COMMAND_CODEC_VERSION, whole);
+    uint64_t before = work_of_release(submit_all, COMMAND_SINCE_WORK_ACCOUNT - 1, false);
+    assert_in_range(work, 1, CORE_STEP_WORK);
+    assert_true(before > CORE_STEP_WORK);
+}
+
+static void test_waiting_puts_resume_in_bounded_steps(void **state)
+{
+    (void)state;
+    check_release(submit_small_puts, true);
+}
+
+static void test_waiting_puts_of_medium_documents_resume_in_bounded_steps(void **state)
+{
+    (void)state;
+    check_release(submit_medium_puts, true);
+}
+
+static void test_waiting_locks_complete_in_bounded_steps(void **state)
+{
+    (void)state;
+    assert_in_range(work_of_release(submit_locks, COMMAND_CODEC_VERSION, true), 1, CORE_STEP_WORK);
+}
+
+static void test_names_of_waiting_locks_are_looked_at_in_bounded_steps(void **state)
+{
+    (void)state;
+    check_release(submit_locks_of_names, true);
+}
+
+static void test_waiting_bulk_leaves_what_others_have_spent(void **state)
+{
+    (void)state;
+    check_release(submit_plain_bulk, false);
+    check_release(submit_atomic_bulk, true);
+    check_release(submit_bulk_of_transaction, true);
+}
+
+static void test_mappings_of_waiting_puts_count(void **state)
+{
+    (void)state;
+    check_release(submit_puts_of_new_fields, true);
+}
+
+/*
+ * Returns: the most work of a TICK in which nearly as many sessions expire as there may be, or a later one. Half of
+ * them wait for some locks.
+ */
+static uint64_t work_of_expiry(unsigned version)
+{
+    enum { SESSIONS = 9900, WAITING = 5100, EACH = 29 };
+    struct core_fixture fixture;
+    char id[24];
+    begin(&fixture);
+    lock_index(&fixture);
+    for (size_t i = 0; i < SESSIONS; i++) {
+        snprintf(id, sizeof id, "e%zu", i);
+        open_session_for(&fixture, id, TL_SECOND);
+        if (i < WAITING)
+            lock(&fixture, id, i * EACH, EACH);
+    }
+    assert_int_equal(free_completed(&fixture), 0);
+    core_reset_metrics(fixture.core);
+    fixture.unbounded = version < COMMAND_SINCE_WORK_ACCOUNT;
+    fixture.clock += 2 * TL_SECOND;
+    assert_true(core_next_deadline(fixture.core) <= fixture.clock);
+    for (bool more = true; more; more = core_next_deadline(fixture.core) == 0) {
+        struct command *command = command_new(COMMAND_TICK, DIALECT_7);
+        command->version = version;
+        command->tick.barrier_clock = fixture.clock;
+        submit(&fixture, command);
+        free_all(&fixture);
+    }
+    assert_int_equal(fixture.core->owners->sessions.count, 1);
+    uint64_t most = most_work(&fixture);
+    fixture_close(&fixture);
+    return most;
+}
+
+static void test_sessions_expire_in_bounded_steps(void **state)
+{
+    (void)state;
+    assert_in_range(work_of_expiry(COMMAND_CODEC_VERSION), 1, CORE_STEP_WORK);
+    assert_true(work_of_expiry(COMMAND_SINCE_WORK_ACCOUNT - 1) > CORE_STEP_WORK);
+}
+
+/* LOCKs of a session, whose places are kept. */
+static void submit_many_locks(struct core_fixture *fixture)
+{
+    enum { WAITS = 30000 };
+    open_session(fixture, "w");
+    for (size_t i = 0; i < WAITS; i++)
+        lock(fixture, "w", i, 1);
+}
+
+/* Named writes with long sources, which are copied. */
+static void submit_named_writes(struct core_fixture *fixture)
+{
+    enum { WRITES = 600, TEXT = 40000 };
+    char *text = mem_alloc(TEXT + 1);
+    memset(text, 'x', TEXT);
+    text[TEXT] = '\0';
+    for (size_t i = 0; i < WRITES; i++) {
+        struct command *command = puts_of(fixture, i, 1, 0);
+        command->write.items[0].source = arena_printf(&command->arena, "{\"path\":\"/a/%zu\",\"t\":\"%s\"}", i, text);
+        command->write.request.id = arena_printf(&command->arena, "request %zu", i);
+        command->write.request.hash = i + 1;
+        submit(fixture, command);
+    }
+    mem_free(text);
+}
+
+/* Returns: the most work of a step in which the host of waits ends, whose places are kept, or of a later TICK. */
+static uint64_t work_of_host_end(void (*submit_all)(struct core_fixture *fixture), unsigned version)
+{
+    struct core_fixture fixture;
+    begin(&fixture);
+    lock_index(&fixture);
+    submit_all(&fixture);
+    assert_int_equal(free_completed(&fixture), 0);
+    size_t count = fixture.core->owners->locks.waiting_count;
+    core_reset_metrics(fixture.core);
+    fixture.unbounded = version < COMMAND_SINCE_WORK_ACCOUNT;
+    struct command *command = command_new(COMMAND_CANCEL, DIALECT_7);
+    command->cancel.keeps_places = true; /* of host 0 */
+    command->version = version;
+    submit(&fixture, command);
+    free_all(&fixture);
+    while (core_next_deadline(fixture.core) == 0) {
+        command = command_new(COMMAND_TICK, DIALECT_7);
+        command->version = version;
+        submit(&fixture, command);
+        free_all(&fixture);
+    }
+    assert_int_equal(fixture.core->owners->kept_count, count);
+    uint64_t first = metric_read(&core_metrics(fixture.core)->step_work_max[COMMAND_CANCEL]);
+    uint64_t most = most_work(&fixture) > first ? most_work(&fixture) : first;
+    core_stop(fixture.core, &fixture.effects);
+    free_all(&fixture);
+    fixture_close(&fixture);
+    return most;
+}
+
+static void test_places_are_kept_in_bounded_steps(void **state)
+{
+    void (*const all[])(struct core_fixture * fixture) = {submit_many_locks, submit_named_writes};
+    (void)state;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        assert_in_range(work_of_host_end(all[i], COMMAND_CODEC_VERSION), 1, CORE_STEP_WORK);
+        assert_true(work_of_host_end(all[i], COMMAND_SINCE_WORK_ACCOUNT - 1) > CORE_STEP_WORK);
+    }
+}
+
+/* Returns: the most work of a TICK in which many transactions end that were idle for too long, or of a later one. */
+static uint64_t work_of_idle_transactions(unsigned version)
+{
+    enum { TXNS = 1100, DOCUMENTS = 17, VALUES = 9 };
+    struct core_fixture fixture;
+    char id[24];
+    begin(&fixture);
+    for (size_t i = 0; i < TXNS; i++) {
+        snprintf(id, sizeof id, "t%zu", i);
+        fixture_txn(&fixture, COMMAND_TXN_BEGIN, id);
+        for (size_t j = 0; j < DOCUMENTS; j++) {
+            struct command *put = puts_of(&fixture, i * DOCUMENTS + j, 1, VALUES);
+            put->owner.transaction = slice_from(id);
+            submit(&fixture, put);
+        }
+        assert_int_equal(free_completed(&fixture), DOCUMENTS);
+    }
+    core_reset_metrics(fixture.core);
+    fixture.unbounded = version < COMMAND_SINCE_WORK_ACCOUNT;
+    fixture.clock += 120 * TL_SECOND;
+    while (core_next_deadline(fixture.core) <= fixture.clock && fixture.core->owners->txns.count > 0) {
+        struct command *command = command_new(COMMAND_TICK, DIALECT_7);
+        command->version = version;
+        command->tick.barrier_clock = fixture.clock;
+        submit(&fixture, command);
+        free_all(&fixture);
+    }
+    assert_int_equal(fixture.core->owners->txns.count, 0);
+    uint64_t most = most_work(&fixture);
+    fixture_close(&fixture);
+    return most;
+}
+
+static void test_idle_transactions_end_in_bounded_steps(void **state)
+{
+    (void)state;
+    assert_in_range(work_of_idle_transactions(COMMAND_CODEC_VERSION), 1, CORE_STEP_WORK);
+    assert_true(work_of_idle_transactions(COMMAND_SINCE_WORK_ACCOUNT - 1) > CORE_STEP_WORK);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_waiting_puts_resume_in_bounded_steps),
+        cmocka_unit_test(test_waiting_puts_of_medium_documents_resume_in_bounded_steps),
+        cmocka_unit_test(test_waiting_locks_complete_in_bounded_steps),
+        cmocka_unit_test(test_names_of_waiting_locks_are_looked_at_in_bounded_steps),
+        cmocka_unit_test(test_waiting_bulk_leaves_what_others_have_spent),
+        cmocka_unit_test(test_mappings_of_waiting_puts_count),
+        cmocka_unit_test(test_places_are_kept_in_bounded_steps),
+        cmocka_unit_test(test_idle_transactions_end_in_bounded_steps),
+        cmocka_unit_test(test_sessions_expire_in_bounded_steps),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
