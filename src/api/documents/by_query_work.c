@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "api/request/api_internal.h"
+#include "api/request/catalog_growth.h"
 #include "api/documents/by_query.h"
 #include "api/request/request_budget.h"
 #include "api/request/source_filter.h"
@@ -432,6 +433,16 @@ static struct command *command_of(struct by_query *by, const struct remaining *r
 }
 
 /*
+ * Checks that there is memory for the indices and fields that a batch makes: the call was admitted before those of
+ * the batches so far. Returns: 0; SEARCH_REFUSED.
+ */
+static int check_growth(struct by_query *by, const struct write_command *write)
+{
+    int r = catalog_growth_check_write(by->api, write, slice_from(by->task->action), &by->task->arena, &by->problem);
+    return r == 0 ? 0 : SEARCH_REFUSED;
+}
+
+/*
  * Writes a batch: by its command, and by further ones as long as items are postponed. All of them together wait for
  * locks as long as the client has said.
  */
@@ -447,7 +458,9 @@ static int write_batch(struct batch *batch)
                                   all->item_count};
     memcpy(remaining.items, all->items, all->item_count * sizeof *remaining.items);
     uint64_t until_us = write_wait_end(&by->options);
-    int r = submit_batch(batch, batch->command);
+    int r = check_growth(by, all);
+    if (r == 0)
+        r = submit_batch(batch, batch->command);
     if (r == 0)
         remove_written(&remaining, all);
     size_t max = r == 0 ? write_resubmitted_max(all) : 0;

@@ -52,13 +52,13 @@ static bool item_adds(const struct budget *budget, const struct catalog *catalog
            (is_scripted(update) && !budget_fits(budget, BUDGET_TRANSIENT, BUDGET_CHUNK));
 }
 
-static bool write_adds(struct request *request, const struct write_command *write)
+static bool write_adds(const struct api *api, const struct write_command *write)
 {
-    tl_cleanup(catalog_unrefp) struct catalog *catalog = journal_catalog(request->api->journal);
+    tl_cleanup(catalog_unrefp) struct catalog *catalog = journal_catalog(api->journal);
     struct arena arena = ARENA_INIT;
     bool adds = false;
     for (size_t i = 0; i < write->item_count && !adds; i++) {
-        adds = item_adds(request->memory.budget, catalog, &write->items[i], &arena);
+        adds = item_adds(api->options.budget, catalog, &write->items[i], &arena);
         arena_reset(&arena);
     }
     arena_deinit(&arena);
@@ -76,7 +76,7 @@ static bool aliases_add(const struct aliases_command *aliases)
 static bool command_adds(struct request *request, const struct command *command)
 {
     switch (command->type) {
-    case COMMAND_WRITE: return write_adds(request, &command->write);
+    case COMMAND_WRITE: return write_adds(request->api, &command->write);
     case COMMAND_SETTINGS_PUT: return command->index.body.len > SETTINGS_SMALL_BYTES;
     case COMMAND_CLUSTER_SETTINGS_PUT: return command->object.body.len > SETTINGS_SMALL_BYTES;
     case COMMAND_ALIASES_UPDATE: return aliases_add(&command->aliases);
@@ -97,4 +97,13 @@ int catalog_growth_check(struct request *request, const struct command *command)
     if (budget == NULL || budget_fits(budget, BUDGET_RETAINED, BUDGET_SMALL) || !command_adds(request, command))
         return 0;
     return request_budget_check_reply(request);
+}
+
+int catalog_growth_check_write(const struct api *api, const struct write_command *write, struct slice what,
+                               struct arena *arena, struct problem *ret_problem)
+{
+    REQUIRE(write != NULL && what.len > 0);
+    if (budget_fits(api->options.budget, BUDGET_RETAINED, BUDGET_SMALL) || !write_adds(api, write))
+        return 0;
+    return request_budget_check_growth_for(api, what, arena, ret_problem);
 }

@@ -18,4 +18,11 @@
  */
 int catalog_growth_check(struct request *request, const struct command *command) TL_MUST_USE;
 
+/*
+ * The same for a write that no request submits, such as a batch of a by-query call. `what` names the call in the
+ * problem. Returns: 0; REQUEST_REFUSED, with *ret_problem in `arena`.
+ */
+int catalog_growth_check_write(const struct api *api, const struct write_command *write, struct slice what,
+                               struct arena *arena, struct problem *ret_problem) TL_MUST_USE;
+
 #endif

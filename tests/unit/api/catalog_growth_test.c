@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/budget.h"
+#include "base/buf.h"
 
 static struct budget budget;
 static struct api_fixture fixture = {.budget = &budget};
@@ -119,6 +120,34 @@ static void test_scripts_are_refused_if_only_the_reserve_is_left(void **state)
     expect(200, "PUT", "/w/_doc/1", "{\"n\":2}");
 }
 
+/* Writes documents 10 to 29, each of 300 fields, to index `s`. */
+static void write_sources(void)
+{
+    struct buf body = BUF_INIT(BUF_UNLIMITED);
+    for (int id = 10; id < 30; id++) {
+        buf_printf(&body, "{\"index\":{\"_id\":\"%d\"}}\n{\"n\":1", id);
+        for (int i = 0; i < 299; i++)
+            buf_printf(&body, ",\"f%d\":1", i);
+        buf_lit(&body, "}\n");
+    }
+    buf_byte(&body, '\0');
+    api_fixture_expect(&fixture, "POST", "/s/_bulk?filter_path=errors", body.data, 200, "{\"errors\":false}");
+    buf_deinit(&body);
+}
+
+/* It is admitted while there is memory; each of its batches makes an index. */
+static void test_reindex_into_new_indices_ends_if_memory_is_used(void **state)
+{
+    static const char reindex[] = "{\"source\":{\"index\":\"s\",\"size\":1},\"dest\":{\"index\":\"x\"},"
+                                  "\"script\":{\"source\":\"ctx._index = 'x' + ctx._id\"}}";
+    (void)state;
+    write_sources();
+    budget.limit = (mem_used() + (3 << 20)) / 3 * 4;
+    expect(429, "POST", "/_reindex", reindex);
+    expect(200, "HEAD", "/x10", NULL);
+    expect(404, "HEAD", "/x29", NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -127,6 +156,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_catalog_requests_are_refused_if_memory_is_used, setup, teardown),
         cmocka_unit_test_setup_teardown(test_other_writes_are_served_if_memory_is_used, setup, teardown),
         cmocka_unit_test_setup_teardown(test_scripts_are_refused_if_only_the_reserve_is_left, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_reindex_into_new_indices_ends_if_memory_is_used, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
