@@ -275,6 +275,7 @@ class Search(unittest.TestCase):
         self.assertEqual(self.ok("DELETE", "/_search/scroll", {"scroll_id": [scroll]}), {"succeeded": True, "num_freed": 1})
         status, reply = self.server.ask("POST", "/_search/scroll", {"scroll_id": scroll})
         self.assertEqual((status, reply["error"]["root_cause"][0]["type"]), (404, "search_context_missing_exception"))
+        self.assertEqual(reply["error"]["caused_by"], reply["error"]["root_cause"][0])
         self.assertEqual(self.server.ask("DELETE", "/_search/scroll/" + scroll), (404, {"succeeded": True, "num_freed": 0}))
 
     def test_point_in_time(self):

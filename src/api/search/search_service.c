@@ -517,11 +517,14 @@ void open_context_missing(struct request *request, enum context_kind kind, struc
     request_refuse(request, PROBLEM_SEARCH_PHASE_EXECUTION, "all shards failed");
     request->problem.status = 404;
     request->problem.caused_by = cause;
+    struct slice shown = arena_printf(request->arena, "{\"type\":\"%s\",\"reason\":\"%.*s\"}",
+                                      problem_name(cause->type), SLICE_ARG(cause->reason));
+    /* Of a scroll 7.10 shows the cause once more. */
+    bool again = kind == CONTEXT_SCROLL && request->dialect == DIALECT_7;
     problem_details(&request->problem, request->arena,
                     "\"phase\":\"query\",\"grouped\":true,\"failed_shards\":[{\"shard\":-1,\"index\":null,"
-                    "\"reason\":{\"type\":\"%s\","
-                    "\"reason\":\"%.*s\"}}]",
-                    problem_name(cause->type), SLICE_ARG(cause->reason));
+                    "\"reason\":%.*s}]%s%.*s",
+                    SLICE_ARG(shown), again ? ",\"caused_by\":" : "", again ? (int)shown.len : 0, shown.data);
 }
 
 void request_keep_problem(struct request *request)

@@ -56,40 +56,39 @@ static int refuse_name(struct slice name, const char *what, enum problem_type ty
     return CATALOG_REFUSED;
 }
 
-static int check_name(struct slice name, const char *what, enum problem_type type, enum dialect dialect,
-                      struct arena *arena, struct problem *ret_problem)
+/* Returns: the text of the rule for names of indices and aliases that a name violates, also in `arena`; NULL: none. */
+static const char *broken_common_rule(struct slice name, enum dialect dialect, struct arena *arena)
 {
     const char *rule = broken_rule(name, dialect);
 
     if (rule != NULL)
-        return refuse_name(name, what, type, arena, ret_problem, rule);
-    if (name.len > CATALOG_NAME_BYTES_MAX) {
-        struct slice words =
-            arena_printf(arena, "%s name is too long, (%zu > %d)", what, name.len, CATALOG_NAME_BYTES_MAX);
-        return refuse_name(name, what, type, arena, ret_problem, words.data);
-    }
-    if (slice_is(name, ".") || slice_is(name, ".."))
-        return refuse_name(name, what, type, arena, ret_problem, "must not be '.' or '..'");
-    return 0;
+        return rule;
+    if (name.len > CATALOG_NAME_BYTES_MAX) /* of an alias in these words, too */
+        return arena_printf(arena, "index name is too long, (%zu > %d)", name.len, CATALOG_NAME_BYTES_MAX).data;
+    return slice_is(name, ".") || slice_is(name, "..") ? "must not be '.' or '..'" : NULL;
 }
 
 int catalog_check_index_name(struct slice name, enum dialect dialect, struct arena *arena, struct problem *ret_problem)
 {
-    int r = check_name(name, "index", PROBLEM_INVALID_INDEX_NAME, dialect, arena, ret_problem);
+    const char *rule = broken_common_rule(name, dialect, arena);
 
-    if (r == 0 && has_upper(name))
-        return refuse_name(name, "index", PROBLEM_INVALID_INDEX_NAME, arena, ret_problem, "must be lowercase");
-    return r;
+    if (rule == NULL && has_upper(name))
+        rule = "must be lowercase";
+    return rule == NULL ? 0 : refuse_name(name, "index", PROBLEM_INVALID_INDEX_NAME, arena, ret_problem, rule);
 }
 
 int catalog_check_alias_name(const struct catalog *catalog, struct slice name, enum dialect dialect,
                              struct arena *arena, struct problem *ret_problem)
 {
-    const struct catalog_index *index = catalog_index(catalog, name);
-    int r = check_name(name, "alias", PROBLEM_INVALID_ALIAS_NAME, dialect, arena, ret_problem);
+    const char *rule = broken_common_rule(name, dialect, arena);
 
-    if (r == 0 && index != NULL)
-        return refuse_name(name, "alias", PROBLEM_INVALID_ALIAS_NAME, arena, ret_problem,
-                           "an index exists with the same name as the alias");
-    return r;
+    if (rule != NULL) {
+        problem_set(ret_problem, arena, PROBLEM_INVALID_ALIAS_NAME, "Invalid alias name [%.*s]: %s", SLICE_ARG(name),
+                    rule);
+        return CATALOG_REFUSED;
+    }
+    if (catalog_index(catalog, name) == NULL)
+        return 0;
+    return refuse_name(name, "alias", PROBLEM_INVALID_ALIAS_NAME, arena, ret_problem,
+                       "an index exists with the same name as the alias");
 }

@@ -202,6 +202,9 @@ static void test_alias_accepts_writes_with_one_index_or_write_index(void **state
     alias(&fixture, "a", "b", NULL);
     assert_slice_equal(fixture.last->problem.reason,
                        "Invalid alias name [b], an index exists with the same name as the alias");
+    alias(&fixture, "a", "_b", NULL);
+    assert_slice_equal(fixture.last->problem.reason, "Invalid alias name [_b]: must not start with '_', '-', or '+'");
+    assert_int_equal(fixture.last->problem.details.len, 0);
     fixture_reopen(&fixture);
     assert_slice_equal(fixture_index(&fixture, "w", "1", "{}")->index, "b");
     fixture_close(&fixture);
