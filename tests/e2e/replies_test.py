@@ -94,5 +94,24 @@ class Immense(unittest.TestCase):
         self.assertEqual(self.server.must("GET", "/i/_doc/2")["_source"], {"plain": "a"})
 
 
+class Reindex(unittest.TestCase):
+    """What decides whether _reindex writes over documents: all as a 7.10.2 does."""
+
+    def test_op_type(self):
+        server = Server.of_class(self)
+        server.must("PUT", "/from/_doc/1", {"n": 1})
+        server.must("PUT", "/to/_doc/1", {"n": 2})
+        call = {"source": {"index": "from"}, "dest": {"index": "to", "op_type": "CREATE"}, "conflicts": "proceed"}
+        self.assertEqual(server.must("POST", "/_reindex", call)["version_conflicts"], 1)
+        for other in ("update", "creat", ""):
+            call["dest"]["op_type"] = other
+            status, reply = server.ask("POST", "/_reindex", call)
+            self.assertEqual((status, reply["error"]["caused_by"]),
+                             (400, {"type": "illegal_argument_exception", "reason": "opType must be 'create' or 'index', found: [%s]" % other}))
+        self.assertEqual(server.must("GET", "/to/_source/1"), {"n": 2})
+        call["dest"]["op_type"] = "Index"
+        self.assertEqual(server.must("POST", "/_reindex", call)["updated"], 1)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -259,6 +259,16 @@ static int read_routing(struct request *request, struct by_query_dest *dest, str
     return 0;
 }
 
+/* Any other word would write over documents that it was meant to keep. */
+static int read_op_type(struct request *request, struct by_query_dest *dest, struct slice text)
+{
+    dest->create = slice_is_ignoring_case(text, "create");
+    if (dest->create || slice_is_ignoring_case(text, "index"))
+        return 0;
+    return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "opType must be 'create' or 'index', found: [%.*s]",
+                          SLICE_ARG(text));
+}
+
 static int read_dest(struct request *request, struct by_query *by, const struct json_doc *doc, yyjson_val *dest)
 {
     size_t index, count;
@@ -274,7 +284,7 @@ static int read_dest(struct request *request, struct by_query *by, const struct 
         else if (slice_is(name, "routing"))
             r = read_routing(request, &by->dest, text);
         else if (slice_is(name, "op_type"))
-            by->dest.create = slice_is(text, "create");
+            r = read_op_type(request, &by->dest, text);
         else if (slice_is(name, "version_type"))
             r = doc_version_type(request, text, &by->dest.version_type);
         else if (slice_is(name, "pipeline"))
