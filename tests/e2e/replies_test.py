@@ -113,5 +113,18 @@ class Reindex(unittest.TestCase):
         self.assertEqual(server.must("POST", "/_reindex", call)["updated"], 1)
 
 
+class Absent(unittest.TestCase):
+    """Calls that look like others: a document of type `_block`, a node named `hot_threads`."""
+
+    def test_calls_are_refused_by_name(self):
+        server = Server.of_class(self)
+        server.must("PUT", "/i/_doc/1", {"n": 1})
+        for method, path, name in (("PUT", "/i/_block/write", "_block"), ("GET", "/_nodes/hot_threads", "_nodes/hot_threads"),
+                                   ("GET", "/_nodes/usage", "_nodes/usage")):
+            status, reply = server.ask(method, path)
+            self.assertEqual((status, reply["error"]["reason"]), (400, "Elasticsearch's API [%s] is not supported by this server, see "
+                                                                       "docs/http-api.md for those that are" % name))
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -9,6 +9,7 @@
 static const char *const names[] = {
     "_async_search",
     "_autoscaling",
+    "_block",
     "_cat/allocation",
     "_cat/fielddata",
     "_cat/ml",

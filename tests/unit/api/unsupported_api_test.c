@@ -31,6 +31,7 @@ static void test_names(void **state)
     assert_absent("/fs/_search/template", "_search/template");
     assert_absent("/fs/file/_search/template", "_search/template");
     assert_absent("/fs/file/1/_explain", "_explain");
+    assert_absent("/fs/_block/write", "_block");
     assert_absent("/_ml/anomaly_detectors/a/_open", "_ml");
     assert_absent("_snapshot", "_snapshot");
 }
@@ -57,7 +58,7 @@ static void test_each_name(void **state)
 {
     (void)state;
     static const char names[] =
-        "_async_search _autoscaling _cat/allocation _cat/fielddata _cat/ml _cat/nodeattrs _cat/pending_tasks "
+        "_async_search _autoscaling _block _cat/allocation _cat/fielddata _cat/ml _cat/nodeattrs _cat/pending_tasks "
         "_cat/plugins _cat/recovery _cat/repositories _cat/segments _cat/snapshots _cat/tasks "
         "_cat/thread_pool _cat/transforms _ccr _clone _cluster/allocation _cluster/pending_tasks "
         "_cluster/reroute _cluster/voting_config_exclusions _dangling _enrich _eql _explain _flush/synced "
