@@ -29,6 +29,7 @@
 #include "json/each.h"
 #include "json/filter.h"
 #include "json/write.h"
+#include "mapping/mapping.h"
 
 static int refuse_template(struct command *command, const char *reason)
 {
@@ -544,7 +545,7 @@ int composable__apply(struct core *core, struct index_draft *draft, struct arena
 
 /*
  * Checks that mappings have no type: they belong to `_doc`, so a type would be an unknown
- * parameter.
+ * parameter. How many fields they may have is checked with the settings of the template and its components.
  */
 static int check_typeless(struct core *core, struct command *command, yyjson_val *mappings)
 {
@@ -559,7 +560,11 @@ static int check_typeless(struct core *core, struct command *command, yyjson_val
                     "Failed to parse mapping [_doc]: Root mapping definition has unsupported parameters:  [_doc]");
         return INDEX_REFUSED;
     }
-    buf_lit(&text, "{\"mappings\":{\"_doc\":");
+    buf_lit(&text, "{");
+    if (core->command_version >= COMMAND_SINCE_TYPELESS_UNLIMITED)
+        buf_printf(&text, "\"settings\":{\"index.mapping\":{\"total_fields.limit\":%d,\"depth.limit\":%d}},",
+                   MAPPING_TOTAL_FIELDS_LIMIT_MAX, INT32_MAX);
+    buf_lit(&text, "\"mappings\":{\"_doc\":");
     json_write(&text, mappings, DIALECT_7);
     buf_lit(&text, "}}");
     struct slice copy = arena_copy(&command->arena, buf_as_slice(&text));

@@ -798,6 +798,41 @@ static void put_patterns(struct core_fixture *fixture, unsigned version, const c
     buf_deinit(&body);
 }
 
+/* Puts an index template of 1,200 fields. Returns: whether it was accepted; else it has too many fields. */
+static bool put_wide(struct core_fixture *fixture, unsigned version, const char *settings, const char *composed_of)
+{
+    struct buf body = BUF_INIT(BUF_UNLIMITED);
+
+    buf_printf(&body, "{\"index_patterns\":[\"w*\"],\"composed_of\":[%s],\"template\":{%s", composed_of, settings);
+    buf_lit(&body, "\"mappings\":{\"properties\":{");
+    for (int i = 0; i < 1200; i++)
+        buf_printf(&body, "%s\"f%d\":{\"type\":\"long\"}", i == 0 ? "" : ",", i);
+    buf_lit(&body, "}}}}");
+    const struct command *command = put_in(fixture, version, COMMAND_INDEX_TEMPLATE_PUT, "wide", buf_as_slice(&body));
+    buf_deinit(&body);
+    if (command->problem.type == PROBLEM_NONE)
+        return true;
+    assert_slice_equal(command->problem.caused_by->caused_by->reason, "Limit of total fields [1000] has been exceeded");
+    return false;
+}
+
+/* As the templates of Beats, which have thousands of fields. */
+static void test_index_template_may_raise_its_limit_of_fields(void **state)
+{
+    static const char raised[] = "\"settings\":{\"index.mapping.total_fields.limit\":10000},";
+    struct core_fixture fixture;
+    (void)state;
+
+    fixture_open(&fixture);
+    put_in(&fixture, COMMAND_CODEC_VERSION, COMMAND_COMPONENT_PUT, "c",
+           SLICE_LIT("{\"template\":{\"settings\":{\"index.mapping.total_fields.limit\":10000}}}"));
+    assert_false(put_wide(&fixture, COMMAND_CODEC_VERSION, "", ""));
+    assert_false(put_wide(&fixture, COMMAND_SINCE_TYPELESS_UNLIMITED - 1, raised, ""));
+    assert_true(put_wide(&fixture, COMMAND_CODEC_VERSION, raised, ""));
+    assert_true(put_wide(&fixture, COMMAND_CODEC_VERSION, "", "\"c\""));
+    fixture_close(&fixture);
+}
+
 /* Comparisons of patterns count as work, which does not depend on the texts between wildcards, and are limited. */
 static void test_comparisons_of_patterns_are_bounded(void **state)
 {
@@ -1507,6 +1542,7 @@ int main(void)
         cmocka_unit_test(test_work_of_a_required_alias_is_counted),
         cmocka_unit_test(test_work_of_aliases_of_a_created_index_is_counted),
         cmocka_unit_test(test_aliases_of_all_indices_are_limited),
+        cmocka_unit_test(test_index_template_may_raise_its_limit_of_fields),
         cmocka_unit_test(test_comparisons_of_patterns_are_bounded),
         cmocka_unit_test(test_large_templates_are_refused),
         cmocka_unit_test(test_too_many_templates_are_refused),
