@@ -44,6 +44,12 @@ static inline bool slice_is(struct slice a, const char *text)
     return slice_equal(a, slice_from(text));
 }
 
+/* Returns: whether a byte is one of the characters of `set`. Not so the byte 0, which strchr() finds at their end. */
+static inline bool byte_is_one_of(char byte, const char *set)
+{
+    return byte != '\0' && strchr(set, byte) != NULL;
+}
+
 /* As slice_is(), with ASCII letters of either case. */
 static inline bool slice_is_ignoring_case(struct slice a, const char *text)
 {

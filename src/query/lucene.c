@@ -40,7 +40,7 @@ static bool is_space(char c)
 
 static bool ends_term(char c)
 {
-    return is_space(c) || strchr("():^[]\"{}~", c) != NULL;
+    return is_space(c) || byte_is_one_of(c, "():^[]\"{}~");
 }
 
 static void skip_space(struct lucene *p)
@@ -68,7 +68,7 @@ static bool take_char(struct lucene *p, char c)
  */
 static bool ends_word(char c)
 {
-    return is_space(c) || strchr("!():^[]\"{}~/", c) != NULL;
+    return is_space(c) || byte_is_one_of(c, "!():^[]\"{}~/");
 }
 
 /*
@@ -258,7 +258,7 @@ static double take_number(struct lucene *p, double missing)
 {
     char digits[32] = "";
     size_t len = 0;
-    while (p->at < p->text.len && len < sizeof digits - 1 && strchr("0123456789.", p->text.data[p->at]) != NULL)
+    while (p->at < p->text.len && len < sizeof digits - 1 && byte_is_one_of(p->text.data[p->at], "0123456789."))
         digits[len++] = p->text.data[p->at++];
     double number = missing; /* unchanged if the digits do not parse, such as "." */
     (void)slice_to_double(slice_make(digits, len), &number);
@@ -541,11 +541,11 @@ static bool take_plain(struct lucene *p, bool first, struct lucene_term *ret_ter
 {
     skip_space(p);
     size_t start = p->at;
-    bool found = p->at < p->text.len && strchr("+-!/<>*?", p->text.data[p->at]) == NULL && !at_conjunction(p) &&
+    bool found = p->at < p->text.len && !byte_is_one_of(p->text.data[p->at], "+-!/<>*?") && !at_conjunction(p) &&
                  !take_word(p, "NOT") && take_term(p, ret_term) && !ret_term->wildcard;
     size_t end = p->at;
     skip_space(p);
-    bool special = p->at < p->text.len && strchr(":^~", p->text.data[p->at]) != NULL;
+    bool special = p->at < p->text.len && byte_is_one_of(p->text.data[p->at], ":^~");
     bool star = p->at < p->text.len && p->text.data[p->at] == '*' &&
                 (p->at + 1 == p->text.len || is_space(p->text.data[p->at + 1]));
     if (!found || special || (!first && (star || at_conjunction(p)))) {
@@ -684,7 +684,7 @@ static void simple_query(struct lucene *p, struct simple *ret_simple);
 
 static bool ends_simple_word(char c)
 {
-    return is_space(c) || strchr("\"|+()", c) != NULL;
+    return is_space(c) || byte_is_one_of(c, "\"|+()");
 }
 
 /* Finds the closing bracket of each opening one in a single pass; 0: it has none. */

@@ -265,7 +265,7 @@ static struct query *in_any_case(struct arena *arena, const struct query *term)
     struct slice text = query__scalar_text(arena, term->values.items[0]);
     struct buf escaped = BUF_INIT(BUF_UNLIMITED);
     for (size_t i = 0; i < text.len; i++) {
-        if (strchr("*?\\", text.data[i]) != NULL)
+        if (byte_is_one_of(text.data[i], "*?\\"))
             buf_byte(&escaped, '\\');
         buf_byte(&escaped, text.data[i]);
     }

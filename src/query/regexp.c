@@ -237,7 +237,7 @@ static void parse_counts(struct regexp_parser *p, struct piece *repeat)
 static struct piece *parse_repeat(struct regexp_parser *p)
 {
     struct piece *piece = parse_atom(p);
-    for (unsigned nesting = 0; has_more(p) && strchr("?*+{", p->text.data[p->at]) != NULL; nesting++) {
+    for (unsigned nesting = 0; has_more(p) && byte_is_one_of(p->text.data[p->at], "?*+{"); nesting++) {
         if (nesting >= REGEXP_DEPTH_MAX)
             return refuse_regexp(p, "too many repetitions");
         char sign = p->text.data[p->at++];

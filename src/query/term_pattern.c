@@ -32,7 +32,7 @@ struct slice term_pattern_literal_prefix(const struct term_pattern *pattern, boo
     if (pattern->case_insensitive)
         return SLICE_LIT("");
     size_t len = 0;
-    while (len < pattern->text.len && !(wildcard && strchr("*?\\", pattern->text.data[len]) != NULL))
+    while (len < pattern->text.len && !(wildcard && byte_is_one_of(pattern->text.data[len], "*?\\")))
         len++;
     return (struct slice){pattern->text.data, len};
 }

@@ -110,6 +110,12 @@ static const struct example examples[] = {
      "\"default_operator\": \"and\"}}}",
      "a"},
     {"{\"query\": {\"simple_query_string\": {\"query\": \"quick +brown -lazy\", \"fields\": [\"t\"]}}}", "a b d e"},
+    /* The byte 0 is a character of a word. */
+    {"{\"query\": {\"simple_query_string\": {\"query\": \"\\u0000\", \"fields\": [\"t\"]}}}", ""},
+    {"{\"query\": {\"simple_query_string\": {\"query\": \"lazy\\u0000\", \"fields\": [\"t\"]}}}", "c"},
+    {"{\"query\": {\"query_string\": {\"query\": \"\\u0000\"}}}", ""},
+    {"{\"query\": {\"query_string\": {\"query\": \"t:lazy\\u0000\"}}}", "c"},
+    {"{\"query\": {\"regexp\": {\"k\": \"re\\u0000d\"}}}", ""},
     {"{\"query\": {\"bool\": {\"must\": {\"term\": {\"k\": \"red\"}}, \"must_not\": {\"term\": {\"n\": "
      "1}}}}}",
      "b"},
