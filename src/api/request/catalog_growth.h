@@ -12,9 +12,13 @@
 #include "api/request/request.h"
 
 /*
- * Checks that the server has memory for what the command adds to the catalog. A command that adds nothing is not
- * refused. What a script adds is unknown: it is refused where only the reserve is left. A request that has changed
- * something is not refused either. Returns: 0; REQUEST_REFUSED, with request->problem.
+ * Checks that the server has memory for what the command adds to the catalog. Not refused is a command that
+ *  - is refused for another reason, or leaves the mapping as it is;
+ *  - replaces a template, a script or aliases by others that are not larger, as applications do at each start;
+ *  - changes settings by 1 KB or less, whether it adds some or not;
+ *  - belongs to a request that has changed something.
+ * What a script adds is unknown: it is refused where only the reserve is left.
+ * Returns: 0; REQUEST_REFUSED, with request->problem.
  */
 int catalog_growth_check(struct request *request, const struct command *command) TL_MUST_USE;
 

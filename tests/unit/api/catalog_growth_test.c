@@ -22,6 +22,7 @@ static int setup(void **state)
     api_fixture_open(&fixture);
     api_fixture_expect(&fixture, "PUT", "/w/_doc/1?filter_path=result", "{\"n\":1,\"o\":{\"k\":\"one\"}}", 201, "*");
     api_fixture_expect(&fixture, "PUT", "/w/_alias/a", NULL, 200, "*");
+    api_fixture_expect(&fixture, "PUT", "/v", NULL, 200, "*");
     return 0;
 }
 
@@ -54,6 +55,30 @@ static void fill_up(void)
 {
     budget.limit = mem_used() / 15 * 16;
     assert_false(budget_fits(&budget, BUDGET_TRANSIENT, BUDGET_CHUNK));
+}
+
+#define MAPPING "{\"properties\":{\"n\":{\"type\":\"long\"}}}"
+#define SETTINGS \
+    "\"settings\":{\"index.refresh_interval\":\"1s\",\"index.max_result_window\":10,\"index.number_of_replicas\":2}"
+#define TEMPLATE "{\"index_patterns\": [\"t*\"], " SETTINGS ", \"aliases\": {\"q\":{}}, \"mappings\":" MAPPING "}"
+#define COMPONENT "{\"template\": {" SETTINGS ", \"mappings\":" MAPPING "}}"
+#define COMPOSED "{\"index_patterns\": [\"u*\"], \"composed_of\": [\"c\"], \"template\": {" SETTINGS "}}"
+#define SCRIPT(source) "{\"script\":{\"lang\":\"painless\",\"source\":\"" source "\"}}"
+#define ADD(index, alias) "{\"add\":{\"index\":\"" index "\",\"alias\":\"" alias "\"}}"
+#define REMOVE(index, alias) "{\"remove\":{\"index\":\"" index "\",\"alias\":\"" alias "\"}}"
+#define FILTERED "{\"filter\":{\"term\":{\"n\":1}},\"routing\":\"r\"}"
+
+/* What applications send at each start. */
+static void put_objects(void)
+{
+    expect(200, "PUT", "/w/_mapping", MAPPING);
+    expect(200, "PUT", "/_template/t", TEMPLATE);
+    expect(200, "PUT", "/_component_template/c", COMPONENT);
+    expect(200, "PUT", "/_index_template/t", COMPOSED);
+    expect(200, "PUT", "/_scripts/s", SCRIPT("ctx._source.n = \\\"1\\\""));
+    expect(200, "PUT", "/w/_alias/f", FILTERED);
+    expect(200, "PUT", "/w/_alias/a", NULL);
+    expect(400, "PUT", "/w", NULL);
 }
 
 #define BULK(...) "{\"index\":{\"_id\":\"8\"}}\n{\"n\":8}\n" __VA_ARGS__ "\n"
@@ -111,6 +136,33 @@ static void test_other_writes_are_served_if_memory_is_used(void **state)
     expect(200, "DELETE", "/w", NULL);
 }
 
+static void test_objects_that_exist_are_put_again_if_memory_is_used(void **state)
+{
+    (void)state;
+    put_objects();
+    fill();
+    put_objects();
+    expect(429, "PUT", "/_template/t",
+           "{\"index_patterns\":[\"t*\",\"s*\"]," SETTINGS ",\"mappings\":" MAPPING
+           ",\"aliases\":{\"q\":{},\"r\":{},\"longer-than-the-members-it-had\":{}}}");
+    expect(429, "PUT", "/_component_template/d", COMPONENT);
+    expect(429, "PUT", "/_scripts/s", SCRIPT("ctx._source.n = \\\"12\\\""));
+    expect(429, "PUT", "/w/_alias/a", FILTERED);
+}
+
+static void test_aliases_are_exchanged_if_memory_is_used(void **state)
+{
+    (void)state;
+    fill();
+    expect(200, "POST", "/_aliases", "{\"actions\":[" REMOVE("w", "a") "," ADD("v", "a") "]}");
+    expect(200, "POST", "/_aliases", "{\"actions\":[" ADD("w", "a") "," REMOVE("v", "a") "]}");
+    expect(429, "POST", "/_aliases", "{\"actions\":[" ADD("v", "a") "]}");
+    expect(429, "POST", "/_aliases", "{\"actions\":[" REMOVE("w", "a") "," ADD("v", "a") "," ADD("w", "b") "]}");
+    expect(429, "POST", "/_aliases",
+           "{\"actions\":[" REMOVE("w", "a") "," REMOVE("w", "a") "," ADD("v", "a") "," ADD("w", "b") "]}");
+    expect(200, "POST", "/_aliases", "{\"actions\":[{\"remove_index\":{\"index\":\"v\"}}," ADD("w", "v") "]}");
+}
+
 /* What fields a script makes is known after it has run. */
 static void test_scripts_are_refused_if_only_the_reserve_is_left(void **state)
 {
@@ -155,6 +207,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_documents_of_new_indices_are_refused_if_memory_is_used, setup, teardown),
         cmocka_unit_test_setup_teardown(test_catalog_requests_are_refused_if_memory_is_used, setup, teardown),
         cmocka_unit_test_setup_teardown(test_other_writes_are_served_if_memory_is_used, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_objects_that_exist_are_put_again_if_memory_is_used, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_aliases_are_exchanged_if_memory_is_used, setup, teardown),
         cmocka_unit_test_setup_teardown(test_scripts_are_refused_if_only_the_reserve_is_left, setup, teardown),
         cmocka_unit_test_setup_teardown(test_reindex_into_new_indices_ends_if_memory_is_used, setup, teardown),
     };
