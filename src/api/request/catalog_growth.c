@@ -258,6 +258,14 @@ int catalog_growth_check(struct request *request, const struct command *command)
     return request_budget_check_reply(request);
 }
 
+int catalog_growth_check_next(struct request *request, const struct command *command)
+{
+    REQUIRE(command != NULL);
+    if (budget_fits(request->api->options.budget, BUDGET_RETAINED, BUDGET_SMALL) || !command_adds(request, command))
+        return 0;
+    return request_budget_check_reply(request);
+}
+
 int catalog_growth_check_write(const struct api *api, const struct write_command *write, struct slice what,
                                struct arena *arena, struct problem *ret_problem)
 {

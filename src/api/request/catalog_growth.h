@@ -23,6 +23,12 @@
 int catalog_growth_check(struct request *request, const struct command *command) TL_MUST_USE;
 
 /*
+ * The same for each of many commands of a request, also if those before have changed something: no guard counts what
+ * they have left, such as the fields of thousands of indices.
+ */
+int catalog_growth_check_next(struct request *request, const struct command *command) TL_MUST_USE;
+
+/*
  * The same for a write that no request submits, such as a batch of a by-query call. `what` names the call in the
  * problem. Returns: 0; REQUEST_REFUSED, with *ret_problem in `arena`.
  */

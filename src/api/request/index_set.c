@@ -6,7 +6,7 @@
 
 #include "api/request/api_internal.h"
 #include "api/request/access_log.h"
-#include "api/request/request_budget.h"
+#include "api/request/catalog_growth.h"
 #include "mapping/mapping.h"
 
 /* --- Options ------------------------------------------------------------------------------------------------------ */
@@ -139,11 +139,7 @@ static int chain_step(struct request *request, struct command *done)
         return chain->then(request);
     }
     struct command *command = chain->make(request, chain->names[chain->next++], chain->context);
-    /*
-     * No guard counts what the commands before have left, such as the fields of thousands of indices. The first one
-     * asks, too: a server that has no memory for the second index changes none.
-     */
-    if (chain->count > 1 && command_is(command->type, COMMAND_ADDS_DATA) && request_budget_check_reply(request) != 0) {
+    if (chain->count > 1 && catalog_growth_check_next(request, command) != 0) {
         command_free(command);
         return REQUEST_REFUSED;
     }

@@ -234,12 +234,13 @@ static void test_read_of_a_long_script_has_some_time(void **state)
 }
 
 /*
- * A server that is so full that it refuses large requests, but not small ones, changes one index, and of several ones
- * all or none.
+ * A server that is so full that it refuses large requests, but not small ones, adds to none of several indices, and
+ * changes their settings.
  */
 static void test_change_of_several_indices_in_a_full_server(void **state)
 {
     static const char change[] = "{\"index\":{\"number_of_replicas\":3}}";
+    static const char mapping[] = "{\"properties\":{\"m\":{\"type\":\"long\"}}}";
     static const char look[] = "/*/_settings?filter_path=*.settings.index.number_of_replicas";
     struct budget budget;
     struct api_fixture limited = {.budget = &budget};
@@ -251,13 +252,15 @@ static void test_change_of_several_indices_in_a_full_server(void **state)
     budget.limit = mem_used() / 4 * 5;
     assert_false(budget_fits(&budget, BUDGET_RETAINED, 0));
     assert_true(budget_fits(&budget, BUDGET_TRANSIENT, 0));
-    assert_int_equal(api_fixture_ask(&limited, "PUT", "/a,b/_settings", change, NULL), 429);
-    api_fixture_expect(&limited, "GET", look, NULL, 200,
-                       "{\"a\":{\"settings\":{\"index\":{\"number_of_replicas\":\"1\"}}},"
-                       "\"b\":{\"settings\":{\"index\":{\"number_of_replicas\":\"1\"}}}}");
-    assert_int_equal(api_fixture_ask(&limited, "PUT", "/a/_settings", change, NULL), 200);
-    budget.limit = SIZE_MAX / 2;
+    assert_int_equal(api_fixture_ask(&limited, "PUT", "/a,b/_mapping", mapping, NULL), 429);
+    api_fixture_expect(&limited, "GET", "/*/_mapping/field/m", NULL, 200,
+                       "{\"a\":{\"mappings\":{}},\"b\":{\"mappings\":{}}}");
     assert_int_equal(api_fixture_ask(&limited, "PUT", "/a,b/_settings", change, NULL), 200);
+    api_fixture_expect(&limited, "GET", look, NULL, 200,
+                       "{\"a\":{\"settings\":{\"index\":{\"number_of_replicas\":\"3\"}}},"
+                       "\"b\":{\"settings\":{\"index\":{\"number_of_replicas\":\"3\"}}}}");
+    budget.limit = SIZE_MAX / 2;
+    assert_int_equal(api_fixture_ask(&limited, "PUT", "/a,b/_mapping", mapping, NULL), 200);
     api_fixture_close(&limited);
 }
 

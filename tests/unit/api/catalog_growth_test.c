@@ -163,6 +163,17 @@ static void test_aliases_are_exchanged_if_memory_is_used(void **state)
     expect(200, "POST", "/_aliases", "{\"actions\":[{\"remove_index\":{\"index\":\"v\"}}," ADD("w", "v") "]}");
 }
 
+static void test_many_indices_are_changed_by_what_they_have_if_memory_is_used(void **state)
+{
+    (void)state;
+    expect(200, "PUT", "/_all/_mapping", MAPPING);
+    fill();
+    expect(200, "PUT", "/_all/_settings", "{\"index\":{\"number_of_replicas\":0}}");
+    expect(200, "PUT", "/_all/_mapping", MAPPING);
+    expect(429, "PUT", "/_all/_mapping", "{\"properties\":{\"m\":{\"type\":\"long\"}}}");
+    api_fixture_expect(&fixture, "GET", "/_all/_mapping/field/m?filter_path=*.mappings.m", NULL, 200, "{}");
+}
+
 /* What fields a script makes is known after it has run. */
 static void test_scripts_are_refused_if_only_the_reserve_is_left(void **state)
 {
@@ -209,6 +220,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_other_writes_are_served_if_memory_is_used, setup, teardown),
         cmocka_unit_test_setup_teardown(test_objects_that_exist_are_put_again_if_memory_is_used, setup, teardown),
         cmocka_unit_test_setup_teardown(test_aliases_are_exchanged_if_memory_is_used, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_many_indices_are_changed_by_what_they_have_if_memory_is_used, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(test_scripts_are_refused_if_only_the_reserve_is_left, setup, teardown),
         cmocka_unit_test_setup_teardown(test_reindex_into_new_indices_ends_if_memory_is_used, setup, teardown),
     };
