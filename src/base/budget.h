@@ -31,8 +31,10 @@
  *  1. A request that is refused before its execution has no effect.
  *  2. budget_share(RETAINED) < budget_share(TRANSIENT) < the limit. ESSENTIAL is never refused up
  *     to BUDGET_SMALL bytes. TRANSIENT is refused up to BUDGET_SMALL bytes only when such requests
- *     have drawn all of budget_reserve(). Both hold even when the limit is exceeded, by arenas that
- *     allocate after a refusal or by the core, which does not ask.
+ *     have drawn all of budget_reserve(). So it is for guards; a request of a small size that adds to
+ *     the catalog is refused beyond budget_share(RETAINED) in addition (api/request/catalog_growth.h).
+ *     Both hold even when the limit is exceeded, by arenas that allocate after a refusal or by the
+ *     core, which does not ask.
  *  3. No result of a command depends on the budget, which differs between hosts. The code that
  *     submits commands asks; the core does not. Memory that the core holds for an owner has
  *     deterministic limits (core.h).

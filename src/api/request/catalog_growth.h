@@ -17,7 +17,9 @@
  *  - replaces a template, a script or aliases by others that are not larger, as applications do at each start;
  *  - changes settings by 1 KB or less, whether it adds some or not;
  *  - belongs to a request that has changed something.
- * What a script adds is unknown: it is refused where only the reserve is left.
+ * What a script adds is unknown: it is refused where only the reserve is left. Nor is it known what the cleanup actions
+ * of sessions add: they are not checked when they are executed. Concurrent requests are checked by the memory used
+ * before any of them is executed.
  * Returns: 0; REQUEST_REFUSED, with request->problem.
  */
 int catalog_growth_check(struct request *request, const struct command *command) TL_MUST_USE;
