@@ -126,5 +126,30 @@ class Absent(unittest.TestCase):
                                                                        "docs/http-api.md for those that are" % name))
 
 
+class Tasks(unittest.TestCase):
+    """What GET /_tasks/ID has of a by-query call that has ended: as a 7.10.2."""
+
+    def test_ended(self):
+        server = Server.of_class(self)
+        server.must("PUT", "/a/_doc/1", {"n": 1})
+        for path, body, described in (("/_reindex", {"source": {"index": ["a", "a*"], "type": "_doc"}, "dest": {"index": "b"}},
+                                       "reindex from [a, a*][_doc] to [b][_doc]"),
+                                      ("/a/_update_by_query", None, "update-by-query [a]"), ("/a/_doc/_delete_by_query", {"query": {"match_none": {}}},
+                                                                                             "delete-by-query [a][_doc]")):
+            task = server.must("POST", path + "?wait_for_completion=false", body)["task"]
+            ended = server.must("GET", "/_tasks/%s?wait_for_completion=true" % task)
+            self.assertTrue(ended["completed"])
+            self.assertEqual(ended["task"]["description"], described)
+            self.assertNotIn("cancelled", ended["task"])
+            counts = {"total", "updated", "created", "deleted", "batches", "version_conflicts", "noops", "retries", "throttled_millis", "requests_per_second",
+                      "throttled_until_millis"}
+            self.assertEqual(set(ended["task"]["status"]), counts)
+            self.assertEqual(set(ended["response"]), counts | {"took", "timed_out", "throttled", "throttled_until", "failures"})
+            self.assertEqual((ended["response"]["throttled"], ended["response"]["throttled_until"]), ("0s", "0s"))
+            # the time in which it ran, also after its end, and in its stored result
+            self.assertEqual(server.must("GET", "/_tasks/" + task), ended)
+            self.assertEqual(server.must("GET", "/.tasks/_source/" + task)["task"]["running_time_in_nanos"], ended["task"]["running_time_in_nanos"])
+
+
 if __name__ == "__main__":
     unittest.main()

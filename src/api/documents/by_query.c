@@ -7,6 +7,7 @@
 #include "api/request/api_internal.h"
 #include "api/request/handlers.h"
 #include "api/request/problem_reply.h"
+#include "api/request/readable.h"
 #include "api/request/request_budget.h"
 #include "api/search/search_service.h"
 #include "script/script.h"
@@ -28,16 +29,27 @@ static void write_rate(struct json_writer *writer, double rate)
     buf_deinit(&text);
 }
 
+/* Where a status is shown: a task has the counts of all kinds, and its result the readable times, too. */
+enum status_form { STATUS_REPLY, STATUS_TASK, STATUS_RESULT };
+
+static void write_time(struct json_writer *writer, const char *key, uint64_t us)
+{
+    struct arena arena = ARENA_INIT;
+    json_key(writer, key);
+    json_string(writer, readable_time(&arena, us / 1000 * 1000000));
+    arena_deinit(&arena);
+}
+
 /* Writes the status as Elasticsearch shows it: inside braces of the caller's. `slice`: its number, -1: the whole. */
 static void write_status(struct json_writer *writer, const struct by_query *by, const struct by_query_status *status,
-                         int slice, double rate)
+                         int slice, double rate, enum status_form form)
 {
     if (slice >= 0)
         write_number(writer, "slice_id", (uint64_t)slice);
     write_number(writer, "total", status->total);
-    if (by->kind != BY_QUERY_DELETE)
+    if (by->kind != BY_QUERY_DELETE || form != STATUS_REPLY)
         write_number(writer, "updated", status->updated);
-    if (by->kind == BY_QUERY_REINDEX)
+    if (by->kind == BY_QUERY_REINDEX || form != STATUS_REPLY)
         write_number(writer, "created", status->created);
     write_number(writer, "deleted", status->deleted);
     write_number(writer, "batches", status->batches);
@@ -45,23 +57,27 @@ static void write_status(struct json_writer *writer, const struct by_query *by, 
     write_number(writer, "noops", status->noops);
     json_key(writer, "retries");
     json_raw(writer, SLICE_LIT("{\"bulk\":0,\"search\":0}"));
+    if (form == STATUS_RESULT)
+        write_time(writer, "throttled", status->throttled_us);
     write_number(writer, "throttled_millis", status->throttled_us / 1000);
     write_rate(writer, rate);
     if (atomic_load(&by->task->cancelled)) {
         json_key(writer, "canceled");
         json_string(writer, SLICE_LIT("by user request"));
     }
+    if (form == STATUS_RESULT)
+        write_time(writer, "throttled_until", 0);
     write_number(writer, "throttled_until_millis", 0);
 }
 
 /* Writes the status of the whole call, which may be one slice of several calls: that of `slice` in its body. */
-static void write_sum(struct json_writer *writer, const struct by_query *by, double rate)
+static void write_sum(struct json_writer *writer, const struct by_query *by, double rate, enum status_form form)
 {
     bool slice = by->slices == 1 && by->call.search.slice_max > 0;
-    write_status(writer, by, &by->sum, slice ? (int)by->call.search.slice_id : -1, rate);
+    write_status(writer, by, &by->sum, slice ? (int)by->call.search.slice_id : -1, rate, form);
 }
 
-static void write_slices(struct json_writer *writer, const struct by_query *by, double rate)
+static void write_slices(struct json_writer *writer, const struct by_query *by, double rate, enum status_form form)
 {
     if (by->part_count <= 1)
         return;
@@ -69,25 +85,25 @@ static void write_slices(struct json_writer *writer, const struct by_query *by, 
     json_begin(writer, '[');
     for (uint32_t i = 0; i < by->part_count; i++) {
         json_begin(writer, '{');
-        write_status(writer, by, &by->parts[i], (int)i, rate);
+        write_status(writer, by, &by->parts[i], (int)i, rate, form);
         json_end(writer, '}');
     }
     json_end(writer, ']');
 }
 
-static void write_response(struct json_writer *writer, const struct by_query *by)
+static void write_response(struct json_writer *writer, const struct by_query *by, enum status_form form)
 {
     double rate = task_requests_per_second(by->task);
     json_begin(writer, '{');
     write_number(writer, "took", (uint64_t)(search_clock_us() - by->task->begun_us) / 1000);
     json_key(writer, "timed_out");
     json_bool(writer, by->timed_out);
-    write_sum(writer, by, rate);
+    write_sum(writer, by, rate, form);
     if (by->rolled_back) {
         json_key(writer, "rolled_back");
         json_bool(writer, true);
     }
-    write_slices(writer, by, rate);
+    write_slices(writer, by, rate, form);
     json_key(writer, "failures");
     json_begin(writer, '[');
     if (by->failures.len > 0)
@@ -120,8 +136,8 @@ static void publish_status(struct by_query *by)
     double rate = task_requests_per_second(by->task);
     json_writer_init(&writer, &text);
     json_begin(&writer, '{');
-    write_sum(&writer, by, rate);
-    write_slices(&writer, by, rate);
+    write_sum(&writer, by, rate, STATUS_TASK);
+    write_slices(&writer, by, rate, STATUS_TASK);
     json_end(&writer, '}');
     task_set_status(by->task, buf_as_slice(&text));
     buf_deinit(&text);
@@ -158,7 +174,7 @@ static void answer_task(struct by_query *by)
     if (failed)
         problem_write_item(&writer, &by->problem);
     else
-        write_response(&writer, by);
+        write_response(&writer, by, STATUS_RESULT);
     publish_status(by);
     if (failed)
         task_set_error(by->task, buf_as_slice(&text));
@@ -185,7 +201,7 @@ static void answer_request(struct by_query *by)
     if (by->legacy_1x && by->failure_count == 0)
         write_response_old(&writer, by);
     else
-        write_response(&writer, by);
+        write_response(&writer, by, STATUS_REPLY);
     request_finish(request, REQUEST_DONE);
 }
 
@@ -270,6 +286,38 @@ static int by_query_ready(struct request *request)
     return wait ? REQUEST_PENDING : reply_started(request, number_of_task);
 }
 
+/* Adds "[a, b]". */
+static void describe_names(struct buf *text, struct slice names)
+{
+    buf_lit(text, "[");
+    for (size_t i = 0; i < names.len; i++) {
+        buf_byte(text, names.data[i]);
+        if (names.data[i] == ',')
+            buf_lit(text, " ");
+    }
+    buf_lit(text, "]");
+}
+
+/* Returns: "reindex from [a, b] to [c][_doc]". */
+static struct slice describe_call(struct by_query *by)
+{
+    static const char *const names[] = {"delete-by-query ", "update-by-query ", "reindex from "};
+    struct buf text = BUF_INIT(BUF_UNLIMITED);
+    buf_slice(&text, slice_from(names[by->kind]));
+    describe_names(&text, by->call.index.data != NULL ? by->call.index : SLICE_LIT("_all"));
+    if (by->call.types.len > 0)
+        describe_names(&text, by->call.types);
+    if (by->kind == BY_QUERY_REINDEX) {
+        buf_lit(&text, " to ");
+        describe_names(&text, by->dest.index);
+        if (by->dest.type.len > 0 || by->call.dialect == DIALECT_7)
+            describe_names(&text, by->dest.type.len > 0 ? by->dest.type : SLICE_LIT("_doc"));
+    }
+    struct slice description = arena_copy(&by->task->arena, buf_as_slice(&text));
+    buf_deinit(&text);
+    return description;
+}
+
 static int begin_by_query(struct request *request, enum by_query_kind kind, const char *action, bool legacy_1x)
 {
     struct task *task = task_new(search_service_tasks(request->api->search_service), request, action);
@@ -296,13 +344,7 @@ static int begin_by_query(struct request *request, enum by_query_kind kind, cons
                            "[atomic] is not allowed inside a transaction, of which the changes of the call are a part");
     if (r != 0)
         return r;
-    task->description = arena_printf(&task->arena, "%s [%.*s]%s%.*s%s",
-                                     kind == BY_QUERY_DELETE   ? "delete-by-query"
-                                     : kind == BY_QUERY_UPDATE ? "update-by-query"
-                                                               : "reindex from",
-                                     SLICE_ARG(by->call.index.data != NULL ? by->call.index : SLICE_LIT("_all")),
-                                     kind == BY_QUERY_REINDEX ? " to [" : "", SLICE_ARG(by->dest.index),
-                                     kind == BY_QUERY_REINDEX ? "]" : "");
+    task->description = describe_call(by);
     search_call_targets(request, &by->call, &targets, &count);
     return request_read(request, targets, count, by_query_ready);
 }

@@ -25,8 +25,7 @@ bool readable_applies(const struct request *request)
     return false;
 }
 
-/* Returns: a duration with one digit after the point, in Elasticsearch's form: "1.2s". */
-static struct slice time_text(struct arena *arena, uint64_t nanos)
+struct slice readable_time(struct arena *arena, uint64_t nanos)
 {
     static const struct {
         const char *name;
@@ -70,7 +69,7 @@ static struct slice readable_of(struct arena *arena, struct slice name, uint64_t
         return SLICE_LIT("start_time");
     }
     if (slice_is(name, "time_in_millis")) { /* of gets, where the other name has another form */
-        *ret_text = time_text(arena, number * ms);
+        *ret_text = readable_time(arena, number * ms);
         return SLICE_LIT("getTime");
     }
     if (slice_is(name, "fixed_bit_set_memory_in_bytes")) {
@@ -80,10 +79,10 @@ static struct slice readable_of(struct arena *arena, struct slice name, uint64_t
     if (ends_with(name, "_in_bytes", &stem))
         *ret_text = budget_human_size(arena, number);
     else if (ends_with(name, "_in_nanos", &stem))
-        *ret_text = time_text(arena, number);
+        *ret_text = readable_time(arena, number);
     else if (ends_with(name, "_in_millis", &stem) ||
              (slice_starts_with(name, SLICE_LIT("throttled_")) && ends_with(name, "_millis", &stem)))
-        *ret_text = time_text(arena, number * ms);
+        *ret_text = readable_time(arena, number * ms);
     return stem;
 }
 

@@ -13,6 +13,9 @@
 /* Returns: whether the response of a request gets readable members. */
 bool readable_applies(const struct request *request);
 
+/* Returns: a duration with one digit after the point, in Elasticsearch's form: "1.2s". */
+struct slice readable_time(struct arena *arena, uint64_t nanos);
+
 /* Writes a value with readable members before those that have them. */
 void readable_write(struct request *request, struct buf *buf, yyjson_val *value);
 

@@ -219,6 +219,14 @@ static void drop_old(struct tasks *tasks)
     }
 }
 
+/* Requires: the lock is held. After its end a task shows the time that its stored result has. */
+static void end_time(struct task *task)
+{
+    REQUIRE(mutex_is_held(&task->tasks->lock));
+    if (task->ended_us == 0)
+        task->ended_us = search_clock_us();
+}
+
 static void task_main(void *user)
 {
     struct task *task = user;
@@ -228,6 +236,7 @@ static void task_main(void *user)
     release_context(task);
     pthread_mutex_lock(&tasks->lock);
     task->done = true;
+    end_time(task);
     wake_parked(tasks, task->number, 0);
     if (waited_for && task->watchers == 0) { /* the answer has gone out: nothing to keep */
         list_remove(&task->link);
@@ -309,6 +318,13 @@ static void set_text(struct task *task, struct slice *text, struct slice json)
     pthread_mutex_unlock(&task->tasks->lock);
 }
 
+static void end_task(struct task *task)
+{
+    pthread_mutex_lock(&task->tasks->lock);
+    end_time(task);
+    pthread_mutex_unlock(&task->tasks->lock);
+}
+
 void task_set_status(struct task *task, struct slice json)
 {
     set_text(task, &task->status, json);
@@ -317,11 +333,13 @@ void task_set_status(struct task *task, struct slice json)
 void task_set_result(struct task *task, struct slice json)
 {
     set_text(task, &task->result, json);
+    end_task(task);
 }
 
 void task_set_error(struct task *task, struct slice json)
 {
     set_text(task, &task->error, json);
+    end_task(task);
 }
 
 double task_requests_per_second(struct task *task)
@@ -389,9 +407,9 @@ static void write_task(const struct api *api, struct json_writer *writer, const 
     json_u64(writer, task->running_us * 1000);
     json_key(writer, "cancellable");
     json_bool(writer, task->cancellable);
-    if (task->cancellable) {
+    if (task->cancelled) { /* 7.10 never has it */
         json_key(writer, "cancelled");
-        json_bool(writer, task->cancelled);
+        json_bool(writer, true);
     }
     json_key(writer, "headers");
     json_begin(writer, '{');
@@ -411,7 +429,7 @@ static struct task_shown shown_of(struct task *task, struct arena *arena)
         .description = task->description.data != NULL ? arena_copy(arena, task->description) : SLICE_NONE,
         .status = task->status.len > 0 ? arena_copy(arena, task->status) : SLICE_NONE,
         .start_ms = task->start_ms,
-        .running_us = (uint64_t)(search_clock_us() - task->begun_us),
+        .running_us = (uint64_t)((task->ended_us != 0 ? task->ended_us : search_clock_us()) - task->begun_us),
         .cancellable = true,
         .cancelled = atomic_load(&task->cancelled),
         .opaque_id = task->opaque_id.data != NULL ? arena_copy(arena, task->opaque_id) : SLICE_NONE};

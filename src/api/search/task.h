@@ -68,6 +68,7 @@ struct task {
     double requests_per_second; /* INFINITY: not throttled */
     struct slice status;        /* JSON, as far as it has come; in mem */
     bool done;
+    int64_t ended_us;    /* monotonic; 0: it runs */
     struct slice result; /* JSON; in mem */
     struct slice error;  /* JSON; in mem */
     unsigned watchers;   /* requests that wait for its end */
@@ -104,7 +105,7 @@ int task_start(struct task *task, struct arena *arena, struct problem *ret_probl
 
 /* For the task's own thread: publishes its progress. */
 void task_set_status(struct task *task, struct slice json);
-/* Leaves the result or the error of a task without a waiting request. */
+/* Leaves the result or the error of a task without a waiting request, which ends then. */
 void task_set_result(struct task *task, struct slice json);
 void task_set_error(struct task *task, struct slice json);
 /* Sleeps `us` or until it is cancelled or rethrottled. Returns: microseconds slept. */
