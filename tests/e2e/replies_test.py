@@ -106,24 +106,51 @@ class Reindex(unittest.TestCase):
         for other in ("update", "creat", ""):
             call["dest"]["op_type"] = other
             status, reply = server.ask("POST", "/_reindex", call)
-            self.assertEqual((status, reply["error"]["caused_by"]),
+            self.assertEqual((status, reply["error"]["caused_by"]["caused_by"]),
                              (400, {"type": "illegal_argument_exception", "reason": "opType must be 'create' or 'index', found: [%s]" % other}))
         self.assertEqual(server.must("GET", "/to/_source/1"), {"n": 2})
         call["dest"]["op_type"] = "Index"
         self.assertEqual(server.must("POST", "/_reindex", call)["updated"], 1)
 
-
-class Absent(unittest.TestCase):
-    """Calls that look like others: a document of type `_block`, a node named `hot_threads`."""
-
-    def test_calls_are_refused_by_name(self):
+    def test_version_type_of_create(self):
         server = Server.of_class(self)
-        server.must("PUT", "/i/_doc/1", {"n": 1})
-        for method, path, name in (("PUT", "/i/_block/write", "_block"), ("GET", "/_nodes/hot_threads", "_nodes/hot_threads"),
-                                   ("GET", "/_nodes/usage", "_nodes/usage")):
-            status, reply = server.ask(method, path)
-            self.assertEqual((status, reply["error"]["reason"]), (400, "Elasticsearch's API [%s] is not supported by this server, see "
-                                                                       "docs/http-api.md for those that are" % name))
+        server.must("PUT", "/from/_doc/1", {"n": 1})
+        call = {"source": {"index": "from"}, "dest": {"index": "versions", "op_type": "create", "version_type": "external"}}
+        status, reply = server.ask("POST", "/_reindex", call)
+        self.assertEqual((status, reply["error"]["type"], reply["error"]["reason"]),
+                         (400, "action_request_validation_exception",
+                          "Validation Failed: 1: create operations only support internal versioning. use index instead;"))
+        call["script"] = {"source": "ctx._version = null"}
+        self.assertEqual(server.must("POST", "/_reindex", call)["created"], 1)
+
+    def test_routing(self):
+        server = Server.of_class(self)
+        server.must("PUT", "/from/_doc/1", {"n": 1})
+        call = {"source": {"index": "from"}, "dest": {"index": "routed", "routing": "x"}}
+        status, reply = server.ask("POST", "/_reindex", call)
+        self.assertEqual((status, reply["error"]["type"], reply["error"]["reason"]),
+                         (400, "action_request_validation_exception",
+                          "Validation Failed: 1: routing must be unset, [keep], [discard] or [=<some new value>];"))
+        for routing in ("", "=", "keep", "discard"):
+            call["dest"]["routing"] = routing
+            self.assertEqual(server.must("POST", "/_reindex", call)["total"], 1, routing)
+        self.assertNotIn("_routing", server.must("GET", "/routed/_doc/1"))
+
+    def test_values_of_dest(self):
+        server = Server.of_class(self)
+        for member, value, token in (("index", ["a"], "START_ARRAY"), ("routing", 1, "VALUE_NUMBER"), ("op_type", None, "VALUE_NULL"),
+                                     ("version_type", {}, "START_OBJECT"), ("type", True, "VALUE_BOOLEAN"), ("pipeline", 1, "VALUE_NUMBER")):
+            body = '{"dest": {"%s": %s}}' % (member, json.dumps(value))
+            status, reply = server.ask("POST", "/_reindex", body)
+            place = "[1:%d]" % (body.index('": ', 10) + 4)
+            cause = {"type": "x_content_parse_exception", "reason": "%s [dest] %s doesn't support values of type: %s" % (place, member, token)}
+            self.assertEqual((status, reply["error"]),
+                             (400, {"root_cause": [cause], "type": "x_content_parse_exception",
+                                    "reason": place + " [reindex] failed to parse field [dest]", "caused_by": cause}))
+        status, reply = server.ask("POST", "/_reindex", '{"dest": [1]}')
+        self.assertEqual((status, reply["error"]["reason"]), (400, "[1:10] [reindex] dest doesn't support values of type: START_ARRAY"))
+        status, reply = server.ask("POST", "/_reindex", '{"dest": {"op_type": "x"}}')
+        self.assertEqual((status, reply["error"]["root_cause"][0]["reason"]), (400, "[1:22] [dest] failed to parse field [op_type]"))
 
 
 class Tasks(unittest.TestCase):

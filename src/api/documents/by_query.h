@@ -29,6 +29,7 @@ struct by_query_dest {
     enum version_type version_type;
     bool versioned; /* a version_type was given and is not internal */
     bool create;
+    bool routing_refused; /* not one of the commands */
 };
 
 /* What a call has done so far; one for each slice, and their sum. */

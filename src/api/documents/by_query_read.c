@@ -245,14 +245,19 @@ static int read_source(struct request *request, struct by_query *by, const struc
     return search_request_parse(&parser, rest->root, &by->call.search) == 0 ? 0 : REQUEST_REFUSED;
 }
 
-static int read_routing(struct request *request, struct by_query_dest *dest, struct slice text)
+static int read_routing(struct request *request, struct by_query *by, struct slice text)
 {
-    if (slice_is(text, "keep"))
+    struct by_query_dest *dest = &by->dest;
+    bool seven = by->call.dialect == DIALECT_7;
+    dest->routing_refused = false;
+    if (slice_is(text, "keep") || (text.len == 0 && seven))
         dest->routing = SLICE_NONE;
     else if (slice_is(text, "discard"))
         dest->routing = SLICE_LIT("");
-    else if (text.len > 1 && text.data[0] == '=')
+    else if (text.len > !seven && text.data[0] == '=')
         dest->routing = slice_from_offset(text, 1);
+    else if (seven)
+        dest->routing_refused = true;
     else
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "Unsupported routing command: [%.*s]",
                               SLICE_ARG(text));
@@ -269,20 +274,55 @@ static int read_op_type(struct request *request, struct by_query_dest *dest, str
                           SLICE_ARG(text));
 }
 
+static bool is_dest_member(struct slice name)
+{
+    return slice_is(name, "index") || slice_is(name, "type") || slice_is(name, "routing") ||
+           slice_is(name, "op_type") || slice_is(name, "version_type") || slice_is(name, "pipeline");
+}
+
+/* Refuses a value that has the wrong type, at the place of the value. */
+static int refuse_type(struct request *request, const struct json_doc *doc, yyjson_val *key, yyjson_val *value,
+                       const char *form)
+{
+    size_t line, column;
+    location_line(doc, location_of_member(doc, key), &line, &column);
+    return request_refuse(request, PROBLEM_X_CONTENT_PARSE, "[%zu:%zu] [%s] %.*s doesn't support values of type: %s",
+                          line, column, form, SLICE_ARG(json_slice(key)), json_token(value));
+}
+
+/* The problem so far becomes the cause: a member of a form could not be read, at the place of a value. */
+static int wrap_member(struct request *request, const struct json_doc *doc, yyjson_val *key, const char *form,
+                       struct slice member)
+{
+    struct problem *cause = arena_alloc(request->arena, sizeof *cause);
+    size_t line, column;
+    *cause = request->problem;
+    location_line(doc, location_of_member(doc, key), &line, &column);
+    request_refuse(request, PROBLEM_X_CONTENT_PARSE, "[%zu:%zu] [%s] failed to parse field [%.*s]", line, column, form,
+                   SLICE_ARG(member));
+    request->problem.caused_by = cause;
+    return REQUEST_REFUSED;
+}
+
 static int read_dest(struct request *request, struct by_query *by, const struct json_doc *doc, yyjson_val *dest)
 {
+    bool seven = by->call.dialect == DIALECT_7;
     size_t index, count;
     yyjson_val *key, *value;
     json_obj_foreach (dest, index, count, key, value) {
         struct slice name = json_slice(key), text = json_slice(value);
         int r = 0;
+        if (seven && is_dest_member(name) && !yyjson_is_str(value)) {
+            refuse_type(request, doc, key, value, "dest");
+            return wrap_member(request, doc, key, "reindex", SLICE_LIT("dest"));
+        }
         if (slice_is(name, "index")) {
             by->dest.index = text;
             r = request_resolve_names(request, by->call.arena, &by->dest.index);
         } else if (slice_is(name, "type"))
             by->dest.type = text;
         else if (slice_is(name, "routing"))
-            r = read_routing(request, &by->dest, text);
+            r = read_routing(request, by, text);
         else if (slice_is(name, "op_type"))
             r = read_op_type(request, &by->dest, text);
         else if (slice_is(name, "version_type"))
@@ -292,8 +332,12 @@ static int read_dest(struct request *request, struct by_query *by, const struct 
                                SLICE_ARG(text));
         else
             r = refuse_unknown(request, doc, key, "dest");
+        if (r == REQUEST_REFUSED && seven && (slice_is(name, "op_type") || slice_is(name, "version_type"))) {
+            wrap_member(request, doc, key, "dest", name);
+            return wrap_member(request, doc, key, "reindex", SLICE_LIT("dest"));
+        }
         if (r != 0)
-            return r;
+            return r == REQUEST_REFUSED ? wrap_field(request, doc, dest, "dest") : r;
     }
     by->dest.versioned = by->dest.version_type != VERSION_INTERNAL;
     return 0;
@@ -308,23 +352,17 @@ static int read_reindex_member(struct request *request, struct by_query *by, con
         r = read_source(request, by, doc, value);
         return r == REQUEST_REFUSED ? wrap_field(request, doc, value, "source") : r;
     }
-    if (slice_is(name, "dest")) {
-        r = read_dest(request, by, doc, value);
-        return r == REQUEST_REFUSED ? wrap_field(request, doc, value, "dest") : r;
-    }
+    bool is_form = slice_is(name, "dest") || slice_is(name, "script");
+    if (is_form && !yyjson_is_obj(value) && by->call.dialect == DIALECT_7)
+        return refuse_type(request, doc, key, value, "reindex");
+    if (slice_is(name, "dest"))
+        return read_dest(request, by, doc, value);
     if (slice_is(name, "conflicts")) {
         int refused = read_conflicts(request, by, json_slice(value));
         return refused != 0 && by->call.dialect == DIALECT_7 ? wrap_field(request, doc, value, "conflicts") : refused;
     }
     if (slice_is(name, "max_docs") || slice_is(name, "size"))
         return read_docs_max(request, by, value);
-    if (slice_is(name, "script") && !yyjson_is_obj(value) && by->call.dialect == DIALECT_7) {
-        size_t line, column;
-        location_line(doc, location_of_member(doc, key), &line, &column);
-        return request_refuse(request, PROBLEM_X_CONTENT_PARSE,
-                              "[%zu:%zu] [reindex] script doesn't support values of type: %s", line, column,
-                              json_token(value));
-    }
     if (slice_is(name, "script"))
         return read_script(request, by, doc, key, value);
     return refuse_unknown(request, doc, key, "reindex");
@@ -533,6 +571,8 @@ static int validate_by_query(struct request *request, struct by_query *by)
         validation_add(&validation, "query is missing");
     if (by->kind == BY_QUERY_REINDEX && by->dest.index.len == 0)
         validation_add(&validation, "index must be specified");
+    else if (by->kind == BY_QUERY_REINDEX && by->dest.routing_refused)
+        validation_add(&validation, "routing must be unset, [keep], [discard] or [=<some new value>]");
     if (by->slices != 1 && search->slice_max > 0)
         validation_add(&validation, "can't specify both manual and automatic slicing at the same time");
     int r = validation_end(&validation, request);
@@ -542,6 +582,12 @@ static int validate_by_query(struct request *request, struct by_query *by)
         return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION,
                               "Validation Failed: 1: reindex cannot write into an index its reading from [%.*s];",
                               SLICE_ARG(by->dest.index));
+    /* Elasticsearch finds it at the first batch, once for each document; a script may have set another version. */
+    if (by->dest.create && by->dest.versioned && by->script.script_source.data == NULL &&
+        by->script.script_id.data == NULL && by->call.dialect == DIALECT_7)
+        return request_refuse(
+            request, PROBLEM_ACTION_REQUEST_VALIDATION,
+            "Validation Failed: 1: create operations only support internal versioning. use index instead;");
     return by->kind == BY_QUERY_REINDEX ? check_dest(request, by->dest.index) : 0;
 }
 
