@@ -178,5 +178,30 @@ class Tasks(unittest.TestCase):
             self.assertEqual(server.must("GET", "/.tasks/_source/" + task)["task"]["running_time_in_nanos"], ended["task"]["running_time_in_nanos"])
 
 
+class Mapping(unittest.TestCase):
+    def test_missing_type(self):
+        server = Server.of_class(self)
+        server.must("PUT", "/i")
+        for body in ({"properties": {"a": {"type": "long"}}}, {"_doc": {"properties": {"a": {"type": "long"}}}}, {}):
+            status, reply = server.ask("PUT", "/i/_mapping?include_type_name=true", body)
+            self.assertEqual((status, reply["error"]["type"], reply["error"]["reason"]),
+                             (400, "action_request_validation_exception", "Validation Failed: 1: mapping type is missing;"))
+        self.assertEqual(server.must("GET", "/i/_mapping"), {"i": {"mappings": {}}})
+        server.must("PUT", "/i/_mapping/t?include_type_name=true", {"properties": {"a": {"type": "long"}}})
+
+
+class Absent(unittest.TestCase):
+    """Calls that look like others: a document of type `_block`, a node named `hot_threads`."""
+
+    def test_calls_are_refused_by_name(self):
+        server = Server.of_class(self)
+        server.must("PUT", "/i/_doc/1", {"n": 1})
+        for method, path, name in (("PUT", "/i/_block/write", "_block"), ("GET", "/_nodes/hot_threads", "_nodes/hot_threads"),
+                                   ("GET", "/_nodes/usage", "_nodes/usage")):
+            status, reply = server.ask(method, path)
+            self.assertEqual((status, reply["error"]["reason"]), (400, "Elasticsearch's API [%s] is not supported by this server, see "
+                                                                       "docs/http-api.md for those that are" % name))
+
+
 if __name__ == "__main__":
     unittest.main()

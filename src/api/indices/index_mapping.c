@@ -293,6 +293,9 @@ int handle_mapping_put(struct request *request)
                                                : REQUEST_REFUSED;
     if (doc.root == NULL)
         return request_refuse(request, PROBLEM_PARSE, "request body is required");
+    if (change->include_type_name && change->type.len == 0 && request->dialect == DIALECT_7)
+        return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION,
+                              "Validation Failed: 1: mapping type is missing;");
     if (!change->typed && yyjson_obj_size(doc.root) == 1 && json_get_lit(doc.root, "_doc") != NULL)
         return request_refuse(
             request, PROBLEM_ILLEGAL_ARGUMENT,
