@@ -44,6 +44,7 @@ struct document_walk {
     size_t visited;                      /* as document.visited */
     size_t copied;                       /* of that, by multi-fields and copy_to: DOCUMENT_COPIES_MAX */
     size_t fields_copied;                /* as document.fields_copied */
+    bool number_refused;                 /* as document.number_refused */
     yyjson_val *path;                    /* as document.path; NULL: none */
     yyjson_val *lock_path;               /* as document.lock_path; NULL: none */
     size_t paths;                        /* number of values of the path field so far */
@@ -229,6 +230,9 @@ static int index_scalar(struct document_walk *walk, const struct mapping_field *
                          walk->arena, &value, &cause);
     if (r == FIELD_VALUE_IGNORED)
         return 0;
+    bool is_small = field->type == FIELD_INTEGER || field->type == FIELD_SHORT || field->type == FIELD_BYTE;
+    walk->number_refused =
+        r == FIELD_VALUE_REFUSED && is_small && walk->dialect == DIALECT_7 && cause.type == PROBLEM_NUMBER_FORMAT;
     if (r == FIELD_VALUE_REFUSED)
         return walk->lenient ? 0 : refuse_field(walk, field->path, field->type_name, scalar, &cause);
     if (field->type == FIELD_KEYWORD && !slice_is(field->type_name, "wildcard"))
@@ -659,7 +663,8 @@ static int refuse_immense(struct document_walk *walk)
 /* Sets what the caller counts of a document, whether or not it is refused. */
 static void set_work(const struct document_walk *walk, struct document *ret_document)
 {
-    *ret_document = (struct document){.visited = walk->visited, .fields_copied = walk->fields_copied};
+    *ret_document = (struct document){
+        .visited = walk->visited, .fields_copied = walk->fields_copied, .number_refused = walk->number_refused};
 }
 
 static void set_document(const struct document_walk *walk, struct mapping *update, struct document *ret_document)

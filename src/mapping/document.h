@@ -58,6 +58,11 @@ struct document {
      */
     size_t fields_copied;
     /*
+     * Whether the document is refused for a text that is no number in a field of type integer, short or byte, in the
+     * dialect of 7.x: the cause is a number_format_exception, and was an illegal_argument_exception before.
+     */
+    bool number_refused;
+    /*
      * The mapping extended by the document's new fields; NULL: the document has none.
      * Owns: the document; document_release() drops the reference.
      */
@@ -69,7 +74,7 @@ struct document {
  *
  * Requires: the type belongs to the mapping (mapping_ensure_type).
  * Ensures: no memory outside of `arena` is held unless ret_document->update is set. Of a document that is refused
- *   only `visited` and `fields_copied` are set.
+ *   only `visited`, `fields_copied` and `number_refused` are set.
  * Returns: 0; DOCUMENT_REFUSED with *ret_problem: a mapper_parsing_exception,
  *          strict_dynamic_mapping_exception or illegal_argument_exception in the wording of
  *          `dialect`.

@@ -121,10 +121,11 @@ static int refuse_not_numeric(struct conversion *conversion)
                         token_name(conversion->scalar));
 }
 
-static int refuse_number_text(struct conversion *conversion, struct slice text, bool is_integer)
+static int refuse_number_text(struct conversion *conversion, struct slice text)
 {
+    bool is_long = conversion->field->type == FIELD_LONG;
     enum problem_type type =
-        is_integer && conversion->dialect == DIALECT_7 ? PROBLEM_ILLEGAL_ARGUMENT : PROBLEM_NUMBER_FORMAT;
+        is_long && conversion->dialect == DIALECT_7 ? PROBLEM_ILLEGAL_ARGUMENT : PROBLEM_NUMBER_FORMAT;
     return refuse_value(conversion, type, "For input string: \"%.*s\"", SLICE_ARG(text));
 }
 
@@ -208,7 +209,7 @@ static int integer_cast_from_text(struct conversion *conversion, struct slice te
     double number;
     if (!slice_to_i64(text, &integer)) {
         if (!java_double(conversion, text, &number))
-            return refuse_number_text(conversion, text, true);
+            return refuse_number_text(conversion, text);
         integer = isnan(number) ? 0 : fits_i64(number) ? (int64_t)number : number > 0 ? INT64_MAX : INT64_MIN;
     }
     integer = integer < range->min ? range->min : integer > range->max ? range->max : integer;
@@ -231,7 +232,7 @@ static int integer_from_text(struct conversion *conversion, struct slice text, i
         return integer_cast_from_text(conversion, text, ret_integer);
     if (!slice_to_i64(text, &integer)) {
         if (!is_decimal(text))
-            return refuse_number_text(conversion, text, true);
+            return refuse_number_text(conversion, text);
         double number = to_double(conversion, text);
         if (!fits_i64(number))
             return refuse_value(conversion, PROBLEM_ILLEGAL_ARGUMENT, "Value [%.*s] is out of range for %s",
@@ -309,7 +310,7 @@ static int number_of_scalar(struct conversion *conversion, double *ret_number)
                                 conversion->field->type == FIELD_DOUBLE ? "Double" : "Float");
         if (text.len == 0)
             return FIELD_VALUE_IGNORED;
-        return java_double(conversion, text, ret_number) ? 0 : refuse_number_text(conversion, text, false);
+        return java_double(conversion, text, ret_number) ? 0 : refuse_number_text(conversion, text);
     }
     if (yyjson_is_raw(conversion->scalar))
         *ret_number = to_double(conversion, json_slice(conversion->scalar));

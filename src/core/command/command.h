@@ -895,7 +895,9 @@ enum {
     /* A name with a type finds the lock of its document without a type at once: add_no_type() in lock_resolve.c. */
     COMMAND_SINCE_TYPES_FOUND = 24,
     /* The check that the mappings of an index template have no type is not limited by index.mapping.*: composable.c. */
-    COMMAND_SINCE_TYPELESS_UNLIMITED = 24
+    COMMAND_SINCE_TYPELESS_UNLIMITED = 24,
+    /* A text in a field of type integer, short or byte is refused by another cause: document.number_refused. */
+    COMMAND_SINCE_NUMBER_CAUSES = 24
 };
 
 struct command {

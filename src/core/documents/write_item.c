@@ -491,6 +491,9 @@ static int parse_by(struct write_executor *exec, enum document_dates dates, cons
                                                  arena, ret_document, ret_problem)
                            : document_parse(mapping, at->type, item->id, source, item->dialect, dates, counting, arena,
                                             ret_document, ret_problem);
+    if (r == DOCUMENT_REFUSED && ret_document->number_refused &&
+        exec->core->command_version < COMMAND_SINCE_NUMBER_CAUSES)
+        ret_problem->caused_by->type = PROBLEM_ILLEGAL_ARGUMENT;
     write_executor__count_visits(exec, ret_document->visited); /* also if it is refused */
     write_executor__count_fields(exec, r != 0 ? ret_document->fields_copied : 0);
     return r;

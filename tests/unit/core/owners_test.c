@@ -1752,6 +1752,45 @@ static void test_texts_of_state_are_of_the_version(void **state)
     }
 }
 
+/* A write with an ID, whose second item is refused. Returns: its cause. */
+static enum problem_type cause_of(struct core_fixture *fixture, unsigned version, const char *id, const char *source)
+{
+    struct command *command = fixture_write_command(fixture, 2);
+    command->version = version;
+    command->write.request.id = slice_from(id);
+    command->write.items[0] = fixture_item(WRITE_INDEX, "n", "", "1", "{}");
+    command->write.items[1] = fixture_item(WRITE_INDEX, "n", "", "2", source);
+    fixture_run(fixture, command, 1);
+    assert_int_equal(command->write.results[1].outcome, WRITE_FAILED);
+    return command->write.results[1].problem.caused_by->type;
+}
+
+/* The cause for which a text in a field of numbers is refused is in the outcome of a named write, too. */
+static void test_cause_of_refused_number_is_of_the_version(void **state)
+{
+    static const char *const sources[] = {"{\"i\":\"x\"}", "{\"s\":\"x\"}", "{\"b\":[1,\"x\"]}"};
+    struct core_fixture fixture;
+    (void)state;
+
+    fixture_open(&fixture);
+    fixture_index_command(&fixture, COMMAND_INDEX_CREATE, "n",
+                          "{\"mappings\":{\"properties\":{\"i\":{\"type\":\"integer\"},\"s\":{\"type\":\"short\"},"
+                          "\"b\":{\"type\":\"byte\"},\"l\":{\"type\":\"long\"},\"d\":{\"type\":\"double\"}}}}");
+    for (unsigned older = 0; older < 2; older++) {
+        const unsigned version = COMMAND_SINCE_NUMBER_CAUSES - older;
+        for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {
+            char id[8];
+            snprintf(id, sizeof id, "%u-%zu", older, i);
+            for (int repeated = 0; repeated < 2; repeated++) /* the second one reads the outcome */
+                assert_int_equal(cause_of(&fixture, repeated ? COMMAND_CODEC_VERSION : version, id, sources[i]),
+                                 older ? PROBLEM_ILLEGAL_ARGUMENT : PROBLEM_NUMBER_FORMAT);
+        }
+        assert_int_equal(cause_of(&fixture, version, older ? "l1" : "l0", "{\"l\":\"x\"}"), PROBLEM_ILLEGAL_ARGUMENT);
+        assert_int_equal(cause_of(&fixture, version, older ? "d1" : "d0", "{\"d\":\"x\"}"), PROBLEM_NUMBER_FORMAT);
+    }
+    fixture_close(&fixture);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1795,6 +1834,7 @@ int main(void)
         cmocka_unit_test(test_deadlock_event_names_victim),
         cmocka_unit_test(test_lock_event_is_bounded),
         cmocka_unit_test(test_texts_of_state_are_of_the_version),
+        cmocka_unit_test(test_cause_of_refused_number_is_of_the_version),
         cmocka_unit_test(test_session_id_is_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
