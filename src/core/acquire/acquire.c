@@ -534,15 +534,16 @@ int acquire__write(struct core *core, struct command *command)
 }
 
 /*
- * Returns: what others have spent of the step's account, for a write of several items that is divided by it. One in a
- * transaction is not: grants__resume().
+ * Returns: what others have spent of the step's account, for a write of several items that is divided by it. An atomic
+ * one in a client's transaction is not: grants__resume().
  */
 static uint64_t spent_by_others(const struct core *core, const struct wait *wait)
 {
     uint64_t charged = cost_charged_work(core);
     bool counts = charged > core->step_account / STEP_ACCOUNT_FREE_PART &&
                   charged < core->write_work_max; /* else it would begin no item */
-    return counts && wait->txn == NULL && wait->command->write.item_count > 1 ? charged : 0;
+    bool divided = !write_command__in_one_step(core, wait->command, wait__is_in_pieces(wait));
+    return counts && divided && wait->command->write.item_count > 1 ? charged : 0;
 }
 
 static struct acquisition resumed_acquisition(struct core *core, struct wait *wait)

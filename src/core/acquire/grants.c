@@ -8,6 +8,7 @@
 #include "core/acquire/ask.h"
 #include "core/command/command.h"
 #include "core/documents/request_outcome.h"
+#include "core/documents/write_command.h"
 #include "core/locks/lock.h"
 #include "core/session/cost.h"
 #include "core/session/deadline.h"
@@ -442,13 +443,18 @@ static int resume_one(struct core *core, struct wait *wait)
 }
 
 /*
- * Whether a step that has spent some of its account leaves a wait to the next TICK: one that may take all of it by
- * itself, and does not take what others have spent into account. Other writes do: resumed_acquisition().
+ * Whether a step that has spent some of its account leaves a wait to the next TICK: a write in a transaction, which may
+ * take all of it by itself. The `first` one that resumes takes what others have spent into account, as other writes do:
+ * resumed_acquisition(). An atomic one in a client's transaction does not, and is left if this step has made it ready;
+ * in the next TICK it is the first.
  */
-static bool is_left(const struct core *core, const struct wait *wait)
+static bool is_left(const struct core *core, const struct wait *wait, bool first)
 {
-    return wait->txn != NULL && wait->command->type == COMMAND_WRITE && wait->command->write.item_count > 1 &&
-           cost_charged_work(core) > core->step_account / STEP_ACCOUNT_FREE_PART;
+    if (wait->txn == NULL || wait->command->type != COMMAND_WRITE || wait->command->write.item_count <= 1 ||
+        cost_charged_work(core) <= core->step_account / STEP_ACCOUNT_FREE_PART)
+        return false;
+    bool divided = !write_command__in_one_step(core, wait->command, wait__is_in_pieces(wait));
+    return !first || (!divided && wait->ready_number > core->owners->ready_before);
 }
 
 int grants__resume(struct core *core)
@@ -458,7 +464,7 @@ int grants__resume(struct core *core)
     REQUIRE(!core->open);
     while (!list_empty(&owners->ready) && owners->cost_left > 0 && owners->work_left > 0) {
         struct wait *wait = list_entry(owners->ready.next, struct wait, link);
-        if (!first && is_left(core, wait))
+        if (is_left(core, wait, first))
             break;
         first = false;
         wait__dequeue_ready(core, wait);

@@ -23,6 +23,7 @@ void cost_begin_step(struct core *core)
     owners->work_left = has_account(core) ? core->step_account : UINT64_MAX;
     owners->work_granted = owners->locks.granted_work;
     owners->cost_as_work = 0;
+    owners->ready_before = owners->last_ready;
     lock_table_limit_grants(&owners->locks, has_account(core) ? grants : UINT64_MAX);
 }
 

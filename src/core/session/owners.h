@@ -57,6 +57,7 @@ struct owners {
     struct list ready;       /* waits to resume or to answer, in order */
     size_t ready_count;
     uint64_t last_ready; /* highest ready_number in `ready`; 0: it is empty */
+    uint64_t ready_before; /* last_ready when the step began */
     size_t cost_left;    /* cost that this step may still spend (cost.h) */
     size_t cost_kept;    /* further cost, which a TICK keeps for timeouts and `ready` while it cleans up */
     uint64_t work_left;  /* work that this step may still spend on grants and on `ready`: cost_charge_work() */

@@ -518,6 +518,74 @@ static void test_idle_transactions_end_in_bounded_steps(void **state)
     assert_true(work_of_idle_transactions(COMMAND_SINCE_WORK_ACCOUNT - 1) > CORE_STEP_WORK);
 }
 
+/* --- After a cleanup ---------------------------------------------------------------------------------------------- */
+
+/* Puts documents that live with session "e", which ends soon, and locks index "fs" for it. */
+static void open_owner_of_documents(struct core_fixture *fixture, size_t count, size_t fields)
+{
+    open_session_for(fixture, "e", TL_SECOND);
+    for (size_t i = 0; i < count; i++) { /* each with entries of its own */
+        struct command *put = puts_of(fixture, i, 1, fields);
+        put->write.items[0].lease = SLICE_LIT("e");
+        submit(fixture, put);
+    }
+    assert_int_equal(free_completed(fixture), count);
+    struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
+    command->owner.session = SLICE_LIT("e");
+    command->lock.targets = arena_zalloc(&command->arena, sizeof(struct lock_target));
+    command->lock.target_count = 1;
+    command->lock.targets[0] = (struct lock_target){.mode = LOCK_X, .index = SLICE_LIT("fs")};
+    submit(fixture, command);
+    assert_int_equal(free_completed(fixture), 1);
+}
+
+/*
+ * Returns: the most work of a TICK that removes the documents of a session, which a bulk waits for, or of a later one.
+ * The bulk takes nearly a step by itself.
+ */
+static uint64_t work_after_cleanup(bool atomic, const char *txn)
+{
+    enum { DOCUMENTS = 740, ITEMS = 400, VALUES = 14 };
+    struct core_fixture fixture;
+    begin(&fixture);
+    if (txn[0] != '\0')
+        fixture_txn(&fixture, COMMAND_TXN_BEGIN, txn);
+    open_owner_of_documents(&fixture, DOCUMENTS, VALUES);
+    struct command *bulk = puts_of(&fixture, 2 * DOCUMENTS, ITEMS, FIELDS);
+    bulk->write.atomic = atomic;
+    bulk->owner.transaction = slice_from(txn);
+    submit(&fixture, bulk);
+    assert_int_equal(fixture.core->owners->locks.waiting_count, 1);
+    core_reset_metrics(fixture.core);
+    fixture.clock += 2 * TL_SECOND;
+    assert_true(core_next_deadline(fixture.core) <= fixture.clock);
+    size_t done = 0;
+    for (bool more = true; more; more = core_next_deadline(fixture.core) == 0) {
+        struct command *command = command_new(COMMAND_TICK, DIALECT_7);
+        command->tick.barrier_clock = fixture.clock;
+        submit(&fixture, command);
+        done += free_completed(&fixture);
+    }
+    assert_in_range(done, 1, ITEMS);
+    assert_int_equal(fixture.core->owners->sessions.count, 1);
+    assert_int_equal(fixture.core->owners->ready_count, 0);
+    uint64_t most = most_work(&fixture);
+    core_stop(fixture.core, &fixture.effects);
+    fixture_close(&fixture);
+    return most;
+}
+
+static void test_bulk_leaves_what_cleanup_has_spent(void **state)
+{
+    (void)state;
+    static const struct {
+        bool atomic;
+        const char *txn;
+    } cases[] = {{false, ""}, {true, ""}, {false, "t"}, {true, "t"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_in_range(work_after_cleanup(cases[i].atomic, cases[i].txn), 1, CORE_STEP_WORK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -530,6 +598,7 @@ int main(void)
         cmocka_unit_test(test_places_are_kept_in_bounded_steps),
         cmocka_unit_test(test_idle_transactions_end_in_bounded_steps),
         cmocka_unit_test(test_sessions_expire_in_bounded_steps),
+        cmocka_unit_test(test_bulk_leaves_what_cleanup_has_spent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
