@@ -83,7 +83,10 @@ uint64_t txn__rollback_cost(const struct core *core, const struct txn *txn)
     uint64_t cost = 1 + (plain ? owner->lock_count : owner->hold_count) / LOCKS_PER_COST;
     if (core->command_version >= COMMAND_SINCE_WORK_BATCHES && txn->overlay != NULL)
         cost += overlay_count(txn->overlay) / TXN_RECORDS_PER_COST;
-    return cost;
+    if (core->command_version < COMMAND_SINCE_WORK_ACCOUNT)
+        return cost;
+    uint64_t by_work = (txn__rollback_work(txn) + WRITE_WORK_PER_COST - 1) / WRITE_WORK_PER_COST;
+    return cost > by_work ? cost : by_work; /* a point for a part of one, not for each kind */
 }
 
 uint64_t txn__rollback_work(const struct txn *txn)

@@ -16,6 +16,8 @@
 #include "core/command/command_codec.h"
 #include "core/session/cost.h"
 #include "core/session/owners.h"
+#include "core/session/txn.h"
+#include "core/transaction/txn_end.h"
 #include "core/unit/unit.h"
 #include "core/unit/work.h"
 
@@ -586,6 +588,26 @@ static void test_bulk_leaves_what_cleanup_has_spent(void **state)
         assert_in_range(work_after_cleanup(cases[i].atomic, cases[i].txn), 1, CORE_STEP_WORK);
 }
 
+/* A transaction's rollback costs its work, with a point for a part of one: also if it has little of each kind. */
+static void test_rollback_costs_its_work(void **state)
+{
+    enum { DOCUMENTS = 60 };
+    struct core_fixture fixture;
+    (void)state;
+    begin(&fixture);
+    fixture_txn(&fixture, COMMAND_TXN_BEGIN, "t");
+    for (size_t i = 0; i < DOCUMENTS; i++) {
+        struct command *put = puts_of(&fixture, i, 1, 2);
+        put->owner.transaction = SLICE_LIT("t");
+        submit(&fixture, put);
+        const struct txn *txn = map_get(&fixture.core->owners->txns, SLICE_LIT("t"));
+        assert_true(txn__rollback_cost(fixture.core, txn) * WRITE_WORK_PER_COST >= txn__rollback_work(txn));
+    }
+    assert_int_equal(free_completed(&fixture), DOCUMENTS);
+    core_stop(fixture.core, &fixture.effects);
+    fixture_close(&fixture);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -599,6 +621,7 @@ int main(void)
         cmocka_unit_test(test_idle_transactions_end_in_bounded_steps),
         cmocka_unit_test(test_sessions_expire_in_bounded_steps),
         cmocka_unit_test(test_bulk_leaves_what_cleanup_has_spent),
+        cmocka_unit_test(test_rollback_costs_its_work),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
