@@ -915,7 +915,11 @@ void session__drop_records(struct core *core)
 {
     REQUIRE(core->open);
     list_for_each(link, &core->owners->sessions_to_clean)
+    {
+        core__work(core, WORK_LOCK);
+        cost_charge_work(core, WORK_LOCK);
         session__drop_record(core, list_entry(link, struct session, of_terminating));
+    }
 }
 
 int session__purge_batch(struct core *core, size_t *left)

@@ -608,6 +608,39 @@ static void test_rollback_costs_its_work(void **state)
     fixture_close(&fixture);
 }
 
+static void run_tick(struct core_fixture *fixture)
+{
+    struct command *command = command_new(COMMAND_TICK, DIALECT_7);
+    command->tick.barrier_clock = fixture->clock;
+    submit(fixture, command);
+    free_all(fixture);
+}
+
+/* Each expiry looks at all sessions that are being cleaned. */
+static void test_sessions_being_cleaned_count_at_expiry(void **state)
+{
+    enum { SESSIONS = 5000, BATCH = 10 };
+    struct core_fixture fixture;
+    char id[24];
+    (void)state;
+    begin(&fixture);
+    fixture.limits.ephemeral_batch = BATCH;
+    fixture_reopen(&fixture);
+    for (size_t i = 0; i < SESSIONS; i++) {
+        snprintf(id, sizeof id, "e%zu", i);
+        open_session_for(&fixture, id, TL_SECOND);
+    }
+    open_session_for(&fixture, "last", 4 * TL_SECOND);
+    assert_int_equal(free_completed(&fixture), 0);
+    fixture.clock += 2 * TL_SECOND;
+    run_tick(&fixture);
+    fixture.clock += 4 * TL_SECOND;
+    run_tick(&fixture); /* "last" expires */
+    assert_true(fixture.core->owners->sessions.count > SESSIONS / 2);
+    assert_true(core_step_work(fixture.core) > fixture.core->owners->sessions.count);
+    fixture_close(&fixture);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -622,6 +655,7 @@ int main(void)
         cmocka_unit_test(test_sessions_expire_in_bounded_steps),
         cmocka_unit_test(test_bulk_leaves_what_cleanup_has_spent),
         cmocka_unit_test(test_rollback_costs_its_work),
+        cmocka_unit_test(test_sessions_being_cleaned_count_at_expiry),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
