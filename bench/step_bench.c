@@ -463,6 +463,55 @@ static void abandoned(struct bench *bench, uint64_t count)
     forget(bench);
 }
 
+/* Puts, each of a document that a session holds, of as many fields, resume when it releases all. */
+static void resumed(struct bench *bench, uint64_t count, unsigned fields, unsigned version)
+{
+    char what[80], id[32];
+    struct command *command;
+    session(bench, COMMAND_SESSION_OPEN, "held");
+    for (uint64_t i = 0; i < count; i++) {
+        snprintf(id, sizeof id, "%llu", (unsigned long long)(4000000 + i));
+        lock(bench, "held", slice_from(id), 0);
+    }
+    for (uint64_t i = 0; i < count; i++) {
+        struct buf text = BUF_INIT(BUF_UNLIMITED);
+        buf_printf(&text, "{\"path\":\"/r/%llu\"", (unsigned long long)i);
+        for (unsigned j = 0; j < fields; j++)
+            buf_printf(&text, ",\"f%u\":%llu", j, (unsigned long long)(1000 * i + j));
+        buf_lit(&text, "}");
+        command = writes(1);
+        command->write.items[0] =
+            item(&command->arena, WRITE_INDEX, 4000000 + i, arena_copy(&command->arena, buf_as_slice(&text)));
+        command->owner.timeout_us = 3600 * TL_SECOND;
+        step(bench, command);
+        buf_deinit(&text);
+    }
+    forget(bench);
+    command = command_new(COMMAND_UNLOCK, DIALECT_7);
+    command->owner.session = SLICE_LIT("held");
+    command->version = version;
+    step(bench, command);
+    while (core_next_deadline(bench->core) == 0) {
+        command = command_new(COMMAND_TICK, DIALECT_7);
+        command->version = version;
+        step(bench, command);
+    }
+    snprintf(what, sizeof what, "UNLOCK: %llu puts of %u fields resume, commands %u", (unsigned long long)count, fields,
+             version);
+    report(bench, what);
+    session(bench, COMMAND_SESSION_CLOSE, "held");
+    pieces(bench);
+    forget(bench);
+}
+
+static void all_resumed(struct bench *bench)
+{
+    for (unsigned version = COMMAND_SINCE_WORK_ACCOUNT - 1; version <= COMMAND_SINCE_WORK_ACCOUNT; version++) {
+        resumed(bench, 8000, 0, version);
+        resumed(bench, 3000, 35, version);
+    }
+}
+
 static void dropped(struct bench *bench)
 {
     struct command *command;
@@ -1365,6 +1414,7 @@ static const struct bench_part {
              {"ends", ends},
              {"waiters", waiters},
              {"cancelled", all_cancelled},
+             {"resumed", all_resumed},
              {"dropped", dropped},
              {"commits", commits},
              {"ended", ended},
