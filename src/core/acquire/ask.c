@@ -38,12 +38,14 @@ void ask__explain(struct core *core, struct wait *wait, enum ask_outcome outcome
 /* Rolls back the transaction of a victim. No client knows that of an atomic write in pieces: it has no outcome. */
 static void end_victim(struct core *core, struct txn *txn, struct command *command, bool in_pieces)
 {
-    if (in_pieces && core->command_version >= COMMAND_SINCE_LAST_ATTEMPT) {
+    bool unnamed = in_pieces && core->command_version >= COMMAND_SINCE_LAST_ATTEMPT;
+    if (unnamed)
         command->owner.transaction = SLICE_NONE;
+    if (!unnamed || core->command_version >= COMMAND_SINCE_WORK_ACCOUNT) {
+        txn__end_victim(core, txn, command->problem.reason);
+    } else {
         core__work(core, txn->overlay == NULL ? 0 : overlay_count(txn->overlay) * WORK_LOCK);
         txn__free(core, txn);
-    } else {
-        txn__abort(core, txn, "%.*s", SLICE_ARG(command->problem.reason));
     }
 }
 

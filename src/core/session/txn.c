@@ -155,6 +155,7 @@ const char *txn__abandon_text(const struct core *core, enum txn_abandon why)
     case TXN_HOST_CRASHED:
         return plain ? "the server's machine crashed, and requests of the transaction may be lost"
                      : "the machine of the server went down, and requests of it may be missing";
+    case TXN_VICTIM: return "it was the victim of a deadlock";
     case TXN_ABANDON_COUNT: break;
     }
     return "";

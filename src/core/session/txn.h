@@ -21,7 +21,12 @@ struct wait;
  * Why a transaction is abandoned: it will be rolled back in batches (README-locks.md,
  * "Transactions").
  */
-enum txn_abandon { TXN_HOST_ENDED, TXN_HOST_CRASHED, TXN_ABANDON_COUNT };
+enum txn_abandon {
+    TXN_HOST_ENDED,
+    TXN_HOST_CRASHED,
+    TXN_VICTIM, /* of a deadlock, if the account of the step has too little for its rollback; version 24 */
+    TXN_ABANDON_COUNT
+};
 
 /*
  * The state of a transaction; txn.c has the table of transitions.

@@ -484,6 +484,18 @@ static void abandon_txn(struct core *core, struct txn *txn, enum txn_abandon why
     deadline_set(&core->owners->idles, &txn->idle, TL_TS_MAX);
 }
 
+void txn__end_victim(struct core *core, struct txn *txn, struct slice cause)
+{
+    REQUIRE(core->open && MAGIC_VALID(txn, TXN_MAGIC) && txn->wait == NULL);
+    uint64_t work = txn__rollback_work(txn);
+    if (core->owners->work_left < work) {
+        abandon_txn(core, txn, TXN_VICTIM);
+        return;
+    }
+    cost_charge_work(core, work);
+    roll_back(core, txn, false, cause);
+}
+
 void txn__abandon_host(struct core *core, uint64_t host)
 {
     REQUIRE(core->open);

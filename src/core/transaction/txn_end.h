@@ -30,6 +30,11 @@ void txn__end_waiting(struct core *core, struct txn *txn, struct slice cause);
  */
 void txn__abort(struct core *core, struct txn *txn, const char *format, ...) TL_PRINTF(3, 4);
 /*
+ * Rolls back the transaction of a deadlock's victim, which has no waiting command, in the open unit, or abandons it if
+ * the step's account has less work than that takes (session/cost.h): one request may close many cycles.
+ */
+void txn__end_victim(struct core *core, struct txn *txn, struct slice cause);
+/*
  * Commits the transaction of an atomic write in pieces in the open unit, and frees it, without an outcome.
  * Returns: 0; 1, refused with the problem in the command, and still open; fatal codes.
  */

@@ -641,6 +641,65 @@ static void test_sessions_being_cleaned_count_at_expiry(void **state)
     fixture_close(&fixture);
 }
 
+/* A put of a transaction, whose document another owner has locked or not. */
+static void put_in(struct core_fixture *fixture, const char *txn, size_t first, size_t count)
+{
+    struct command *put = puts_of(fixture, first, count, 0);
+    put->owner.transaction = arena_printf(&put->arena, "%s", txn);
+    submit(fixture, put);
+}
+
+/* A LOCK closes a cycle with each of many transactions. Returns: the work of the longest step from then on. */
+static uint64_t work_of_victims(unsigned version)
+{
+    enum { TXNS = 6, BULKS = 20, EACH = 1000, OF_TXN = BULKS * EACH, AWAITED = TXNS * OF_TXN };
+    struct core_fixture fixture;
+    char id[24];
+    begin(&fixture);
+    lock(&fixture, "s", AWAITED, 1);
+    assert_int_equal(free_completed(&fixture), 1);
+    for (size_t i = 0; i < TXNS; i++) {
+        snprintf(id, sizeof id, "t%zu", i);
+        fixture_txn(&fixture, COMMAND_TXN_BEGIN, id);
+        for (size_t j = 0; j < BULKS; j++) {
+            put_in(&fixture, id, i * OF_TXN + j * EACH, EACH);
+            settle(&fixture, COMMAND_CODEC_VERSION);
+        }
+        put_in(&fixture, id, AWAITED, 1);
+    }
+    assert_int_equal(fixture.core->owners->locks.waiting_count, TXNS);
+    core_reset_metrics(fixture.core);
+    fixture.unbounded = true; /* the caller looks */
+    struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
+    command->version = version;
+    command->owner.session = SLICE_LIT("s");
+    command->owner.timeout_us = 60 * TL_SECOND;
+    command->lock.targets = arena_zalloc(&command->arena, TXNS * sizeof(struct lock_target));
+    command->lock.target_count = TXNS;
+    for (size_t i = 0; i < TXNS; i++)
+        command->lock.targets[i] = (struct lock_target){
+            .mode = LOCK_X, .index = SLICE_LIT("fs"), .id = arena_printf(&command->arena, "%zu", i * OF_TXN)};
+    submit(&fixture, command);
+    free_all(&fixture);
+    while (core_next_deadline(fixture.core) == 0)
+        run_tick(&fixture);
+    assert_int_equal(fixture.core->owners->txns.count, 0);
+    assert_int_equal(fixture.core->owners->locks.waiting_count, 0);
+    uint64_t most = most_work(&fixture),
+             of_lock = metric_read(&core_metrics(fixture.core)->step_work_max[COMMAND_LOCK]);
+    core_stop(fixture.core, &fixture.effects);
+    free_all(&fixture);
+    fixture_close(&fixture);
+    return most > of_lock ? most : of_lock;
+}
+
+static void test_victims_of_deadlocks_end_in_bounded_steps(void **state)
+{
+    (void)state;
+    assert_true(work_of_victims(COMMAND_SINCE_WORK_ACCOUNT - 1) > CORE_STEP_WORK);
+    assert_in_range(work_of_victims(COMMAND_SINCE_WORK_ACCOUNT), 1, CORE_STEP_WORK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -656,6 +715,7 @@ int main(void)
         cmocka_unit_test(test_bulk_leaves_what_cleanup_has_spent),
         cmocka_unit_test(test_rollback_costs_its_work),
         cmocka_unit_test(test_sessions_being_cleaned_count_at_expiry),
+        cmocka_unit_test(test_victims_of_deadlocks_end_in_bounded_steps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
