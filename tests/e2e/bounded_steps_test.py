@@ -702,7 +702,7 @@ class BoundedSteps(unittest.TestCase):
         until(lambda: self.server.must("GET", "/u/_doc/1")["_source"] == {"n": 999}, "the short action is done")
         until(lambda: [one["aside"] for one in self.server.must("GET", "/_session")["deferred"]] == [True], "the long action is put aside")
         kept = self.server.must("GET", "/_session")["deferred"]
-        self.assertIn("more script steps than it may take: [1000000]", self.server.request("GET", "/_lock/_events").body.decode())
+        self.assertIn("needs more script steps than the limits: [1000000]", self.server.request("GET", "/_lock/_events").body.decode())
         self.server.must("POST", "/_session/_deferred/%d/_retry" % kept[0]["number"])
         until(lambda: self.server.request("GET", "/_lock/_events").body.decode().count("[1000000]") == 2, "it is put aside again")
         self.assertEqual(self.server.must("GET", "/u/_doc/0")["_source"], {"n": -1})

@@ -122,7 +122,7 @@ class Fencing(unittest.TestCase):
         token = self.lock(self.session, id="1")
         status, reply = self.server.ask("PUT", "/fs/_doc/1?fencing_token=%d" % token, {"n": 2})
         self.assertEqual((status, reply["error"]["type"]), (409, STALE))
-        self.assertIn("which the request names, too", reply["error"]["reason"])
+        self.assertIn("the request must name its [session], too", reply["error"]["reason"])
 
     def test_a_commit(self):
         token = self.lock(self.session, id="1")
