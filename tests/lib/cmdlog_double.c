@@ -263,7 +263,7 @@ void cmdlog_double_await_busy(struct cmdlog *base, unsigned count)
 {
     struct cmdlog_double *log = of(base);
     pthread_mutex_lock(&log->medium->lock);
-    for (unsigned end = log->busy + count; log->busy != end;)
+    for (unsigned begin = log->busy; log->busy - begin < count;) /* further ones may come before this thread runs */
         pthread_cond_wait(&log->medium->changed, &log->medium->lock);
     pthread_mutex_unlock(&log->medium->lock);
 }
