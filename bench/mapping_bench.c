@@ -48,7 +48,8 @@ static struct mapping *make_mapping(const char *body)
     int r = json_parse_stored(&arena, slice_from(body), &doc);
     r = r == 0 ? json_parse_stored(&arena, slice_from(settings), &analysis) : r;
     r = r == 0 ? mapping_new(analysis.root, DATE_RULES_7_10, &arena, &empty, &problem) : r;
-    r = r == 0 ? mapping_merge_all(empty, doc.root, DIALECT_7, false, FIELDS_BOUNDED, &arena, &mapping, &problem) : r;
+    r = r == 0 ? mapping_merge_all(empty, doc.root, DIALECT_7, false, FIELDS_TEXTS_BOUNDED, &arena, &mapping, &problem)
+               : r;
     if (r != 0)
         exit(1);
     mapping_unref(empty);
@@ -105,8 +106,8 @@ static struct sink_count run(const struct mapping *mapping, const struct slice *
             struct problem problem;
             struct buf key = BUF_INIT(ENTRY_DOCUMENT_KEY_MAX);
             struct slice id = arena_printf(&arena, "f%07d", i);
-            if (document_parse(mapping, type, id, documents[i], DIALECT_7, DOCUMENT_DATES_STRICT,
-                               FIELDS_AND_COPIES_COUNTED, &arena, &document, &problem) != 0)
+            if (document_parse(mapping, type, id, documents[i], DIALECT_7, DOCUMENT_DATES_STRICT, FIELDS_TEXTS_BOUNDED,
+                               &arena, &document, &problem) != 0)
                 exit(1);
             if (entries) {
                 entry_document_key(&key, type->number, id);

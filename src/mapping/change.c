@@ -104,7 +104,8 @@ static int merge_type(struct mapping *mapping, struct slice name, yyjson_val *bo
                           problem,
                           .type_is_new = is_new,
                           .counts = counting != FIELDS_COUNTED_LAST,
-                          .bounded = counting == FIELDS_BOUNDED};
+                          .bounded = counting == FIELDS_BOUNDED || counting == FIELDS_TEXTS_BOUNDED,
+                          .texts_bounded = counting == FIELDS_TEXTS_BOUNDED};
     int r = mapping__merge_root(&merge, body);
     if (r != 0 && creating && !merge.too_many)
         wrap_problem(problem, record->type.name, arena);
@@ -116,14 +117,17 @@ static int merge_type(struct mapping *mapping, struct slice name, yyjson_val *bo
  * or a new reference to `base` if nothing changed.
  * Returns: 0; MAPPING_REFUSED.
  */
-static int finish_change(const struct mapping *base, struct mapping **mapping, struct arena *arena,
-                         struct mapping **ret_mapping, struct problem *problem)
+static int finish_change(const struct mapping *base, enum field_counting counting, struct mapping **mapping,
+                         struct arena *arena, struct mapping **ret_mapping, struct problem *problem)
 {
     int r = mapping__seal(*mapping, arena, problem);
     if (r == 0)
         r = mapping__check_references(*mapping, arena, problem);
     if (r != 0)
         return r;
+    size_t texts = (*mapping)->text_bytes; /* fields that are changed may have longer parameters */
+    if (counting == FIELDS_TEXTS_BOUNDED && texts > MAPPING_TEXT_BYTES_MAX && texts > base->text_bytes)
+        return refuse_name(arena, problem, PROBLEM_ILLEGAL_ARGUMENT, MAPPING_TEXTS_EXCEEDED, MAPPING_TEXT_BYTES_MAX);
     struct buf before = BUF_INIT(BUF_UNLIMITED);
     struct buf after = BUF_INIT(BUF_UNLIMITED);
     mapping_encode(base, &before);
@@ -160,7 +164,7 @@ int mapping_merge(const struct mapping *base, struct slice type, yyjson_val *bod
                            "parameter is set to true.");
     tl_cleanup(mapping_unrefp) struct mapping *mapping = mapping__copy(base);
     int r = merge_type(mapping, type, unwrap_type(body, type), dialect, creating, counting, arena, ret_problem);
-    return r == 0 ? finish_change(base, &mapping, arena, ret_mapping, ret_problem) : r;
+    return r == 0 ? finish_change(base, counting, &mapping, arena, ret_mapping, ret_problem) : r;
 }
 
 static bool is_root_parameter(struct slice name)
@@ -225,7 +229,7 @@ int mapping_merge_all(const struct mapping *base, yyjson_val *mappings, enum dia
     tl_cleanup(mapping_unrefp) struct mapping *mapping = mapping__copy(base);
     int r = of_types ? merge_all_types(mapping, mappings, counting, arena, ret_problem)
                      : merge_type(mapping, SLICE_NONE, mappings, dialect, true, counting, arena, ret_problem);
-    return r == 0 ? finish_change(base, &mapping, arena, ret_mapping, ret_problem) : r;
+    return r == 0 ? finish_change(base, counting, &mapping, arena, ret_mapping, ret_problem) : r;
 }
 
 int mapping_ensure_type(const struct mapping *base, struct slice type, bool hidden, enum dialect dialect,
@@ -244,5 +248,5 @@ int mapping_ensure_type(const struct mapping *base, struct slice type, bool hidd
     if (record == NULL)
         return MAPPING_REFUSED;
     record->type.hidden = hidden;
-    return finish_change(base, &mapping, arena, ret_mapping, ret_problem);
+    return finish_change(base, FIELDS_COUNTED_LAST, &mapping, arena, ret_mapping, ret_problem);
 }

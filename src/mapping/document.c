@@ -212,7 +212,8 @@ static size_t visits_of(const struct mapping_field *field, yyjson_val *scalar)
 static int count_copy(struct document_walk *walk, const struct mapping_field *field, yyjson_val *scalar)
 {
     walk->copied += visits_of(field, scalar);
-    if (walk->counting != FIELDS_AND_COPIES_COUNTED || walk->copied <= DOCUMENT_COPIES_MAX + walk->json->source.len / 4)
+    bool counts = walk->counting == FIELDS_AND_COPIES_COUNTED || walk->counting == FIELDS_TEXTS_BOUNDED;
+    if (!counts || walk->copied <= DOCUMENT_COPIES_MAX + walk->json->source.len / 4)
         return 0;
     return refuse_document(walk, PROBLEM_ILLEGAL_ARGUMENT,
                            "Limit of copies [%zu] of the values of a document, by multi-fields and [copy_to], has been "
@@ -616,7 +617,8 @@ static int grow_mapping(struct document_walk *walk, struct mapping **ret_mapping
                           walk->arena,
                           walk->problem,
                           .strict_dates = walk->dates != DOCUMENT_DATES_ALL,
-                          .counts = walk->counting != FIELDS_COUNTED_LAST};
+                          .counts = walk->counting != FIELDS_COUNTED_LAST,
+                          .texts_bounded = walk->counting == FIELDS_TEXTS_BOUNDED};
     struct document_walk growing = *walk;
     growing.before = walk->mapping;
     growing.mapping = mapping;
@@ -627,7 +629,8 @@ static int grow_mapping(struct document_walk *walk, struct mapping **ret_mapping
     growing.path = growing.lock_path = NULL;
     int r = walk_root(&growing);
     walk->visited = growing.visited;
-    walk->fields_copied = mapping_path_count(walk->mapping);
+    walk->fields_copied = walk->counting == FIELDS_TEXTS_BOUNDED ? mapping_copied_fields(walk->mapping)
+                                                                 : mapping_path_count(walk->mapping);
     INSIST(r != WALK_UNKNOWN_FIELD);
     if (r == 0)
         r = mapping__seal(mapping, walk->arena, walk->problem);

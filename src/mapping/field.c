@@ -141,6 +141,16 @@ struct mapping_field *field__new(struct arena *arena, struct mapping_field *pare
     return field;
 }
 
+size_t field__text_bytes(const struct mapping_field *field)
+{
+    size_t bytes = field->path.len;
+    for (size_t i = 0; i < field->parameter_count; i++)
+        bytes += field->parameters[i].name.len + field->parameters[i].json.len;
+    for (size_t i = 0; i < field->copy_to_count; i++)
+        bytes += sizeof field->copy_to[i] + field->copy_to[i].len;
+    return bytes;
+}
+
 /* Returns: the position of the first field in a sorted list whose name is not below `name`. */
 static size_t lower_bound(struct mapping_field *const *list, size_t count, struct slice name)
 {

@@ -236,6 +236,7 @@ struct mapping *mapping__copy(const struct mapping *base)
     mapping->path_name = copy_text(&mapping->arena, base->path_name);
     mapping->is_tree = base->is_tree;
     mapping->dates = base->dates;
+    mapping->text_bytes = base->text_bytes;
     for (size_t i = 0; i < base->type_count; i++)
         copy_type(mapping, base->types[i]);
     return mapping;
@@ -368,6 +369,7 @@ static int seal_list(struct seal_state *sealing, struct mapping_field *const *li
 static int seal_field(struct seal_state *sealing, struct mapping_field *field, size_t depth)
 {
     struct mapping *mapping = sealing->mapping;
+    mapping->text_bytes += field__text_bytes(field);
     if (field->parent != NULL) {
         if (++sealing->field_count > mapping->total_fields_max)
             return refuse_seal(sealing, "Limit of total fields [%zu] has been exceeded", mapping->total_fields_max);
@@ -492,6 +494,7 @@ int mapping__seal(struct mapping *mapping, struct arena *arena, struct problem *
     REQUIRE(!mapping->sealed);
     struct seal_state sealing = {mapping, arena, ret_problem, 0};
     size_t known = mapping->number_count;
+    mapping->text_bytes = 0;
     for (size_t i = 0; i < known; i++)
         map_put(&mapping->by_number_path, mapping->numbers[i].path, (void *)(uintptr_t)(i + 1));
     for (size_t i = 0; i < mapping->type_count; i++) {
@@ -623,6 +626,16 @@ size_t mapping_type_count(const struct mapping *mapping)
 size_t mapping_path_count(const struct mapping *mapping)
 {
     return mapping->by_path.count;
+}
+
+size_t mapping_text_bytes(const struct mapping *mapping)
+{
+    return mapping->text_bytes;
+}
+
+size_t mapping_copied_fields(const struct mapping *mapping)
+{
+    return mapping_path_count(mapping) + mapping->text_bytes / MAPPING_FIELD_TEXT;
 }
 
 const struct mapping_type *mapping_type_at(const struct mapping *mapping, size_t position)

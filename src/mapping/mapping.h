@@ -30,6 +30,8 @@ enum {
 #define MAPPING_TOTAL_FIELDS_LIMIT_MAX 10000 /* the most that a client may set it to */
 #define MAPPING_DYNAMIC_FORMATS_MAX 32       /* dynamic_date_formats, with which each new text is compared */
 #define MAPPING_DYNAMIC_TEMPLATES_BYTES_MAX 65536 /* dynamic_templates, each new field */
+#define MAPPING_TEXT_BYTES_MAX 1048576            /* paths and parameters of all fields: mapping_text_bytes() */
+#define MAPPING_FIELD_TEXT 256                    /* bytes of texts that take as long to copy as a field */
 #define MAPPING_DEPTH_MAX 20          /* index.mapping.depth.limit */
 #define MAPPING_TYPES_MAX 1000
 #define MAPPING_BYTES_MAX (16u << 20) /* in encoded form (mapping_encode) */
@@ -67,15 +69,21 @@ struct mapping *mapping_ref(const struct mapping *mapping);
 void mapping_unref(struct mapping *mapping);
 TL_DEFINE_FREEP(struct mapping, mapping_unref)
 
-/* When a change is refused that gives a mapping more fields than index.mapping.total_fields.limit. */
+/*
+ * When a change is refused that gives a mapping more fields than index.mapping.total_fields.limit. Old logs need all but
+ * the first.
+ */
 enum field_counting {
-    /* At the first field that is too many; and what each new field is compared with is limited, as below. */
-    FIELDS_BOUNDED,
-    FIELDS_COUNTED_FIRST, /* at the first field that is too many; only to replay old logs, as the next */
-    /* After all were added, which takes time with the square of their number; only to replay old logs. */
-    FIELDS_COUNTED_LAST,
-    /* As the first; and documents are refused beyond DOCUMENT_COPIES_MAX (document.h), which the others are not. */
-    FIELDS_AND_COPIES_COUNTED,
+    /*
+     * At the first field that is too many, or whose path and parameters exceed MAPPING_TEXT_BYTES_MAX with those of the
+     * others; what each new field is compared with is limited, as below; documents are refused beyond
+     * DOCUMENT_COPIES_MAX (document.h).
+     */
+    FIELDS_TEXTS_BOUNDED,
+    FIELDS_BOUNDED,            /* as the first, without the bounds of texts and copies */
+    FIELDS_COUNTED_FIRST,      /* at the first field that is too many */
+    FIELDS_COUNTED_LAST,       /* after all were added, which takes time with the square of their number */
+    FIELDS_AND_COPIES_COUNTED, /* as FIELDS_COUNTED_FIRST, with the bound of copies */
 };
 
 /*
@@ -149,6 +157,10 @@ const struct mapping_type *mapping_type_by_number(const struct mapping *mapping,
 size_t mapping_type_count(const struct mapping *mapping);
 /* Returns: the number of paths of fields, multi-fields included. */
 size_t mapping_path_count(const struct mapping *mapping);
+/* Returns: the bytes of the paths, parameters and copy_to of all fields, which each copy of the mapping copies. */
+size_t mapping_text_bytes(const struct mapping *mapping);
+/* Returns: as mapping_path_count(), and one for each MAPPING_FIELD_TEXT bytes of texts: what a copy takes. */
+size_t mapping_copied_fields(const struct mapping *mapping);
 /* Returns: a type by position. Requires: position < mapping_type_count(). */
 const struct mapping_type *mapping_type_at(const struct mapping *mapping, size_t position);
 

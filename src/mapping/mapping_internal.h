@@ -39,6 +39,10 @@ struct numbered_field {
     const struct mapping_field *field; /* in the first type that has it; NULL: in no type */
 };
 
+/* The reason of a change after which the texts of a mapping would be too long. */
+#define MAPPING_TEXTS_EXCEEDED \
+    "Limit of [%d] bytes of the paths and parameters of all fields has been exceeded: use shorter names"
+
 struct mapping {
     _Atomic uint32_t references;
     bool sealed;
@@ -60,6 +64,7 @@ struct mapping {
     bool is_tree;              /* mapping_is_tree() */
     bool has_copy_to;          /* at least one field has copy_to */
     size_t added_count;        /* while it is not sealed: fields added since it was copied, by merges that count */
+    size_t text_bytes;         /* mapping_text_bytes(); while it is not sealed, of what was copied and added */
     struct map by_path;        /* path → field in the first type that has it */
     struct map by_number_path; /* path → field number + 1 */
 };
@@ -76,7 +81,8 @@ struct merge {
     bool stored; /* the text is from the catalog and was checked when it was first accepted */
     bool strict_dates; /* a text is detected as a date only if date_is_strict() */
     bool counts;       /* ends at the first added field that is more than the mapping may have */
-    bool bounded;      /* FIELDS_BOUNDED */
+    bool bounded;      /* FIELDS_BOUNDED, and what is newer */
+    bool texts_bounded; /* FIELDS_TEXTS_BOUNDED */
     /* dynamic_date_formats, or the default, compiled when one is first needed; NULL: none was */
     const struct date_format **date_formats;
     bool too_many;     /* out: it ended so */
@@ -136,6 +142,8 @@ int mapping__refuse(struct merge *merge, enum problem_type type, const char *for
 
 /* Returns: a new field with defaults, not yet in a list of `parent`; allocated in `arena`. */
 struct mapping_field *field__new(struct arena *arena, struct mapping_field *parent, struct slice name, bool is_multi);
+/* Returns: the bytes of its path, parameters and copy_to, without those of fields below it. */
+size_t field__text_bytes(const struct mapping_field *field);
 /* Inserts a field into a list in order of name. */
 void field__insert(struct arena *arena, struct mapping_field ***list, size_t *count, struct mapping_field *field);
 /* Return: the child or the multi-field of this name, or NULL. */

@@ -163,14 +163,19 @@ static int refuse_nesting_change(struct merge *merge, const struct mapping_field
                            SLICE_ARG(object->path), change);
 }
 
-/* Counts an added field. Returns: 0; MAPPING_REFUSED, as by mapping__seal(). */
-static int count_added(struct merge *merge)
+/* Counts an added field. Returns: 0; MAPPING_REFUSED, as by mapping__seal(), or since its texts are too long. */
+static int count_added(struct merge *merge, const struct mapping_field *field)
 {
     size_t max = merge->mapping->total_fields_max;
-    if (!merge->counts || ++merge->mapping->added_count <= max)
+    merge->mapping->text_bytes += field__text_bytes(field);
+    if (merge->counts && ++merge->mapping->added_count > max) {
+        merge->too_many = true;
+        return mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT, "Limit of total fields [%zu] has been exceeded", max);
+    }
+    if (!merge->texts_bounded || merge->mapping->text_bytes <= MAPPING_TEXT_BYTES_MAX)
         return 0;
     merge->too_many = true;
-    return mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT, "Limit of total fields [%zu] has been exceeded", max);
+    return mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT, MAPPING_TEXTS_EXCEEDED, MAPPING_TEXT_BYTES_MAX);
 }
 
 static struct mapping_field *add_object(struct merge *merge, struct mapping_field *parent, struct slice name,
@@ -190,7 +195,7 @@ int mapping__merge_object(struct merge *merge, struct mapping_field *parent, str
     if (object != NULL && !field__is_object(object))
         return mapping__refuse_object_over_leaf(merge, object);
     *ret_object = object != NULL ? object : add_object(merge, parent, name, FIELD_OBJECT);
-    return object != NULL ? 0 : count_added(merge);
+    return object != NULL ? 0 : count_added(merge, *ret_object);
 }
 
 static int merge_object(struct merge *merge, struct mapping_field *parent, struct slice name, enum field_type type,
@@ -204,7 +209,7 @@ static int merge_object(struct merge *merge, struct mapping_field *parent, struc
         return refuse_nesting_change(merge, object);
     if (is_new)
         object = add_object(merge, parent, name, type);
-    if (is_new && count_added(merge) != 0)
+    if (is_new && count_added(merge, object) != 0)
         return MAPPING_REFUSED;
     size_t i, max;
     yyjson_val *key, *value;
@@ -344,7 +349,7 @@ static int merge_leaf(struct merge *merge, struct mapping_field *parent, struct 
         return merge_into_leaf(merge, old, new, definition);
     if (!merge->stored && !new->complete && (r = mark_targets_incomplete(merge, new)) != 0)
         return r;
-    if (count_added(merge) != 0)
+    if (count_added(merge, new) != 0)
         return MAPPING_REFUSED;
     if (is_multi)
         field__insert(&merge->mapping->arena, &parent->multi, &parent->multi_count, new);

@@ -82,7 +82,7 @@ int alias_filters_check(struct request *request, struct slice name, enum dialect
     if (!has_filter(aliases) || mapping_new(NULL, DATE_RULES_7_10, request->arena, &empty, &problem) != 0)
         return 0;
     /* Errors in mappings are reported by the creation of the index. */
-    if (yyjson_is_obj(mappings) && mapping_merge_all(empty, mappings, dialect, typed, FIELDS_COUNTED_FIRST,
+    if (yyjson_is_obj(mappings) && mapping_merge_all(empty, mappings, dialect, typed, FIELDS_TEXTS_BOUNDED,
                                                      request->arena, &mapping, &problem) != 0)
         return 0;
     struct search_index into = {

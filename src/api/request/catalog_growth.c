@@ -29,7 +29,7 @@ static bool adds_fields(const struct mapping *mapping, const struct mapping_type
     struct document document = {.update = NULL};
     struct problem ignored;
     if (source.len == 0 || document_parse(mapping, type, item->id, source, item->dialect, DOCUMENT_DATES_STRICT,
-                                          FIELDS_AND_COPIES_COUNTED, arena, &document, &ignored) != 0)
+                                          FIELDS_TEXTS_BOUNDED, arena, &document, &ignored) != 0)
         return false;
     bool adds = document.update != NULL;
     document_release(&document);
@@ -88,8 +88,8 @@ static bool mapping_adds(const struct catalog *catalog, const struct command *co
     struct json_doc body;
     struct problem ignored;
     return index != NULL && json_parse(arena, put->body, command->dialect, JSON_DUPLICATES, &body, &ignored) == 0 &&
-           mapping_merge(index->mapping, put->type, body.root, command->dialect, false, FIELDS_BOUNDED, arena, &merged,
-                         &ignored) == 0 &&
+           mapping_merge(index->mapping, put->type, body.root, command->dialect, false, FIELDS_TEXTS_BOUNDED, arena,
+                         &merged, &ignored) == 0 &&
            merged != index->mapping;
 }
 

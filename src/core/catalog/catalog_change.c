@@ -125,7 +125,7 @@ void catalog_change__put_mapping(struct core *core, uint32_t number, const struc
 {
     REQUIRE(core->open && catalog_index_by_number(core->catalog, number) != NULL);
     feed__record_change(core, &(struct feed_change){.kind = FEED_MAPPING, .index = number}, false);
-    uint64_t work = mapping_path_count(mapping) * WORK_FIELD;
+    uint64_t work = core__copied_fields(core, mapping) * WORK_FIELD;
     uint64_t before = core->mapping_work;
     core__work_mapping(core, work);
     count_records(core, catalog__put_mapping(&core->catalog, number, mapping, core->batch));

@@ -452,7 +452,8 @@ static yyjson_val *settings_json(const struct settings *settings, struct arena *
 
 static enum field_counting counting_of(const struct core *core)
 {
-    return core->command_version >= COMMAND_SINCE_DYNAMIC_BOUNDED      ? FIELDS_BOUNDED
+    return core->command_version >= COMMAND_SINCE_TEXTS_BOUNDED        ? FIELDS_TEXTS_BOUNDED
+           : core->command_version >= COMMAND_SINCE_DYNAMIC_BOUNDED    ? FIELDS_BOUNDED
            : core->command_version >= COMMAND_SINCE_COUNTED_PROPERTIES ? FIELDS_COUNTED_FIRST
                                                                        : FIELDS_COUNTED_LAST;
 }
@@ -474,7 +475,7 @@ static int make_mapping(struct core *core, struct index_draft *draft, struct are
     if (mapping_merge_all(empty, draft->mappings, draft->dialect, draft->typed, counting_of(core), arena, ret_mapping,
                           ret_problem) != 0)
         return INDEX_REFUSED;
-    core__work_mapping(core, mapping_path_count(*ret_mapping) * WORK_FIELD);
+    core__work_mapping(core, core__copied_fields(core, *ret_mapping) * WORK_FIELD);
     return 0;
 }
 

@@ -897,7 +897,9 @@ enum {
     /* The check that the mappings of an index template have no type is not limited by index.mapping.*: composable.c. */
     COMMAND_SINCE_TYPELESS_UNLIMITED = 24,
     /* A text in a field of type integer, short or byte is refused by another cause: document.number_refused. */
-    COMMAND_SINCE_NUMBER_CAUSES = 24
+    COMMAND_SINCE_NUMBER_CAUSES = 24,
+    /* The paths and parameters of the fields of an index are limited, and count as work: FIELDS_TEXTS_BOUNDED. */
+    COMMAND_SINCE_TEXTS_BOUNDED = 25
 };
 
 struct command {

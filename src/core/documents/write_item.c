@@ -477,7 +477,9 @@ static enum field_counting counting_of(const struct core *core)
 {
     if (core->command_version < COMMAND_SINCE_COUNTED_FIELDS)
         return FIELDS_COUNTED_LAST;
-    return core->command_version < COMMAND_SINCE_VALUES_WEIGHED ? FIELDS_COUNTED_FIRST : FIELDS_AND_COPIES_COUNTED;
+    if (core->command_version < COMMAND_SINCE_VALUES_WEIGHED)
+        return FIELDS_COUNTED_FIRST;
+    return core->command_version < COMMAND_SINCE_TEXTS_BOUNDED ? FIELDS_AND_COPIES_COUNTED : FIELDS_TEXTS_BOUNDED;
 }
 
 static int parse_by(struct write_executor *exec, enum document_dates dates, const struct write_item_state *at,

@@ -298,7 +298,7 @@ static int find_first_path(struct target_finder *finder, struct write_item_state
     if (mapping_ensure_type(at->index == NULL ? base : at->index->mapping, wanted, false, dialect, &core->scratch,
                             &mapping, &problem) != 0)
         return 0;
-    write_executor__count_fields(&finder->exec, mapping_path_count(mapping));
+    write_executor__count_fields(&finder->exec, core__copied_fields(core, mapping));
     index.mapping = mapping;
     at->index = &index;
     at->type = mapping_type(mapping, wanted);

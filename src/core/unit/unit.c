@@ -6,6 +6,7 @@
 #include "core/command/command.h"
 #include "core/unit/handler.h"
 #include "core/unit/work.h"
+#include "mapping/mapping.h"
 
 /* --- Parts -------------------------------------------------------------------------------------------------------- */
 
@@ -22,6 +23,13 @@ void core__index_dropped(struct core *core, uint32_t number)
 }
 
 /* --- Units -------------------------------------------------------------------------------------------------------- */
+
+size_t core__copied_fields(const struct core *core, const struct mapping *mapping)
+{
+    REQUIRE(core != NULL && mapping != NULL);
+    return core->command_version < COMMAND_SINCE_TEXTS_BOUNDED ? mapping_path_count(mapping)
+                                                               : mapping_copied_fields(mapping);
+}
 
 void core__work_catalog(struct core *core, uint64_t units)
 {

@@ -29,6 +29,7 @@
 #include "script/script.h"
 
 struct document_owners;
+struct mapping;
 struct owners; /* sessions, locks, transactions, waiting commands */
 
 /*
@@ -231,6 +232,8 @@ static inline void core__work_mapping(struct core *core, uint64_t units)
     core->work += units;
     core->mapping_work += units;
 }
+/* Returns: the fields of a mapping, each WORK_FIELD; long paths and parameters count as more. */
+size_t core__copied_fields(const struct core *core, const struct mapping *mapping);
 
 /*
  * Counts work for changing the catalog, which counts as that for a mapping. Not in commands before

@@ -788,6 +788,40 @@ static void test_dynamic_templates_are_bounded(void **state)
     fixture_close(&fixture);
 }
 
+/* The paths and parameters of all fields of an index have a limit of bytes, and count where its mapping is copied. */
+static void test_texts_of_fields_are_bounded(void **state)
+{
+    enum { FIELDS = 50, LONG = MAPPING_TEXT_BYTES_MAX / FIELDS };
+    struct core_fixture fixture;
+    struct buf body = BUF_INIT(BUF_UNLIMITED), name = BUF_INIT(BUF_UNLIMITED);
+    uint64_t work[2];
+    (void)state;
+
+    fixture_open(&fixture);
+    for (size_t i = 0; i < LONG; i++)
+        buf_byte(&name, 'k');
+    buf_printf(&body, "{\"mappings\":{\"properties\":{\"%.*s\":{\"properties\":{", SLICE_ARG(buf_as_slice(&name)));
+    for (size_t i = 0; i < FIELDS; i++)
+        buf_printf(&body, "%s\"f%zu\":{\"type\":\"long\"}", i > 0 ? "," : "", i);
+    buf_append(&body, "}}}}}", sizeof "}}}}}");
+    assert_int_equal(create(&fixture, "i", body.data, COMMAND_CODEC_VERSION), PROBLEM_ILLEGAL_ARGUMENT);
+    assert_int_equal(create(&fixture, "i", body.data, COMMAND_SINCE_TEXTS_BOUNDED - 1), PROBLEM_NONE);
+    /* A document that adds a field to it */
+    for (int old = 0; old < 2; old++) {
+        struct command *command = fixture_write_command(&fixture, 1);
+        command->version = old ? COMMAND_SINCE_TEXTS_BOUNDED - 1 : COMMAND_CODEC_VERSION;
+        command->write.items[0] = fixture_item(WRITE_INDEX, "i", "_doc", "1", "{\"n\":1}");
+        fixture_run(&fixture, command, 1);
+        work[old] = core_step_work(fixture.core);
+        assert_int_equal(command->write.results[0].outcome, old ? WRITE_CREATED : WRITE_FAILED);
+    }
+    assert_in_range(work[0], work[1], UINT64_MAX); /* also if it is refused */
+    assert_in_range(work[0], MAPPING_TEXT_BYTES_MAX / MAPPING_FIELD_TEXT * WORK_FIELD, UINT64_MAX);
+    buf_deinit(&body);
+    buf_deinit(&name);
+    fixture_close(&fixture);
+}
+
 /* A template is refused for what an index that it applies to would be refused for, by both names of its formats. */
 static void test_formats_of_templates_are_bounded(void **state)
 {
@@ -1963,6 +1997,7 @@ int main(void)
         cmocka_unit_test(test_too_many_types_refuse_an_item),
         cmocka_unit_test(test_formats_of_dates_are_bounded),
         cmocka_unit_test(test_dynamic_templates_are_bounded),
+        cmocka_unit_test(test_texts_of_fields_are_bounded),
         cmocka_unit_test(test_formats_of_templates_are_bounded),
         cmocka_unit_test(test_locks_of_new_types_count),
         cmocka_unit_test(test_records_of_indices_are_bounded),

@@ -661,6 +661,91 @@ static void test_copies_of_values_are_limited(void **state)
     arena_deinit(&arena);
 }
 
+/* Appends an object of `fields` numbers, below an object with a long name. */
+static void append_long_paths(struct buf *source, size_t name, size_t fields)
+{
+    buf_lit(source, "{\"");
+    for (size_t i = 0; i < name; i++)
+        buf_byte(source, 'k');
+    buf_lit(source, "\":{");
+    for (size_t i = 0; i < fields; i++)
+        buf_printf(source, "%s\"f%zu\":1", i == 0 ? "" : ",", i);
+    buf_lit(source, "}}");
+}
+
+static int parse_counted(const struct mapping *mapping, const struct buf *source, enum field_counting counting,
+                         struct arena *arena, struct document *ret_document, struct problem *ret_problem)
+{
+    *ret_problem = (struct problem){0};
+    return document_parse(mapping, mapping_type_at(mapping, 0), SLICE_LIT("1"), buf_as_slice(source), DIALECT_7,
+                          DOCUMENT_DATES_STRICT, counting, arena, ret_document, ret_problem);
+}
+
+/* Each field has its whole path: a name of some kilobytes of an object with many fields becomes megabytes. */
+static void test_texts_of_fields_are_limited(void **state)
+{
+    enum { FIELDS = 800, NAME = MAPPING_TEXT_BYTES_MAX / FIELDS };
+    struct arena arena = ARENA_INIT;
+    struct buf fits = BUF_INIT(BUF_UNLIMITED), more = BUF_INIT(BUF_UNLIMITED), one = BUF_INIT(BUF_UNLIMITED);
+    struct mapping *mapping =
+        make_mapping(&arena, NULL, "t", "{\"properties\":{\"n\":{\"type\":\"long\"}}}", DIALECT_7);
+    struct document document;
+    struct problem problem;
+    (void)state;
+    append_long_paths(&fits, NAME - 10, FIELDS);
+    append_long_paths(&more, NAME, FIELDS);
+    assert_int_equal(parse_counted(mapping, &more, FIELDS_TEXTS_BOUNDED, &arena, &document, &problem),
+                     DOCUMENT_REFUSED);
+    assert_int_equal(problem.type, PROBLEM_ILLEGAL_ARGUMENT);
+    assert_slice_equal(problem.reason, "Limit of [1048576] bytes of the paths and parameters of all fields has been "
+                                       "exceeded: use shorter names");
+    assert_int_equal(parse_counted(mapping, &fits, FIELDS_TEXTS_BOUNDED, &arena, &document, &problem), 0);
+    assert_in_range(mapping_text_bytes(document.update), MAPPING_TEXT_BYTES_MAX - 8 * FIELDS, MAPPING_TEXT_BYTES_MAX);
+    document_release(&document);
+    /* An old log may have made more: it counts as what it takes, and gets no more fields. */
+    assert_int_equal(parse_counted(mapping, &more, FIELDS_AND_COPIES_COUNTED, &arena, &document, &problem), 0);
+    struct mapping *large = mapping_ref(document.update);
+    document_release(&document);
+    assert_in_range(mapping_copied_fields(large), FIELDS + MAPPING_TEXT_BYTES_MAX / MAPPING_FIELD_TEXT,
+                    3 * FIELDS * NAME);
+    buf_lit(&one, "{\"z\":1}");
+    assert_int_equal(parse_counted(large, &one, FIELDS_TEXTS_BOUNDED, &arena, &document, &problem), DOCUMENT_REFUSED);
+    assert_int_equal(parse_counted(large, &one, FIELDS_AND_COPIES_COUNTED, &arena, &document, &problem), 0);
+    document_release(&document);
+    mapping_unref(large);
+    mapping_unref(mapping);
+    buf_deinit(&fits);
+    buf_deinit(&more);
+    buf_deinit(&one);
+    arena_deinit(&arena);
+}
+
+/* A dynamic template gives each new field its parameters. */
+static void test_parameters_of_new_fields_are_limited(void **state)
+{
+    enum { TARGETS = 100, FIELDS = 800 };
+    struct arena arena = ARENA_INIT;
+    struct buf body = BUF_INIT(BUF_UNLIMITED), source = BUF_INIT(BUF_UNLIMITED);
+    struct document document;
+    struct problem problem;
+    (void)state;
+    buf_lit(&body, "{\"dynamic_templates\":[{\"d\":{\"match\":\"f*\",\"mapping\":{\"type\":\"long\",\"copy_to\":[");
+    for (size_t i = 0; i < TARGETS; i++)
+        buf_printf(&body, "%s\"t%zu\"", i == 0 ? "" : ",", i);
+    buf_append(&body, "]}}}]}", sizeof "]}}}]}");
+    struct mapping *mapping = make_mapping(&arena, NULL, "t", body.data, DIALECT_7);
+    append_long_paths(&source, 1, FIELDS);
+    if (parse_counted(mapping, &source, FIELDS_AND_COPIES_COUNTED, &arena, &document, &problem) != 0)
+        fail_msg("%.*s", SLICE_ARG(problem.reason));
+    document_release(&document);
+    assert_int_equal(parse_counted(mapping, &source, FIELDS_TEXTS_BOUNDED, &arena, &document, &problem),
+                     DOCUMENT_REFUSED);
+    mapping_unref(mapping);
+    buf_deinit(&body);
+    buf_deinit(&source);
+    arena_deinit(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -672,6 +757,8 @@ int main(void)
         cmocka_unit_test(test_document_lock_path_is_first_path),
         cmocka_unit_test(test_fields_beyond_the_limit_are_not_added),
         cmocka_unit_test(test_copies_of_values_are_limited),
+        cmocka_unit_test(test_texts_of_fields_are_limited),
+        cmocka_unit_test(test_parameters_of_new_fields_are_limited),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
