@@ -180,6 +180,13 @@ bool budget_guard_promise(struct budget_guard *guard, size_t bytes)
     return true;
 }
 
+void budget_guard_refuse(struct budget_guard *guard, size_t about_to_take, size_t asked)
+{
+    REQUIRE(guard->budget != NULL && !guard->refused);
+    (void)refuse_bytes(guard, budget_used(guard->budget) + about_to_take, asked,
+                       budget_share(guard->budget, BUDGET_RETAINED));
+}
+
 void budget_guard_end(struct budget_guard *guard)
 {
     if (guard->promised > 0)

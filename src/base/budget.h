@@ -169,6 +169,12 @@ bool budget_guard_take(struct budget_guard *guard, size_t bytes);
  */
 bool budget_guard_promise(struct budget_guard *guard, size_t bytes);
 
+/*
+ * Refuses a guard for bytes of level BUDGET_RETAINED that do not fit with those that others are about to take, which
+ * are not in use yet. Requires: guard->budget is not NULL, and it is not refused.
+ */
+void budget_guard_refuse(struct budget_guard *guard, size_t about_to_take, size_t asked);
+
 /* Releases untaken promises and the draw from the reserve. Afterwards the guard refuses nothing. */
 void budget_guard_end(struct budget_guard *guard);
 

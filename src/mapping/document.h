@@ -53,8 +53,8 @@ struct document {
      */
     size_t visited;
     /*
-     * Fields of the mapping, which was copied to add the document's new fields (mapping_copied_fields()); 0: it was not.
-     * Also of a document that is refused.
+     * Fields of the mapping, which was copied to add the document's new fields (mapping_copied_fields()); 0: it was
+     * not. Also of a document that is refused.
      */
     size_t fields_copied;
     /*

@@ -628,6 +628,11 @@ size_t mapping_path_count(const struct mapping *mapping)
     return mapping->by_path.count;
 }
 
+size_t mapping_fields_max(const struct mapping *mapping)
+{
+    return mapping->total_fields_max;
+}
+
 size_t mapping_text_bytes(const struct mapping *mapping)
 {
     return mapping->text_bytes;

@@ -70,8 +70,8 @@ void mapping_unref(struct mapping *mapping);
 TL_DEFINE_FREEP(struct mapping, mapping_unref)
 
 /*
- * When a change is refused that gives a mapping more fields than index.mapping.total_fields.limit. Old logs need all but
- * the first.
+ * When a change is refused that gives a mapping more fields than index.mapping.total_fields.limit. Old logs need all
+ * except the first.
  */
 enum field_counting {
     /*
@@ -157,6 +157,8 @@ const struct mapping_type *mapping_type_by_number(const struct mapping *mapping,
 size_t mapping_type_count(const struct mapping *mapping);
 /* Returns: the number of paths of fields, multi-fields included. */
 size_t mapping_path_count(const struct mapping *mapping);
+/* Returns: how many fields it may have: index.mapping.total_fields.limit. */
+size_t mapping_fields_max(const struct mapping *mapping);
 /* Returns: the bytes of the paths, parameters and copy_to of all fields, which each copy of the mapping copies. */
 size_t mapping_text_bytes(const struct mapping *mapping);
 /* Returns: as mapping_path_count(), and one for each MAPPING_FIELD_TEXT bytes of texts: what a copy takes. */

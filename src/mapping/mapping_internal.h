@@ -64,7 +64,7 @@ struct mapping {
     bool is_tree;              /* mapping_is_tree() */
     bool has_copy_to;          /* at least one field has copy_to */
     size_t added_count;        /* while it is not sealed: fields added since it was copied, by merges that count */
-    size_t text_bytes;         /* mapping_text_bytes(); while it is not sealed, of what was copied and added */
+    size_t text_bytes;         /* mapping_text_bytes(); while it is not sealed, of the copied and added fields */
     struct map by_path;        /* path → field in the first type that has it */
     struct map by_number_path; /* path → field number + 1 */
 };
@@ -81,7 +81,7 @@ struct merge {
     bool stored; /* the text is from the catalog and was checked when it was first accepted */
     bool strict_dates; /* a text is detected as a date only if date_is_strict() */
     bool counts;       /* ends at the first added field that is more than the mapping may have */
-    bool bounded;      /* FIELDS_BOUNDED, and what is newer */
+    bool bounded;      /* FIELDS_BOUNDED or newer */
     bool texts_bounded; /* FIELDS_TEXTS_BOUNDED */
     /* dynamic_date_formats, or the default, compiled when one is first needed; NULL: none was */
     const struct date_format **date_formats;

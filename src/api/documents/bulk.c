@@ -7,6 +7,7 @@
  * piece too.
  */
 
+#include "api/request/catalog_growth.h"
 #include "api/request/api_internal.h"
 #include "api/documents/bulk_parse.h"
 #include "api/documents/bulk_scripts.h"
@@ -446,6 +447,18 @@ static bool parses_ahead(const struct request *request, const struct bulk_reques
     return limited || request->exchange->body.len <= BULK_PARSE_BYTES_MAX;
 }
 
+/* Submits the command of a piece, if there is memory for the indices and fields that it may make. */
+static int submit_command(struct request *request, struct bulk_request *bulk, struct command *command)
+{
+    bool first = bulk->begin == 0 && bulk->results == NULL;
+    if (bulk->atomic || first || catalog_growth_reserve(request, command) == 0)
+        return request_submit_all(request, command, bulk_done);
+    command_free(command);
+    if (bulk->results == NULL)
+        bulk->end = bulk->begin; /* nothing of it has been begun */
+    return refuse_rest(request, bulk);
+}
+
 static int submit_piece(struct request *request)
 {
     static const struct problem none = {.type = PROBLEM_NONE};
@@ -472,7 +485,7 @@ static int submit_piece(struct request *request)
         command->write.atomic = bulk->atomic;
         command->write.item_count = items_for_core(request, command, bulk, parses_ahead(request, bulk));
         if (command->write.item_count == bulk->end - bulk->begin || (!bulk->atomic && command->write.item_count > 0))
-            return request_submit_all(request, command, bulk_done);
+            return submit_command(request, bulk, command);
         command_free(command); /* nothing is left to do, or not all of it can be done */
         if (request_budget_stops(request, (bulk->end - bulk->begin) * COPIES_STEPS))
             return request_budget_refuse(request);

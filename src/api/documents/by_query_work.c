@@ -391,9 +391,19 @@ static void throttle_batch(struct by_query *by, struct by_query_status *status, 
     by->sum.throttled_us += slept;
 }
 
+/*
+ * Reserves memory for the indices and fields that a command of a batch makes: the call was admitted before those of the
+ * batches so far. Returns: 0; SEARCH_REFUSED; as count_results().
+ */
 static int submit_batch(struct batch *batch, struct command *command)
 {
-    by_query_submit(batch->by, command);
+    struct by_query *by = batch->by;
+    struct growth_promise promise = {0};
+    if (catalog_growth_reserve_write(by->api, &command->write, slice_from(by->task->action), &by->task->arena, &promise,
+                                     &by->problem) != 0)
+        return SEARCH_REFUSED;
+    by_query_submit(by, command);
+    growth_promise_end(&promise);
     if (command->problem.type != PROBLEM_NONE && atomic_load(&batch->by->task->cancelled))
         return SEARCH_CANCELLED; /* it waited for a lock, or was not begun */
     return count_results(batch, command);
@@ -433,16 +443,6 @@ static struct command *command_of(struct by_query *by, const struct remaining *r
 }
 
 /*
- * Checks that there is memory for the indices and fields that a batch makes: the call was admitted before those of
- * the batches so far. Returns: 0; SEARCH_REFUSED.
- */
-static int check_growth(struct by_query *by, const struct write_command *write)
-{
-    int r = catalog_growth_check_write(by->api, write, slice_from(by->task->action), &by->task->arena, &by->problem);
-    return r == 0 ? 0 : SEARCH_REFUSED;
-}
-
-/*
  * Writes a batch: by its command, and by further ones as long as items are postponed. All of them together wait for
  * locks as long as the client has said.
  */
@@ -458,9 +458,7 @@ static int write_batch(struct batch *batch)
                                   all->item_count};
     memcpy(remaining.items, all->items, all->item_count * sizeof *remaining.items);
     uint64_t until_us = write_wait_end(&by->options);
-    int r = check_growth(by, all);
-    if (r == 0)
-        r = submit_batch(batch, batch->command);
+    int r = submit_batch(batch, batch->command);
     if (r == 0)
         remove_written(&remaining, all);
     size_t max = r == 0 ? write_resubmitted_max(all) : 0;

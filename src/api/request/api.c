@@ -94,6 +94,7 @@ int api_open(struct journal *journal, struct store *store, const struct api_opti
     if (options->zoneinfo.len > 0)
         zones_offer(journal, options->zoneinfo);
     api->routes = route_table_new();
+    api->growth = growth_table_new();
     api->txn_queue = txn_queue_new();
     api->consistency = consistency_open(journal);
     api->traffic = traffic_new(route_line_count());
@@ -162,6 +163,7 @@ void api_close(struct api *api)
     workers_close(api->workers);
     search_service_close(api->search_service);
     txn_queue_free(api->txn_queue);
+    growth_table_free(api->growth);
     consistency_close(api->consistency);
     route_table_free(api->routes);
     traffic_free(api->traffic);

@@ -22,6 +22,7 @@ struct consistency;
 struct distribution;
 struct events;
 struct followers;
+struct growth_table;
 struct head_waits;
 struct search_service;
 struct traffic;
@@ -42,6 +43,7 @@ struct api {
     struct file_scripts *file_scripts; /* NULL: none are watched */
     struct id_source ids;
     atomic_bool merging;       /* a worker is at the store's compaction */
+    struct growth_table *growth;           /* what commands in flight may add to the catalog */
     struct search_service *search_service; /* scrolls, points in time, tasks, compiled scripts */
     char cluster_uuid[ID_BYTES + 1];
     char node_id[ID_BYTES + 1]; /* of this host (nodes.h) */

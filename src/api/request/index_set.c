@@ -139,10 +139,6 @@ static int chain_step(struct request *request, struct command *done)
         return chain->then(request);
     }
     struct command *command = chain->make(request, chain->names[chain->next++], chain->context);
-    if (chain->count > 1 && catalog_growth_check_next(request, command) != 0) {
-        command_free(command);
-        return REQUEST_REFUSED;
-    }
     return request_submit(request, command, chain_step);
 }
 

@@ -445,6 +445,7 @@ static void command_done(struct command *command)
     struct command_submission *submission = command->context;
     struct request *request = submission->request;
     journal_waiter_completed(&request->waiter);
+    growth_promise_end(&request->growth);
     request_start_timer(request);
     request->exchange->timestamp = command->ts;
     distribution_record(request, command);
@@ -544,7 +545,7 @@ static int submit_command(struct request *request, struct command *command, stru
         command_free(command);
         return request_budget_refuse(request);
     }
-    if (catalog_growth_check(request, command) != 0) {
+    if (catalog_growth_reserve(request, command) != 0) {
         command_free(command);
         return REQUEST_REFUSED;
     }

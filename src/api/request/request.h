@@ -53,6 +53,7 @@
 
 #include "api/request/api.h"
 #include "api/request/divided.h"
+#include "api/request/growth_table.h"
 #include "api/request/params.h"
 #include "api/request/route.h"
 #include "base/account.h"
@@ -113,6 +114,7 @@ struct request {
 
     struct problem problem;     /* with REQUEST_REFUSED */
     struct budget_guard memory; /* its share of the memory budget; request_budget.h */
+    struct growth_promise growth; /* of the command that it submits next, or has in flight; catalog_growth.h */
     struct account account; /* of its time; every loop over what a client sent draws on it, or on one made like it */
     /*
      * The action that 5.6 would run on the node of the shard: errors of Java's kind from there have

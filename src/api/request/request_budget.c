@@ -163,8 +163,7 @@ int request_budget_take(struct request *request, size_t bytes)
     return budget_guard_promise(&request->memory, bytes) ? 0 : request_budget_refuse(request);
 }
 
-/* Returns: method and path, for a refusal. */
-static struct slice name_of(const struct request *request)
+struct slice request_budget_name(const struct request *request)
 {
     struct slice path = request->exchange->path;
     return arena_printf(request->arena, "%.*s %.*s%s", SLICE_ARG(request->exchange->method_name),
@@ -193,7 +192,7 @@ int request_budget_check_growth_for(const struct api *api, struct slice what, st
 int request_budget_check_reply(struct request *request)
 {
     size_t more = BUDGET_SMALL + 2 * request->exchange->response.len; /* as a buffer grows */
-    return check_budget(request->api, more, name_of(request), request->arena, &request->problem);
+    return check_budget(request->api, more, request_budget_name(request), request->arena, &request->problem);
 }
 
 /* Why the account is over. */
@@ -216,7 +215,7 @@ int request_budget_refuse(struct request *request)
 {
     if (account_ended(&request->account))
         return refuse_time(request);
-    budget_problem(&request->memory, name_of(request), request->arena, &request->problem);
+    budget_problem(&request->memory, request_budget_name(request), request->arena, &request->problem);
     return REQUEST_REFUSED;
 }
 
@@ -228,6 +227,7 @@ void request_budget_committed(struct request *request)
 
 void request_budget_end(struct request *request)
 {
+    growth_promise_end(&request->growth);
     budget_guard_end(&request->memory);
     request->arena->guard = request->exchange->response.guard = NULL;
 }

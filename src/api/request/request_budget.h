@@ -48,6 +48,9 @@ static inline bool request_budget_stops(struct request *request, uint64_t steps)
  */
 int request_budget_refuse(struct request *request);
 
+/* Returns: method and path, as a refusal names the request. */
+struct slice request_budget_name(const struct request *request);
+
 /*
  * Checks that the core may keep more for the request, and its response may double, as for a request
  * that keeps memory beyond its end. Nothing is reserved. Returns: 0; REQUEST_REFUSED, with

@@ -8,9 +8,14 @@
 #include "../../lib/api_fixture.h"
 #include "../../lib/unit.h"
 
+#include "api/request/api_internal.h"
+#include "api/request/growth_table.h"
 #include "base/alloc.h"
 #include "base/budget.h"
 #include "base/buf.h"
+
+#include <stdio.h>
+#include <string.h>
 
 static struct budget budget;
 static struct api_fixture fixture = {.budget = &budget};
@@ -211,6 +216,115 @@ static void test_reindex_into_new_indices_ends_if_memory_is_used(void **state)
     expect(404, "HEAD", "/x29", NULL);
 }
 
+/* --- Commands in flight ------------------------------------------------------------------------------------------- */
+
+/* A command in flight that takes the memory left except for `bytes`. Owns: the caller; growth_promise_end(). */
+static struct growth_promise promise_all_but(size_t bytes)
+{
+    struct growth_promise promise = {0};
+    struct growth_terms terms = {.budget = &budget, .level = BUDGET_RETAINED, .room = 1, .alone = SIZE_MAX};
+    budget.limit = (size_t)256 << 20;
+    struct growth growth = {.other_bytes = budget_share(&budget, BUDGET_RETAINED) - mem_used() - bytes};
+    assert_true(growth_table_promise(fixture.api->growth, &terms, &growth, &promise));
+    return promise;
+}
+
+/* Returns: a document with so many fields, and `n`, or their mappings; in `buf`. */
+static const char *with_fields(struct buf *buf, const char *value, size_t count)
+{
+    buf_clear(buf);
+    buf_lit(buf, "{");
+    for (size_t i = 0; i < count; i++)
+        buf_printf(buf, "%s\"f%zu\":%s", i == 0 ? "" : ",", i, value);
+    buf_append(buf, "}", sizeof "}");
+    return buf->data;
+}
+
+#define MANY 300
+
+/* Memory that is not used yet counts from the check of a command until it is done. */
+static void test_what_is_in_flight_counts(void **state)
+{
+    struct buf fields = BUF_INIT(BUF_UNLIMITED), body = BUF_INIT(BUF_UNLIMITED);
+    struct growth_promise promise = promise_all_but(256 << 10);
+    (void)state;
+    for (int refused = 1; refused >= 0; refused--) {
+        expect(refused ? 429 : 201, "PUT", "/w/_doc/2", with_fields(&fields, "1", MANY));
+        expect(refused ? 429 : 201, "PUT", "/x/_doc/2", with_fields(&fields, "1", MANY));
+        buf_clear(&body);
+        buf_printf(&body, "{\"index_patterns\":[\"z*\"],\"mappings\":{\"properties\":%s}}",
+                   with_fields(&fields, "{\"type\":\"long\"}", 2 * MANY));
+        buf_append(&body, "", 1);
+        expect(refused ? 429 : 200, "PUT", "/_template/z", body.data);
+        expect(refused ? 201 : 200, "PUT", "/w/_doc/3", "{\"n\":1}");
+        growth_promise_end(&promise);
+    }
+    assert_int_equal(growth_table_bytes(fixture.api->growth), 0);
+    /* The template is large, and so are its indices. */
+    promise = promise_all_but(256 << 10);
+    expect(429, "PUT", "/z/_doc/1", "{}");
+    expect(429, "PUT", "/z", NULL);
+    expect(201, "PUT", "/y/_doc/1", "{}");
+    growth_promise_end(&promise);
+    expect(201, "PUT", "/z/_doc/1", "{}");
+    buf_deinit(&fields);
+    buf_deinit(&body);
+}
+
+static void open_session(char *session, size_t size)
+{
+    static const char member[] = "\"session\":\"";
+    char *reply;
+    assert_int_equal(api_fixture_ask(&fixture, "POST", "/_session", "{\"ttl\":\"1h\"}", &reply), 201);
+    const char *id = strstr(reply, member);
+    assert_non_null(id);
+    id += sizeof member - 1;
+    (void)snprintf(session, size, "%.*s", (int)strcspn(id, "\""), id);
+    mem_free(reply);
+}
+
+/* A command that waits for a lock has a promise; that of a request which is refused later ends with the request. */
+static void test_promise_lasts_until_the_command_is_done(void **state)
+{
+    (void)state;
+    budget.limit = (size_t)256 << 20;
+    char session[64], target[100];
+    open_session(session, sizeof session);
+    (void)snprintf(target, sizeof target, "/_lock?session=%s", session);
+    expect(200, "POST", target, "{\"locks\":[{\"index\":\"w\",\"id\":\"1\",\"mode\":\"exclusive\"}]}");
+    struct fixture_exchange *put = fixture_exchange_new("PUT", "/w/_doc/1?timeout=1h", "{\"m\":1}");
+    fixture_exchange_start(&fixture, put);
+    while (growth_table_bytes(fixture.api->growth) == 0)
+        assert_false(fixture_exchange_wait_ms(put, 1));
+    (void)snprintf(target, sizeof target, "/_session/%s", session);
+    expect(200, "DELETE", target, NULL);
+    fixture_exchange_wait(put);
+    assert_int_equal(put->exchange.status, 200);
+    fixture_exchange_free(put);
+    assert_int_equal(growth_table_bytes(fixture.api->growth), 0);
+    expect(400, "PUT", "/w/_doc/4?as_of=1", "{\"o\":1}");
+    assert_int_equal(growth_table_bytes(fixture.api->growth), 0);
+}
+
+/* Small settings are put one after another. */
+static void test_many_settings_are_refused_if_memory_is_used(void **state)
+{
+    struct buf body = BUF_INIT(BUF_UNLIMITED);
+    (void)state;
+    for (int i = 0; i < 20; i++) {
+        buf_clear(&body);
+        buf_printf(&body, "{\"index\":{\"search.slowlog.level\":\"info\",\"routing.allocation.include.a%d\":\"", i);
+        for (int k = 0; k < 900; k++)
+            buf_byte(&body, 'v');
+        buf_append(&body, "\"}}", sizeof "\"}}");
+        expect(200, "PUT", "/w/_settings", body.data);
+    }
+    fill();
+    expect(429, "PUT", "/w/_settings", body.data);
+    expect(200, "PUT", "/v/_settings", body.data);
+    buf_deinit(&body);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -223,6 +337,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_many_indices_are_changed_by_what_they_have_if_memory_is_used, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(test_scripts_are_refused_if_only_the_reserve_is_left, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_many_settings_are_refused_if_memory_is_used, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_what_is_in_flight_counts, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_promise_lasts_until_the_command_is_done, setup, teardown),
         cmocka_unit_test_setup_teardown(test_reindex_into_new_indices_ends_if_memory_is_used, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
