@@ -487,6 +487,40 @@ class Catalog(Case):
         self.in_the_end("DELETE", "/wide-0")
 
 
+    def test_fields_of_requests_at_once(self):
+        """Each creates an index of 300 fields, and all are sent before the first one is executed: those are accepted that fit together."""
+        fields = json.dumps({"field-%d" % i: i for i in range(300)}).encode()
+        for i in range(300):
+            one = socket.create_connection(("127.0.0.1", self.server.port))
+            one.sendall(b"PUT /burst-%d/_doc/1 HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                        b"Content-Length: %d\r\n\r\n%s" % (i, len(fields), fields[:-1]))
+            self.sockets.append(one)
+        for one in self.sockets:
+            one.sendall(fields[-1:])
+        statuses = [int(one.makefile("rb").readline().split()[1]) for one in self.sockets]
+        self.assertEqual(set(statuses), {201, 429})
+        self.assertLess(self.retained(), BUDGET * 3 // 4 + MEGABYTE, "indices of requests at once take more than there is for them")
+        for one in self.sockets:
+            one.close()
+        self.in_the_end("DELETE", "/burst-*")
+        self.in_the_end("PUT", "/burst-0/_doc/1", fields)
+        self.in_the_end("DELETE", "/burst-0")
+
+    def test_names_of_many_fields(self):
+        """Each field has its whole path: 900 below a name of 1 MB would be gigabytes, with a dynamic or a given mapping."""
+        name = "n" * MEGABYTE
+        for method, path, body in (
+                ("PUT", "/names/_doc/1", {name: {"field-%d" % i: i for i in range(900)}}),
+                ("PUT", "/names-given", {"mappings": {"properties": {name: {"properties": {"field-%d" % i: {"type": "long"} for i in range(900)}}}}}),
+        ):
+            status, reply = self.server.ask(method, path, body)
+            self.assertEqual(status, 400, str(reply)[:500])
+            self.assertEqual(reply["error"]["reason"], "Limit of [1048576] bytes of the paths and parameters of all fields has been exceeded: "
+                                                       "use shorter names")
+            self.assertLess(self.status("VmHWM"), (BUDGET + UNBUDGETED) * SANITIZER_TIMES, "it held more than it may")
+        self.server.ask("DELETE", "/names")  # its index is there, as in Elasticsearch
+
+
 class LongScripts(Case):
     """Requests of many stored scripts on documents of a megabyte, some at once."""
     DOCUMENTS = 8
