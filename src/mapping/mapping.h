@@ -31,7 +31,7 @@ enum {
 #define MAPPING_DYNAMIC_FORMATS_MAX 32       /* dynamic_date_formats, with which each new text is compared */
 #define MAPPING_DYNAMIC_TEMPLATES_BYTES_MAX 65536 /* dynamic_templates, each new field */
 #define MAPPING_TEXT_BYTES_MAX 1048576            /* paths and parameters of all fields: mapping_text_bytes() */
-#define MAPPING_FIELD_TEXT 256                    /* bytes of texts that take as long to copy as a field */
+#define MAPPING_FIELD_TEXT 512                    /* bytes of texts that take as long to copy as a field */
 #define MAPPING_DEPTH_MAX 20          /* index.mapping.depth.limit */
 #define MAPPING_TYPES_MAX 1000
 #define MAPPING_BYTES_MAX (16u << 20) /* in encoded form (mapping_encode) */
