@@ -474,7 +474,7 @@ static void check_accounts(struct host *host, off_t bytes)
 
     for (int i = 0; i < ACCOUNTS; i++) {
         const struct mapping_type *type = mapping_type(index->mapping, SLICE_LIT("_doc"));
-        char id[8], value[64];
+        char id[16], value[64];
         struct doc doc;
         snprintf(id, sizeof(id), "%d", i);
         if (doc_get(&view, index->number, type->number, slice_from(id), &doc) != 0)
