@@ -41,6 +41,7 @@
 #include "cli/private_dir.h"
 #include "cli/start_progress.h"
 #include "cli/supervisor.h"
+#include "cmdlog/cmdlog_etcd.h"
 #include "http/http.h"
 #include "http/tls.h"
 
@@ -458,8 +459,13 @@ static void warn_of_loopback(const struct serve_options *o, const char *address)
 static void check_cluster(const struct argp_state *state, const struct serve_options *o)
 {
     const char *option = o->cluster.url == NULL ? option_of_cluster(o) : NULL;
+    tl_cleanup(mem_freep) char *reason = NULL;
     if (option != NULL)
         arguments_error(state, "--%s needs --cluster: without it the option has no effect", option);
+    else if (o->cluster.url != NULL && cmdlog_etcd_check_url(slice_from(o->cluster.url), &reason) != 0)
+        arguments_error(state, "--cluster: %s", reason);
+    else if (o->cluster.url != NULL && o->archive.directory != NULL)
+        arguments_error(state, "--log-archive: a host of a cluster has no log of its own; leave it out");
     else if (o->cluster.url != NULL && o->http.port == 0 && o->advertise == NULL)
         arguments_error(state, "--listen with port 0 needs --advertise in a cluster: the other hosts reach this one at "
                                "that address");
@@ -823,8 +829,6 @@ static int open_member(struct server *server, struct serve_options *o)
                                           .store = &o->store,
                                           .journal = &o->journal,
                                           .poison = o->poison};
-    if (o->archive.directory != NULL)
-        return serve_failed(TL_ERR_IO, "--log-archive", mem_strdup("a host of a cluster has no log of its own", 41));
     if ((!etcd_tls && host_tls_check_client(o->cluster.ca, o->cluster.cert, o->cluster.key, &reason) != 0) ||
         (cluster.tls && host_tls_check(o->http.tls.cert, o->cluster.ca, server->address, &reason) != 0))
         return serve_failed(TL_ERR_IO, "cannot start", reason);

@@ -29,6 +29,12 @@ struct cmdlog_etcd_options {
 int cmdlog_etcd_open(const struct cmdlog_etcd_options *options, struct cmdlog **ret_log, char **ret_reason) TL_MUST_USE;
 
 /*
+ * Checks the form of a cluster's URL, without a look-up of the names in it.
+ * Returns: 0; TL_ERR_IO: it is invalid, *ret_reason says why (mem_free).
+ */
+int cmdlog_etcd_check_url(struct slice url, char **ret_reason) TL_MUST_USE;
+
+/*
  * Returns: the first part of the prefix of `url`, from its second on, that is a kind of the keys of a cluster; empty:
  * none. A cluster at [x/log] would put its keys among the entries of one at [x], which would take them for damage.
  */

@@ -388,6 +388,12 @@ class Serve(unittest.TestCase):
         expect(run("serve", *port_zero, "--advertise", "127.0.0.1:9200"), 0)
         for address in "0.0.0.0", "0", "[::]", "[::ffff:0.0.0.0]":
             everywhere = ["--check-config", "--listen", address + ":9200", "--insecure"]
+        for url, reason in (("foo", "is not http://HOST:PORT"), ("http://127.0.0.1:1", "names no prefix, as in http://HOST:PORT/tidelock"),
+                            ("http://127.0.0.1/x", "[127.0.0.1] is not HOST:PORT"), ("http://127.0.0.1:1,https://127.0.0.1:2/x", "give all the same")):
+            for check in (), ("--check-config",):
+                expect(run("serve", "--cluster", url, "--data", "/nowhere/data", *check), 64, "--cluster: ", reason)
+        expect(run("serve", "--check-config", "--cluster", "http://nowhere.invalid:1/x", "--log-archive", "a"), 64, "--log-archive: a host of a cluster has no log")
+        expect(run("serve", "--check-config", "--cluster", "http://nowhere.invalid:1/x"), 0)
             expect(run("serve", *everywhere), 0)
             everywhere += ["--cluster", "http://127.0.0.1:1/x"]
             expect(run("serve", *everywhere), 64, "'%s' means all addresses of this machine, so a cluster needs --advertise HOST:PORT" % address.strip("[]"))

@@ -473,6 +473,17 @@ static int fail_with_reason(char **ret_reason, const char *format, ...)
     return tl_trace(TL_ERR_IO);
 }
 
+/* Returns: the length of `authority`, HOST:PORT, up to the colon; 0: it is not of that form. */
+static size_t host_len_of(struct slice authority)
+{
+    size_t colon = authority.len;
+    while (colon > 0 && authority.data[colon - 1] != ':')
+        colon--;
+    if (colon <= 1 || colon == authority.len || memchr(authority.data, '@', authority.len) != NULL)
+        return 0;
+    return colon - 1;
+}
+
 /*
  * Resolves a member's address. Done at the opening: on the client's thread a lookup would delay
  * lease renewals.
@@ -480,19 +491,15 @@ static int fail_with_reason(char **ret_reason, const char *format, ...)
 static int add_member(struct etcd_client *client, struct slice authority, char **ret_reason)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *found;
-    REQUIRE(client->tasks == NULL);
-    size_t colon = authority.len;
-    while (colon > 0 && authority.data[colon - 1] != ':')
-        colon--;
-    if (colon <= 1 || colon == authority.len || memchr(authority.data, '@', authority.len) != NULL)
-        return fail_with_reason(ret_reason, "[%.*s] is not HOST:PORT", SLICE_ARG(authority));
+    REQUIRE(client->tasks == NULL && host_len_of(authority) > 0);
     if (client->member_count == MEMBERS_MAX)
         return fail_with_reason(ret_reason, "more than %d members of etcd", MEMBERS_MAX);
-    struct slice host = slice_make(authority.data, colon - 1);
+    struct slice host = slice_make(authority.data, host_len_of(authority)),
+                 port_text = slice_from_offset(authority, host.len + 1);
     if (host.len > 2 && host.data[0] == '[' && host.data[host.len - 1] == ']')
         host = slice_make(host.data + 1, host.len - 2);
     tl_cleanup(mem_freep) char *name = mem_strdup(host.data, host.len),
-                               *port = mem_strdup(authority.data + colon, authority.len - colon);
+                               *port = mem_strdup(port_text.data, port_text.len);
     int r = getaddrinfo(name, port, &hints, &found);
     if (r != 0)
         return fail_with_reason(ret_reason, "[%.*s] is not found: %s", SLICE_ARG(authority), gai_strerror(r));
@@ -520,14 +527,17 @@ int etcd_client_read_prefix(struct slice url, struct slice *ret_prefix, char **r
     return 0;
 }
 
+/* Checks the form of `url` up to its prefix, and adds the members to `client`, if that is not NULL. */
 static int read_members(struct etcd_client *client, struct slice url, char **ret_reason)
 {
     const struct slice plain = SLICE_LIT("http://"), tls = SLICE_LIT("https://");
-    client->uses_tls = slice_starts_with(url, tls);
-    const struct slice scheme = client->uses_tls ? tls : plain;
+    bool uses_tls = slice_starts_with(url, tls);
+    const struct slice scheme = uses_tls ? tls : plain;
     struct slice rest = url;
+    if (client != NULL)
+        client->uses_tls = uses_tls;
     for (;;) {
-        if (slice_starts_with(rest, client->uses_tls ? plain : tls))
+        if (slice_starts_with(rest, uses_tls ? plain : tls))
             return fail_with_reason(ret_reason,
                                     "[%.*s] has members with http:// and others with https://; give all the same",
                                     SLICE_ARG(url));
@@ -539,7 +549,10 @@ static int read_members(struct etcd_client *client, struct slice url, char **ret
         size_t len = 0;
         while (len < rest.len && rest.data[len] != ',' && rest.data[len] != '/')
             len++;
-        int r = add_member(client, slice_make(rest.data, len), ret_reason);
+        struct slice authority = slice_make(rest.data, len);
+        if (host_len_of(authority) == 0)
+            return fail_with_reason(ret_reason, "[%.*s] is not HOST:PORT", SLICE_ARG(authority));
+        int r = client != NULL ? add_member(client, authority, ret_reason) : 0;
         if (r < 0)
             return r;
         rest = slice_from_offset(rest, len);
@@ -547,6 +560,11 @@ static int read_members(struct etcd_client *client, struct slice url, char **ret
             break;
     }
     return 0;
+}
+
+int etcd_client_check_members(struct slice url, char **ret_reason)
+{
+    return read_members(NULL, url, ret_reason);
 }
 
 static int check_tls(const struct etcd_client *client, char **ret_reason)

@@ -43,6 +43,9 @@ int etcd_client_open(struct slice url, const struct etcd_tls_files *files, struc
 int etcd_client_start(struct etcd_client *client, struct list *tasks, char **ret_reason) TL_MUST_USE;
 void etcd_client_close(struct etcd_client *client);
 
+/* Checks the form of a URL up to its prefix; looks up no name. Returns: 0; TL_ERR_IO with *ret_reason (mem_free). */
+int etcd_client_check_members(struct slice url, char **ret_reason) TL_MUST_USE;
+
 /* Finds the prefix in a URL. Returns: 0; TL_ERR_IO with *ret_reason (mem_free): it has none. */
 int etcd_client_read_prefix(struct slice url, struct slice *ret_prefix, char **ret_reason) TL_MUST_USE;
 

@@ -138,6 +138,13 @@ static const struct cmdlog_shared_functions shared = {
     .space = cmdlog_etcd_space,
 };
 
+int cmdlog_etcd_check_url(struct slice url, char **ret_reason)
+{
+    struct slice prefix;
+    int r = etcd_client_check_members(url, ret_reason);
+    return r == 0 ? etcd_client_read_prefix(url, &prefix, ret_reason) : r;
+}
+
 struct slice cmdlog_etcd_reserved_part(struct slice url)
 {
     static const char *const kinds[] = {"host", "log", "checkpoint", "halted", "skip"}; /* as in make_keys() */
