@@ -304,8 +304,11 @@ static bool get_certificate(const struct cert_options *o, enum kind kind, const 
 {
     tl_cleanup(mem_freep) char *path = path_of(o, file, "");
     struct pair pair = {0};
-    if (!o->renew && access(path, F_OK) == 0)
+    if (!o->renew && access(path, F_OK) == 0) {
+        /* Otherwise a new --host-name or --days would seem to be in it. */
+        fprintf(stderr, "tidelock cert: %s exists, and stays as it is; --renew replaces it\n", path);
         return true;
+    }
     bool done = make_certificate(o, kind, name, ca, &pair) && write_pair(o, file, &pair);
     pair_clear(&pair);
     return done;

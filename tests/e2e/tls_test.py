@@ -107,6 +107,8 @@ class Begin(unittest.TestCase):
         names = made("own", "--client", "ann")
         self.assertEqual([os.path.basename(name) for name in names], ["ann.pem", "ann-key.pem"])
         self.assertEqual(os.stat(names[1]).st_mode & 0o777, 0o600)
+        run = subprocess.run([PROGRAM, "cert", "--dir", os.path.join(FOLDER, "own"), "--host-name", "store"], capture_output=True, text=True, check=True)
+        self.assertEqual((run.stdout, run.stderr), ("", "".join("tidelock cert: %s exists, and stays as it is; --renew replaces it\n" % file(name) for name in ("server", "client"))))
         run = subprocess.run([PROGRAM, "cert", "--client", "../x"], capture_output=True, text=True, check=False)
         self.assertEqual(run.returncode, 64)
 
