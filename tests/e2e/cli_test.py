@@ -17,7 +17,7 @@ import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from server import PROGRAM, Server, check  # noqa: E402
+from server import PROGRAM, ROOT, Server, check  # noqa: E402
 from small_disk import SmallDisk  # noqa: E402
 from waiting import until  # noqa: E402
 
@@ -131,6 +131,11 @@ class Usage(unittest.TestCase):
                     called = re.search(r"\btidelock ([a-z]+)", command)
                     given = set(re.findall(r" (--[a-z-]+)", command))
                     self.assertEqual(given - options[called.group(1)] if called else set(), set(), example)
+
+    def test_docs_have_all_options(self):
+        """docs/commands.md is what --help says; docs/operating.md has each option of the server."""
+        done = subprocess.run([sys.executable, os.path.join(ROOT, "tools", "commands-doc"), PROGRAM, "--check"], capture_output=True, text=True, check=False)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_unreachable_server(self):
         nowhere = ("--url", "http://user:s3cret@127.0.0.1:1")
@@ -383,17 +388,17 @@ class Serve(unittest.TestCase):
                  "clock-skew": "1s", "catch-up": "1g", "cluster-quota": "1g"}
         for name, value in given.items():
             expect(run("serve", "--check-config", "--%s" % name, value), 64, "--%s needs --cluster" % name)
-        port_zero = ["--check-config", "--cluster", "http://127.0.0.1:1/x", "--listen", "127.0.0.1:0"]
-        expect(run("serve", *port_zero), 64, "--listen with port 0 needs --advertise in a cluster")
-        expect(run("serve", *port_zero, "--advertise", "127.0.0.1:9200"), 0)
-        for address in "0.0.0.0", "0", "[::]", "[::ffff:0.0.0.0]":
-            everywhere = ["--check-config", "--listen", address + ":9200", "--insecure"]
         for url, reason in (("foo", "is not http://HOST:PORT"), ("http://127.0.0.1:1", "names no prefix, as in http://HOST:PORT/tidelock"),
                             ("http://127.0.0.1/x", "[127.0.0.1] is not HOST:PORT"), ("http://127.0.0.1:1,https://127.0.0.1:2/x", "give all the same")):
             for check in (), ("--check-config",):
                 expect(run("serve", "--cluster", url, "--data", "/nowhere/data", *check), 64, "--cluster: ", reason)
         expect(run("serve", "--check-config", "--cluster", "http://nowhere.invalid:1/x", "--log-archive", "a"), 64, "--log-archive: a host of a cluster has no log")
         expect(run("serve", "--check-config", "--cluster", "http://nowhere.invalid:1/x"), 0)
+        port_zero = ["--check-config", "--cluster", "http://127.0.0.1:1/x", "--listen", "127.0.0.1:0"]
+        expect(run("serve", *port_zero), 64, "--listen with port 0 needs --advertise in a cluster")
+        expect(run("serve", *port_zero, "--advertise", "127.0.0.1:9200"), 0)
+        for address in "0.0.0.0", "0", "[::]", "[::ffff:0.0.0.0]":
+            everywhere = ["--check-config", "--listen", address + ":9200", "--insecure"]
             expect(run("serve", *everywhere), 0)
             everywhere += ["--cluster", "http://127.0.0.1:1/x"]
             expect(run("serve", *everywhere), 64, "'%s' means all addresses of this machine, so a cluster needs --advertise HOST:PORT" % address.strip("[]"))
