@@ -9,7 +9,7 @@ the lines after it are its output. "…" matches anything within a line, a line 
 run in one shell, in a folder of its own, with a fresh server that the page calls localhost:9200, with its data in
 tidelock-data; the line that starts a server is therefore not run. But one that starts a server with another data directory,
 which the page has made, does so: the page calls that localhost:9200 from there on, or localhost:9201 if the line says so.
-"sudo systemctl stop tidelock" stops the first server. A page of the feed names localhost:9201 without such a line: it has a
+"kill %1 && wait %1" stops the first server. Commands that name no server have the program's default address, 127.0.0.1:9200. A page of the feed names localhost:9201 without such a line: it has a
 second server there. On a page that starts a server with --tls-cert the rest runs with another server with TLS.
 """
 import os
@@ -23,9 +23,10 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from server import BUILD, ROOT, Server
 
 WITH_TLS = re.compile(r"^tidelock serve .*--tls-cert")
-WITH_DATA = re.compile(r"^tidelock serve --data (?!tidelock-data\b)([\w-]+)( --listen 127\.0\.0\.1:9201)?$")
-STOPS = re.compile(r"^sudo systemctl stop tidelock$")
+WITH_DATA = re.compile(r"^tidelock serve --data (?!tidelock-data\b)([\w-]+)( --listen 127\.0\.0\.1:9201)?( &)?$")
+STOPS = re.compile(r"^kill %1 && wait %1\b")
 FIRST, SECOND = "localhost:9200", "localhost:9201"
+DEFAULT = "127.0.0.1:9200"
 NOT_RUN = re.compile(r"^(build/)?tidelock serve\b|^kill\b|^make\b|^git clone\b|^cd tidelock\b|^sudo\b")
 
 
@@ -123,6 +124,7 @@ def run_page(path):
         has_second = SECOND in text and "--listen 127.0.0.1:9201" not in text
     with Server("--backups", os.path.join(folder, "backups"), "--log-archive", os.path.join(folder, "log-archive"), data=os.path.join(folder, "tidelock-data")) as server:
         place, second, stopped = "localhost:%d" % server.port, SECOND, False
+        default = "127.0.0.1:%d" % server.port
         if has_second:
             others.append(Server().start())
             second = "localhost:%d" % others[-1].port
@@ -133,7 +135,7 @@ def run_page(path):
         os.symlink(os.path.join(BUILD, "src", "cli", "tidelock"), os.path.join(folder, "build", "tidelock"))
         # README.md names the program's path; the other pages assume that it is installed.
         path_variable = os.environ["PATH"] if os.path.basename(path) == "README.md" else programs + ":" + os.environ["PATH"]
-        environment = dict(os.environ, PATH=path_variable, TIDELOCK_URL="http://" + place, LC_ALL="C.UTF-8")
+        environment = dict(os.environ, PATH=path_variable, TIDELOCK_URL="http://" + default, LC_ALL="C.UTF-8")
         shell = Shell(folder, environment)
         for begin, lines in blocks(path):
             for number, command, expected in steps(begin, lines):
@@ -147,7 +149,8 @@ def run_page(path):
                         second = "localhost:%d" % others[-1].port
                     else:
                         place = "localhost:%d" % others[-1].port
-                        shell.run("export TIDELOCK_URL=http://" + place)
+                        default = "127.0.0.1:%d" % others[-1].port
+                        shell.run("export TIDELOCK_URL=http://" + default)
                     count += 1
                 if STOPS.match(command):
                     stopped = server.stop() == 0
@@ -155,7 +158,7 @@ def run_page(path):
                 if NOT_RUN.match(command):
                     continue
                 output = shell.run(command.replace(FIRST, place).replace(SECOND, second))
-                output = output.replace(place, FIRST).replace(second, SECOND)
+                output = output.replace(place, FIRST).replace(second, SECOND).replace(default, DEFAULT)
                 count += 1
                 while expected and not expected[-1].strip():
                     expected.pop()
