@@ -259,6 +259,9 @@ class Metrics(unittest.TestCase):
                 asked |= names_asked(target["expr"])
         self.assertGreater(len(asked), 20)
         self.assertEqual(asked - names, set())
+        with open(os.path.join(ROOT, "docs", "monitoring.md"), encoding="utf-8") as file:
+            remedies = file.read().split("## What to do about an alert")[1]
+        self.assertEqual([name for name in re.findall(r"alert: (\w+)", rules) if "`%s`" % name not in remedies], [])
 
     @unittest.skipUnless(shutil.which("promtool"), "prometheus is not installed: promtool does not check page and rules")
     def test_promtool(self):
