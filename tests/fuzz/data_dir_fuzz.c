@@ -25,25 +25,35 @@
 
 enum { FILES_MAX = 64, CHANGES_MAX = 16 };
 
+/* The folders of a data directory, relative to it. */
+static const char *const parts[] = {"rocks", "."};
+
 static struct {
-    char name[64];
+    char name[64]; /* relative to the data directory */
     char *bytes;
     size_t len;
 } files[FILES_MAX];
 static size_t file_count;
 static char folder[64];
 
-static void clear(void)
+static void clear_part(const char *part)
 {
     char path[400];
-    DIR *listing = opendir(folder);
+    snprintf(path, sizeof path, "%s/%s", folder, part);
+    DIR *listing = opendir(path);
     for (struct dirent *entry; listing != NULL && (entry = readdir(listing)) != NULL;) {
-        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        snprintf(path, sizeof path, "%s/%s/%s", folder, part, entry->d_name);
         if (entry->d_type == DT_REG)
             unlink(path);
     }
     if (listing != NULL)
         closedir(listing);
+}
+
+static void clear(void)
+{
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        clear_part(parts[i]);
 }
 
 static void fill(struct store *store)
@@ -64,23 +74,35 @@ static void fill(struct store *store)
     store_batch_free(batch);
 }
 
-/* The directory as the program leaves it, in memory. */
-static void remember(void)
+static void remember_part(const char *part)
 {
     char path[400];
-    DIR *listing = opendir(folder);
+    snprintf(path, sizeof path, "%s/%s", folder, part);
+    DIR *listing = opendir(path);
+    MUST(listing != NULL);
     for (struct dirent *entry; (entry = readdir(listing)) != NULL && file_count < FILES_MAX;) {
-        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        snprintf(path, sizeof path, "%s/%s/%s", folder, part, entry->d_name);
         FILE *file = entry->d_type == DT_REG ? fopen(path, "rb") : NULL;
-        if (file == NULL || strlen(entry->d_name) >= sizeof files[0].name)
+        if (file == NULL)
             continue;
-        strcpy(files[file_count].name, entry->d_name);
+        MUST(snprintf(files[file_count].name, sizeof files[0].name, "%s/%s", part, entry->d_name) <
+             (int)sizeof files[0].name);
         files[file_count].bytes = malloc(1 << 20);
         files[file_count].len = fread(files[file_count].bytes, 1, 1 << 20, file);
         file_count++;
         fclose(file);
     }
     closedir(listing);
+}
+
+/* The directory as the program leaves it, in memory. */
+static void remember(void)
+{
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        size_t before = file_count;
+        remember_part(parts[i]);
+        MUST(file_count > before); /* else nothing of this part would be damaged */
+    }
 }
 
 static int open_store(bool read_only, struct store **ret_store)
@@ -96,7 +118,12 @@ static int open_store(bool read_only, struct store **ret_store)
 
 static void leave(void)
 {
+    char path[400];
     clear();
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, parts[i]);
+        rmdir(path);
+    }
     rmdir(folder);
 }
 
