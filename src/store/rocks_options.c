@@ -108,10 +108,25 @@ static size_t table_bytes(const struct store_options *settings)
     return (settings->write_buffer_bytes ? settings->write_buffer_bytes : WRITE_BUFFER_BYTES_DEFAULT) / 2;
 }
 
+/*
+ * The newest format that RocksDB 7.8 reads: 9.10 would write 6, so that a data directory, a backup or a checkpoint of
+ * Debian 13 could not be opened on Debian 12. rocks_tables_check() knows the formats up to it, too.
+ */
+enum { TABLE_FORMAT = 5 };
+
+/* Of the families without a profile, which share the table factory. */
+static void set_default_table(rocksdb_options_t *options)
+{
+    rocksdb_block_based_table_options_t *table = rocksdb_block_based_options_create();
+    rocksdb_block_based_options_set_format_version(table, TABLE_FORMAT);
+    rocksdb_options_set_block_based_table_factory(options, table);
+    rocksdb_block_based_options_destroy(table);
+}
+
 static void set_table(rocksdb_options_t *options, const struct profile *profile, rocksdb_cache_t *cache)
 {
     rocksdb_block_based_table_options_t *table = rocksdb_block_based_options_create();
-    rocksdb_block_based_options_set_format_version(table, 5);
+    rocksdb_block_based_options_set_format_version(table, TABLE_FORMAT);
     rocksdb_block_based_options_set_block_size(table, profile->block_bytes);
     rocksdb_block_based_options_set_block_cache(table, cache);
     /*
@@ -235,6 +250,7 @@ static rocksdb_options_t *database_options(const struct rocks_options *options, 
     set_durability(database);
     set_memory(database);
     set_background(database);
+    set_default_table(database);
     set_log(database);
     return set_no_flush_at_close(database);
 }
