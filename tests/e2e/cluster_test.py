@@ -343,7 +343,8 @@ class Creation(Hosts):
                 refused.append(str(error))
         thread = threading.Thread(target=start)
         thread.start()
-        until((lambda: wanted in host.errors()) if isinstance(wanted, str) else wanted, str(wanted))
+        until(lambda: refused or (wanted in host.errors() if isinstance(wanted, str) else wanted()), str(wanted))
+        self.assertEqual(refused, [])  # such as for a name that cannot be looked up, localhost included
         host.process.send_signal(signal.SIGTERM)
         thread.join()
         self.assertIn("(status 0)", refused[0])
