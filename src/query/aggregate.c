@@ -611,9 +611,20 @@ struct slice aggregator__key(const struct field_value *value)
 
 /* --- Keys of a document ------------------------------------------------------------------------------------------- */
 
+/*
+ * Keys live in match_doc->scratch, which add_keys() and add_numbers() rewind. Its first chunk stays, so that a document
+ * with few keys allocates none.
+ */
+static struct arena_mark mark_scratch(struct match_doc *match_doc)
+{
+    if (match_doc->scratch.chunks == NULL)
+        arena_reserve(&match_doc->scratch, 1024);
+    return arena_mark(&match_doc->scratch);
+}
+
 static const struct field_value *one_value(struct match_doc *match_doc, struct field_value value)
 {
-    struct field_value *copy = arena_alloc(&match_doc->arena, sizeof *copy);
+    struct field_value *copy = arena_alloc(&match_doc->scratch, sizeof *copy);
     *copy = value;
     return copy;
 }
@@ -699,7 +710,7 @@ static void add_index(struct field_value *keys, size_t *count, size_t index)
 static size_t filter_keys(const struct aggregation *aggregation, const struct bound_aggregation *bound,
                           struct match_doc *match_doc, const struct field_value **ret_keys)
 {
-    struct field_value *keys = arena_alloc(&match_doc->arena, (aggregation->filter_count + 1) * sizeof *keys);
+    struct field_value *keys = arena_alloc(&match_doc->scratch, (aggregation->filter_count + 1) * sizeof *keys);
     size_t count = 0;
     float ignored;
     for (size_t i = 0; i < aggregation->filter_count; i++)
@@ -715,7 +726,7 @@ static size_t range_keys(const struct aggregation *aggregation, const struct bou
                          struct match_doc *match_doc, const struct field_value *values, size_t value_count,
                          const struct field_value **ret_keys)
 {
-    struct field_value *keys = arena_alloc(&match_doc->arena, (aggregation->range_count + 1) * sizeof *keys);
+    struct field_value *keys = arena_alloc(&match_doc->scratch, (aggregation->range_count + 1) * sizeof *keys);
     size_t count = 0;
     for (size_t i = 0; i < aggregation->range_count && account_take(match_doc->account, value_count); i++)
         if (in_range(&aggregation->ranges[i], bound->field, values, value_count))
@@ -735,7 +746,7 @@ static size_t value_keys(const struct aggregation *aggregation, const struct bou
     *ret_keys = values;
     if (!round && !choose)
         return value_count;
-    struct field_value *keys = arena_alloc(&match_doc->arena, (value_count + 1) * sizeof *keys);
+    struct field_value *keys = arena_alloc(&match_doc->scratch, (value_count + 1) * sizeof *keys);
     uint64_t steps = 20 + bound->included_count + bound->excluded_count;
     for (size_t i = 0; i < value_count && account_take(match_doc->account, steps); i++) {
         keys[count] = values[i];
@@ -841,6 +852,7 @@ static void add_keys(const struct aggregator *aggregator, const struct aggregati
                      const struct bound_aggregation *bound, struct match_doc *match_doc)
 {
     const struct field_value *keys = NULL;
+    struct arena_mark mark = mark_scratch(match_doc);
     size_t count = keys_of(aggregation, bound, match_doc, &keys);
     struct map seen = MAP_INIT;
     for (size_t i = 0; i < count && may_collect(aggregator, STEPS_OF_KEY); i++) {
@@ -848,6 +860,7 @@ static void add_keys(const struct aggregator *aggregator, const struct aggregati
             add_to_bucket(aggregator, aggregation, metric, bound->field, &keys[i], match_doc);
     }
     map_deinit(&seen);
+    arena_rewind(&match_doc->scratch, mark);
 }
 
 /*
@@ -858,6 +871,7 @@ static void add_numbers(const struct aggregation *aggregation, struct metric *me
                         const struct bound_aggregation *bound, struct match_doc *match_doc)
 {
     const struct field_value *values = NULL;
+    struct arena_mark mark = mark_scratch(match_doc);
     size_t count = values_of(aggregation, bound, match_doc, &values);
     struct map seen = MAP_INIT;
     for (size_t i = 0; i < count && account_take(match_doc->account, 20); i++) {
@@ -870,6 +884,7 @@ static void add_numbers(const struct aggregation *aggregation, struct metric *me
         metric->high = number > metric->high ? number : metric->high;
     }
     map_deinit(&seen);
+    arena_rewind(&match_doc->scratch, mark);
 }
 
 static void add_document(struct aggregator *aggregator, bool global, struct match_doc *match_doc)

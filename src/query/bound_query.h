@@ -143,6 +143,7 @@ struct bound_query {
 struct match_doc {
     const struct search_index *index;
     struct arena arena;
+    struct arena scratch; /* of aggregations, which rewind it: of a document they take more than they read of it */
     uint16_t type;
     struct slice id;
     const struct doc *doc;

@@ -9,17 +9,18 @@
 
 void match_doc_init(struct match_doc *match_doc, const struct search_index *index, struct arena *problems)
 {
-    *match_doc = (struct match_doc){.index = index, .arena = ARENA_INIT, .problems = problems};
+    *match_doc = (struct match_doc){.index = index, .arena = ARENA_INIT, .scratch = ARENA_INIT, .problems = problems};
 }
 
 void match_doc_deinit(struct match_doc *match_doc)
 {
     arena_deinit(&match_doc->arena);
+    arena_deinit(&match_doc->scratch);
 }
 
 void match_doc_set(struct match_doc *match_doc, uint16_t type, struct slice id, const struct doc *doc)
 {
-    if (match_doc->root != NULL || match_doc->values != NULL)
+    if (match_doc->arena.used > 0)
         arena_reset(&match_doc->arena);
     match_doc->type = type;
     match_doc->id = id;
@@ -199,7 +200,7 @@ int match_doc_run_script(struct match_doc *match_doc, const struct script *scrip
         match_doc->account->end = ACCOUNT_SPENT; /* a short search runs no scripts: one may take 100 ms */
         return SCRIPT_FAILED;
     }
-    (void)match_doc_root(match_doc); /* marks the arena as used */
+    (void)match_doc_root(match_doc); /* notes a corrupt source */
     int r = script_run_value(script, NULL, &match_doc->arena, ret_value, &problem);
     if (r > 0 && match_doc->problem == NULL) {
         match_doc->problem = arena_alloc(match_doc->problems, sizeof problem);

@@ -273,6 +273,15 @@ class Replies(Case):
         found = self.ask_many([("GET", "/big/_search?size=8", None)] * 24, 24)
         self.assertEqual({status for status, _ in found} - {200, 429}, set(), found[:3])
 
+    def test_keys_of_aggregations(self):
+        """Each document has a key for each filter that it matches: twelve million, of which those of one document are needed at once."""
+        lines = '{"index":{"_index":"counted"}}\n{"a":1}\n' * 1000
+        for _ in range(max(4 // SLOWNESS, 1)):
+            self.server.must("POST", "/_bulk", lines)
+        filters = {"filters": {"filters": [{"match_all": {}}] * 3000}}
+        found = self.in_the_end("POST", "/counted/_search", {"size": 0, "aggs": {"a": filters}})
+        self.assertEqual(len(found["aggregations"]["a"]["buckets"]), 3000)
+
     def test_shards(self):
         """A million and a half of rows."""
         for i in range(40):
