@@ -611,17 +611,7 @@ struct slice aggregator__key(const struct field_value *value)
 
 /* --- Keys of a document ------------------------------------------------------------------------------------------- */
 
-/*
- * Keys live in match_doc->scratch, which add_keys() and add_numbers() rewind. Its first chunk stays, so that a document
- * with few keys allocates none.
- */
-static struct arena_mark mark_scratch(struct match_doc *match_doc)
-{
-    if (match_doc->scratch.chunks == NULL)
-        arena_reserve(&match_doc->scratch, 1024);
-    return arena_mark(&match_doc->scratch);
-}
-
+/* Keys live in match_doc->scratch, which add_keys() and add_numbers() rewind. */
 static const struct field_value *one_value(struct match_doc *match_doc, struct field_value value)
 {
     struct field_value *copy = arena_alloc(&match_doc->scratch, sizeof *copy);
@@ -852,7 +842,7 @@ static void add_keys(const struct aggregator *aggregator, const struct aggregati
                      const struct bound_aggregation *bound, struct match_doc *match_doc)
 {
     const struct field_value *keys = NULL;
-    struct arena_mark mark = mark_scratch(match_doc);
+    struct arena_mark mark = match_doc_mark(match_doc);
     size_t count = keys_of(aggregation, bound, match_doc, &keys);
     struct map seen = MAP_INIT;
     for (size_t i = 0; i < count && may_collect(aggregator, STEPS_OF_KEY); i++) {
@@ -871,7 +861,7 @@ static void add_numbers(const struct aggregation *aggregation, struct metric *me
                         const struct bound_aggregation *bound, struct match_doc *match_doc)
 {
     const struct field_value *values = NULL;
-    struct arena_mark mark = mark_scratch(match_doc);
+    struct arena_mark mark = match_doc_mark(match_doc);
     size_t count = values_of(aggregation, bound, match_doc, &values);
     struct map seen = MAP_INIT;
     for (size_t i = 0; i < count && account_take(match_doc->account, 20); i++) {

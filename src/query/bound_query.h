@@ -143,7 +143,7 @@ struct bound_query {
 struct match_doc {
     const struct search_index *index;
     struct arena arena;
-    struct arena scratch; /* of aggregations, which rewind it: of a document they take more than they read of it */
+    struct arena scratch; /* of aggregations and scripts, which rewind it: for one document there may be many */
     uint16_t type;
     struct slice id;
     const struct doc *doc;
@@ -155,6 +155,8 @@ struct match_doc {
     struct problem *problem;         /* first script failure, allocated in `problems`; NULL: none */
     struct arena *problems;          /* outlives the documents */
     struct account *account;         /* of the search; NULL: unlimited */
+    size_t kept;                     /* bytes of results of scripts that the document keeps */
+    size_t charged;                  /* the most that a document kept, as charged to the guard of `problems` */
 };
 
 /* The values of one field, read once per document. */
@@ -180,6 +182,8 @@ struct match_doc_text {
  */
 void match_doc_init(struct match_doc *match_doc, const struct search_index *index, struct arena *problems);
 void match_doc_deinit(struct match_doc *match_doc);
+/* Returns: a mark of match_doc->scratch, to be rewound. Its first chunk stays, so that few bytes take no allocation. */
+struct arena_mark match_doc_mark(struct match_doc *match_doc);
 /*
  * Switches to another document. Assumes: `id` and `doc` stay valid until the next call or
  * match_doc_deinit().
@@ -225,14 +229,17 @@ bool field_parameter_flag(const struct mapping_field *field, const char *name, b
 bool bound_query_match(const struct bound_query *matcher, struct match_doc *match_doc, float *ret_score);
 
 struct script_eval;
+/* The part of a script's result that match_doc_run_script() keeps until match_doc_set(), besides a boolean and a number. */
+enum script_result { SCRIPT_RESULT_NUMBER, SCRIPT_RESULT_TEXT, SCRIPT_RESULT_JSON };
+
 /*
- * Runs a script on the document, for a boolean or a number.
+ * Runs a script on the document. All that the run allocates is free afterwards, except `part`.
  * Returns: 0; a positive code if the script failed, with match_doc->problem; fatal codes. A short
  * search (SEARCH_SHORT_STEPS) runs no script: it ends its account and returns SCRIPT_FAILED without
- * a problem.
+ * a problem; so it does if the guard of the search has been refused, or is.
  */
 int match_doc_run_script(struct match_doc *match_doc, const struct script *script, struct slice params, float score,
-                         struct script_eval *ret_value) TL_MUST_USE;
+                         enum script_result part, struct script_eval *ret_value) TL_MUST_USE;
 
 /* --- Binding ------------------------------------------------------------------------------------------------------ */
 

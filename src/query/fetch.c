@@ -396,7 +396,8 @@ static void write_script_field(struct fields_writer *w, size_t i)
 {
     const struct script_field *spec = &w->fetcher->request->script_fields[i];
     struct script_eval value;
-    int r = match_doc_run_script(w->match_doc, w->fetcher->scripts[i], spec->script->params, 0, &value);
+    int r =
+        match_doc_run_script(w->match_doc, w->fetcher->scripts[i], spec->script->params, 0, SCRIPT_RESULT_JSON, &value);
     if (r != 0) {
         if (spec->ignore_failure && r > 0)
             w->match_doc->problem = NULL;

@@ -299,7 +299,8 @@ static bool match_boosting(const struct bound_query *matcher, struct match_doc *
 static bool match_script(const struct bound_query *matcher, struct match_doc *match_doc)
 {
     struct script_eval value;
-    return match_doc_run_script(match_doc, matcher->script.script, matcher->script.params, 0, &value) == 0 &&
+    return match_doc_run_script(match_doc, matcher->script.script, matcher->script.params, 0, SCRIPT_RESULT_NUMBER,
+                                &value) == 0 &&
            value.boolean;
 }
 
@@ -349,7 +350,8 @@ static double function_value(const struct bound_function *function, struct match
         value = field_factor(function, match_doc);
     if (function->script != NULL) {
         struct script_eval result;
-        if (match_doc_run_script(match_doc, function->script, function->spec->script->params, score, &result) == 0)
+        if (match_doc_run_script(match_doc, function->script, function->spec->script->params, score,
+                                 SCRIPT_RESULT_NUMBER, &result) == 0)
             value = result.number;
     }
     return isnan(function->spec->weight) ? value : value * function->spec->weight;

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "base/budget.h"
 #include "mapping/document.h"
 #include "script/script.h"
 
@@ -18,6 +19,13 @@ void match_doc_deinit(struct match_doc *match_doc)
     arena_deinit(&match_doc->scratch);
 }
 
+struct arena_mark match_doc_mark(struct match_doc *match_doc)
+{
+    if (match_doc->scratch.chunks == NULL)
+        arena_reserve(&match_doc->scratch, 1024);
+    return arena_mark(&match_doc->scratch);
+}
+
 void match_doc_set(struct match_doc *match_doc, uint16_t type, struct slice id, const struct doc *doc)
 {
     if (match_doc->arena.used > 0)
@@ -28,6 +36,7 @@ void match_doc_set(struct match_doc *match_doc, uint16_t type, struct slice id, 
     match_doc->root = NULL;
     match_doc->values = NULL;
     match_doc->texts = NULL;
+    match_doc->kept = 0;
 }
 
 yyjson_val *match_doc_root(struct match_doc *match_doc)
@@ -122,7 +131,7 @@ static int compare_doubles(const void *a, const void *b)
 
 static void doc_numbers(struct match_doc *match_doc, const struct field_value *values, struct script_doc_field *field)
 {
-    int64_t *integers = arena_alloc(&match_doc->arena, (field->count + 1) * sizeof *integers);
+    int64_t *integers = arena_alloc(&match_doc->scratch, (field->count + 1) * sizeof *integers);
     for (size_t i = 0; i < field->count; i++)
         integers[i] = values[i].i64;
     qsort(integers, field->count, sizeof *integers, compare_integers);
@@ -132,7 +141,7 @@ static void doc_numbers(struct match_doc *match_doc, const struct field_value *v
 static void doc_doubles(struct match_doc *match_doc, const struct field_value *values, double factor,
                         struct script_doc_field *field)
 {
-    double *doubles = arena_alloc(&match_doc->arena, (field->count + 1) * sizeof *doubles);
+    double *doubles = arena_alloc(&match_doc->scratch, (field->count + 1) * sizeof *doubles);
     for (size_t i = 0; i < field->count; i++)
         doubles[i] = values[i].kind == FIELD_VALUE_I64 ? (double)values[i].i64 / factor : values[i].f64;
     qsort(doubles, field->count, sizeof *doubles, compare_doubles);
@@ -143,7 +152,7 @@ static void doc_doubles(struct match_doc *match_doc, const struct field_value *v
 /* Fills a script's field with strings, sorted and without duplicates. */
 static void doc_strings(struct match_doc *match_doc, const struct field_value *values, struct script_doc_field *field)
 {
-    struct slice *strings = arena_alloc(&match_doc->arena, (field->count + 1) * sizeof *strings);
+    struct slice *strings = arena_alloc(&match_doc->scratch, (field->count + 1) * sizeof *strings);
     size_t unique = 0;
     for (size_t i = 0; i < field->count; i++)
         strings[i] = values[i].bytes;
@@ -185,8 +194,33 @@ static bool doc_lookup(void *user, struct slice name, struct script_doc_field *r
     return true;
 }
 
+/*
+ * Copies the part of a result that is kept until the next document, and charges the guard of the search with the most
+ * that one document keeps. Returns: whether the guard granted it.
+ */
+static bool keep_result(struct match_doc *match_doc, enum script_result part, struct script_eval *value)
+{
+    struct budget_guard *memory = match_doc->problems->guard;
+    struct slice kept = part == SCRIPT_RESULT_TEXT   ? value->string
+                        : part == SCRIPT_RESULT_JSON ? value->json
+                                                     : SLICE_NONE;
+    value->json = value->string = value->display = SLICE_NONE;
+    match_doc->kept += kept.len;
+    size_t more = match_doc->kept > match_doc->charged ? match_doc->kept - match_doc->charged : 0;
+    if (budget_guard_asks(memory, more)) {
+        match_doc->charged += more;
+        if (!budget_guard_take(memory, more))
+            return false;
+    }
+    if (part == SCRIPT_RESULT_TEXT)
+        value->string = arena_copy(&match_doc->arena, kept);
+    if (part == SCRIPT_RESULT_JSON)
+        value->json = arena_copy(&match_doc->arena, kept);
+    return true;
+}
+
 int match_doc_run_script(struct match_doc *match_doc, const struct script *script, struct slice params, float score,
-                         struct script_eval *ret_value)
+                         enum script_result part, struct script_eval *ret_value)
 {
     struct problem problem;
     *ret_value = (struct script_eval){.params = params,
@@ -200,11 +234,17 @@ int match_doc_run_script(struct match_doc *match_doc, const struct script *scrip
         match_doc->account->end = ACCOUNT_SPENT; /* a short search runs no scripts: one may take 100 ms */
         return SCRIPT_FAILED;
     }
+    if (match_doc->problems->guard != NULL && match_doc->problems->guard->refused)
+        return SCRIPT_FAILED;        /* the search ends with the refusal */
     (void)match_doc_root(match_doc); /* notes a corrupt source */
-    int r = script_run_value(script, NULL, &match_doc->arena, ret_value, &problem);
+    struct arena_mark mark = match_doc_mark(match_doc);
+    int r = script_run_value(script, NULL, &match_doc->scratch, ret_value, &problem);
     if (r > 0 && match_doc->problem == NULL) {
         match_doc->problem = arena_alloc(match_doc->problems, sizeof problem);
         problem_copy(match_doc->problem, &problem, match_doc->problems);
     }
+    if (r == 0 && !keep_result(match_doc, part, ret_value))
+        r = SCRIPT_FAILED;
+    arena_rewind(&match_doc->scratch, mark);
     return r;
 }

@@ -299,7 +299,8 @@ static struct sort_value own_value(const struct bound_key *bound, const struct m
 static struct sort_value script_value(const struct bound_key *bound, struct match_doc *match_doc, float score)
 {
     struct script_eval value;
-    if (match_doc_run_script(match_doc, bound->script, bound->key->script->params, score, &value) != 0)
+    if (match_doc_run_script(match_doc, bound->script, bound->key->script->params, score, SCRIPT_RESULT_TEXT, &value) !=
+        0)
         return (struct sort_value){.kind = SORT_NULL};
     return bound->key->script_number ? (struct sort_value){.kind = SORT_F64, .f64 = value.number}
                                      : (struct sort_value){.kind = SORT_BYTES, .bytes = value.string};

@@ -282,6 +282,21 @@ class Replies(Case):
         found = self.in_the_end("POST", "/counted/_search", {"size": 0, "aggs": {"a": filters}})
         self.assertEqual(len(found["aggregations"]["a"]["buckets"]), 3000)
 
+    def test_scripts_of_searches(self):
+        """Each script takes 10 MB for a moment; what it shows or sorts by stays until the next document, and is charged."""
+        self.server.must("PUT", "/scripted/_doc/1", {"a": 1})
+        script = {"source": "String s = params.s; for (int i = 0; i < 19; i++) s += s; %s", "params": {"s": "x" * 8}}
+
+        def scripts(last):
+            return [{"source": script["source"] % last.replace("N", str(i)), "params": script["params"]} for i in range(60)]
+        queries = [{"script": {"script": one}} for one in scripts("s.length() < N")]
+        found = self.in_the_end("POST", "/scripted/_search", {"query": {"bool": {"should": queries}}})
+        self.assertEqual(found["hits"]["hits"], [])
+        sort = [{"_script": {"type": "string", "script": one}} for one in scripts("s + 'N'")]
+        self.refused(self.server.ask("POST", "/scripted/_search", {"sort": sort}), "POST /scripted/_search")
+        fields = {"f%d" % i: {"script": one} for i, one in enumerate(scripts("s + 'N'")[:32])}
+        self.refused(self.server.ask("POST", "/scripted/_search", {"script_fields": fields}), "POST /scripted/_search")
+
     def test_shards(self):
         """A million and a half of rows."""
         for i in range(40):
