@@ -182,6 +182,11 @@ struct match_doc_text {
  */
 void match_doc_init(struct match_doc *match_doc, const struct search_index *index, struct arena *problems);
 void match_doc_deinit(struct match_doc *match_doc);
+/*
+ * Frees what was derived from the document, and the chunks that its arenas retain: for a search of many indices, each of
+ * which has a match_doc. Assumes: match_doc_set() is called before the next use.
+ */
+void match_doc_clear(struct match_doc *match_doc);
 /* Returns: a mark of match_doc->scratch, to be rewound. Its first chunk stays, so that few bytes take no allocation. */
 struct arena_mark match_doc_mark(struct match_doc *match_doc);
 /*

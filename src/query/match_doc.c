@@ -19,6 +19,14 @@ void match_doc_deinit(struct match_doc *match_doc)
     arena_deinit(&match_doc->scratch);
 }
 
+void match_doc_clear(struct match_doc *match_doc)
+{
+    match_doc_deinit(match_doc);
+    match_doc->root = NULL;
+    match_doc->values = NULL;
+    match_doc->texts = NULL;
+}
+
 struct arena_mark match_doc_mark(struct match_doc *match_doc)
 {
     if (match_doc->scratch.chunks == NULL)

@@ -575,6 +575,7 @@ static int collect_part(struct search *search, struct search_part *part, struct 
             break;
         }
     }
+    match_doc_clear(&part->match_doc);
     plan_cursor_deinit(&plan_cursor);
     arena_deinit(&arena);
     return error != 0 ? error : cursor_outcome(r);
@@ -613,6 +614,8 @@ static int emit_queued(struct search *search, const struct queued_hit *hit, sear
     r = emit(user, part, score ? &hit->score : NULL, search->request->sort_count > 0 ? hit->values : NULL);
     if (r == QUERY_REFUSED && part->match_doc.problem != NULL)
         r = match_doc_failure(search, part);
+    if (search->part_count > 1)
+        match_doc_clear(&part->match_doc);
     doc_release(&doc);
     return r;
 }
@@ -781,6 +784,7 @@ static int stream_run(struct search *search, struct stream *stream)
         plan_cursor_init(&plan_cursor, &stream->plan, search->context->view, part->index->number,
                          stream->key.len > 0 ? buf_as_slice(&stream->key) : SLICE_NONE);
         r = stream_part(search, stream, part, &plan_cursor);
+        match_doc_clear(&part->match_doc);
         plan_cursor_deinit(&plan_cursor);
         if (r != 0 || stream_full(search, stream) || search->result->timed_out)
             return r;
@@ -993,6 +997,7 @@ static int add_visible(struct search *search, struct search_part *part)
         else if (is_too_large(search))
             outcome = refuse_search(search, PROBLEM_CONTENT_TOO_LARGE, "the response of this search is too large");
     }
+    match_doc_clear(&part->match_doc);
     plan_cursor_deinit(&plan_cursor);
     arena_deinit(&arena);
     return outcome != 0 ? outcome : cursor_outcome(r);

@@ -297,6 +297,19 @@ class Replies(Case):
         fields = {"f%d" % i: {"script": one} for i, one in enumerate(scripts("s + 'N'")[:32])}
         self.refused(self.server.ask("POST", "/scripted/_search", {"script_fields": fields}), "POST /scripted/_search")
 
+    def test_searches_of_many_indices(self):
+        """Each index keeps nothing of its documents when the next one is searched."""
+        count = 1200 // SLOWNESS
+        self.server.must("PUT", "/_template/many", {"index_patterns": ["many-*"], "mappings": {"dynamic": False, "properties": {"a": {"type": "keyword"}}}})
+        for first in range(0, count, 60):
+            lines = "".join('{"index":{"_index":"many-%d","_id":"1"}}\n{"a":"x","b":"%s"}\n' % (i, "y" * 200000) for i in range(first, first + 60))
+            self.assertFalse(self.in_the_end("POST", "/_bulk", lines)["errors"])
+        query = {"bool": {"must_not": [{"term": {"a": "z"}}]}}
+        for body in ({"query": query, "aggs": {"a": {"terms": {"field": "a"}}}}, {"query": query, "sort": ["a"], "size": count}):
+            found = self.server.must("POST", "/many-*/_search?filter_path=hits.total.value", dict(body, _source=False))
+            self.assertEqual(found["hits"]["total"]["value"], count)
+        self.server.must("DELETE", "/many-*")
+
     def test_shards(self):
         """A million and a half of rows."""
         for i in range(40):
