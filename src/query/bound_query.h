@@ -143,7 +143,7 @@ struct bound_query {
 struct match_doc {
     const struct search_index *index;
     struct arena arena;
-    struct arena scratch; /* of aggregations and scripts, which rewind it: for one document there may be many */
+    struct arena scratch; /* of aggregations and scripts, which rewind it: there may be many for one document */
     uint16_t type;
     struct slice id;
     const struct doc *doc;
@@ -183,11 +183,11 @@ struct match_doc_text {
 void match_doc_init(struct match_doc *match_doc, const struct search_index *index, struct arena *problems);
 void match_doc_deinit(struct match_doc *match_doc);
 /*
- * Frees what was derived from the document, and the chunks that its arenas retain: for a search of many indices, each of
- * which has a match_doc. Assumes: match_doc_set() is called before the next use.
+ * Frees the values and texts read from the document, and the chunks that its arenas retain: for a search of many
+ * indices, each of which has a match_doc. Assumes: match_doc_set() is called before the next use.
  */
 void match_doc_clear(struct match_doc *match_doc);
-/* Returns: a mark of match_doc->scratch, to be rewound. Its first chunk stays, so that few bytes take no allocation. */
+/* Returns: a mark of match_doc->scratch, to be rewound. Its first chunk stays: few bytes take no allocation. */
 struct arena_mark match_doc_mark(struct match_doc *match_doc);
 /*
  * Switches to another document. Assumes: `id` and `doc` stay valid until the next call or
@@ -234,7 +234,7 @@ bool field_parameter_flag(const struct mapping_field *field, const char *name, b
 bool bound_query_match(const struct bound_query *matcher, struct match_doc *match_doc, float *ret_score);
 
 struct script_eval;
-/* The part of a script's result that match_doc_run_script() keeps until match_doc_set(), besides a boolean and a number. */
+/* The part of a script's result that stays until match_doc_set(); a boolean and a number are in the result itself. */
 enum script_result { SCRIPT_RESULT_NUMBER, SCRIPT_RESULT_TEXT, SCRIPT_RESULT_JSON };
 
 /*

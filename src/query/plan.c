@@ -237,22 +237,43 @@ static size_t access_cost(struct planner *planner, const struct access *access, 
 
 static struct access access_of(struct planner *planner, const struct bound_query *matcher);
 
+static void append_slices(struct planner *planner, struct slice **items, size_t *count, size_t *capacity,
+                          const struct slice *more, size_t more_count)
+{
+    for (size_t i = 0; i < more_count; i++) {
+        *items = arena_grow(planner->arena, *items, *count, capacity, sizeof **items);
+        (*items)[(*count)++] = more[i];
+    }
+}
+
+static size_t access_size(const struct access *access)
+{
+    return access->range_count + access->id_count + access->key_count;
+}
+
+/*
+ * Adds the smaller access to the larger one: through many levels of clauses that contain one another nothing is copied
+ * more than a few times.
+ */
+static struct access join(struct planner *planner, struct access a, struct access b)
+{
+    struct access all = access_size(&a) < access_size(&b) ? b : a, more = access_size(&a) < access_size(&b) ? a : b;
+    all.usable = a.usable && b.usable;
+    for (size_t i = 0; all.usable && i < more.range_count; i++)
+        all.usable = add_range(planner, &all, &more.ranges[i]);
+    if (all.usable) {
+        append_slices(planner, &all.ids, &all.id_count, &all.id_capacity, more.ids, more.id_count);
+        append_slices(planner, &all.keys, &all.key_count, &all.key_capacity, more.keys, more.key_count);
+    }
+    return all;
+}
+
 /* Returns: the access to documents of any clause; unusable if the access of one clause is. */
 static struct access union_of(struct planner *planner, const struct bound_query_list *list)
 {
     struct access all = {.usable = true};
-    for (size_t i = 0; all.usable && i < list->count; i++) {
-        struct access one = access_of(planner, list->items[i]);
-        all.usable = one.usable;
-        for (size_t k = 0; all.usable && k < one.range_count; k++)
-            all.usable = add_range(planner, &all, &one.ranges[k]);
-        for (size_t k = 0; all.usable && k < one.id_count; k++) {
-            all.ids = arena_grow(planner->arena, all.ids, all.id_count, &all.id_capacity, sizeof(struct slice));
-            all.ids[all.id_count++] = one.ids[k];
-        }
-        for (size_t k = 0; all.usable && k < one.key_count; k++)
-            add_document(planner, &all, one.keys[k]);
-    }
+    for (size_t i = 0; all.usable && i < list->count; i++)
+        all = join(planner, all, access_of(planner, list->items[i]));
     return all;
 }
 
@@ -341,12 +362,20 @@ static struct access access_of(struct planner *planner, const struct bound_query
 struct key_list {
     struct slice *items;
     size_t count, capacity;
+    size_t bytes; /* of the keys */
+    size_t most;  /* keys; more bytes than PLAN_KEY_BYTES for each of so many are too many, too */
 };
+
+static bool has_room(const struct key_list *keys, size_t more)
+{
+    return keys->count + more <= keys->most && keys->bytes / PLAN_KEY_BYTES < keys->most;
+}
 
 static void add_key(struct planner *planner, struct key_list *keys, struct slice key)
 {
     keys->items = arena_grow(planner->arena, keys->items, keys->count, &keys->capacity, sizeof *keys->items);
     keys->items[keys->count++] = arena_copy(planner->arena, key);
+    keys->bytes += key.len;
 }
 
 /*
@@ -385,11 +414,10 @@ static bool entry_fits(const struct planner *planner, const struct access_range 
 }
 
 /*
- * Adds the documents that a range names. Returns: 0; PLAN_CURSOR_END: more than `candidates_max`
- * documents; fatal codes.
+ * Adds the documents that a range names. Returns: 0; PLAN_CURSOR_END: too many for the list; fatal
+ * codes.
  */
-static int scan_range(struct planner *planner, const struct access_range *range, size_t candidates_max,
-                      struct key_list *keys)
+static int scan_range(struct planner *planner, const struct access_range *range, struct key_list *keys)
 {
     tl_cleanup(entry_scan_freep) struct entry_scan *scan = entry_scan_new(planner->view, &range->range);
     struct arena scratch = ARENA_INIT;
@@ -400,7 +428,7 @@ static int scan_range(struct planner *planner, const struct access_range *range,
             break;
         if (!entry_fits(planner, range, &hit, &scratch))
             continue;
-        if (keys->count >= candidates_max)
+        if (!has_room(keys, 1))
             break;
         add_key(planner, keys, hit.document_key);
     }
@@ -410,12 +438,16 @@ static int scan_range(struct planner *planner, const struct access_range *range,
     return r == 0 ? PLAN_CURSOR_END : 0;
 }
 
-static void add_ids(struct planner *planner, const struct access *access, struct key_list *keys)
+/* Adds a key for each id and type. Returns: false: too many for the list. */
+static bool add_ids(struct planner *planner, const struct access *access, struct key_list *keys)
 {
     struct buf key = BUF_INIT(BUF_UNLIMITED);
-    for (size_t t = 0; t < mapping_type_count(planner->index->mapping); t++) {
+    size_t types = mapping_type_count(planner->index->mapping);
+    bool room = access->id_count == 0 || types <= keys->most / access->id_count;
+    for (size_t t = 0; t < types && room; t++) {
         const struct mapping_type *type = mapping_type_at(planner->index->mapping, t);
-        for (size_t i = 0; i < access->id_count && account_take(planner->account, STEPS_OF_VALUE); i++) {
+        room = has_room(keys, access->id_count);
+        for (size_t i = 0; i < access->id_count && room && account_take(planner->account, STEPS_OF_VALUE); i++) {
             if (access->ids[i].len > DOC_ID_BYTES_MAX)
                 continue;
             buf_clear(&key);
@@ -424,6 +456,7 @@ static void add_ids(struct planner *planner, const struct access *access, struct
         }
     }
     buf_deinit(&key);
+    return room;
 }
 
 int plan_make(const struct bound_query *matcher, const struct search_index *index, const struct view *view,
@@ -434,7 +467,7 @@ int plan_make(const struct bound_query *matcher, const struct search_index *inde
     if (outcome != 0)
         return tl_trace(outcome);
     struct access access = access_of(&planner, matcher);
-    struct key_list keys = {NULL, 0, 0};
+    struct key_list keys = {.items = NULL};
     *ret_plan = (struct plan){.kind = PLAN_SCAN};
     if (planner.error != 0)
         return tl_trace(planner.error);
@@ -442,18 +475,20 @@ int plan_make(const struct bound_query *matcher, const struct search_index *inde
         return 0;
     if (index->document_count > 3000 && candidates_max > index->document_count / 3)
         candidates_max = index->document_count / 3; /* beyond that a scan in key order is cheaper */
+    keys.most = candidates_max;
     for (size_t i = 0; i < access.range_count; i++) {
         if (!account_take(account, STEPS_OF_RANGE))
             return 0;
-        int r = scan_range(&planner, &access.ranges[i], candidates_max, &keys);
+        int r = scan_range(&planner, &access.ranges[i], &keys);
         if (r != 0)
             return r == PLAN_CURSOR_END ? 0 : r;
     }
-    if (keys.count + access.key_count > candidates_max)
+    if (!has_room(&keys, access.key_count))
         return 0;
     for (size_t i = 0; i < access.key_count; i++)
         add_key(&planner, &keys, access.keys[i]);
-    add_ids(&planner, &access, &keys);
+    if (!add_ids(&planner, &access, &keys))
+        return 0;
     if (keys.count > 1)
         qsort(keys.items, keys.count, sizeof *keys.items, slice_order);
     size_t unique = 0;

@@ -10,6 +10,7 @@
 
 #define PLAN_CANDIDATES_MAX 200000       /* with more candidates all documents are scanned */
 #define PLAN_CURSOR_CANDIDATES_MAX 50000 /* if a search cursor keeps them between pages */
+#define PLAN_KEY_BYTES 128               /* of a key on average, at most: else all documents are scanned, too */
 
 enum plan_kind { PLAN_SCAN, PLAN_KEYS };
 

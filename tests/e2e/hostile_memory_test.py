@@ -283,7 +283,7 @@ class Replies(Case):
         self.assertEqual(len(found["aggregations"]["a"]["buckets"]), 3000)
 
     def test_scripts_of_searches(self):
-        """Each script takes 10 MB for a moment; what it shows or sorts by stays until the next document, and is charged."""
+        """A script takes 10 MB while it runs. The text by which it sorts, or that it shows, stays until the next document, and is charged."""
         self.server.must("PUT", "/scripted/_doc/1", {"a": 1})
         script = {"source": "String s = params.s; for (int i = 0; i < 19; i++) s += s; %s", "params": {"s": "x" * 8}}
 
@@ -309,6 +309,18 @@ class Replies(Case):
             found = self.server.must("POST", "/many-*/_search?filter_path=hits.total.value", dict(body, _source=False))
             self.assertEqual(found["hits"]["total"]["value"], count)
         self.server.must("DELETE", "/many-*")
+
+    def test_plans_of_searches(self):
+        """A plan has a key for each id and type, if that is fewer than the documents; and no copy of the ids for each level of the query."""
+        for i in range(300):
+            self.server.must("PUT", "/typed/t%d/1" % i, {"a": 1})
+        ids = {"ids": {"values": ["%d" % i for i in range(40000)]}}
+        found = self.in_the_end("POST", "/typed/_count", {"query": ids})
+        self.assertEqual(found["count"], 300)
+        self.server.must("PUT", "/typeless/_doc/1", {"a": 1})
+        begin = '{"bool":{"should":[{"term":{"a":2}},'
+        found = self.in_the_end("POST", "/typeless/_count", '{"query":%s%s%s}' % (begin * 190, json.dumps(ids), "]}}" * 190))
+        self.assertEqual(found["count"], 1)
 
     def test_shards(self):
         """A million and a half of rows."""
