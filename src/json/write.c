@@ -28,6 +28,16 @@ void json_float_text(struct buf *buf, float value)
     buf_append(buf, text, dtoa_float(value, text));
 }
 
+void json_write_score(struct buf *buf, float value)
+{
+    if (isnan(value))
+        buf_lit(buf, "null");
+    else if (isinf(value))
+        buf_slice(buf, value > 0 ? SLICE_LIT("\"Infinity\"") : SLICE_LIT("\"-Infinity\""));
+    else
+        json_float_text(buf, value);
+}
+
 void json_write_double(struct buf *buf, double value)
 {
     size_t quotes = isfinite(value) ? 0 : 1;

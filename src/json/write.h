@@ -20,6 +20,9 @@ void json_write(struct buf *buf, yyjson_val *value, enum dialect dialect);
 /* Appends a double in the form of Java's Double.toString(); Infinity and NaN as JSON strings. */
 void json_write_double(struct buf *buf, double value);
 
+/* Appends the score of a document, as Elasticsearch does: NaN as null, Infinity as a JSON string. */
+void json_write_score(struct buf *buf, float value);
+
 /* Append a number in Java's form without quotes around Infinity and NaN, for errors and scripts. */
 void json_double_text(struct buf *buf, double value);
 void json_float_text(struct buf *buf, float value);

@@ -587,7 +587,7 @@ static void write_score(struct fetcher *fetcher, float score, struct buf *buf)
 {
     if (fetcher->score_len == 0 || fetcher->score != score) {
         size_t begin = buf->len;
-        json_float_text(buf, score);
+        json_write_score(buf, score);
         struct slice text = buf_from(buf, begin);
         fetcher->score = score;
         fetcher->score_len = text.len <= sizeof fetcher->score_text ? text.len : 0;

@@ -6,6 +6,7 @@
 #include "query/node.h"
 #include "json/each.h"
 
+#include <float.h>
 #include <math.h>
 
 static int take_combine(struct query_parser *parser, yyjson_val *value, int *ret_mode)
@@ -126,7 +127,7 @@ int query__parse_function_score(struct query_parser *parser, struct slice name, 
     struct query *query = query__new(parser->arena, QUERY_FUNCTION_SCORE);
     struct score_function *single = arena_zalloc(parser->arena, sizeof *single);
     single->weight = NAN;
-    query->function.max_boost = INFINITY;
+    query->function.max_boost = FLT_MAX;
     query->function.min_score = NAN;
     size_t index, count;
     yyjson_val *key, *value;

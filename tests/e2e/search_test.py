@@ -258,6 +258,16 @@ class Search(unittest.TestCase):
             status, reply = self.server.ask("POST", "/s/_search?sort=" + ",".join(query), body)
             self.assertEqual((status, reply["error"]["reason"]), (400, "more than 64 sort keys"))
 
+    def test_scores_that_are_no_json_numbers(self):
+        """As Elasticsearch writes them. A score without quotes would make the whole reply unreadable."""
+        self.server.must("PUT", "/scored/_doc/1", {"a": 1})
+        weights = [{"weight": 3e38}, {"weight": 3e38}]
+        for query, score in (({"functions": weights}, b"3.4028235E38"), ({"functions": weights, "boost": 2}, b'"Infinity"'),
+                             ({"script_score": {"script": "-1.0 / 0"}}, b'"-Infinity"'), ({"script_score": {"script": "Double.NaN"}}, b"null")):
+            reply = self.server.request("POST", "/scored/_search", {"query": {"function_score": query}})
+            self.assertIn(b'"max_score":%s,' % score, reply.body)
+            self.assertIn(b'"_score":%s,' % score, reply.body)
+
     def test_script_sort_without_script(self):
         """The name alone is that of a field, which has no mapping."""
         self.fill("s", 3)

@@ -46,7 +46,7 @@ static void write_max_score(struct json_writer *writer, const struct search_call
         json_raw(writer, SLICE_LIT("0.0"));
     } else if (result->has_max_score && call->search.size != 0) {
         struct buf text = BUF_INIT(64);
-        json_float_text(&text, result->max_score);
+        json_write_score(&text, result->max_score);
         json_raw(writer, buf_as_slice(&text));
         buf_deinit(&text);
     } else {
