@@ -131,6 +131,22 @@ class Feed(unittest.TestCase):
         self.assertNotIn("_source", lines[0]["changes"][0])
         self.assertGreaterEqual(covered, committed)
 
+    def test_source_of_several_lines(self):
+        """The line breaks of a document are no line breaks of the feed, before and after a rename and document by document."""
+        server = self.server
+        server.must("PUT", "/lines", {"mappings": {"properties": {"path": {"type": "path"}}}})
+        since = self.now()
+        source = '\n{\r\n"path" :\r"/a/b",\n\n "t": "two\\nlines"}\n'
+        server.must("PUT", "/lines/_doc/1", source)
+        server.must("POST", "/lines/_rename", {"from": "/a", "to": "/c"})
+        expected = {"path": "/a/b", "t": "two\nlines"}
+        put, rename = self.read(since, index="lines")[0]
+        self.assertEqual([change["_source"] for change in put["changes"] if change["op"] == "index"], [expected])
+        self.assertEqual([change["op"] for change in rename["changes"]], ["rename"])
+        line = self.read(since, index="lines", expand="true")[0][-1]
+        self.assertEqual([change["_source"] for change in line["changes"]], [expected | {"path": "/c/b"}])
+        self.assertEqual(server.request("GET", "/lines/_source/1").body, source.replace("/a/b", "/c/b").encode())
+
     def test_routing(self):
         """A delete has the routing that the document had, also where it is named by an alias, and of documents that had one."""
         since = self.now()

@@ -198,6 +198,20 @@ static void put_name(const struct catalog_index *index, const struct feed_change
     put_text(to, "_id", change->name);
 }
 
+/* Puts a source on one line. Its line breaks are white space between values: strings have none unescaped. */
+static void put_on_one_line(struct slice source, struct buf *to)
+{
+    size_t at = 0;
+    for (size_t i = 0; i < source.len; i++) {
+        if (source.data[i] != '\n' && source.data[i] != '\r')
+            continue;
+        buf_append(to, source.data + at, i - at);
+        buf_byte(to, ' ');
+        at = i + 1;
+    }
+    buf_slice(to, slice_from_offset(source, at));
+}
+
 /*
  * The document is read without sources, too: the record names it, but has neither its _version,
  * _seq_no and routing nor whether it existed at `ts` (it may be named although it has not changed).
@@ -234,7 +248,7 @@ static int put_document(struct request *request, struct changes *changes, const 
             buf_printf(to, ",\"timestamp\":%" PRIu64, doc.ts);
         if (changes->source) {
             buf_lit(to, ",\"_source\":");
-            buf_slice(to, doc.source);
+            put_on_one_line(doc.source, to);
         }
         (void)account_take(&request->account, doc.source.len);
         doc_release(&doc);
