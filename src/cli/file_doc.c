@@ -53,23 +53,22 @@ static const char *type_of_mode(mode_t mode)
     }
 }
 
+void file_doc_text(struct slice text, struct buf *to)
+{
+    for (;;) {
+        size_t valid = slice_utf8_valid_prefix(text);
+        buf_append(to, text.data, valid);
+        if (valid == text.len)
+            return;
+        buf_lit(to, "\xef\xbf\xbd");
+        text = slice_from_offset(text, valid + 1);
+    }
+}
+
 static void write_text(struct file_doc_maker *maker, struct buf *to, struct slice text)
 {
-    size_t valid = slice_utf8_valid_prefix(text);
-    if (valid == text.len) {
-        buf_json_string(to, text);
-        return;
-    }
     buf_clear(&maker->scratch);
-    while (text.len > 0) {
-        buf_append(&maker->scratch, text.data, valid);
-        text = slice_from_offset(text, valid);
-        if (text.len > 0) {
-            buf_lit(&maker->scratch, "\xef\xbf\xbd");
-            text = slice_from_offset(text, 1);
-        }
-        valid = slice_utf8_valid_prefix(text);
-    }
+    file_doc_text(text, &maker->scratch);
     buf_json_string(to, buf_as_slice(&maker->scratch));
 }
 

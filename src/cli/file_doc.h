@@ -23,9 +23,12 @@ struct file_doc_maker {
 void file_doc_maker_init(struct file_doc_maker *maker, const struct file_doc_options *options);
 void file_doc_maker_deinit(struct file_doc_maker *maker);
 
+/* Appends a name or path as it is in a document: bytes that are no UTF-8 become U+FFFD. */
+void file_doc_text(struct slice text, struct buf *to);
+
 /*
- * Appends the document of a file. `path` is what the document says, `file` where the file is now.
- * Bytes of names that are no UTF-8 become U+FFFD.
+ * Appends the document of a file. `path` is what the document says, by file_doc_text(), and `file`
+ * where the file is now.
  */
 void file_doc_write(struct file_doc_maker *maker, struct buf *to, struct slice path, const char *file,
                     const struct stat *status);

@@ -8,7 +8,8 @@
  * The document of a file is the one at its path. In an existing index, documents may have been
  * renamed, so each batch is looked up by its paths first: a document that is found keeps its id. A
  * new one gets the id derived from its path, or, if a document that was renamed since has that id,
- * an id derived from the path and this run.
+ * an id derived from the path and this run. Files whose names are no UTF-8 may have one path in
+ * their documents, and ids of their own: each file of a batch gets another document of that path.
  */
 #include <errno.h>
 #include <fts.h>
@@ -155,12 +156,12 @@ static struct slice document_path(const struct import_options *o, struct slice f
 
 /* The document of a file, not sent yet. */
 struct pending {
-    char id[FILE_DOC_ID_BYTES + 1]; /* derived from its path */
-    struct slice path;
+    char id[FILE_DOC_ID_BYTES + 1]; /* derived from the file's path */
+    struct slice path;              /* in the document */
     struct slice body;
-    struct slice found; /* the id of the existing document at its path; data NULL: none */
-    bool plain;         /* its path is valid UTF-8, and unchanged in the document */
-    bool taken;         /* a document at another path has its id */
+    struct slice found;       /* the id of the existing document at its path; data NULL: none */
+    struct pending *namesake; /* another file of the batch with the same path in its document; NULL: none */
+    bool taken;               /* a document at another path has its id */
 };
 
 /* The documents to be sent next. */
@@ -179,10 +180,8 @@ struct batch {
 static void write_query(const struct batch *batch, struct buf *to)
 {
     buf_lit(to, "{\"size\":10000,\"_source\":[\"path\"],\"query\":{\"bool\":{\"should\":[{\"terms\":{\"path\":[");
-    for (size_t i = 0, named = 0; i < batch->count; i++) {
-        if (!batch->items[i].plain)
-            continue;
-        if (named++ > 0)
+    for (size_t i = 0; i < batch->count; i++) {
+        if (i > 0)
             buf_byte(to, ',');
         buf_json_string(to, batch->items[i].path);
     }
@@ -195,17 +194,43 @@ static void write_query(const struct batch *batch, struct buf *to)
     buf_lit(to, "]}}]}}}");
 }
 
-/* Records a found document. Of several at one path, the one whose id is derived from that path is taken. */
-static void note_found(struct batch *batch, const struct map *by_path, const struct map *by_id, yyjson_val *hit)
+static struct slice path_of(yyjson_val *hit)
 {
-    struct slice id = json_slice(yyjson_obj_get(hit, "_id"));
-    yyjson_val *said = yyjson_obj_get(yyjson_obj_get(hit, "_source"), "path");
-    struct slice path = yyjson_is_str(said) ? json_slice(said) : SLICE_LIT("");
-    struct pending *at = map_get(by_path, path), *same = map_get(by_id, id);
-    if (same != NULL && same->plain && !slice_equal(same->path, path))
-        same->taken = true;
-    if (at != NULL && (at->found.data == NULL || at == same))
-        at->found = arena_copy(&batch->arena, id);
+    yyjson_val *path = yyjson_obj_get(yyjson_obj_get(hit, "_source"), "path");
+    return yyjson_is_str(path) ? json_slice(path) : SLICE_LIT("");
+}
+
+/* Records the found documents that have the ids derived from their files' paths, at these paths or moved away. */
+static void note_derived(const struct map *by_id, yyjson_val *hits)
+{
+    size_t i, max;
+    yyjson_val *hit;
+    json_arr_foreach (hits, i, max, hit) {
+        struct pending *item = map_get(by_id, json_slice(yyjson_obj_get(hit, "_id")));
+        if (item == NULL)
+            continue;
+        if (slice_equal(item->path, path_of(hit)))
+            item->found = slice_from(item->id);
+        else
+            item->taken = true;
+    }
+}
+
+/* Records the other found documents, each for a file at its path that has none yet. */
+static void note_others(struct batch *batch, const struct map *by_path, const struct map *by_id, yyjson_val *hits)
+{
+    size_t i, max;
+    yyjson_val *hit;
+    json_arr_foreach (hits, i, max, hit) {
+        struct slice id = json_slice(yyjson_obj_get(hit, "_id"));
+        struct pending *item = map_get(by_path, path_of(hit)), *same = map_get(by_id, id);
+        if (same != NULL && !same->taken)
+            continue;
+        while (item != NULL && item->found.data != NULL)
+            item = item->namesake;
+        if (item != NULL)
+            item->found = arena_copy(&batch->arena, id);
+    }
 }
 
 static bool is_transient(long status)
@@ -220,8 +245,6 @@ static int look_up(struct batch *batch)
     tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
     tl_cleanup(buf_deinit) struct buf query = BUF_INIT(BUF_UNLIMITED);
     struct map by_path = MAP_INIT, by_id = MAP_INIT;
-    yyjson_val *hit;
-    size_t i, max;
     long status = 0;
     buf_byte(&path, '/');
     client_escape(&path, slice_from(o->index));
@@ -240,26 +263,26 @@ static int look_up(struct batch *batch)
                 client_error(&batch->client, status));
         return TL_ERR_IO;
     }
-    for (i = 0; i < batch->count; i++) {
-        if (batch->items[i].plain)
-            map_put(&by_path, batch->items[i].path, &batch->items[i]);
-        map_put(&by_id, slice_from(batch->items[i].id), &batch->items[i]);
+    for (size_t i = 0; i < batch->count; i++) {
+        struct pending *item = &batch->items[i];
+        item->namesake = map_put(&by_path, item->path, item);
+        map_put(&by_id, slice_from(item->id), item);
     }
-    json_arr_foreach (yyjson_obj_get(yyjson_obj_get(client_json(&batch->client), "hits"), "hits"), i, max, hit)
-        note_found(batch, &by_path, &by_id, hit);
+    yyjson_val *hits = yyjson_obj_get(yyjson_obj_get(client_json(&batch->client), "hits"), "hits");
+    note_derived(&by_id, hits);
+    note_others(batch, &by_path, &by_id, hits);
     map_deinit(&by_path);
     map_deinit(&by_id);
     return 0;
 }
 
-/* Makes the id of a document whose derived id is taken. */
-static void id_of_run(const struct batch *batch, struct slice path, char ret_id[FILE_DOC_ID_BYTES + 1])
+/* Replaces the id of a document, which is taken, by one of this run. */
+static void make_id_of_run(const struct batch *batch, struct pending *item)
 {
     tl_cleanup(buf_deinit) struct buf text = BUF_INIT(BUF_UNLIMITED);
-    buf_slice(&text, path);
-    buf_byte(&text, '\0'); /* separates: no path contains it */
+    buf_slice(&text, slice_from(item->id));
     buf_u64be(&text, batch->run);
-    file_doc_id(buf_as_slice(&text), ret_id);
+    file_doc_id(buf_as_slice(&text), item->id);
 }
 
 /* Hands a batch to the loader. Returns: 0; TL_ERR_IO. */
@@ -269,7 +292,7 @@ static int send_batch(struct batch *batch)
     for (size_t i = 0; r == 0 && i < batch->count; i++) {
         struct pending *item = &batch->items[i];
         if (item->found.data == NULL && item->taken)
-            id_of_run(batch, item->path, item->id);
+            make_id_of_run(batch, item);
         struct buf *body = loader_begin(batch->loader, item->found.data != NULL ? item->found : slice_from(item->id));
         buf_slice(body, item->body);
         r = loader_commit(batch->loader);
@@ -282,10 +305,10 @@ static int send_batch(struct batch *batch)
 /* Returns: 0; TL_ERR_IO. */
 static int add_file(struct batch *batch, struct file_doc_maker *maker, struct slice said, const FTSENT *entry)
 {
-    tl_cleanup(buf_deinit) struct buf body = BUF_INIT(BUF_UNLIMITED);
+    tl_cleanup(buf_deinit) struct buf body = BUF_INIT(BUF_UNLIMITED), path = BUF_INIT(BUF_UNLIMITED);
     struct pending *item = &batch->items[batch->count++];
-    *item =
-        (struct pending){.path = arena_copy(&batch->arena, said), .plain = slice_utf8_valid_prefix(said) == said.len};
+    file_doc_text(said, &path);
+    *item = (struct pending){.path = arena_copy(&batch->arena, buf_as_slice(&path))};
     file_doc_id(said, item->id);
     file_doc_write(maker, &body, said, entry->fts_accpath, entry->fts_statp);
     item->body = arena_copy(&batch->arena, buf_as_slice(&body));
