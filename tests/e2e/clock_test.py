@@ -205,6 +205,25 @@ class Timestamps(Case):
         reply = self.server.must("POST", "/fs/_search?sort=_id&timestamp=%d" % ts, {"query": {"match_all": {}}, "size": 100})
         return [(hit["_id"], hit["_source"]) for hit in reply["hits"]["hits"]]
 
+    def test_versions_before_a_forgotten_deletion(self):
+        """A minute after a deletion its tombstone is removed. The list of a document's versions has it, and those before it, all the same."""
+        def versions(id):
+            return [(it["_version"], it["deleted"], it["from"], it["to"]) for it in self.server.must("GET", "/fs/_doc/%s?version_history=true" % id)["versions"]]
+        self.server.must("PUT", "/fs", {"mappings": {"properties": {"path": {"type": "path"}}}})
+        for life in (1, 2):
+            probes = iter(range(1000 * life, 1000 * life + 1000))
+            self.server.must("POST", "/probes/_bulk", "".join('{"index":{"_id":"%d"}}\n{}\n{"delete":{"_id":"%d"}}\n' % (id, id) for id in range(1000 * life, 1000 * life + 1000)))
+            self.server.must("PUT", "/fs/_doc/1", {"path": "/a/x"})
+            self.server.must("POST", "/fs/_rename", {"from": "/a", "to": "/b%d" % life})
+            self.server.must("DELETE", "/fs/_doc/1")
+            made = versions("1")
+            self.assertEqual([it[:2] for it in made], [(3, True), (2, False), (1, False)] * life)
+            self.assertEqual([it[2] for it in made[:-1]], [it[3] for it in made[1:]])
+            until(lambda: self.server.pass_time(10) or self.server.must("PUT", "/probes/_doc/%d" % next(probes), {})["_version"] == 1, "deletions are forgotten")
+            self.server.pass_time(20)
+            self.assertEqual(versions("1"), made)
+        self.assertEqual(versions("never"), [])
+
     def test_timestamps_follow_clock_after_restart(self):
         """After kill -9 seconds ahead at most; after an end in order not at all; set back, it catches up."""
         self.server.kill()

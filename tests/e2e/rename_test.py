@@ -496,6 +496,19 @@ class Rename(unittest.TestCase):
         paths = [self.server.must("GET", "/fs/_doc/1?timestamp=%d" % version["from"])["_source"]["path"] for version in versions]
         self.assertEqual(paths, ["/d/b", "/c/b", "/c/b", "/a/b"])
 
+    def test_history_of_an_ended_session(self):
+        """A rename moves no ephemeral document that a session's end has removed and that is yet to be purged: such a document has no version of then."""
+        session = self.server.must("POST", "/_session", {"ttl": "1h"})["session"]
+        for first in range(0, 3000, 1000):
+            self.server.must("POST", "/fs/_bulk?lease=" + session,
+                             "".join('{"index":{"_id":"%d"}}\n{"path":"/a/%d"}\n' % (id, id) for id in range(first, first + 1000)))
+        self.server.must("PUT", "/fs/_doc/kept", {"path": "/a/kept"})
+        end = self.server.must("DELETE", "/_session/" + session)["timestamp"]
+        self.server.must("POST", "/fs/_rename", {"from": "/a", "to": "/b"})
+        for id in range(999, 900, -1):  # purged last
+            versions = self.server.must("GET", "/fs/_doc/%d?version_history=true" % id)["versions"]
+            self.assertEqual([(it["_version"], it["to"]) for it in versions if not it["deleted"]], [(1, end)])
+
     def test_highest_version(self):
         """A version that a client made the highest there is cannot be raised: no rename of it, alone or in a transaction."""
         highest = 2 ** 63 - 1

@@ -23,6 +23,8 @@ enum {
     VERSION_STEPS = 2000,       /* of the account, for each that is looked for */
 };
 
+#define VERSION_STRIDE_US (CORE_TOMBSTONE_US / 2)
+
 /* --- Parameters --------------------------------------------------------------------------------------------------- */
 
 int doc_version_type(struct request *request, struct slice text, enum version_type *ret_type)
@@ -482,6 +484,42 @@ static int write_own_version(struct request *request, const struct doc_get_resul
     return r < 0 ? tl_trace(r) : 0;
 }
 
+/*
+ * Writes the version that `view` shows, which the next one superseded at `*until` (0: none did), and
+ * moves both to the one before. A document that a session tombstone hides there is read as of the
+ * timestamp before, since later renames did not move it. Nothing is found where the tombstone of a
+ * deletion was removed, or before the first version. Then the view goes back, by less than the time
+ * for which each tombstone exists.
+ * Returns: 0, DOC_TOO_OLD; fatal codes.
+ */
+static int write_version_before(const struct doc_get_result *found, struct slice id, struct view *view, tl_ts *until,
+                                struct json_writer *writer)
+{
+    char bytes[DOC_KEY_BYTES_MAX];
+    struct doc doc;
+    tl_ts went = TL_TS_MAX;
+    int r = doc_get_any(view, found->index->number, found->type->number, id, &doc);
+    if (r == DOC_NOT_FOUND) {
+        view->ts -= VERSION_STRIDE_US < view->ts ? VERSION_STRIDE_US : view->ts;
+        return 0;
+    }
+    if (r != 0)
+        return r;
+    if (!doc.deleted)
+        r = session_tombstone_ts(view->store, doc_key(bytes, found->index->number, found->type->number, id), &doc,
+                                 &went);
+    if (r >= 0 && went <= view->ts) {
+        *until = went;
+        view->ts = went - 1;
+    } else if (r >= 0) {
+        write_version(writer, &doc, doc.ts, *until);
+        *until = doc.ts;
+        view->ts = doc.ts - 1;
+    }
+    doc_release(&doc);
+    return r < 0 ? tl_trace(r) : 0;
+}
+
 /* The versions of a document that are still readable, newest first. Returns: 0; fatal codes. */
 static int write_versions(struct request *request, const struct doc_get_result *found, struct slice id,
                           struct json_writer *writer)
@@ -489,20 +527,10 @@ static int write_versions(struct request *request, const struct doc_get_result *
     struct view view = {request->view.store, request->view.ts, NULL}; /* what an overlay has is at every timestamp */
     tl_ts oldest = journal_oldest(request->api->journal), until = 0;
     int r = 0;
-    while (r == 0 && view.ts >= oldest && !request_budget_stops(request, VERSION_STEPS)) {
-        struct doc doc;
-        r = doc_get_any(&view, found->index->number, found->type->number, id, &doc);
-        if (r != 0)
-            break;
-        char bytes[DOC_KEY_BYTES_MAX];
-        struct slice key = doc_key(bytes, found->index->number, found->type->number, id);
-        tl_ts went = TL_TS_MAX;
-        r = doc.deleted ? 0 : session_tombstone_ts(view.store, key, &doc, &went);
-        write_version(writer, &doc, doc.ts, went <= request->view.ts ? went : until);
-        until = doc.ts;
-        view.ts = doc.ts - 1;
-        doc_release(&doc);
-    }
+    if (id.len > DOC_ID_BYTES_MAX)
+        return 0;
+    while (r == 0 && view.ts >= oldest && view.ts > 0 && !request_budget_stops(request, VERSION_STEPS))
+        r = write_version_before(found, id, &view, &until, writer);
     return r < 0 ? tl_trace(r) : 0;
 }
 
