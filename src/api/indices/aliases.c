@@ -57,7 +57,7 @@ static size_t write_aliases(const struct catalog_index *index, struct slice name
     size_t matched = 0;
     for (size_t i = 0; i < index->alias_count; i++)
         matched += list_matches(names, index->aliases[i].name);
-    if (matched == 0 && names.len > 0)
+    if (matched == 0 && names.data != NULL)
         return 0;
     json_key_slice(writer, index->name);
     json_begin(writer, '{');
@@ -246,32 +246,79 @@ static int submit_batch(struct request *request, const struct alias_batch *batch
     return request_submit(request, command, aliases_done);
 }
 
+/* Returns: an object as text, but for the members of these names. */
+static struct slice write_without(struct request *request, yyjson_val *object, const char *const *names)
+{
+    struct buf text = BUF_INIT(BUF_UNLIMITED);
+    struct json_writer writer;
+    size_t i, count;
+    yyjson_val *key, *value;
+    json_writer_init(&writer, &text);
+    json_begin(&writer, '{');
+    json_obj_foreach (object, i, count, key, value) {
+        if (slice_is_any(json_slice(key), names))
+            continue;
+        json_key_slice(&writer, json_slice(key));
+        json_value(&writer, value, request->dialect);
+    }
+    json_end(&writer, '}');
+    struct slice kept = arena_copy(request->arena, buf_as_slice(&text));
+    buf_deinit(&text);
+    return kept;
+}
+
+/*
+ * The members "index" and "alias" of a body count before the path, and are no part of the alias.
+ * Returns: 0, with the rest in *ret_body; REQUEST_REFUSED.
+ */
+static int read_put(struct request *request, yyjson_val *root, struct slice *ret_index, struct slice *ret_alias,
+                    struct slice *ret_body)
+{
+    yyjson_val *index = json_get_lit(root, "index"), *alias = json_get_lit(root, "alias");
+    *ret_index = request_part(request, PART_INDEX);
+    *ret_alias = request_part(request, PART_NAME);
+    *ret_body = root != NULL ? request_body(request) : SLICE_NONE;
+    if (index != NULL || alias != NULL)
+        *ret_body = write_without(request, root, (const char *const[]){"index", "alias", NULL});
+    if (yyjson_is_arr(index) || yyjson_is_obj(index) || yyjson_is_arr(alias) || yyjson_is_obj(alias))
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[index] and [alias] of an alias must be texts");
+    if (index != NULL)
+        *ret_index = query__scalar_text(request->arena, index);
+    if (alias != NULL)
+        *ret_alias = query__scalar_text(request->arena, alias);
+    if (ret_index->len == 0 || yyjson_is_null(index))
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[indices] can't be empty");
+    if (ret_alias->len == 0 || yyjson_is_null(alias))
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[alias] can't be empty string");
+    return request_resolve_names(request, request->arena, ret_index);
+}
+
 int handle_alias_put(struct request *request)
 {
     struct alias_batch batch = {NULL};
-    struct index_set set;
+    struct catalog_options options;
+    struct catalog_target *targets;
+    struct slice expression, name, body;
     struct json_doc doc;
     int64_t ignored = 0;
+    size_t count;
     int r = request_time(request, "timeout", &ignored);
-    if (r != 0 || (r = index_set_read(request, &change_options, &set)) != 0 ||
-        (r = request_json(request, 0, &doc)) != 0)
+    if (r != 0 || (r = index_options_read(request, &change_options, &options)) != 0 ||
+        (r = request_accept(request)) != 0 || (r = request_json(request, 0, &doc)) != 0)
         return r;
-    struct slice name = request_part(request, PART_NAME);
     if (json_get_lit(doc.root, "is_hidden") != NULL && request->dialect == DIALECT_7)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
                               "[is_hidden] has no effect in the body of an alias that is put: use [POST /_aliases]");
-    if (name.data == NULL)
-        name = json_slice(json_get_lit(doc.root, "alias"));
-    if (name.len == 0)
-        return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION,
-                              "Validation Failed: 1: [alias] may not be empty string;");
-    for (size_t i = 0; i < set.count; i++) {
-        struct alias_action action = {.op = ALIAS_ADD, .index = set.targets[i].index->name, .alias = name};
-        if (doc.root != NULL)
-            action.body = request_body(request);
-        if ((r = add_action(request, &batch, &action)) != 0)
-            return r;
-        if ((r = alias_filter_check(request, set.targets[i].index, name, json_get_lit(doc.root, "filter"))) != 0)
+    if ((r = read_put(request, doc.root, &expression, &name, &body)) != 0)
+        return r;
+    r = catalog_resolve(request_catalog(request), expression, &options, request->dialect, request->arena, &targets,
+                        &count, &request->problem);
+    if (r != 0)
+        return r > 0 ? REQUEST_REFUSED : r;
+    for (size_t i = 0; i < count; i++) {
+        struct alias_action action = {.op = ALIAS_ADD, .index = targets[i].index->name, .alias = name, .body = body};
+        if ((r = add_action(request, &batch, &action)) != 0 ||
+            (r = alias_filter_check(request, targets[i].index, name, json_get_lit(doc.root, "filter"))) != 0)
             return r;
     }
     return submit_batch(request, &batch);
