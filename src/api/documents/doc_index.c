@@ -192,9 +192,10 @@ static int index_one(struct request *request, enum write_op op)
     int r = write_item_read(request, item, &asked);
     if (r != 0 || (r = write_options_read(request, &single->options)) != 0 || (r = read_op_type(request, item)) != 0)
         return r;
+    bool no_id_in_path = (request->route->methods & (1u << HTTP_PUT)) == 0; /* such a path takes POST only */
+    if (no_id_in_path && request->dialect == DIALECT_7 && request_param(request, "op_type").data == NULL)
+        item->op = WRITE_CREATE; /* also if the parameter [id] has it */
     if (item->id.data == NULL) {
-        if (request->dialect == DIALECT_7 && request_param(request, "op_type").data == NULL)
-            item->op = WRITE_CREATE;
         item->id = id_document(&request->api->ids, clock_wall_us(), request->arena);
         item->id_generated = true;
     }

@@ -292,14 +292,32 @@ static bool has_parts(const struct route_match *match)
     return false;
 }
 
+/* Parts that other paths of the call have may be parameters: /_search?index=a is /a/_search. */
+static void take_parameters(struct request *request)
+{
+    for (int part = 0; part < PART_COUNT && request->params.count > 0; part++) {
+        const char *name = route_parameter_name(request->api->routes, request->route, (enum route_part)part);
+        struct slice value = name != NULL ? params_get(&request->params, name) : SLICE_NONE;
+        if (value.data == NULL || request->parts[part].data != NULL)
+            continue;
+        struct slice *parts = arena_alloc(request->arena, PART_COUNT * sizeof *parts);
+        memcpy(parts, request->parts, PART_COUNT * sizeof *parts);
+        parts[part] = value;
+        request->parts = parts;
+    }
+}
+
 /* A request without any, as one that waits for a lock, has no list of its own either. */
 static int decode_parts(struct request *request, const struct route_match *match)
 {
     struct slice reason;
     bool plus_is_space = request->dialect == DIALECT_5;
+    request->parts = no_parts;
+    take_parameters(request);
     if (!has_parts(match))
         return 0;
-    struct slice *parts = arena_zalloc(request->arena, PART_COUNT * sizeof *parts);
+    struct slice *parts = arena_alloc(request->arena, PART_COUNT * sizeof *parts);
+    memcpy(parts, request->parts, PART_COUNT * sizeof *parts);
     request->parts = parts;
     for (int part = 0; part < PART_COUNT; part++)
         if (match->parts[part].data != NULL &&
@@ -419,7 +437,8 @@ static int read_owner(struct request *request)
 static int prepare_request(struct request *request, const struct route_match *match)
 {
     int r;
-    struct exchange *exchange = request->exchange;
+    struct problem problem = {.type = PROBLEM_NONE};
+    int parsed = params_parse(request->arena, request->exchange->query, &request->params, &problem);
     if ((r = decode_parts(request, match)) != 0)
         return r;
     enum dialect decoded_as = request->dialect;
@@ -429,8 +448,10 @@ static int prepare_request(struct request *request, const struct route_match *ma
         return r;
     if ((r = resolve_date_names(request)) != 0)
         return r;
-    if ((r = params_parse(request->arena, exchange->query, &request->params, &request->problem)) != 0)
+    if (parsed != 0) {
+        request->problem = problem;
         return REQUEST_REFUSED;
+    }
     if ((r = media_check(request)) != 0)
         return r;
     if ((r = read_form(request)) != 0 || (r = awaited_read(request)) != 0)

@@ -105,14 +105,16 @@ static int check_source(struct request *request)
                           SLICE_ARG(type));
 }
 
-/* The row's parameters and the names of its path's parts. */
+/* The row's parameters and the names of its paths' parts. */
 static const char *accepted_names(struct request *request)
 {
     struct buf names = BUF_INIT(BUF_UNLIMITED);
     buf_slice(&names, slice_from(request->route->params));
-    for (int part = 0; part < PART_COUNT; part++)
-        if (request->parts[part].data != NULL)
-            buf_printf(&names, " %s", route_part_name((enum route_part)part));
+    for (int part = 0; part < PART_COUNT; part++) {
+        const char *name = route_parameter_name(request->api->routes, request->route, (enum route_part)part);
+        if (name != NULL)
+            buf_printf(&names, " %s", name);
+    }
     struct slice kept = arena_copy(request->arena, buf_as_slice(&names));
     buf_deinit(&names);
     return kept.data;

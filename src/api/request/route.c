@@ -9,6 +9,7 @@
 #include "api/request/route.h"
 
 #include "api/request/handlers.h"
+#include "api/request/params.h"
 #include "base/alloc.h"
 #include "base/check.h"
 
@@ -33,9 +34,12 @@ struct route_node {
     unsigned methods;
 };
 
+enum { ROW_COUNT = sizeof route_rows / sizeof *route_rows };
+
 struct route_table {
     struct route_node root;
     struct arena arena;
+    unsigned parts[ROW_COUNT]; /* bit of each enum route_part that a path of the row's call has */
 };
 
 /* Takes the next segment off a path. Returns: false at the end. */
@@ -52,6 +56,16 @@ static bool next_segment(struct slice *path, struct slice *ret_segment)
 static struct slice without_leading_slash(struct slice path)
 {
     return path.len > 0 && path.data[0] == '/' ? slice_from_offset(path, 1) : path;
+}
+
+static enum route_part part_of(struct slice braced)
+{
+    struct slice name = slice_make(braced.data + 1, braced.len - 2);
+    for (int part = 0; part < PART_COUNT; part++)
+        if (slice_is(name, route_part_name((enum route_part)part)))
+            return (enum route_part)part;
+    UNREACHABLE();
+    return PART_COUNT;
 }
 
 static struct route_node *node_child(struct route_table *table, struct route_node *node, struct slice segment)
@@ -85,12 +99,38 @@ static void table_add(struct route_table *table, const struct route *row)
     node->methods |= row->methods;
 }
 
+static unsigned parts_of(const struct route *row)
+{
+    unsigned parts = 0;
+    struct slice pattern = without_leading_slash(slice_from(row->pattern)), segment;
+    while (next_segment(&pattern, &segment))
+        if (segment.data[0] == '{')
+            parts |= 1u << part_of(segment);
+    return parts;
+}
+
+/* Whether two rows are paths of one call, of which Elasticsearch reads the parts in the same way. */
+static bool is_same_call(const struct route *row, const struct route *other)
+{
+    return other == row || (row->form != FORM_NATIVE && other->form == row->form && other->handler == row->handler &&
+                            (other->methods & row->methods) != 0);
+}
+
+static void find_parts(struct route_table *table)
+{
+    for (size_t i = 0; i < ROW_COUNT; i++)
+        for (size_t k = 0; k < ROW_COUNT; k++)
+            if (is_same_call(&route_rows[i], &route_rows[k]))
+                table->parts[i] |= parts_of(&route_rows[k]);
+}
+
 struct route_table *route_table_new(void)
 {
     struct route_table *table = mem_zalloc(sizeof *table);
     table->arena = ARENA_INIT;
-    for (size_t i = 0; i < sizeof route_rows / sizeof *route_rows; i++)
+    for (size_t i = 0; i < ROW_COUNT; i++)
         table_add(table, &route_rows[i]);
+    find_parts(table);
     return table;
 }
 
@@ -143,16 +183,6 @@ static const struct route_node *path_find(const struct route_node *root, const s
     return named != NULL && (any->methods & method) == 0 ? named : any;
 }
 
-static enum route_part part_of(struct slice braced)
-{
-    struct slice name = slice_make(braced.data + 1, braced.len - 2);
-    for (int part = 0; part < PART_COUNT; part++)
-        if (slice_is(name, route_part_name((enum route_part)part)))
-            return (enum route_part)part;
-    UNREACHABLE();
-    return PART_COUNT;
-}
-
 static void match_parts(const struct route *row, const struct slice *segments, struct route_match *match)
 {
     struct slice pattern = without_leading_slash(slice_from(row->pattern)), segment;
@@ -199,13 +229,11 @@ int route_find(const struct route_table *table, enum http_method method, struct 
 
 void route_each(void (*look)(const struct route *row, void *context), void *context)
 {
-    for (size_t i = 0; i < sizeof route_rows / sizeof *route_rows; i++)
+    for (size_t i = 0; i < ROW_COUNT; i++)
         look(&route_rows[i], context);
 }
 
 /* --- Lines -------------------------------------------------------------------------------------------------------- */
-
-enum { ROW_COUNT = sizeof route_rows / sizeof *route_rows };
 
 /*
  * Rows have room for each method, so that a line's number is found without a search; lines that are
@@ -239,4 +267,28 @@ const char *route_part_name(enum route_part part)
 #undef X
     };
     return names[part];
+}
+
+/* --- Parts as parameters ------------------------------------------------------------------------------------------ */
+
+const char *route_parameter_name(const struct route_table *table, const struct route *route, enum route_part part)
+{
+    static const struct {
+        request_handler *handler;
+        enum route_part part;
+        const char *name; /* of Elasticsearch; NULL: it has no such part */
+    } others[] = {
+        {handle_cat_aliases, PART_NAME, "alias"},     {handle_cluster_state, PART_INDEX, "indices"},
+        {handle_nodes, PART_NODE_ID, "nodeId"},       {handle_nodes, PART_METRIC, "metrics"},
+        {handle_nodes_stats, PART_NODE_ID, "nodeId"}, {handle_cluster_stats, PART_NODE_ID, "nodeId"},
+        {handle_index_get, PART_METRIC, NULL},        {handle_data_stream_get, PART_NAME, NULL},
+    };
+    REQUIRE(route >= route_rows && route < route_rows + ROW_COUNT && part < PART_COUNT);
+    if ((table->parts[route - route_rows] & (1u << part)) == 0)
+        return NULL;
+    const char *name = route_part_name(part);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (others[i].handler == route->handler && others[i].part == part)
+            name = others[i].name;
+    return name == NULL || params_listed(route->params, name) ? NULL : name;
 }

@@ -96,6 +96,14 @@ size_t route_line_count(void);
 /* What a line is about. Returns: the pattern of its row, with the method; NULL for those without a row. */
 const char *route_of_line(size_t line, enum http_method *ret_method);
 
+/* Returns: the name of a part in patterns. */
 const char *route_part_name(enum route_part part);
+
+/*
+ * Returns: the name by which a part of a row's paths is given as a parameter, as Elasticsearch reads it: it does not
+ * distinguish the two. A part that is in the path has the value from there. NULL: `part` is in no path of this call, or
+ * the row reads the parameter itself, or takes the part from the path only.
+ */
+const char *route_parameter_name(const struct route_table *table, const struct route *route, enum route_part part);
 
 #endif

@@ -103,12 +103,38 @@ static void test_split(void **state)
     assert_int_equal(route_find(table, HTTP_GET, SLICE_LIT("x"), false, &match), 0);
 }
 
+static const char *parameter(enum http_method method, const char *path, enum route_part part)
+{
+    struct route_match match;
+    assert_int_equal(route_find(table, method, slice_from(path), false, &match), 0);
+    return route_parameter_name(table, match.route, part);
+}
+
+/* Parts that another path of the call has, by the names that Elasticsearch gives them. */
+static void test_parts_as_parameters(void **state)
+{
+    (void)state;
+    assert_string_equal(parameter(HTTP_GET, "/_search", PART_INDEX), "index");
+    assert_string_equal(parameter(HTTP_GET, "/fs/_search", PART_INDEX), "index");
+    assert_null(parameter(HTTP_GET, "/_search", PART_TYPE)); /* of a typed path, another form */
+    assert_string_equal(parameter(HTTP_GET, "/fs/file/_search", PART_TYPE), "type");
+    assert_string_equal(parameter(HTTP_PUT, "/_alias", PART_NAME), "name");
+    assert_string_equal(parameter(HTTP_GET, "/_cat/aliases", PART_NAME), "alias");
+    assert_string_equal(parameter(HTTP_GET, "/_cluster/state", PART_INDEX), "indices");
+    assert_string_equal(parameter(HTTP_POST, "/fs/_doc", PART_ID), "id");
+    assert_null(parameter(HTTP_POST, "/_bulk", PART_INDEX)); /* the handler reads it */
+    assert_null(parameter(HTTP_DELETE, "/_search/scroll", PART_SCROLL_ID));
+    assert_null(parameter(HTTP_GET, "/fs", PART_METRIC));
+    assert_null(parameter(HTTP_GET, "/_session", PART_ID)); /* our own calls have them in the path */
+    assert_string_equal(parameter(HTTP_GET, "/_session/1", PART_ID), "id");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_parts),          cmocka_unit_test(test_route_matches_type_when_fixed_part_has_no_match),
         cmocka_unit_test(test_names_of_calls), cmocka_unit_test(test_methods),
-        cmocka_unit_test(test_split),
+        cmocka_unit_test(test_split),          cmocka_unit_test(test_parts_as_parameters),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
