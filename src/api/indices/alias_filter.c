@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The filters of aliases; see alias_filter.h. */
+/* The filters and routings of aliases; see alias_filter.h. */
 #include "api/indices/alias_filter.h"
 
 #include "api/request/api_internal.h"
@@ -60,6 +60,28 @@ int alias_filter_check(struct request *request, const struct catalog_index *inde
     struct search_index into = {
         .name = index->name, .uuid = index->uuid, .number = index->number, .shard_count = 1, .mapping = index->mapping};
     return check_filter(request, &into, alias, filter);
+}
+
+int alias_routing_check(struct request *request, struct slice alias, yyjson_val *body)
+{
+    yyjson_val *routing = json_get_lit(body, "index_routing");
+    if (routing == NULL)
+        routing = json_get_lit(body, "routing");
+    if (!yyjson_is_str(routing) || slice_find_byte(json_slice(routing), ',') == json_slice(routing).len)
+        return 0;
+    return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                          "alias [%.*s] has several index routing values associated with it", SLICE_ARG(alias));
+}
+
+int alias_routings_check(struct request *request, yyjson_val *aliases)
+{
+    size_t i, max;
+    yyjson_val *key, *alias;
+    int r = 0;
+    json_obj_foreach (aliases, i, max, key, alias)
+        if ((r = alias_routing_check(request, json_slice(key), alias)) != 0)
+            return r;
+    return 0;
 }
 
 static bool has_filter(yyjson_val *aliases)

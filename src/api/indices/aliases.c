@@ -309,7 +309,8 @@ int handle_alias_put(struct request *request)
     if (json_get_lit(doc.root, "is_hidden") != NULL && request->dialect == DIALECT_7)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
                               "[is_hidden] has no effect in the body of an alias that is put: use [POST /_aliases]");
-    if ((r = read_put(request, doc.root, &expression, &name, &body)) != 0)
+    if ((r = read_put(request, doc.root, &expression, &name, &body)) != 0 ||
+        (r = alias_routing_check(request, name, doc.root)) != 0)
         return r;
     r = catalog_resolve(request_catalog(request), expression, &options, request->dialect, request->arena, &targets,
                         &count, &request->problem);
@@ -440,7 +441,9 @@ static int add_aliases(struct request *request, const struct catalog_index *inde
         size_t len = slice_find_byte(aliases, ',');
         struct alias_action action = {
             .op = ALIAS_ADD, .index = index->name, .alias = slice_make(aliases.data, len), .body = body};
-        int r = add_action(request, batch, &action);
+        int r = alias_routing_check(request, action.alias, object);
+        if (r == 0)
+            r = add_action(request, batch, &action);
         if (r == 0)
             r = alias_filter_check(request, index, action.alias, json_get_lit(object, "filter"));
         if (r != 0)

@@ -171,6 +171,8 @@ static int put_template(struct request *request, enum command_type type, const s
         (r = check_body(request, &doc, members, parser, required)) != 0)
         return r;
     yyjson_val *template = json_get_lit(doc.root, "template");
+    if ((r = alias_routings_check(request, json_get_lit(template, "aliases"))) != 0)
+        return r;
     r = type == COMMAND_INDEX_TEMPLATE_PUT
             ? alias_filters_check(request, request_part(request, PART_NAME), DIALECT_7, false,
                                   json_get_lit(template, "mappings"), json_get_lit(template, "aliases"))

@@ -89,8 +89,10 @@ int handle_index_create(struct request *request)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "name cannot be empty string");
     enum dialect dialect = creating_dialect(request, json_get_lit(doc.root, "mappings"));
     bool by_type = typed || dialect == DIALECT_5;
-    if ((r = alias_filters_check(request, request_part(request, PART_INDEX), dialect, by_type,
-                                 json_get_lit(doc.root, "mappings"), json_get_lit(doc.root, "aliases"))) != 0)
+    yyjson_val *aliases = json_get_lit(doc.root, "aliases");
+    if ((r = alias_routings_check(request, aliases)) != 0 ||
+        (r = alias_filters_check(request, request_part(request, PART_INDEX), dialect, by_type,
+                                 json_get_lit(doc.root, "mappings"), aliases)) != 0)
         return r;
     struct command *command = command_new(COMMAND_INDEX_CREATE, dialect);
     command->index = (struct index_command){.name = request_part(request, PART_INDEX),
@@ -394,6 +396,18 @@ static int nothing_to_do(struct request *request)
     return r != 0 ? r : reply_reached(request, &set);
 }
 
+/* Parameters without effect here, read so that invalid ones are refused. */
+static int check_flags(struct request *request, const char *const *names)
+{
+    bool flag = true;
+    for (; *names != NULL; names++) {
+        int r = request_bool(request, *names, &flag);
+        if (r != 0)
+            return r;
+    }
+    return 0;
+}
+
 int handle_index_refresh(struct request *request)
 {
     return nothing_to_do(request);
@@ -401,6 +415,13 @@ int handle_index_refresh(struct request *request)
 
 int handle_index_flush(struct request *request)
 {
+    bool force = false, wait = true;
+    int r = request_bool(request, "force", &force);
+    if (r != 0 || (r = request_bool(request, "wait_if_ongoing", &wait)) != 0)
+        return r;
+    if (force && !wait && request->dialect == DIALECT_7)
+        return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION,
+                              "Validation Failed: 1: wait_if_ongoing must be true for a force flush;");
     return nothing_to_do(request);
 }
 
@@ -418,8 +439,10 @@ int handle_index_forcemerge(struct request *request)
 {
     struct index_set *set = arena_zalloc(request->arena, sizeof *set);
     struct catalog_options options = CATALOG_OPTIONS_DEFAULT;
-    int r = index_set_read(request, &options, set);
-    if (r != 0)
+    int32_t segments = -1;
+    int r = request_int(request, "max_num_segments", &segments);
+    if (r != 0 || (r = check_flags(request, (const char *const[]){"only_expunge_deletes", "flush", NULL})) != 0 ||
+        (r = index_set_read(request, &options, set)) != 0)
         return r;
     request->context = set;
     if (atomic_exchange(&request->api->merging, true))
@@ -429,5 +452,6 @@ int handle_index_forcemerge(struct request *request)
 
 int handle_index_clear_cache(struct request *request)
 {
-    return nothing_to_do(request);
+    int r = check_flags(request, (const char *const[]){"query", "request", "fielddata", NULL});
+    return r != 0 ? r : nothing_to_do(request);
 }

@@ -2,6 +2,7 @@
 /*
  * Index templates (_template).
  */
+#include "api/indices/alias_filter.h"
 #include "api/request/api_internal.h"
 #include "api/request/handlers.h"
 #include "api/request/name_list.h"
@@ -28,6 +29,64 @@ static struct slice with_order(struct request *request, yyjson_val *root, int32_
                         SLICE_ARG(members));
 }
 
+/*
+ * An order counts 0 if it is null. Elasticsearch takes a text that is a number, and of any other value says that its
+ * text is none.
+ */
+static int check_order(struct request *request, yyjson_val *order)
+{
+    int64_t value;
+    struct buf text = BUF_INIT(BUF_UNLIMITED);
+    if (order == NULL || yyjson_is_null(order))
+        return 0;
+    if (yyjson_is_int(order) ||
+        (yyjson_is_str(order) && slice_to_i64(json_slice(order), &value) && value >= INT32_MIN && value <= INT32_MAX))
+        return 0;
+    if (yyjson_is_str(order))
+        buf_slice(&text, json_slice(order));
+    else
+        json_write(&text, order, DIALECT_7);
+    int r = yyjson_is_real(order) ? request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "%.*s is not an integer value",
+                                                   SLICE_ARG(buf_as_slice(&text)))
+                                  : request_refuse(request, PROBLEM_NUMBER_FORMAT, "For input string: \"%.*s\"",
+                                                   SLICE_ARG(buf_as_slice(&text)));
+    buf_deinit(&text);
+    return r;
+}
+
+/*
+ * The members of a body of 7.x, of which an invalid or unknown one would have no effect. Elasticsearch keeps a body in
+ * a hash table, so of several it may name another.
+ */
+static int check_body(struct request *request, yyjson_val *body)
+{
+    static const char *const known[] = {"index_patterns", "template", "order",   "version",
+                                        "settings",       "mappings", "aliases", NULL};
+    static const char *const sections[] = {"settings", "mappings", "aliases"};
+    size_t i, count;
+    yyjson_val *key, *value, *patterns = json_get_lit(body, "index_patterns"), *version = json_get_lit(body, "version");
+    json_obj_foreach (body, i, count, key, value)
+        if (!slice_is_any(json_slice(key), known))
+            return request_refuse(request, PROBLEM_PARSE, "unknown key [%.*s] in the template ",
+                                  SLICE_ARG(json_slice(key)));
+    if (patterns != NULL && !yyjson_is_str(patterns) && !yyjson_is_arr(patterns))
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                              "Malformed [template] value, should be a string or a list of strings");
+    if (patterns == NULL && yyjson_is_arr(json_get_lit(body, "template")))
+        return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION,
+                              "Validation Failed: 1: index patterns are missing;");
+    if (version != NULL &&
+        (!yyjson_is_int(version) || yyjson_get_sint(version) < INT32_MIN || yyjson_get_sint(version) > INT32_MAX))
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "Malformed [version] value, should be an integer");
+    for (i = 0; i < sizeof sections / sizeof *sections; i++) {
+        yyjson_val *section = json_get(body, slice_from(sections[i]));
+        if (section != NULL && !yyjson_is_obj(section))
+            return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                                  "Malformed [%s] section, should include an inner object", sections[i]);
+    }
+    return check_order(request, json_get_lit(body, "order"));
+}
+
 int handle_template_put(struct request *request)
 {
     struct json_doc doc;
@@ -41,6 +100,9 @@ int handle_template_put(struct request *request)
         return r < 0 ? r : request_wrap(request, PROBLEM_PARSE, "Failed to parse content to map");
     if (!yyjson_is_obj(doc.root))
         return request_refuse(request, PROBLEM_PARSE, "request body is required");
+    if ((request->dialect == DIALECT_7 && (r = check_body(request, doc.root)) != 0) ||
+        (r = alias_routings_check(request, json_get_lit(doc.root, "aliases"))) != 0)
+        return r;
     struct command *command = command_new(COMMAND_TEMPLATE_PUT, typed ? DIALECT_5 : request->dialect);
     command->object.name = request_part(request, PART_NAME);
     command->object.body = with_order(request, doc.root, order);

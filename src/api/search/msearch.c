@@ -310,13 +310,14 @@ static struct lock_target *all_targets(struct request *request, const struct mse
 int handle_msearch(struct request *request)
 {
     struct msearch *all = arena_zalloc(request->arena, sizeof *all);
-    int32_t number = 1;
+    bool ignored;
     int r;
     request->context = all;
     if ((r = search_call_init(request, request->arena, &all->defaults)) != 0 ||
         (r = request_bool(request, "rest_total_hits_as_int", &all->defaults.total_as_int)) != 0 ||
         (r = request_bool(request, "typed_keys", &all->defaults.typed_keys)) != 0 ||
-        (r = request_int(request, "max_concurrent_searches", &number)) != 0)
+        (r = request_bool(request, "ccs_minimize_roundtrips", &ignored)) != 0 ||
+        (r = search_call_type(request, &all->defaults, false)) != 0 || (r = search_call_idle(request)) != 0)
         return r;
     all->names = DIALECT_NAMES_INIT;
     r = read_items(request, all);

@@ -303,7 +303,7 @@ static int read_flags(struct request *request, struct search_call *call)
     return 0;
 }
 
-static int read_search_type(struct request *request, struct search_call *call, bool scroll)
+int search_call_type(struct request *request, struct search_call *call, bool scroll)
 {
     struct slice type = request_param(request, "search_type");
     if (type.data == NULL || slice_is(type, "query_then_fetch") || slice_is(type, "dfs_query_then_fetch"))
@@ -368,14 +368,14 @@ static int read_fields(struct request *request, struct search_call *call)
     return 0;
 }
 
-/* Numbers for parts of Elasticsearch that do not exist here; read so that invalid ones are refused. */
-static int read_idle(struct request *request)
+int search_call_idle(struct request *request)
 {
     static const struct {
         const char *name;
         const char *refusal; /* names it as Elasticsearch does */
         int32_t min;
-    } numbers[] = {{"batched_reduce_size", "batchedReduceSize must be >= 2", 2},
+    } numbers[] = {{"max_concurrent_searches", "maxConcurrentSearchRequests must be positive", 1},
+                   {"batched_reduce_size", "batchedReduceSize must be >= 2", 2},
                    {"pre_filter_shard_size", "preFilterShardSize must be >= 1", 1},
                    {"max_concurrent_shard_requests", "maxConcurrentShardRequests must be >= 1", 1}};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
@@ -400,8 +400,8 @@ int search_call_options(struct request *request, struct search_call *call, bool 
                               "Validation Failed: 1: [indices] cannot be used with point in time;");
     if ((r = read_page(request, call)) != 0 || (r = read_flags(request, call)) != 0 ||
         (r = read_total(request, call)) != 0 || (r = search_call_lucene(request, call)) != 0 ||
-        (r = read_search_type(request, call, scan)) != 0 || (r = read_source(request, call)) != 0 ||
-        (r = read_fields(request, call)) != 0 || (r = read_idle(request)) != 0)
+        (r = search_call_type(request, call, scan)) != 0 || (r = read_source(request, call)) != 0 ||
+        (r = read_fields(request, call)) != 0 || (r = search_call_idle(request)) != 0)
         return r;
     if (call->dialect == DIALECT_7 && (r = request_bool(request, "request_cache", &call->search.request_cache)) != 0)
         return r;

@@ -44,6 +44,15 @@ int search_call_init(struct request *request, struct arena *arena, struct search
  */
 int search_call_body(struct request *request, struct search_call *call, struct slice body, bool count) TL_MUST_USE;
 
+/* Reads the parameter search_type; `scroll`: it may be scan. Returns: 0, REQUEST_REFUSED. */
+int search_call_type(struct request *request, struct search_call *call, bool scroll) TL_MUST_USE;
+
+/*
+ * Reads numbers for parts of Elasticsearch that do not exist here, and the preference, so that invalid ones are
+ * refused. Returns: 0, REQUEST_REFUSED.
+ */
+int search_call_idle(struct request *request) TL_MUST_USE;
+
 /*
  * Lays the parameters of _search over the body, without a check of their combinations. `scan`: it is a call that has
  * search_type=scan. Returns: 0, REQUEST_REFUSED.

@@ -473,6 +473,24 @@ static bool wanted_action(struct slice patterns, struct slice action)
     return patterns.data == NULL || name_list_has(patterns, action);
 }
 
+static bool parse_task_id(struct slice text, struct slice *ret_node, uint64_t *ret_number)
+{
+    size_t colon = slice_find_byte(text, ':');
+    *ret_node = slice_make(text.data, colon);
+    return colon < text.len && colon > 0 && slice_to_u64(slice_from_offset(text, colon + 1), ret_number);
+}
+
+/* The tasks that have a parent: none here. Returns: 0, *ret_asked: only such are asked for; REQUEST_REFUSED. */
+static int read_parent(struct request *request, bool *ret_asked)
+{
+    struct slice id = request_param(request, "parent_task_id"), node;
+    uint64_t number;
+    *ret_asked = id.len > 0;
+    if (id.len == 0 || parse_task_id(id, &node, &number))
+        return 0;
+    return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "malformed task id %.*s", SLICE_ARG(id));
+}
+
 /* The tasks that run, and (where `self`) the call that asks. */
 static size_t collect_tasks(struct request *request, const char *self, struct task_shown **ret_items)
 {
@@ -649,14 +667,16 @@ static int reply_with_others(struct request *request, struct task_list *list, co
 int handle_tasks(struct request *request)
 {
     struct task_list *list = arena_zalloc(request->arena, sizeof *list);
-    bool ignored = false;
+    bool ignored = false, of_parent;
     int r = request_bool(request, "detailed", &ignored);
     if (r == 0)
         r = request_bool(request, "wait_for_completion", &ignored);
     if (r == 0)
         r = request_accept(request);
-    if (r != 0 || (r = check_group(request)) != 0)
+    if (r != 0 || (r = check_group(request)) != 0 || (r = read_parent(request, &of_parent)) != 0)
         return r;
+    if (of_parent)
+        return reply_tasks(request, NULL, 0);
     if (request_is_forwarded(request) || node_is_named(nodes_list(request)->self, named_nodes(request)))
         list->count =
             collect_tasks(request, request_is_forwarded(request) ? NULL : "cluster:monitor/tasks/lists", &list->items);
@@ -664,13 +684,6 @@ int handle_tasks(struct request *request)
 }
 
 /* --- One task ----------------------------------------------------------------------------------------------------- */
-
-static bool parse_task_id(struct slice text, struct slice *ret_node, uint64_t *ret_number)
-{
-    size_t colon = slice_find_byte(text, ':');
-    *ret_node = slice_make(text.data, colon);
-    return colon < text.len && colon > 0 && slice_to_u64(slice_from_offset(text, colon + 1), ret_number);
-}
 
 static bool is_own_node(const struct api *api, struct slice node)
 {
@@ -891,13 +904,15 @@ int handle_task_cancel(struct request *request)
                  node = SLICE_NONE;
     struct task_shown *items;
     uint64_t number = 0;
-    bool ignored = false;
+    bool ignored = false, of_parent;
     size_t count = 0;
     int r = request_bool(request, "wait_for_completion", &ignored);
     if (r == 0)
         r = request_accept(request);
-    if (r != 0 || (r = check_group(request)) != 0)
+    if (r != 0 || (r = check_group(request)) != 0 || (r = read_parent(request, &of_parent)) != 0)
         return r;
+    if (of_parent && id.data == NULL)
+        return reply_tasks(request, NULL, 0);
     if (id.data != NULL && !parse_task_id(id, &node, &number))
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "malformed task id %.*s", SLICE_ARG(id));
     if (id.data != NULL && (r = forward_task(request, node)) != 0)

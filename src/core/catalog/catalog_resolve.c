@@ -166,6 +166,7 @@ struct name_resolver {
     struct reach *reaches; /* by position in the catalog */
     bool has_wildcards;
     bool is_list; /* of several names */
+    bool all_is_alone; /* in 7.x "_all" beside other names is refused as a name */
     uint64_t looks_left;
 };
 
@@ -386,6 +387,8 @@ static int resolve_part(struct name_resolver *work, struct slice part)
         return CATALOG_REFUSED;
     if (work->options->names_only && (slice_is(part, "_all") || has_wildcard(part)))
         return skip_missing(work, part);
+    if (slice_is(part, "_all") && work->all_is_alone)
+        return refuse_reserved(work, part);
     if (slice_is(part, "_all") || slice_is(part, "*")) {
         work->has_wildcards = true;
         if (expand_pattern(work, SLICE_LIT("*")) || work->options->allow_no_indices)
@@ -448,39 +451,68 @@ static int collect_targets(struct name_resolver *work, struct slice expression, 
     return 0;
 }
 
+/* Requires: `work` has all but `reaches` and `is_list`. */
+static int resolve_names(struct name_resolver *work, struct slice expression, struct catalog_target **ret_targets,
+                         size_t *ret_count)
+{
+    REQUIRE(work->options != NULL && ret_targets != NULL && ret_count != NULL);
+    const struct catalog *catalog = work->catalog;
+    const struct catalog_index *index = catalog_index(catalog, expression);
+
+    if (index != NULL && !index->closed) { /* by far the most frequent case */
+        *ret_targets = arena_zalloc(work->arena, sizeof(**ret_targets));
+        (*ret_targets)->index = index;
+        *ret_count = 1;
+        return 0;
+    }
+    work->is_list = slice_find_byte(expression, ',') < expression.len;
+    work->reaches = arena_zalloc(work->arena, (catalog->count + 1) * sizeof(*work->reaches));
+    int r = resolve_parts(work, expression);
+    return r != 0 ? r : collect_targets(work, expression, ret_targets, ret_count);
+}
+
 int catalog_resolve_within(const struct catalog *catalog, struct slice expression,
                            const struct catalog_options *options, enum dialect dialect, struct arena *arena,
                            uint64_t *io_looks, struct catalog_target **ret_targets, size_t *ret_count,
                            struct problem *ret_problem)
 {
-    REQUIRE(options != NULL && ret_targets != NULL && ret_count != NULL && io_looks != NULL);
+    REQUIRE(io_looks != NULL);
     struct name_resolver work = {.catalog = catalog,
                                  .options = options,
                                  .dialect = dialect,
                                  .arena = arena,
                                  .problem = ret_problem,
-                                 .is_list = slice_find_byte(expression, ',') < expression.len,
                                  .looks_left = *io_looks};
-    const struct catalog_index *index = catalog_index(catalog, expression);
-    int r;
+    int r = resolve_names(&work, expression, ret_targets, ret_count);
 
-    if (index != NULL && !index->closed) { /* by far the most frequent case */
-        *ret_targets = arena_zalloc(arena, sizeof(**ret_targets));
-        (*ret_targets)->index = index;
-        *ret_count = 1;
-        return 0;
-    }
-    work.reaches = arena_zalloc(arena, (catalog->count + 1) * sizeof(*work.reaches));
-    r = resolve_parts(&work, expression);
     *io_looks = work.looks_left;
-    return r != 0 ? r : collect_targets(&work, expression, ret_targets, ret_count);
+    return r;
+}
+
+/* Returns: whether a list has several names; empty ones are skipped. */
+static bool has_several(struct slice list)
+{
+    size_t count = 0;
+
+    while (list.len > 0 && count < 2) {
+        size_t len = slice_find_byte(list, ',');
+        count += len > 0;
+        list = slice_from_offset(list, len + 1);
+    }
+    return count > 1;
 }
 
 int catalog_resolve(const struct catalog *catalog, struct slice expression, const struct catalog_options *options,
                     enum dialect dialect, struct arena *arena, struct catalog_target **ret_targets, size_t *ret_count,
                     struct problem *ret_problem)
 {
-    uint64_t looks = CATALOG_LOOKS_MAX;
-    return catalog_resolve_within(catalog, expression, options, dialect, arena, &looks, ret_targets, ret_count,
-                                  ret_problem);
+    struct name_resolver work = {.catalog = catalog,
+                                 .options = options,
+                                 .dialect = dialect,
+                                 .arena = arena,
+                                 .problem = ret_problem,
+                                 .all_is_alone = dialect == DIALECT_7 && has_several(expression),
+                                 .looks_left = CATALOG_LOOKS_MAX};
+
+    return resolve_names(&work, expression, ret_targets, ret_count);
 }
