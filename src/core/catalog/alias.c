@@ -169,8 +169,26 @@ static void add_to_set(struct alias_set *set, struct arena *arena, const struct 
     ENSURE(set->count <= set->capacity && 2 * set->count <= set->slot_count);
 }
 
-int alias__parse_all(const struct catalog *catalog, yyjson_val *json, enum dialect dialect, struct arena *arena,
-                     struct alias_set *set, struct problem *ret_problem)
+/* Returns: a name with the index in each place of "{index}". */
+static struct slice named_for(struct slice name, struct slice index, struct arena *arena)
+{
+    const struct slice place = SLICE_LIT("{index}");
+    struct buf text = BUF_INIT(BUF_UNLIMITED);
+
+    if (index.data == NULL || slice_find_byte(name, '{') == name.len)
+        return name;
+    while (name.len > 0) {
+        bool found = slice_starts_with(name, place);
+        buf_slice(&text, found ? index : slice_make(name.data, 1));
+        name = slice_from_offset(name, found ? place.len : 1);
+    }
+    struct slice kept = arena_copy(arena, buf_as_slice(&text));
+    buf_deinit(&text);
+    return kept;
+}
+
+int alias__parse_all(const struct catalog *catalog, yyjson_val *json, struct slice index, enum dialect dialect,
+                     struct arena *arena, struct alias_set *set, struct problem *ret_problem)
 {
     REQUIRE(set->count == 0 || set->slots != NULL);
     size_t i, max;
@@ -178,8 +196,9 @@ int alias__parse_all(const struct catalog *catalog, yyjson_val *json, enum diale
 
     json_obj_foreach (json, i, max, key, body) {
         struct catalog_alias alias;
-        if (catalog_check_alias_name(catalog, json_slice(key), dialect, arena, ret_problem) != 0 ||
-            parse_alias(json_slice(key), body, arena, &alias, ret_problem) != 0)
+        struct slice name = named_for(json_slice(key), index, arena);
+        if (catalog_check_alias_name(catalog, name, dialect, arena, ret_problem) != 0 ||
+            parse_alias(name, body, arena, &alias, ret_problem) != 0)
             return ALIAS_REFUSED;
         add_to_set(set, arena, &alias);
     }
@@ -319,6 +338,11 @@ int alias__check_new(struct core *core, struct slice index, const struct alias_s
                                 .write_index = alias->write_index,
                                 .hidden = alias->hidden == CATALOG_FLAG_TRUE};
         core__work_catalog(core, WORK_ALIAS_FOUND);
+        if (core->command_version >= COMMAND_SINCE_SETTING_LISTS && slice_equal(alias->name, index)) {
+            problem_set(ret_problem, arena, PROBLEM_INVALID_ALIAS_NAME,
+                        "Invalid alias name [%.*s]: an index exists with the same name as the alias", SLICE_ARG(index));
+            return ALIAS_REFUSED;
+        }
         if (check_new_alias(core, &use, arena, ret_problem) != 0)
             return ALIAS_REFUSED;
     }

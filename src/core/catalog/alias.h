@@ -21,11 +21,12 @@ struct alias_set {
 };
 
 /*
- * Adds the aliases of {"name": {body}, …} to a set, checking their names. `json` may be NULL.
+ * Adds the aliases of {"name": {body}, …} to a set, checking their names. `json` may be NULL. `index`: stands for
+ * "{index}" in names of a template's aliases; data NULL: the names stay as they are.
  * Returns: 0; ALIAS_REFUSED.
  */
-int alias__parse_all(const struct catalog *catalog, yyjson_val *json, enum dialect dialect, struct arena *arena,
-                     struct alias_set *set, struct problem *ret_problem) TL_MUST_USE;
+int alias__parse_all(const struct catalog *catalog, yyjson_val *json, struct slice index, enum dialect dialect,
+                     struct arena *arena, struct alias_set *set, struct problem *ret_problem) TL_MUST_USE;
 
 /*
  * Checks that the filters and routings of an index's aliases have at most CATALOG_ALIAS_BYTES_MAX, or no more than

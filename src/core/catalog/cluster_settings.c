@@ -126,9 +126,11 @@ static struct slice next_pattern(struct slice *list, enum setting_rules rules)
 }
 
 /* Checks a list of name patterns. */
-static int check_patterns(const struct setting *setting, enum setting_rules rules, struct arena *arena,
+static int check_patterns(const struct setting *given, enum setting_rules rules, struct arena *arena,
                           struct problem *ret_problem)
 {
+    struct setting text = setting__as_text(given, rules >= SETTING_RULES_LISTS ? rules : SETTING_RULES_FIRST, arena);
+    const struct setting *setting = &text;
     if (rules >= SETTING_RULES_REMOVED && !setting->list && setting->values[0].len == 0)
         return 0; /* no pattern: all indices are created */
     for (size_t i = 0; i < setting->value_count; i++)
@@ -428,19 +430,31 @@ const struct cluster_values *cluster_settings__parse(struct slice body, struct a
     return values;
 }
 
-struct slice cluster_setting(const struct catalog *catalog, const char *key, struct arena *arena)
+/* Returns: the setting that counts; NULL: none. `empty`: a list without values counts, too. */
+static const struct setting *find_setting(const struct catalog *catalog, const char *key, bool empty,
+                                          struct arena *arena)
 {
-    REQUIRE(key != NULL && arena != NULL);
     const struct catalog_object *object = catalog_object(catalog, CATALOG_CLUSTER, SLICE_LIT("settings"));
 
     if (object == NULL)
-        return SLICE_NONE;
+        return NULL;
     const struct cluster_values *values =
         object->values != NULL ? object->values : cluster_settings__parse(object->body, arena);
-    const struct setting *setting = settings_find(&values->transient, slice_from(key));
-    if (setting == NULL || setting->value_count == 0)
-        setting = settings_find(&values->persistent, slice_from(key));
-    return setting == NULL || setting->value_count == 0 ? SLICE_NONE : join_values(setting, arena);
+    const struct settings *both[] = {&values->transient, &values->persistent};
+    for (size_t i = 0; i < sizeof both / sizeof *both; i++) {
+        const struct setting *setting = settings_find(both[i], slice_from(key));
+        if (setting != NULL && (setting->value_count > 0 || (empty && setting->list)))
+            return setting;
+    }
+    return NULL;
+}
+
+struct slice cluster_setting(const struct catalog *catalog, const char *key, struct arena *arena)
+{
+    REQUIRE(key != NULL && arena != NULL);
+    const struct setting *setting = find_setting(catalog, key, false, arena);
+
+    return setting == NULL ? SLICE_NONE : join_values(setting, arena);
 }
 
 bool cluster_setting_is(const struct catalog *catalog, const char *key, const char *text, struct arena *arena)
@@ -450,10 +464,24 @@ bool cluster_setting_is(const struct catalog *catalog, const char *key, const ch
 
 /* --- Index creation by writes ------------------------------------------------------------------------------------- */
 
+/*
+ * The patterns as one text. Since SETTING_RULES_LISTS a list has brackets around it, which belong to its first and last
+ * pattern, as in Elasticsearch: few names match a list.
+ */
+static struct slice creation_patterns(const struct catalog *catalog, enum setting_rules rules, struct arena *arena)
+{
+    static const char key[] = "action.auto_create_index";
+    const struct setting *setting = find_setting(catalog, key, rules >= SETTING_RULES_LISTS, arena);
+
+    if (setting == NULL || !setting->list || rules < SETTING_RULES_LISTS)
+        return cluster_setting(catalog, key, arena);
+    return setting__as_text(setting, rules, arena).values[0];
+}
+
 int cluster_settings__may_create(const struct catalog *catalog, struct slice name, enum setting_rules rules,
                                  struct arena *arena, struct problem *ret_problem)
 {
-    struct slice list = cluster_setting(catalog, "action.auto_create_index", arena);
+    struct slice list = creation_patterns(catalog, rules, arena);
     *ret_problem = (struct problem){0};
     if (list.len == 0 || slice_is(list, "true"))
         return 0;

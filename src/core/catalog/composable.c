@@ -464,7 +464,7 @@ static int read_parts(struct core *core, struct command *command, yyjson_val *te
         ret_parts->bad_settings = bad;
         return 0;
     }
-    return alias__parse_all(core->catalog, json_get_lit(template, "aliases"), DIALECT_7, &core->arena,
+    return alias__parse_all(core->catalog, json_get_lit(template, "aliases"), SLICE_NONE, DIALECT_7, &core->arena,
                             &ret_parts->aliases, &command->problem);
 }
 

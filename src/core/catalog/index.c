@@ -307,8 +307,9 @@ int index__draft_add(struct core *core, struct index_draft *draft, yyjson_val *j
         return refuse_settings_bytes(draft->name, arena, ret_problem);
     if (yyjson_is_obj(mappings) && add_mappings(core, draft, mappings, from_template, arena, ret_problem) != 0)
         return INDEX_REFUSED;
-    return alias__parse_all(core->catalog, json_get_lit(json, "aliases"), draft->dialect, arena, &draft->aliases,
-                            ret_problem);
+    bool named = from_template && core->command_version >= COMMAND_SINCE_SETTING_LISTS;
+    return alias__parse_all(core->catalog, json_get_lit(json, "aliases"), named ? draft->name : SLICE_NONE,
+                            draft->dialect, arena, &draft->aliases, ret_problem);
 }
 
 /* --- Creating ----------------------------------------------------------------------------------------------------- */

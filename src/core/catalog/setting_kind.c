@@ -18,11 +18,12 @@ bool setting__matches(const char *pattern, struct slice key)
 
 enum setting_rules setting__rules(unsigned version)
 {
-    return version >= COMMAND_SINCE_SETTINGS_REMOVED ? SETTING_RULES_REMOVED
-           : version >= COMMAND_SINCE_SETTING_VALUES ? SETTING_RULES_VALUES
-           : version >= COMMAND_SINCE_CATALOG_BOUNDS ? SETTING_RULES_BOUNDED
-           : version >= COMMAND_SINCE_FIXED_SETTINGS ? SETTING_RULES_FIXED
-                                                     : SETTING_RULES_FIRST;
+    return version >= COMMAND_SINCE_SETTING_LISTS      ? SETTING_RULES_LISTS
+           : version >= COMMAND_SINCE_SETTINGS_REMOVED ? SETTING_RULES_REMOVED
+           : version >= COMMAND_SINCE_SETTING_VALUES   ? SETTING_RULES_VALUES
+           : version >= COMMAND_SINCE_CATALOG_BOUNDS   ? SETTING_RULES_BOUNDED
+           : version >= COMMAND_SINCE_FIXED_SETTINGS   ? SETTING_RULES_FIXED
+                                                       : SETTING_RULES_FIRST;
 }
 
 struct setting setting__as_text(const struct setting *setting, enum setting_rules rules, struct arena *arena)

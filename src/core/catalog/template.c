@@ -137,7 +137,7 @@ static int check_parts(struct core *core, struct command *command, yyjson_val *b
         index_settings__check_removed(&parts->settings, setting__rules(core->command_version), &command->arena,
                                       &command->problem) != 0)
         return INDEX_REFUSED;
-    return alias__parse_all(core->catalog, json_get_lit(body, "aliases"), command->dialect, &core->arena,
+    return alias__parse_all(core->catalog, json_get_lit(body, "aliases"), SLICE_NONE, command->dialect, &core->arena,
                             &parts->aliases, &command->problem);
 }
 

@@ -899,7 +899,13 @@ enum {
     /* A text in a field of type integer, short or byte is refused by another cause: document.number_refused. */
     COMMAND_SINCE_NUMBER_CAUSES = 24,
     /* The paths and parameters of the fields of an index are limited, and count as work: FIELDS_TEXTS_BOUNDED. */
-    COMMAND_SINCE_TEXTS_BOUNDED = 25
+    COMMAND_SINCE_TEXTS_BOUNDED = 25,
+    /*
+     * A list as action.auto_create_index counts as its text, which few names match, and is not checked otherwise; an
+     * empty one creates no index: SETTING_RULES_LISTS. "{index}" in the name of a template's alias stands for the
+     * index that is created: alias__parse_all(). An index is refused whose aliases have its name.
+     */
+    COMMAND_SINCE_SETTING_LISTS = 25
 };
 
 struct command {

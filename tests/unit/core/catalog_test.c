@@ -1426,6 +1426,66 @@ static void test_auto_create_patterns_are_trimmed(void **state)
     fixture_close(&fixture);
 }
 
+/*
+ * A list counts as the text "[a*, b*]". In commands before version 25 its values counted, and an empty one permitted
+ * all.
+ */
+static void test_list_of_auto_create_is_a_text(void **state)
+{
+    static const char blank[] = "{\"transient\":{\"action.auto_create_index\":[\"\"]}}";
+    const unsigned older = COMMAND_SINCE_SETTING_LISTS - 1;
+    struct core_fixture fixture;
+    (void)state;
+
+    fixture_open(&fixture);
+    fixture_object_command(&fixture, COMMAND_CLUSTER_SETTINGS_PUT, "",
+                           "{\"transient\":{\"action.auto_create_index\":[]}}");
+    assert_int_equal(write_in(&fixture, COMMAND_CODEC_VERSION, "none"), WRITE_FAILED);
+    assert_int_equal(write_in(&fixture, older, "none"), WRITE_CREATED);
+    fixture_object_command(&fixture, COMMAND_CLUSTER_SETTINGS_PUT, "",
+                           "{\"transient\":{\"action.auto_create_index\":[\"a*\",\"b*\",\"c*\"]}}");
+    assert_int_equal(write_in(&fixture, COMMAND_CODEC_VERSION, "a1"), WRITE_FAILED);
+    assert_slice_equal(fixture.last->write.results[0].problem.reason,
+                       "no such index [a1] and [action.auto_create_index] ([[a*, b*, c*]]) doesn't match");
+    assert_int_equal(write_in(&fixture, older, "a1"), WRITE_CREATED);
+    assert_int_equal(write_in(&fixture, COMMAND_CODEC_VERSION, "b1"), WRITE_CREATED);
+    put_in(&fixture, older, COMMAND_CLUSTER_SETTINGS_PUT, "", slice_from(blank));
+    assert_int_equal(fixture.last->problem.type, PROBLEM_ILLEGAL_ARGUMENT);
+    put_in(&fixture, COMMAND_CODEC_VERSION, COMMAND_CLUSTER_SETTINGS_PUT, "", slice_from(blank));
+    assert_int_equal(fixture.last->problem.type, PROBLEM_NONE);
+    assert_int_equal(write_in(&fixture, COMMAND_CODEC_VERSION, "b2"), WRITE_FAILED);
+    fixture_close(&fixture);
+}
+
+/* "{index}" in the name of a template's alias is the index; in commands before version 25 it was part of the name. */
+static void test_alias_of_template_names_index(void **state)
+{
+    static const char *const templates[] = {
+        "{\"index_patterns\":[\"t*\"],\"aliases\":{\"{index}-x{index}\":{},\"{i}\":{}}}",
+        "{\"index_patterns\":[\"u*\"],\"template\":{\"aliases\":{\"{index}-x{index}\":{},\"{i}\":{}}}}",
+    };
+    static const char *const names[][2] = {{"t1", "t2"}, {"u1", "u2"}};
+    struct core_fixture fixture;
+    (void)state;
+
+    fixture_open(&fixture);
+    fixture_object_command(&fixture, COMMAND_TEMPLATE_PUT, "t", templates[0]);
+    fixture_object_command(&fixture, COMMAND_INDEX_TEMPLATE_PUT, "u", templates[1]);
+    for (size_t i = 0; i < 2; i++) {
+        create_in(&fixture, COMMAND_CODEC_VERSION, names[i][0], NULL);
+        create_in(&fixture, COMMAND_SINCE_SETTING_LISTS - 1, names[i][1], NULL);
+        const struct catalog_index *index = catalog_index(fixture.core->catalog, slice_from(names[i][0]));
+        assert_non_null(catalog_index_alias(index, slice_from(i == 0 ? "t1-xt1" : "u1-xu1")));
+        assert_non_null(catalog_index_alias(index, SLICE_LIT("{i}")));
+        index = catalog_index(fixture.core->catalog, slice_from(names[i][1]));
+        assert_non_null(catalog_index_alias(index, SLICE_LIT("{index}-x{index}")));
+    }
+    static const char own[] = "{\"aliases\":{\"own\":{}}}";
+    assert_int_equal(create_in(&fixture, COMMAND_CODEC_VERSION, "own", own)->problem.type, PROBLEM_INVALID_ALIAS_NAME);
+    assert_int_equal(create_in(&fixture, COMMAND_SINCE_SETTING_LISTS - 1, "own", own)->problem.type, PROBLEM_NONE);
+    fixture_close(&fixture);
+}
+
 /* The settings of the cluster are parsed when they change, not by each index that is created. */
 static void test_cluster_settings_are_parsed_once(void **state)
 {
@@ -1558,6 +1618,8 @@ int main(void)
         cmocka_unit_test(test_cluster_settings_refuse_lists),
         cmocka_unit_test(test_cluster_settings_refuse_values_later),
         cmocka_unit_test(test_auto_create_patterns_are_trimmed),
+        cmocka_unit_test(test_list_of_auto_create_is_a_text),
+        cmocka_unit_test(test_alias_of_template_names_index),
         cmocka_unit_test(test_cluster_settings_are_checked_together),
         cmocka_unit_test(test_removed_settings_are_refused),
         cmocka_unit_test(test_cluster_settings_are_parsed_once),
