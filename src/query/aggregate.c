@@ -230,6 +230,12 @@ static int bind_inclusion(struct binder *binder, const struct aggregation *aggre
     size_t i, count;
     yyjson_val *item;
     if (inclusion->regexp.data != NULL) {
+        if (field != NULL && field->type == FIELD_IP)
+            return refuse_aggregation(
+                binder, PROBLEM_AGGREGATION_EXECUTION,
+                "Aggregation [%.*s] cannot support regular expression style include/exclude settings as they can only "
+                "be applied to string fields. Use an array of values for include/exclude clauses",
+                SLICE_ARG(aggregation->name));
         if (!text)
             return refuse_aggregation(
                 binder, PROBLEM_AGGREGATION_EXECUTION,
@@ -277,6 +283,10 @@ static int check_field(struct binder *binder, const struct aggregation *aggregat
                    : 0;
     if (field == NULL)
         return 0;
+    if (aggregation->zone_given && field->type != FIELD_DATE && binder->context->dialect == DIALECT_7)
+        return refuse_aggregation(binder, PROBLEM_ILLEGAL_ARGUMENT,
+                                  "Field [%.*s] of type [%.*s] does not support custom time zones",
+                                  SLICE_ARG(field->path), SLICE_ARG(field->type_name));
     int r = sort__check_doc_values(binder, field);
     if (r == 0 && field_value_kind(field) == FIELD_VALUE_BYTES && aggregation->hint.data != NULL &&
         !slice_is(aggregation->hint, "map") && !slice_is(aggregation->hint, "global_ordinals"))

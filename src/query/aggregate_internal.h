@@ -134,6 +134,7 @@ struct aggregation {
     double interval, offset;  /* of histogram */
     struct rounding rounding; /* of date_histogram; its zone also of date_range */
     bool interval_given;
+    bool zone_given;
     struct bounds extended, hard;
     const struct date_format *format;    /* for reading and printing dates; NULL: the field's */
     struct slice format_text;            /* `format`, for dates or numbers; data NULL: none */

@@ -395,6 +395,7 @@ static int take_time_zone(struct query_parser *parser, struct slice option, yyjs
         return QUERY_REFUSED;
     }
     aggregation->rounding.zone = zone_copy(&zone, parser->arena);
+    aggregation->zone_given = true;
     return 0;
 }
 

@@ -435,6 +435,14 @@ static int bind_lucene(struct binder *binder, const struct query *query, struct 
         bind__check_analyzer(binder, simple ? "simple_query_string" : "query_string", query->lucene.options.analyzer);
     if (r != 0)
         return r;
+    if (!simple && query->lucene.options.default_field.len > 0 && query->lucene.field_count > 0 &&
+        binder->context->dialect == DIALECT_7) {
+        r = bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT,
+                         "Validation Failed: 1: [query_string] cannot use [fields] parameter in conjunction with "
+                         "[default_field];");
+        binder->problem->caused_by->name = SLICE_LIT("query_validation_exception");
+        return r;
+    }
     if (simple) {
         parsed = lucene_parse_simple(binder->arena, binder->index->mapping, query, query->lucene.fields,
                                      query->lucene.field_count);

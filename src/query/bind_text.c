@@ -170,6 +170,14 @@ static int refuse_phrase_prefix(struct binder *binder, struct slice field, struc
                         SLICE_ARG(field), SLICE_ARG(type));
 }
 
+/* In 7.x a word that may differ is looked for in texts and keywords alone. */
+static int refuse_fuzzy(struct binder *binder, struct slice field, struct slice type)
+{
+    return bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT,
+                        "Can only use fuzzy queries on keyword and text fields - not on [%.*s] which is of type [%.*s]",
+                        SLICE_ARG(field), SLICE_ARG(type));
+}
+
 static int match_field(struct binder *binder, const struct query *query, const struct mapping_field *field,
                        enum match_form form, yyjson_val *value, const struct match_options *options,
                        struct bound_query **ret_matcher)
@@ -184,6 +192,8 @@ static int match_field(struct binder *binder, const struct query *query, const s
         if (options->fuzziness.len > 0 && field->type == FIELD_KEYWORD)
             return bind_token(binder, query, field, options, query__scalar_text(binder->arena, value), false,
                               ret_matcher);
+        if (options->fuzziness.len > 0 && binder->context->dialect == DIALECT_7)
+            return refuse_fuzzy(binder, field->path, field->type_name);
         return bind__term(binder, field, value, query->boost, binder->scores, ret_matcher);
     }
     if (!field->indexed)
@@ -224,6 +234,10 @@ static int match_metadata(struct binder *binder, const struct metadata_field *fi
     struct slice name = slice_from(field->name);
     if (form == MATCH_PHRASE_PREFIX && binder->context->dialect == DIALECT_7 && !options->lenient)
         return refuse_phrase_prefix(binder, name, name);
+    static const char *const others[] = {"_id", "_index", "_type", "_seq_no", NULL};
+    if (options->fuzziness.len > 0 && slice_is_any(name, others) && binder->context->dialect == DIALECT_7 &&
+        !options->lenient)
+        return refuse_fuzzy(binder, name, name);
     struct query *query = query__new(binder->arena, prefix ? QUERY_PREFIX : QUERY_TERM);
     query->boost = boost;
     query->field = name;

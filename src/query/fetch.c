@@ -283,11 +283,32 @@ static bool is_named(const struct fields_writer *w, const struct field_format *f
  * Writes the doc values of a field of the option `docvalue_fields`, as often as it is named there,
  * each time in that format. The option `fields` takes precedence.
  */
+/*
+ * Refuses a field without doc values that is asked for by its name; a pattern passes over it. Returns: whether it was.
+ */
+static bool refuse_without_values(struct fields_writer *w, const struct mapping_field *field)
+{
+    struct slice pattern = w->format->pattern;
+    struct arena *arena = &w->match_doc->arena;
+    if (w->fetcher->context->dialect != DIALECT_7 || w->result != 0 || slice_find_byte(pattern, '*') < pattern.len)
+        return false;
+    if (field->type == FIELD_TEXT && !field_parameter_flag(field, "fielddata", false))
+        refuse_field(w, script_doc_refusal(arena, false, field->path));
+    else if (!field_parameter_flag(field, "doc_values", !slice_is(field->type_name, "binary")))
+        refuse_field(w, arena_printf(arena,
+                                     "Can't load fielddata on [%.*s] because fielddata is unsupported on fields of "
+                                     "type [%.*s]. Use doc values instead.",
+                                     SLICE_ARG(field->path), SLICE_ARG(field->type_name)));
+    return w->result != 0;
+}
+
 static void write_requested_docvalues(void *context, const struct mapping_field *field)
 {
     struct fields_writer *w = context;
     const struct search_request *request = w->fetcher->request;
     size_t at = (size_t)(w->format - request->docvalue_fields);
+    if (refuse_without_values(w, field))
+        return;
     if (is_named(w, request->docvalue_fields, at) || is_named(w, request->fields, request->field_count))
         return;
     for (size_t i = at; i < request->docvalue_count && !has_ended(w->match_doc); i++) {
