@@ -12,6 +12,7 @@
 #include "api/documents/update_body.h"
 #include "core/catalog/cluster_settings.h"
 #include "json/each.h"
+#include "query/node.h"
 #include "json/time_value.h"
 
 /* --- Refusals ----------------------------------------------------------------------------------------------------- */
@@ -65,6 +66,12 @@ static int set_docs_max(struct request *request, struct by_query *by, int64_t nu
 static int read_docs_max(struct request *request, struct by_query *by, yyjson_val *value)
 {
     int64_t number = yyjson_get_sint(value);
+    bool is_seven = by->call.dialect == DIALECT_7;
+    if (yyjson_is_real(value) && is_seven && fabs(unsafe_yyjson_get_real(value)) < INT32_MAX)
+        number = (int64_t)unsafe_yyjson_get_real(value); /* its fraction is cut off */
+    else if (yyjson_is_num(value) && is_seven && (number < INT32_MIN || number > INT32_MAX || yyjson_is_real(value)))
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "Numeric value (%.*s) out of range of int (%d - %d)",
+                              SLICE_ARG(query__scalar_text(request->arena, value)), INT32_MIN, INT32_MAX);
     if (yyjson_is_str(value) && !slice_to_i64(json_slice(value), &number))
         return request_refuse(request, PROBLEM_NUMBER_FORMAT, "For input string: \"%.*s\"",
                               SLICE_ARG(json_slice(value)));
@@ -304,6 +311,21 @@ static int wrap_member(struct request *request, const struct json_doc *doc, yyjs
     return REQUEST_REFUSED;
 }
 
+static int read_reindex_max(struct request *request, struct by_query *by, const struct json_doc *doc, yyjson_val *key,
+                            yyjson_val *value)
+{
+    if (by->call.dialect != DIALECT_7)
+        return read_docs_max(request, by, value);
+    if (!yyjson_is_num(value) && !yyjson_is_str(value))
+        return refuse_type(request, doc, key, value, "reindex");
+    int r = read_docs_max(request, by, value);
+    if (r == 0 && by->docs_max == 0)
+        r = request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[max_docs] should be >= [slices]");
+    return r == REQUEST_REFUSED
+               ? wrap_field(request, doc, value, slice_is(json_slice(key), "size") ? "size" : "max_docs")
+               : r;
+}
+
 static int read_dest(struct request *request, struct by_query *by, const struct json_doc *doc, yyjson_val *dest)
 {
     bool seven = by->call.dialect == DIALECT_7;
@@ -362,7 +384,7 @@ static int read_reindex_member(struct request *request, struct by_query *by, con
         return refused != 0 && by->call.dialect == DIALECT_7 ? wrap_field(request, doc, value, "conflicts") : refused;
     }
     if (slice_is(name, "max_docs") || slice_is(name, "size"))
-        return read_docs_max(request, by, value);
+        return read_reindex_max(request, by, doc, key, value);
     if (slice_is(name, "script"))
         return read_script(request, by, doc, key, value);
     return refuse_unknown(request, doc, key, "reindex");
