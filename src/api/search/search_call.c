@@ -555,23 +555,60 @@ static struct slice target_routing(const struct search_call *call, const struct 
     return target->aliases[0]->search_routing;
 }
 
-static double index_boost(const struct search_call *call, const struct catalog_target *target)
+/* One member of indices_boost: its name is an expression. `boosts`: of the targets; NAN: none yet; the first counts. */
+static int boost_targets(struct search_call *call, yyjson_val *key, yyjson_val *value, uint64_t *io_looks,
+                         const struct catalog_target *targets, size_t count, double *boosts,
+                         struct problem *ret_problem)
 {
-    size_t index, count;
-    yyjson_val *key, *value, *boosts = call->search.indices_boost;
-    if (yyjson_is_arr(boosts) && unsafe_yyjson_get_len(boosts) > 0) {
-        json_arr_foreach (call->search.indices_boost, index, count, value) {
-            yyjson_val *boost = json_get(value, target->index->name);
-            if (boost != NULL)
-                return yyjson_get_num(boost);
-        }
-        return 1;
+    struct catalog_target *named = NULL;
+    struct arena_mark mark = arena_mark(call->arena);
+    size_t named_count = 0, at = 0;
+    int r = catalog_resolve_within(call->catalog, json_slice(key), &call->options, call->dialect, call->arena, io_looks,
+                                   &named, &named_count, ret_problem);
+    for (size_t i = 0; r == 0 && i < named_count; i++) { /* both are in the order of names */
+        while (at < count && slice_compare(targets[at].index->name, named[i].index->name) < 0)
+            at++;
+        if (at < count && targets[at].index == named[i].index && isnan(boosts[at]))
+            boosts[at] = yyjson_get_num(value);
     }
-    json_obj_foreach (boosts, index, count, key, value) {
-        if (slice_equal(json_slice(key), target->index->name))
-            return yyjson_get_num(value);
+    if (r == 0)
+        arena_rewind(call->arena, mark);
+    return r;
+}
+
+static int boost_all(struct search_call *call, yyjson_val *members, uint64_t *io_looks,
+                     const struct catalog_target *targets, size_t count, double *boosts, struct problem *ret_problem)
+{
+    size_t i, max;
+    yyjson_val *key, *value;
+    int r = 0;
+    json_obj_foreach (members, i, max, key, value)
+        if ((r = boost_targets(call, key, value, io_looks, targets, count, boosts, ret_problem)) != 0)
+            return r;
+    return 0;
+}
+
+/* Returns: 0, with the boost of each target; as catalog_resolve(). */
+static int read_boosts(struct search_call *call, const struct catalog_target *targets, size_t count,
+                       double **ret_boosts, struct problem *ret_problem)
+{
+    yyjson_val *all = call->search.indices_boost, *item;
+    uint64_t looks = CATALOG_LOOKS_MAX;
+    double *boosts = arena_alloc(call->arena, (count + 1) * sizeof *boosts);
+    size_t i, max;
+    for (i = 0; i < count; i++)
+        boosts[i] = NAN;
+    int r = boost_all(call, yyjson_is_obj(all) ? all : NULL, &looks, targets, count, boosts, ret_problem);
+    json_arr_foreach (all, i, max, item) {
+        if (r != 0)
+            break;
+        r = boost_all(call, item, &looks, targets, count, boosts, ret_problem);
     }
-    return 1;
+    for (i = 0; i < count; i++)
+        if (isnan(boosts[i]))
+            boosts[i] = 1;
+    *ret_boosts = boosts;
+    return r;
 }
 
 /*
@@ -597,8 +634,8 @@ static const struct slice *alias_names(struct arena *arena, const struct catalog
     return names;
 }
 
-static int open_index(struct search_call *call, const struct catalog_target *target, struct search_index *index,
-                      struct problem *ret_problem)
+static int open_index(struct search_call *call, const struct catalog_target *target, double boost,
+                      struct search_index *index, struct problem *ret_problem)
 {
     const struct catalog_index *from = target->index;
     struct slice routing = target_routing(call, target);
@@ -611,7 +648,7 @@ static int open_index(struct search_call *call, const struct catalog_target *tar
                                    .mapping = from->mapping,
                                    .zones = catalog_zones(call->catalog),
                                    .fetched = arena_zalloc(call->arena, sizeof(bool)),
-                                   .boost = index_boost(call, target),
+                                   .boost = boost,
                                    .window_max = setting_number(from, "index.max_result_window"),
                                    .hits_max = setting_number(from, "index.max_inner_result_window"),
                                    .terms_max = setting_number(from, "index.max_terms_count"),
@@ -697,6 +734,9 @@ int search_call_open(struct search_call *call, struct problem *ret_problem)
                                             .compile = compile_script,
                                             .compile_user = call};
     call->context.index_count = 0;
+    double *boosts;
+    if ((r = read_boosts(call, targets, count, &boosts, ret_problem)) != 0)
+        return r > 0 ? SEARCH_REFUSED : tl_trace(r);
     for (size_t i = 0; i < count; i++) {
         if (targets[i].index->closed && call->options.ignore_unavailable)
             continue;
@@ -704,7 +744,7 @@ int search_call_open(struct search_call *call, struct problem *ret_problem)
             catalog_problem_closed(call->arena, targets[i].index, call->dialect, ret_problem);
             return SEARCH_REFUSED;
         }
-        r = open_index(call, &targets[i], &indices[call->context.index_count++], ret_problem);
+        r = open_index(call, &targets[i], boosts[i], &indices[call->context.index_count++], ret_problem);
         if (r != 0)
             return r;
     }
