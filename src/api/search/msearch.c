@@ -14,6 +14,7 @@
 #include "api/search/task.h"
 #include "api/search/slow.h"
 #include "json/each.h"
+#include "query/node.h"
 
 #define MSEARCH_ITEMS_MAX 10000
 
@@ -49,7 +50,15 @@ static bool next_line(struct slice *body, struct slice *ret_line)
 static int read_index(struct request *request, yyjson_val *value, struct search_call *call,
                       struct problem *ret_objection)
 {
-    call->index = name_list_of_json(request->arena, value);
+    size_t i, count;
+    yyjson_val *item;
+    if (yyjson_is_obj(value))
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[index] must be a text or a list of texts");
+    call->index = yyjson_is_num(value) ? query__scalar_text(request->arena, value) : json_slice(value);
+    json_arr_foreach (value, i, count, item) { /* a number is a name, too */
+        struct slice name = query__scalar_text(request->arena, item);
+        call->index = arena_append(request->arena, call->index, "%s%.*s", i == 0 ? "" : ",", SLICE_ARG(name));
+    }
     int r = request_resolve_names(request, request->arena, &call->index);
     if (r != REQUEST_REFUSED || request_budget_refused(request))
         return r;
@@ -59,6 +68,45 @@ static int read_index(struct request *request, yyjson_val *value, struct search_
 }
 
 /* `ret_objection`: PROBLEM_NONE unless the header names an index wrongly. */
+/* A flag of a header; null leaves it as it is. `shown`: its name in the refusal; NULL: only the cause. */
+static int read_flag(struct request *request, yyjson_val *value, const char *shown, bool *ret_flag)
+{
+    struct slice text = query__scalar_text(request->arena, value);
+    bool is_true = slice_is(text, "true");
+    if (request->dialect != DIALECT_7 || is_true || slice_is(text, "false")) {
+        *ret_flag = is_true;
+        return 0;
+    }
+    if (yyjson_is_null(value))
+        return 0;
+    struct problem *cause = arena_zalloc(request->arena, sizeof *cause);
+    problem_set(cause, request->arena, PROBLEM_ILLEGAL_ARGUMENT,
+                "Failed to parse value [%.*s] as only [true] or [false] are allowed.", SLICE_ARG(text));
+    if (shown == NULL)
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "%.*s", SLICE_ARG(cause->reason));
+    request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "Could not convert [%s] to boolean", shown);
+    request->problem.caused_by = cause;
+    return REQUEST_REFUSED;
+}
+
+/* Members without effect, read so that invalid ones are refused. Returns: 0; REQUEST_REFUSED. */
+static int read_idle(struct request *request, struct slice name, yyjson_val *value)
+{
+    bool flag = false;
+    if (slice_is(name, "request_cache") || slice_is(name, "requestCache"))
+        return read_flag(request, value, "request_cache", &flag);
+    if (slice_is(name, "ccs_minimize_roundtrips"))
+        return read_flag(request, value, NULL, &flag);
+    if (slice_is(name, "ignore_throttled"))
+        return read_flag(request, value, "ignore_throttled", &flag);
+    if (slice_is(name, "preference") || request->dialect != DIALECT_7 || yyjson_is_null(value))
+        return 0;
+    struct slice type = query__scalar_text(request->arena, value);
+    if (slice_is(type, "query_then_fetch") || slice_is(type, "dfs_query_then_fetch"))
+        return 0;
+    return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "No search type for [%.*s]", SLICE_ARG(type));
+}
+
 static int read_header(struct request *request, struct slice line, struct search_call *call,
                        struct problem *ret_objection)
 {
@@ -73,7 +121,6 @@ static int read_header(struct request *request, struct slice line, struct search
         return r > 0 ? REQUEST_REFUSED : tl_trace(r);
     json_obj_foreach (doc.root, index, count, key, value) {
         struct slice name = json_slice(key);
-        bool flag = yyjson_is_true(value) || slice_is(json_slice(value), "true");
         if (slice_is(name, "index") || slice_is(name, "indices")) {
             r = read_index(request, value, call, ret_objection);
         } else if (slice_is(name, "type") || slice_is(name, "types"))
@@ -81,17 +128,19 @@ static int read_header(struct request *request, struct slice line, struct search
         else if (slice_is(name, "routing"))
             call->routing = name_list_of_json(request->arena, value);
         else if (slice_is(name, "ignore_unavailable") || slice_is(name, "ignoreUnavailable"))
-            call->options.ignore_unavailable = flag;
+            r = read_flag(request, value, "ignore_unavailable", &call->options.ignore_unavailable);
         else if (slice_is(name, "allow_no_indices") || slice_is(name, "allowNoIndices"))
-            call->options.allow_no_indices = flag;
+            r = read_flag(request, value, "allow_no_indices", &call->options.allow_no_indices);
         else if (slice_is(name, "expand_wildcards") || slice_is(name, "expandWildcards"))
             r = index_options_expand(request, name_list_of_json(request->arena, value), &call->options);
-        else if (slice_is(name, "allow_partial_search_results"))
-            call->whole = !flag;
-        else if (slice_is(name, "search_type") || slice_is(name, "searchType") || slice_is(name, "preference") ||
-                 slice_is(name, "request_cache") || slice_is(name, "requestCache") ||
-                 slice_is(name, "ccs_minimize_roundtrips") || slice_is(name, "ignore_throttled"))
-            continue;
+        else if (slice_is(name, "allow_partial_search_results")) {
+            bool partial = !call->whole;
+            r = read_flag(request, value, "null", &partial); /* the name that 7.10 has there */
+            call->whole = !partial;
+        } else if (slice_is(name, "search_type") || slice_is(name, "searchType") || slice_is(name, "preference") ||
+                   slice_is(name, "request_cache") || slice_is(name, "requestCache") ||
+                   slice_is(name, "ccs_minimize_roundtrips") || slice_is(name, "ignore_throttled"))
+            r = read_idle(request, name, value);
         else
             return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
                                   "key [%.*s] is not supported in the metadata section", SLICE_ARG(name));
