@@ -166,7 +166,7 @@ struct name_resolver {
     struct reach *reaches; /* by position in the catalog */
     bool has_wildcards;
     bool is_list; /* of several names */
-    bool all_is_alone; /* in 7.x "_all" beside other names is refused as a name */
+    bool all_is_alone; /* in 7.x "_all" is refused as a name in a list of several */
     uint64_t looks_left;
 };
 

@@ -902,8 +902,8 @@ enum {
     COMMAND_SINCE_TEXTS_BOUNDED = 25,
     /*
      * A list as action.auto_create_index counts as its text, which few names match, and is not checked otherwise; an
-     * empty one creates no index: SETTING_RULES_LISTS. "{index}" in the name of a template's alias stands for the
-     * index that is created: alias__parse_all(). An index is refused whose aliases have its name.
+     * empty one creates no index: SETTING_RULES_LISTS. "{index}" in the name of a template's alias is the
+     * name of the created index: alias__parse_all(). An index is refused whose aliases have its name.
      */
     COMMAND_SINCE_SETTING_LISTS = 25
 };
