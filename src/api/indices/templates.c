@@ -30,8 +30,8 @@ static struct slice with_order(struct request *request, yyjson_val *root, int32_
 }
 
 /*
- * An order counts 0 if it is null. Elasticsearch takes a text that is a number, and of any other value says that its
- * text is none.
+ * An order counts 0 if it is null. Elasticsearch takes a text that is a number, and refuses any other value as
+ * a text that is no number.
  */
 static int check_order(struct request *request, yyjson_val *order)
 {

@@ -21,8 +21,8 @@ struct alias_set {
 };
 
 /*
- * Adds the aliases of {"name": {body}, …} to a set, checking their names. `json` may be NULL. `index`: stands for
- * "{index}" in names of a template's aliases; data NULL: the names stay as they are.
+ * Adds the aliases of {"name": {body}, …} to a set, checking their names. `json` may be NULL. `index`:
+ * replaces "{index}" in names of a template's aliases; data NULL: the names stay as they are.
  * Returns: 0; ALIAS_REFUSED.
  */
 int alias__parse_all(const struct catalog *catalog, yyjson_val *json, struct slice index, enum dialect dialect,
