@@ -29,6 +29,11 @@
  * its command is copied; and later requests of its session, and locks of theirs, that it is compared with.
  */
 enum { KEPT_TARGETS = 20, KEPT_BYTES = 4096, KEPT_LOOKS = 20 };
+/*
+ * How long an atomic write in a transaction goes before the other work of TICKs, and that before it, in turn: neither
+ * delays the other for long, however much there is of both.
+ */
+#define TURN_US (100 * TL_MS)
 /* Places in queues, or locks that it has already, and items, for which a request that ends counts as one more. */
 enum { CANCELLED_PLACES = 32, CANCELLED_ITEMS = 20 };
 
@@ -445,8 +450,8 @@ static int resume_one(struct core *core, struct wait *wait)
 /*
  * Whether a step that has spent some of its account leaves a wait to the next TICK: a write in a transaction, which may
  * take all of it by itself. The `first` one that resumes takes what others have spent into account, as other writes do:
- * resumed_acquisition(). An atomic one in a client's transaction does not, and is left if this step has made it ready;
- * in the next TICK it is the first.
+ * resumed_acquisition(). An atomic one in a client's transaction does not, and is left until it has its turn:
+ * grants__has_turn(). In commands before version 25 it is left only if this step has made it ready.
  */
 static bool is_left(const struct core *core, const struct wait *wait, bool first)
 {
@@ -454,7 +459,25 @@ static bool is_left(const struct core *core, const struct wait *wait, bool first
         cost_charged_work(core) <= core->step_account / STEP_ACCOUNT_FREE_PART)
         return false;
     bool divided = !write_command__in_one_step(core, wait->command, wait__is_in_pieces(wait));
-    return !first || (!divided && wait->ready_number > core->owners->ready_before);
+    bool has_turns = core->command_version >= COMMAND_SINCE_TURNS;
+    return !first || (!divided && (has_turns || wait->ready_number > core->owners->ready_before));
+}
+
+/* Whether a wait resumes a write that may take a whole step, and cannot take into account what others have spent. */
+static bool needs_step(const struct core *core, const struct wait *wait)
+{
+    return wait->txn != NULL && wait->cancelled == WAIT_NOT_CANCELLED && wait->command->type == COMMAND_WRITE &&
+           wait->command->write.item_count > 1 &&
+           write_command__in_one_step(core, wait->command, wait__is_in_pieces(wait));
+}
+
+bool grants__has_turn(const struct core *core, bool others)
+{
+    const struct list *ready = &core->owners->ready;
+    bool turn = !others || core->clock / TURN_US % 2 == 1;
+    REQUIRE(!core->open);
+    return core->command_version >= COMMAND_SINCE_TURNS && turn && !list_empty(ready) &&
+           needs_step(core, list_entry(ready->next, struct wait, link));
 }
 
 int grants__resume(struct core *core)

@@ -69,6 +69,13 @@ int grants__cancel_gone_host(struct core *core, uint64_t host, bool single_step)
 int grants__cancel_restarted_host(struct core *core, uint64_t host) TL_MUST_USE;
 /* Cancels the wait of one request of a host that ends, or keeps its place, at once. Returns: 0; fatal codes. */
 int grants__cancel_at_end(struct core *core, struct wait *wait) TL_MUST_USE;
+/*
+ * Returns: whether a TICK resumes the first ready command before anything else: an atomic write in a client's
+ * transaction, which is not divided and may take a whole step. If the TICK has `others` to do, they take turns by the
+ * clock; in the turn of the others it resumes after them, and only if they have taken little.
+ * Requires: no unit is open.
+ */
+bool grants__has_turn(const struct core *core, bool others);
 /* Charges the end of a wait, which releases its locks, to the step's account of work; before it ends. */
 void grants__charge_end(struct core *core, const struct wait *wait);
 /*

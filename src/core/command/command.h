@@ -905,7 +905,9 @@ enum {
      * empty one creates no index: SETTING_RULES_LISTS. "{index}" in the name of a template's alias is the
      * name of the created index: alias__parse_all(). An index is refused whose aliases have its name.
      */
-    COMMAND_SINCE_SETTING_LISTS = 25
+    COMMAND_SINCE_SETTING_LISTS = 25,
+    /* An atomic write in a transaction resumes only at the beginning of a step, and has turns: grants__has_turn(). */
+    COMMAND_SINCE_TURNS = 25
 };
 
 struct command {

@@ -584,6 +584,9 @@ int owners__run_due(struct core *core, tl_ts at, const struct tick_command *tick
     bool cancelling = !list_empty(&owners->cancelled);
     bool expired = tick != NULL &&
                    (deadlines_first(&owners->wait_ends) <= core->clock || core_next_lease_end(core) <= barrier_clock);
+    bool has_due = terminating || cancelling || abandoned || expired;
+    if (tick != NULL && grants__has_turn(core, has_due))
+        return grants__resume(core);
     begin_account(core, expired);
     int r = terminating ? purge_step(core, at) : 0;
     if (r >= 0)
@@ -596,7 +599,7 @@ int owners__run_due(struct core *core, tl_ts at, const struct tick_command *tick
     if (r >= 0 && expired && !lock_table_has_pending_grants(&owners->locks))
         r = run_due_batch(core, at, barrier_clock, has_one_account(core) ? left : &own_due);
     end_timeouts(core);
-    if (r >= 0 && (terminating || cancelling || abandoned || expired))
+    if (r >= 0 && has_due)
         r = grants__resume(core);
     return r < 0 ? tl_trace(r) : 0;
 }

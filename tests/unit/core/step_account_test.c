@@ -134,15 +134,20 @@ static struct command *puts_of(struct core_fixture *fixture, size_t first, size_
     return command;
 }
 
-static void make_index(struct core_fixture *fixture)
+static void make_index_of(struct core_fixture *fixture, const char *name)
 {
     struct buf body = BUF_INIT(BUF_UNLIMITED);
     buf_lit(&body, "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}");
     for (size_t i = 0; i < FIELDS; i++)
         buf_printf(&body, ",\"f%zu\":{\"type\":\"long\"}", i);
     buf_append(&body, "}}}", sizeof "}}}");
-    assert_int_equal(fixture_index_command(fixture, COMMAND_INDEX_CREATE, "fs", body.data)->problem.type, PROBLEM_NONE);
+    assert_int_equal(fixture_index_command(fixture, COMMAND_INDEX_CREATE, name, body.data)->problem.type, PROBLEM_NONE);
     buf_deinit(&body);
+}
+
+static void make_index(struct core_fixture *fixture)
+{
+    make_index_of(fixture, "fs");
 }
 
 static void begin(struct core_fixture *fixture)
@@ -522,21 +527,23 @@ static void test_idle_transactions_end_in_bounded_steps(void **state)
 
 /* --- After a cleanup ---------------------------------------------------------------------------------------------- */
 
-/* Puts documents that live with session "e", which ends soon, and locks index "fs" for it. */
-static void open_owner_of_documents(struct core_fixture *fixture, size_t count, size_t fields)
+/* Puts documents that live with a session, which ends soon, and locks their index for it. */
+static void open_owner_of_documents(struct core_fixture *fixture, const char *id, const char *index, size_t count)
 {
-    open_session_for(fixture, "e", TL_SECOND);
+    enum { VALUES = 14 };
+    open_session_for(fixture, id, TL_SECOND);
     for (size_t i = 0; i < count; i++) { /* each with entries of its own */
-        struct command *put = puts_of(fixture, i, 1, fields);
-        put->write.items[0].lease = SLICE_LIT("e");
+        struct command *put = puts_of(fixture, i, 1, VALUES);
+        put->write.items[0].index = slice_from(index);
+        put->write.items[0].lease = slice_from(id);
         submit(fixture, put);
     }
     assert_int_equal(free_completed(fixture), count);
     struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
-    command->owner.session = SLICE_LIT("e");
+    command->owner.session = slice_from(id);
     command->lock.targets = arena_zalloc(&command->arena, sizeof(struct lock_target));
     command->lock.target_count = 1;
-    command->lock.targets[0] = (struct lock_target){.mode = LOCK_X, .index = SLICE_LIT("fs")};
+    command->lock.targets[0] = (struct lock_target){.mode = LOCK_X, .index = slice_from(index)};
     submit(fixture, command);
     assert_int_equal(free_completed(fixture), 1);
 }
@@ -547,12 +554,12 @@ static void open_owner_of_documents(struct core_fixture *fixture, size_t count, 
  */
 static uint64_t work_after_cleanup(bool atomic, const char *txn)
 {
-    enum { DOCUMENTS = 740, ITEMS = 400, VALUES = 14 };
+    enum { DOCUMENTS = 740, ITEMS = 400 };
     struct core_fixture fixture;
     begin(&fixture);
     if (txn[0] != '\0')
         fixture_txn(&fixture, COMMAND_TXN_BEGIN, txn);
-    open_owner_of_documents(&fixture, DOCUMENTS, VALUES);
+    open_owner_of_documents(&fixture, "e", "fs", DOCUMENTS);
     struct command *bulk = puts_of(&fixture, 2 * DOCUMENTS, ITEMS, FIELDS);
     bulk->write.atomic = atomic;
     bulk->owner.transaction = slice_from(txn);
@@ -586,6 +593,67 @@ static void test_bulk_leaves_what_cleanup_has_spent(void **state)
     } cases[] = {{false, ""}, {true, ""}, {false, "t"}, {true, "t"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         assert_in_range(work_after_cleanup(cases[i].atomic, cases[i].txn), 1, CORE_STEP_WORK);
+}
+
+/* What happened to an atomic write in a transaction that was ready while several sessions were cleaned up. */
+struct turns {
+    uint64_t work;      /* of the longest step */
+    size_t cleaned;     /* sessions that were cleaned up before the write ran */
+    size_t cleaned_all; /* in the end */
+};
+
+/* Sessions with many documents expire; the write awaits the locks of the first. `turn`: by the clock, its own. */
+static struct turns run_beside_cleanup(unsigned version, bool turn)
+{
+    enum { SESSIONS = 4, DOCUMENTS = 740, ITEMS = 400, TURN = TL_SECOND / 10 };
+    static const char *const indices[SESSIONS] = {"fs", "g1", "g2", "g3"}, *const ids[SESSIONS] = {"a", "b", "c", "d"};
+    struct core_fixture fixture;
+    struct turns turns = {0};
+    begin(&fixture);
+    fixture_txn(&fixture, COMMAND_TXN_BEGIN, "t");
+    for (size_t i = 0; i < SESSIONS; i++) {
+        if (i > 0)
+            make_index_of(&fixture, indices[i]);
+        open_owner_of_documents(&fixture, ids[i], indices[i], DOCUMENTS);
+    }
+    struct command *bulk = puts_of(&fixture, DOCUMENTS, ITEMS, FIELDS);
+    bulk->write.atomic = true;
+    bulk->owner.transaction = SLICE_LIT("t");
+    submit(&fixture, bulk);
+    assert_int_equal(fixture.core->owners->locks.waiting_count, 1);
+    core_reset_metrics(fixture.core);
+    fixture.unbounded = version < COMMAND_SINCE_TURNS;
+    fixture.clock += 2 * TL_SECOND;
+    fixture.clock += 2 * TURN - fixture.clock % (2 * TURN) + (turn ? TURN : 0);
+    for (size_t done = 0; core_next_deadline(fixture.core) <= fixture.clock;) {
+        struct command *command = command_new(COMMAND_TICK, DIALECT_7);
+        command->version = version;
+        command->tick.barrier_clock = fixture.clock;
+        size_t before = done;
+        submit(&fixture, command);
+        done += free_completed(&fixture);
+        assert_true(done == 0 || done == ITEMS);
+        turns.cleaned_all = SESSIONS + 1 - fixture.core->owners->sessions.count;
+        if (before < done)
+            turns.cleaned = turns.cleaned_all;
+    }
+    turns.work = most_work(&fixture);
+    assert_int_equal(turns.cleaned_all, SESSIONS);
+    core_stop(fixture.core, &fixture.effects);
+    fixture_close(&fixture);
+    return turns;
+}
+
+static void test_atomic_write_and_cleanup_take_turns(void **state)
+{
+    (void)state;
+    assert_true(run_beside_cleanup(COMMAND_SINCE_TURNS - 1, false).work > CORE_STEP_WORK);
+    struct turns its = run_beside_cleanup(COMMAND_CODEC_VERSION, true);
+    assert_int_equal(its.cleaned, 1); /* whose end has made it ready */
+    assert_in_range(its.work, 1, CORE_STEP_WORK);
+    struct turns cleanup = run_beside_cleanup(COMMAND_CODEC_VERSION, false);
+    assert_int_equal(cleanup.cleaned, cleanup.cleaned_all);
+    assert_in_range(cleanup.work, 1, CORE_STEP_WORK);
 }
 
 /* A transaction's rollback costs its work, with a point for a part of one: also if it has little of each kind. */
@@ -713,6 +781,7 @@ int main(void)
         cmocka_unit_test(test_idle_transactions_end_in_bounded_steps),
         cmocka_unit_test(test_sessions_expire_in_bounded_steps),
         cmocka_unit_test(test_bulk_leaves_what_cleanup_has_spent),
+        cmocka_unit_test(test_atomic_write_and_cleanup_take_turns),
         cmocka_unit_test(test_rollback_costs_its_work),
         cmocka_unit_test(test_sessions_being_cleaned_count_at_expiry),
         cmocka_unit_test(test_victims_of_deadlocks_end_in_bounded_steps),
