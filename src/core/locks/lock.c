@@ -748,9 +748,10 @@ bool lock_release(struct lock_table *table, struct lock_owner *owner, const stru
     struct lock_hold *hold = resource == NULL ? NULL : lock__hold_find(table, owner, resource);
     if (hold == NULL || hold->mode == LOCK_NONE)
         return false;
+    bool awaited = owner->awaited_count > 0;
     lock_drop(table, hold);
-    /* requests that waited for this lock may block the owner now */
-    lock__queue_check_waits(table, owner);
+    if (awaited) /* requests that waited for this lock may block the owner now */
+        lock__queue_check_waits(table, owner);
     lock__queue_process_wakeups(table);
     return true;
 }
@@ -805,11 +806,11 @@ void lock_request_undo(struct lock_request *request, tl_ts since)
 {
     REQUIRE(MAGIC_VALID(request, LOCK_REQUEST_MAGIC) && request->state == LOCK_STATE_GRANTED);
     struct lock_table *table = request->table;
-    bool less = false;
+    bool awaited = request->owner->awaited_count > 0, less = false;
     for (size_t i = 0; i < request->spec_count; i++)
         less |= request->grants != NULL ? undo_grant(table, &request->grants[i])
                                         : drop_granted_at(table, request, i, since);
-    if (less) /* waiters for these locks block the owner's other requests from now on */
+    if (less && awaited) /* waiters for these locks block the owner's other requests from now on */
         lock__queue_check_waits(table, request->owner);
     lock__queue_process_wakeups(table);
 }

@@ -240,6 +240,60 @@ static size_t submit_locks_of_names(struct core_fixture *fixture)
     return LOCKS;
 }
 
+/* Session "s", for whose locks those wait that use alias "a", makes it stand for another index; `from` may be empty. */
+static void move_alias(struct core_fixture *fixture, const char *from, const char *to)
+{
+    struct command *command = command_new(COMMAND_ALIASES_UPDATE, DIALECT_7);
+    command->owner.session = SLICE_LIT("s");
+    command->aliases.actions = arena_zalloc(&command->arena, 2 * sizeof *command->aliases.actions);
+    command->aliases.actions[0] =
+        (struct alias_action){.op = ALIAS_ADD, .index = slice_from(to), .alias = SLICE_LIT("a")};
+    command->aliases.actions[1] =
+        (struct alias_action){.op = ALIAS_REMOVE, .index = slice_from(from), .alias = SLICE_LIT("a")};
+    command->aliases.action_count = from[0] == '\0' ? 1 : 2;
+    submit(fixture, command);
+    assert_int_equal(free_completed(fixture), 0);
+}
+
+/* A LOCK of directories by alias "a", each below `levels` - 1 others of its own. */
+static void lock_directories(struct core_fixture *fixture, size_t number, size_t count, size_t levels)
+{
+    struct buf path = BUF_INIT(BUF_UNLIMITED);
+    struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
+    command->owner.session = SLICE_LIT("w");
+    command->owner.timeout_us = 60 * TL_SECOND;
+    command->lock.targets = arena_zalloc(&command->arena, count * sizeof(struct lock_target));
+    command->lock.target_count = count;
+    for (size_t i = 0; i < count; i++) {
+        buf_clear(&path);
+        for (size_t level = 0; level < levels; level++)
+            buf_printf(&path, "/%zu.%zu", number, i);
+        command->lock.targets[i] = (struct lock_target){
+            .mode = LOCK_X, .index = SLICE_LIT("a"), .path = arena_copy(&command->arena, buf_as_slice(&path))};
+    }
+    buf_deinit(&path);
+    submit(fixture, command);
+    assert_int_equal(free_completed(fixture), 0);
+}
+
+/* LOCKs that are granted what their names do not mean any more, and so ask for other locks. */
+static size_t submit_locks_of_directories(struct core_fixture *fixture, size_t locks, size_t each, size_t levels)
+{
+    open_session(fixture, "w");
+    make_index_of(fixture, "another");
+    move_alias(fixture, "", "fs");
+    lock_index(fixture);
+    for (size_t i = 0; i < locks; i++)
+        lock_directories(fixture, i, each, levels);
+    move_alias(fixture, "fs", "another");
+    return locks;
+}
+
+static size_t submit_deep_locks(struct core_fixture *fixture)
+{
+    return submit_locks_of_directories(fixture, 1000, 1, 100);
+}
+
 /* Puts, and then a bulk that takes nearly a step by itself. */
 static size_t submit_bulk(struct core_fixture *fixture, bool atomic, const char *txn)
 {
@@ -360,6 +414,13 @@ static void test_names_of_waiting_locks_are_looked_at_in_bounded_steps(void **st
 {
     (void)state;
     check_release(submit_locks_of_names, true);
+}
+
+/* While none of them waits for the locks of another session, what one gives back concerns no other. */
+static void test_waiting_locks_give_back_others_in_bounded_steps(void **state)
+{
+    (void)state;
+    assert_in_range(work_of_release(submit_deep_locks, COMMAND_CODEC_VERSION, true), 1, CORE_STEP_WORK);
 }
 
 static void test_waiting_bulk_leaves_what_others_have_spent(void **state)
@@ -775,6 +836,7 @@ int main(void)
         cmocka_unit_test(test_waiting_puts_of_medium_documents_resume_in_bounded_steps),
         cmocka_unit_test(test_waiting_locks_complete_in_bounded_steps),
         cmocka_unit_test(test_names_of_waiting_locks_are_looked_at_in_bounded_steps),
+        cmocka_unit_test(test_waiting_locks_give_back_others_in_bounded_steps),
         cmocka_unit_test(test_waiting_bulk_leaves_what_others_have_spent),
         cmocka_unit_test(test_mappings_of_waiting_puts_count),
         cmocka_unit_test(test_places_are_kept_in_bounded_steps),
