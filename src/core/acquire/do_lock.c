@@ -224,9 +224,10 @@ static int on_grant(struct core *core, struct wait *wait)
         return 0;
     }
     int r = 0;
-    if (core->owners->work_left == 0)
+    bool again = wait->names_epoch != core->names_epoch;
+    if (core->owners->work_left == 0 || (again && grants__is_left(core, wait)))
         current = false; /* a later step looks, and completes it */
-    else if (wait->names_epoch != core->names_epoch)
+    else if (again)
         r = is_current(core, wait, &current);
     if (r < 0)
         return tl_trace(r);

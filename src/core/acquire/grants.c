@@ -30,12 +30,14 @@
  */
 enum { KEPT_TARGETS = 20, KEPT_BYTES = 4096, KEPT_LOOKS = 20 };
 /*
- * How long an atomic write in a transaction goes before the other work of TICKs, and that before it, in turn: neither
+ * How long a command that needs a step goes before the other work of TICKs, and that before it, in turn: neither
  * delays the other for long, however much there is of both.
  */
 #define TURN_US (100 * TL_MS)
 /* Places in queues, or locks that it has already, and items, for which a request that ends counts as one more. */
 enum { CANCELLED_PLACES = 32, CANCELLED_ITEMS = 20 };
+/* Work for a name that a LOCK looks at again, twice if it then asks for other locks, with the directories above. */
+enum { WORK_NAME_AGAIN = 2 * (WORK_READ + WORK_LOCK_ASKED) + WORK_LEVELS_USUAL * WORK_LEVEL_LOCKED };
 
 /* --- Cancelled waits ---------------------------------------------------------------------------------------------- */
 
@@ -414,6 +416,12 @@ static int resume_or_answer(struct core *core, struct wait *wait)
     return 0;
 }
 
+/* Returns: what others may have spent of the account where a command resumes that may take a whole step. */
+static uint64_t free_part(const struct core *core)
+{
+    return core->step_account / STEP_ACCOUNT_FREE_PART;
+}
+
 /* Records of a unit that its items do not count: numbers, feed. */
 enum { UNIT_RECORDS = 3 };
 
@@ -447,28 +455,68 @@ static int resume_one(struct core *core, struct wait *wait)
     return r == CORE_WAITS ? 0 : r;
 }
 
+/* Whether it is a write of several items in a transaction, its own or a client's. */
+static bool writes_in_txn(const struct wait *wait)
+{
+    return wait->txn != NULL && wait->command->type == COMMAND_WRITE && wait->command->write.item_count > 1;
+}
+
+/* Returns: at least as many levels as a path has. */
+static uint64_t levels_at_most(struct slice path)
+{
+    return path.len / 2 + 1;
+}
+
 /*
- * Whether a step that has spent some of its account leaves a wait to the next TICK: a write in a transaction, which may
- * take all of it by itself. The `first` one that resumes takes what others have spent into account, as other writes do:
- * resumed_acquisition(). An atomic one in a client's transaction does not, and is left until it has its turn:
- * grants__has_turn(). In commands before version 25 it is left only if this step has made it ready.
+ * Returns: about the work of looking at the names of a LOCK or of reads again, and of asking for other locks. Most
+ * paths of documents are not known.
+ */
+static uint64_t work_of_names(const struct wait *wait)
+{
+    const struct command *command = wait->command;
+    bool lock = command->type == COMMAND_LOCK;
+    size_t locks = wait->request == NULL ? 0 : lock_request_spec_count(wait->request);
+    size_t names = lock ? command->lock.target_count : command->txn_lock.target_count;
+    uint64_t work = (uint64_t)WORK_NAME_AGAIN * (names > locks ? names : locks), deep = 0;
+    for (size_t i = 0; lock && i < names; i++)
+        deep += levels_at_most(command->lock.targets[i].path);
+    return work + deep * (2 * WORK_DEEP_LEVEL + WORK_LEVEL_LOCKED);
+}
+
+/*
+ * Whether a wait resumes a command that may take a whole step, and does not take into account what others have spent
+ * of it: an atomic write in a client's transaction, or one whose names mean many locks.
+ */
+static bool needs_step(const struct core *core, const struct wait *wait)
+{
+    const struct command *command = wait->command;
+    if (command == NULL || wait->ended || wait->cancelled != WAIT_NOT_CANCELLED)
+        return false;
+    if (command->type == COMMAND_WRITE)
+        return writes_in_txn(wait) && write_command__in_one_step(core, command, wait__is_in_pieces(wait));
+    return (command->type == COMMAND_LOCK || command->type == COMMAND_TXN_LOCK) &&
+           core->command_version >= COMMAND_SINCE_LOCK_TURNS && work_of_names(wait) > free_part(core);
+}
+
+bool grants__is_left(const struct core *core, const struct wait *wait)
+{
+    REQUIRE(MAGIC_VALID(wait, WAIT_MAGIC));
+    return cost_charged_work(core) > free_part(core) && needs_step(core, wait);
+}
+
+/*
+ * Whether a step that has spent some of its account leaves a wait to the next TICK: one that may take all of it by
+ * itself. The `first` write in a transaction that resumes takes what others have spent into account, as other writes
+ * do: resumed_acquisition(). What needs a step does not, and is left until it has its turn: grants__has_turn(). In
+ * commands before version 25 it is left only if this step has made it ready.
  */
 static bool is_left(const struct core *core, const struct wait *wait, bool first)
 {
-    if (wait->txn == NULL || wait->command->type != COMMAND_WRITE || wait->command->write.item_count <= 1 ||
-        cost_charged_work(core) <= core->step_account / STEP_ACCOUNT_FREE_PART)
+    if (cost_charged_work(core) <= free_part(core))
         return false;
-    bool divided = !write_command__in_one_step(core, wait->command, wait__is_in_pieces(wait));
     bool has_turns = core->command_version >= COMMAND_SINCE_TURNS;
-    return !first || (!divided && (has_turns || wait->ready_number > core->owners->ready_before));
-}
-
-/* Whether a wait resumes a write that may take a whole step, and cannot take into account what others have spent. */
-static bool needs_step(const struct core *core, const struct wait *wait)
-{
-    return wait->txn != NULL && wait->cancelled == WAIT_NOT_CANCELLED && wait->command->type == COMMAND_WRITE &&
-           wait->command->write.item_count > 1 &&
-           write_command__in_one_step(core, wait->command, wait__is_in_pieces(wait));
+    return (!first && writes_in_txn(wait)) ||
+           ((has_turns || wait->ready_number > core->owners->ready_before) && needs_step(core, wait));
 }
 
 bool grants__has_turn(const struct core *core, bool others)

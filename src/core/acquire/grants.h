@@ -70,9 +70,14 @@ int grants__cancel_restarted_host(struct core *core, uint64_t host) TL_MUST_USE;
 /* Cancels the wait of one request of a host that ends, or keeps its place, at once. Returns: 0; fatal codes. */
 int grants__cancel_at_end(struct core *core, struct wait *wait) TL_MUST_USE;
 /*
- * Returns: whether a TICK resumes the first ready command before anything else: an atomic write in a client's
- * transaction, which is not divided and may take a whole step. If the TICK has `others` to do, they take turns by the
- * clock; in the turn of the others it resumes after them, and only if they have taken little.
+ * Returns: whether a step leaves a command that has its locks to a later one: it may take a whole step, and others
+ * have spent more than a part of this one.
+ */
+bool grants__is_left(const struct core *core, const struct wait *wait);
+/*
+ * Returns: whether a TICK resumes the first ready command before anything else: one that is not divided and may take a
+ * whole step, as an atomic write in a client's transaction and a LOCK of many names. If the TICK has `others` to do,
+ * they take turns by the clock; in the turn of the others it resumes after them, and only if they have taken little.
  * Requires: no unit is open.
  */
 bool grants__has_turn(const struct core *core, bool others);

@@ -907,7 +907,9 @@ enum {
      */
     COMMAND_SINCE_SETTING_LISTS = 25,
     /* An atomic write in a transaction resumes only at the beginning of a step, and has turns: grants__has_turn(). */
-    COMMAND_SINCE_TURNS = 25
+    COMMAND_SINCE_TURNS = 25,
+    /* So does a LOCK, or a read of a transaction, of many names: needs_step() in grants.c. */
+    COMMAND_SINCE_LOCK_TURNS = 25
 };
 
 struct command {

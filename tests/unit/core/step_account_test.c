@@ -294,6 +294,12 @@ static size_t submit_deep_locks(struct core_fixture *fixture)
     return submit_locks_of_directories(fixture, 1000, 1, 100);
 }
 
+/* Each takes half of a step. */
+static size_t submit_large_locks(struct core_fixture *fixture)
+{
+    return submit_locks_of_directories(fixture, 10, 2000, 9);
+}
+
 /* Puts, and then a bulk that takes nearly a step by itself. */
 static size_t submit_bulk(struct core_fixture *fixture, bool atomic, const char *txn)
 {
@@ -370,7 +376,7 @@ static uint64_t work_of_release(size_t (*submit_all)(struct core_fixture *fixtur
     size_t count = submit_all(&fixture);
     assert_true(list_empty(&fixture.effects.completed));
     assert_true(fixture.core->owners->locks.waiting_count > 0);
-    fixture.unbounded = version < COMMAND_SINCE_WORK_ACCOUNT;
+    fixture.unbounded = version < COMMAND_CODEC_VERSION; /* the caller looks */
     core_reset_metrics(fixture.core);
     unlock(&fixture, version);
     size_t done = settle(&fixture, version);
@@ -383,13 +389,18 @@ static uint64_t work_of_release(size_t (*submit_all)(struct core_fixture *fixtur
     return most;
 }
 
-/* Before, a step took more than one may. */
-static void check_release(size_t (*submit_all)(struct core_fixture *fixture), bool whole)
+/* Before version `since`, a step took more than one may. */
+static void check_release_since(unsigned since, size_t (*submit_all)(struct core_fixture *fixture), bool whole)
 {
     uint64_t work = work_of_release(submit_all, COMMAND_CODEC_VERSION, whole);
-    uint64_t before = work_of_release(submit_all, COMMAND_SINCE_WORK_ACCOUNT - 1, false);
+    uint64_t before = work_of_release(submit_all, since - 1, false);
     assert_in_range(work, 1, CORE_STEP_WORK);
     assert_true(before > CORE_STEP_WORK);
+}
+
+static void check_release(size_t (*submit_all)(struct core_fixture *fixture), bool whole)
+{
+    check_release_since(COMMAND_SINCE_WORK_ACCOUNT, submit_all, whole);
 }
 
 static void test_waiting_puts_resume_in_bounded_steps(void **state)
@@ -421,6 +432,12 @@ static void test_waiting_locks_give_back_others_in_bounded_steps(void **state)
 {
     (void)state;
     assert_in_range(work_of_release(submit_deep_locks, COMMAND_CODEC_VERSION, true), 1, CORE_STEP_WORK);
+}
+
+static void test_large_locks_resume_before_others(void **state)
+{
+    (void)state;
+    check_release_since(COMMAND_SINCE_LOCK_TURNS, submit_large_locks, true);
 }
 
 static void test_waiting_bulk_leaves_what_others_have_spent(void **state)
@@ -837,6 +854,7 @@ int main(void)
         cmocka_unit_test(test_waiting_locks_complete_in_bounded_steps),
         cmocka_unit_test(test_names_of_waiting_locks_are_looked_at_in_bounded_steps),
         cmocka_unit_test(test_waiting_locks_give_back_others_in_bounded_steps),
+        cmocka_unit_test(test_large_locks_resume_before_others),
         cmocka_unit_test(test_waiting_bulk_leaves_what_others_have_spent),
         cmocka_unit_test(test_mappings_of_waiting_puts_count),
         cmocka_unit_test(test_places_are_kept_in_bounded_steps),
