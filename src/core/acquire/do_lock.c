@@ -154,6 +154,18 @@ static int acquire_specs(struct core *core, struct wait *wait, const struct lock
 }
 
 /*
+ * Charges the directories above the locks that a LOCK asks for after a wait to the step's account of work: a step may
+ * resume many of them. Their locks are charged already.
+ */
+static void charge_levels(struct core *core, const struct wait *wait, struct lock_spec_list *specs)
+{
+    uint64_t work;
+    if (core->command_version >= COMMAND_SINCE_LEVELS_CHARGED && wait->until != 0 &&
+        !lock_specs__exceed_work(core, specs, UINT64_MAX, &work))
+        cost_charge_work(core, work - specs->work);
+}
+
+/*
  * Resolves the targets and requests their locks; may wait for `wait_us`.
  * Returns: as acquire_specs(); fatal codes.
  */
@@ -177,6 +189,7 @@ static int resolve_and_acquire(struct core *core, struct wait *wait, uint64_t wa
     }
     wait->names_epoch = core->names_epoch;
     wait__names_resolved(wait);
+    charge_levels(core, wait, &specs);
     r = acquire_specs(core, wait, specs.items, specs.count, wait_us, ret_granted);
     note_work(core, before);
     return r;

@@ -909,7 +909,9 @@ enum {
     /* An atomic write in a transaction resumes only at the beginning of a step, and has turns: grants__has_turn(). */
     COMMAND_SINCE_TURNS = 25,
     /* So does a LOCK, or a read of a transaction, of many names: needs_step() in grants.c. */
-    COMMAND_SINCE_LOCK_TURNS = 25
+    COMMAND_SINCE_LOCK_TURNS = 25,
+    /* A LOCK that asks anew after a wait charges the directories above its locks, too: charge_levels() in do_lock.c. */
+    COMMAND_SINCE_LEVELS_CHARGED = 25
 };
 
 struct command {

@@ -440,6 +440,29 @@ static void test_large_locks_resume_before_others(void **state)
     check_release_since(COMMAND_SINCE_LOCK_TURNS, submit_large_locks, true);
 }
 
+/* Returns: what a LOCK that asks for other locks charges to the account of the step in which it does. */
+static uint64_t charge_of_asking_anew(unsigned version, size_t count, size_t levels)
+{
+    struct core_fixture fixture;
+    begin(&fixture);
+    submit_locks_of_directories(&fixture, 1, count, levels);
+    fixture_index_command(&fixture, COMMAND_INDEX_CREATE, "g", NULL);
+    unlock(&fixture, version);
+    assert_int_equal(free_completed(&fixture), 1);
+    uint64_t charged = cost_charged_work(fixture.core);
+    fixture_close(&fixture);
+    return charged;
+}
+
+static void test_levels_of_locks_that_ask_anew_are_charged(void **state)
+{
+    enum { COUNT = 100, LEVELS = 10 };
+    (void)state;
+    uint64_t before = charge_of_asking_anew(COMMAND_SINCE_LEVELS_CHARGED - 1, COUNT, LEVELS);
+    uint64_t charged = charge_of_asking_anew(COMMAND_CODEC_VERSION, COUNT, LEVELS);
+    assert_in_range(charged - before, COUNT * LEVELS * WORK_LEVEL_LOCKED, (COUNT * LEVELS + 2) * WORK_LEVEL_LOCKED);
+}
+
 static void test_waiting_bulk_leaves_what_others_have_spent(void **state)
 {
     (void)state;
@@ -855,6 +878,7 @@ int main(void)
         cmocka_unit_test(test_names_of_waiting_locks_are_looked_at_in_bounded_steps),
         cmocka_unit_test(test_waiting_locks_give_back_others_in_bounded_steps),
         cmocka_unit_test(test_large_locks_resume_before_others),
+        cmocka_unit_test(test_levels_of_locks_that_ask_anew_are_charged),
         cmocka_unit_test(test_waiting_bulk_leaves_what_others_have_spent),
         cmocka_unit_test(test_mappings_of_waiting_puts_count),
         cmocka_unit_test(test_places_are_kept_in_bounded_steps),
