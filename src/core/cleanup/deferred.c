@@ -305,10 +305,15 @@ int deferred__restart(struct core *core, size_t *left)
     int r = 0;
     while (r == 0 && *left > 0 && !list_empty(unrequested)) {
         struct deferred *deferred = list_entry(unrequested->next, struct deferred, of_unrequested);
-        uint64_t steps = core->script_steps, bytes = deferred->action.len;
+        uint64_t steps = core->script_steps, bytes = deferred->action.len, cost;
+        struct cost_counters before = cost_counters_of(core);
         core__work(core, WORK_ITEM + bytes / WORK_BYTES);
         r = request_locks(core, deferred);
-        cost_charge(left, 1 + (core->script_steps - steps) / SCRIPT_STEPS_PER_COST + bytes / ACTION_BYTES_PER_COST);
+        if (core->command_version < COMMAND_SINCE_RESTART_CHARGED)
+            cost = 1 + (core->script_steps - steps) / SCRIPT_STEPS_PER_COST + bytes / ACTION_BYTES_PER_COST;
+        else
+            cost = cost_since(core, &before, 1 + bytes / ACTION_BYTES_PER_COST); /* its targets, too */
+        cost_charge(left, cost);
     }
     return r;
 }

@@ -911,7 +911,9 @@ enum {
     /* So does a LOCK, or a read of a transaction, of many names: needs_step() in grants.c. */
     COMMAND_SINCE_LOCK_TURNS = 25,
     /* A LOCK that asks anew after a wait charges the directories above its locks, too: charge_levels() in do_lock.c. */
-    COMMAND_SINCE_LEVELS_CHARGED = 25
+    COMMAND_SINCE_LEVELS_CHARGED = 25,
+    /* RESTART charges the work of finding what deferred actions lock: deferred__restart(). */
+    COMMAND_SINCE_RESTART_CHARGED = 25
 };
 
 struct command {

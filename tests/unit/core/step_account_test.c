@@ -12,14 +12,17 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/cleanup/deferred.h"
 #include "core/command/command.h"
 #include "core/command/command_codec.h"
+#include "core/documents/action.h"
 #include "core/session/cost.h"
 #include "core/session/owners.h"
 #include "core/session/txn.h"
 #include "core/transaction/txn_end.h"
 #include "core/unit/unit.h"
 #include "core/unit/work.h"
+#include "core/wait/wait.h"
 
 enum { FIELDS = 35 };
 
@@ -869,6 +872,51 @@ static void test_victims_of_deadlocks_end_in_bounded_steps(void **state)
     assert_in_range(work_of_victims(COMMAND_SINCE_WORK_ACCOUNT), 1, CORE_STEP_WORK);
 }
 
+/* Returns: the most work of a step in which a restart requests the locks of deferred updates of a large document. */
+static uint64_t work_of_restart(unsigned version)
+{
+    enum { ACTIONS = 300, FILLING = 20000 };
+    struct core_fixture fixture;
+    struct buf action = BUF_INIT(BUF_UNLIMITED);
+    begin(&fixture);
+    struct command *put = puts_of(&fixture, 0, 1, FIELDS);
+    put->write.items[0].source = arena_printf(&put->arena, "{\"path\":\"/a/b\",\"t\":\"%0*d\"}", FILLING, 0);
+    submit(&fixture, put);
+    assert_int_equal(free_completed(&fixture), 1);
+    lock_index(&fixture);
+    struct write_update update = {.doc = SLICE_LIT("{\"f0\":1}")};
+    struct write_item item = fixture_item(WRITE_UPDATE, "fs", "", "0", NULL);
+    item.update = &update;
+    action_encode_all(&action, &item, 1);
+    for (size_t i = 0; i < ACTIONS; i++) { /* as read from the records of an old store */
+        struct deferred like = {.number = i + 1, .session = SLICE_LIT("gone"), .action = buf_as_slice(&action)};
+        deferred__make(fixture.core, &like);
+    }
+    deferred__find_unrequested(fixture.core);
+    buf_deinit(&action);
+    fixture.unbounded = version < COMMAND_SINCE_RESTART_CHARGED;
+    uint64_t most = 0;
+    while (!list_empty(&fixture.core->owners->unrequested)) {
+        struct command *command = command_new(COMMAND_RESTART, DIALECT_7);
+        command->version = version;
+        submit(&fixture, command);
+        free_all(&fixture);
+        most = core_step_work(fixture.core) > most ? core_step_work(fixture.core) : most;
+    }
+    assert_int_equal(fixture.core->owners->locks.waiting_count, ACTIONS);
+    core_stop(fixture.core, &fixture.effects);
+    free_all(&fixture);
+    fixture_close(&fixture);
+    return most;
+}
+
+static void test_restart_requests_locks_in_bounded_steps(void **state)
+{
+    (void)state;
+    assert_true(work_of_restart(COMMAND_SINCE_RESTART_CHARGED - 1) > CORE_STEP_WORK);
+    assert_in_range(work_of_restart(COMMAND_CODEC_VERSION), 1, CORE_STEP_WORK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -889,6 +937,7 @@ int main(void)
         cmocka_unit_test(test_rollback_costs_its_work),
         cmocka_unit_test(test_sessions_being_cleaned_count_at_expiry),
         cmocka_unit_test(test_victims_of_deadlocks_end_in_bounded_steps),
+        cmocka_unit_test(test_restart_requests_locks_in_bounded_steps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
