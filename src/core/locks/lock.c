@@ -802,11 +802,28 @@ static bool drop_granted_at(struct lock_table *table, const struct lock_request 
     return true;
 }
 
+/*
+ * Returns: whether a request waits for any lock that a granted one has, or for an intention lock above, so that it may
+ * block other requests of the owner when that is undone.
+ */
+static bool is_grant_awaited(const struct lock_request *request)
+{
+    const struct lock_table *table = request->table;
+    for (size_t i = 0; request->owner->awaited_count > 0 && i < request->spec_count; i++)
+        for (const struct resource *at = request->specs[i].resource; at != NULL; at = at->parent) {
+            const struct lock_hold *hold = lock__hold_find(table, request->owner, at);
+            request->table->work++;
+            if (hold != NULL && hold->awaited)
+                return true;
+        }
+    return false;
+}
+
 void lock_request_undo(struct lock_request *request, tl_ts since)
 {
     REQUIRE(MAGIC_VALID(request, LOCK_REQUEST_MAGIC) && request->state == LOCK_STATE_GRANTED);
     struct lock_table *table = request->table;
-    bool awaited = request->owner->awaited_count > 0, less = false;
+    bool awaited = is_grant_awaited(request), less = false;
     for (size_t i = 0; i < request->spec_count; i++)
         less |= request->grants != NULL ? undo_grant(table, &request->grants[i])
                                         : drop_granted_at(table, request, i, since);
