@@ -38,6 +38,8 @@ enum { KEPT_TARGETS = 20, KEPT_BYTES = 4096, KEPT_LOOKS = 20 };
 enum { CANCELLED_PLACES = 32, CANCELLED_ITEMS = 20 };
 /* Work for a name that a LOCK looks at again, twice if it then asks for other locks, with the directories above. */
 enum { WORK_NAME_AGAIN = 2 * (WORK_READ + WORK_LOCK_ASKED) + WORK_LEVELS_USUAL * WORK_LEVEL_LOCKED };
+/* Changes of aliases in one request that resume whatever others have spent. */
+enum { ALIASES_FREE = 100 };
 
 /* --- Cancelled waits ---------------------------------------------------------------------------------------------- */
 
@@ -484,18 +486,25 @@ static uint64_t work_of_names(const struct wait *wait)
 }
 
 /*
- * Whether a wait resumes a command that may take a whole step, and does not take into account what others have spent
- * of it: an atomic write in a client's transaction, or one whose names mean many locks.
+ * Whether a wait resumes a command that may take most of a step, and does not take into account what others have spent
+ * of it: an atomic write in a client's transaction, one whose names mean many locks, and a change of many aliases,
+ * which ALIAS_WORK_MAX limits.
  */
 static bool needs_step(const struct core *core, const struct wait *wait)
 {
     const struct command *command = wait->command;
     if (command == NULL || wait->ended || wait->cancelled != WAIT_NOT_CANCELLED)
         return false;
-    if (command->type == COMMAND_WRITE)
+    switch (command->type) {
+    case COMMAND_WRITE:
         return writes_in_txn(wait) && write_command__in_one_step(core, command, wait__is_in_pieces(wait));
-    return (command->type == COMMAND_LOCK || command->type == COMMAND_TXN_LOCK) &&
-           core->command_version >= COMMAND_SINCE_LOCK_TURNS && work_of_names(wait) > free_part(core);
+    case COMMAND_LOCK:
+    case COMMAND_TXN_LOCK:
+        return core->command_version >= COMMAND_SINCE_LOCK_TURNS && work_of_names(wait) > free_part(core);
+    case COMMAND_ALIASES_UPDATE:
+        return core->command_version >= COMMAND_SINCE_ALIAS_TURNS && command->aliases.action_count > ALIASES_FREE;
+    default: return false;
+    }
 }
 
 bool grants__is_left(const struct core *core, const struct wait *wait)
@@ -515,8 +524,8 @@ static bool is_left(const struct core *core, const struct wait *wait, bool first
     if (cost_charged_work(core) <= free_part(core))
         return false;
     bool has_turns = core->command_version >= COMMAND_SINCE_TURNS;
-    return (!first && writes_in_txn(wait)) ||
-           ((has_turns || wait->ready_number > core->owners->ready_before) && needs_step(core, wait));
+    bool recent = wait->ready_number > core->owners->ready_before;
+    return (!first && writes_in_txn(wait)) || ((has_turns || recent) && grants__is_left(core, wait));
 }
 
 bool grants__has_turn(const struct core *core, bool others)

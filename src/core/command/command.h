@@ -913,7 +913,9 @@ enum {
     /* A LOCK that asks anew after a wait charges the directories above its locks, too: charge_levels() in do_lock.c. */
     COMMAND_SINCE_LEVELS_CHARGED = 25,
     /* RESTART charges the work of finding what deferred actions lock: deferred__restart(). */
-    COMMAND_SINCE_RESTART_CHARGED = 25
+    COMMAND_SINCE_RESTART_CHARGED = 25,
+    /* A change of many aliases waits for a step in which others have spent little, as a LOCK of many names does. */
+    COMMAND_SINCE_ALIAS_TURNS = 25
 };
 
 struct command {
