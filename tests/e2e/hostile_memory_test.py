@@ -582,6 +582,14 @@ class LongScripts(Case):
         docs = self.in_the_end("POST", "/large/_mget?_source=runs", {"ids": [str(i) for i in range(self.DOCUMENTS)]})["docs"]
         return sum(doc["_source"]["runs"] for doc in docs)
 
+    def test_scripts_of_calls_by_query_at_once(self):
+        """Each call has its thread, and a script may take 64 MB."""
+        self.server.must("PUT", "/one/_doc/1", {"a": 1})
+        script = "List l = new ArrayList(); for (int i = 0; i < 1900000; i++) l.add(i * 1000L); ctx._source.x = l.size()"
+        body = {"source": {"index": "one"}, "dest": {"index": "two"}, "script": {"source": script}}
+        found = self.ask_many([("POST", "/_reindex", body)] * 16, 16)
+        self.assertEqual({status for status, _ in found} - {200, 400, 429}, set(), found[:3])
+
     def test_scripts_on_large_documents(self):
         """Each item that was answered with 200 has run once, no other one has, and all actions of ended sessions have."""
         source = "for (int i = 0; i < 3000; i++) { ctx._source.n = i } ctx._source.runs += 1"

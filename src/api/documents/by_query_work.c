@@ -228,6 +228,7 @@ static int run_script(struct batch *batch, struct write_item *item, const struct
                                    .source = hit->source,
                                    .params = by->script.script_params,
                                    .account = &by->account};
+    tasks_script_begin(by->task->tasks);
     int r = script_run_update(by->compiled, NULL, &arena, &update, &problem);
     *ret_wanted = false;
     if (r > 0 && account_ended(&by->account)) {
@@ -242,6 +243,7 @@ static int run_script(struct batch *batch, struct write_item *item, const struct
         batch->noops += nothing;
     }
     arena_deinit(&arena);
+    tasks_script_end(by->task->tasks);
     return r;
 }
 

@@ -32,6 +32,8 @@ struct tasks {
     size_t running;
     size_t kept; /* done ones */
     bool closing;
+    unsigned scripts;           /* that tasks run at this time */
+    pthread_cond_t script_done; /* one fewer */
 };
 
 /*
@@ -85,6 +87,7 @@ struct tasks *tasks_new(struct api *api)
     list_init(&tasks->parked);
     mutex_init(&tasks->lock);
     pthread_cond_init(&tasks->quiet, NULL);
+    pthread_cond_init(&tasks->script_done, NULL);
     return tasks;
 }
 
@@ -167,6 +170,24 @@ bool tasks_pause(struct tasks *tasks, uint64_t us)
     return closing;
 }
 
+void tasks_script_begin(struct tasks *tasks)
+{
+    pthread_mutex_lock(&tasks->lock);
+    while (tasks->scripts >= tasks->api->options.worker_count)
+        pthread_cond_wait(&tasks->script_done, &tasks->lock);
+    tasks->scripts++;
+    pthread_mutex_unlock(&tasks->lock);
+}
+
+void tasks_script_end(struct tasks *tasks)
+{
+    pthread_mutex_lock(&tasks->lock);
+    REQUIRE(tasks->scripts > 0);
+    tasks->scripts--;
+    pthread_cond_signal(&tasks->script_done);
+    pthread_mutex_unlock(&tasks->lock);
+}
+
 void tasks_free(struct tasks *tasks)
 {
     if (tasks == NULL)
@@ -179,6 +200,7 @@ void tasks_free(struct tasks *tasks)
         task_free(list_entry(link, struct task, link));
     }
     pthread_cond_destroy(&tasks->quiet);
+    pthread_cond_destroy(&tasks->script_done);
     pthread_mutex_destroy(&tasks->lock);
     mem_free(tasks);
 }

@@ -41,6 +41,13 @@ bool tasks_wait(struct tasks *tasks, uint64_t until);
  * was called, without waiting.
  */
 bool tasks_pause(struct tasks *tasks, uint64_t us);
+/*
+ * On a task's thread, around one run of a script, whose memory only --script-memory limits: as many run at the same
+ * time as there are workers, and the others wait for one of them to end.
+ */
+void tasks_script_begin(struct tasks *tasks);
+/* Requires: after tasks_script_begin(). */
+void tasks_script_end(struct tasks *tasks);
 
 struct task {
     struct tasks *tasks;
