@@ -205,6 +205,21 @@ class Timestamps(Case):
         reply = self.server.must("POST", "/fs/_search?sort=_id&timestamp=%d" % ts, {"query": {"match_all": {}}, "size": 100})
         return [(hit["_id"], hit["_source"]) for hit in reply["hits"]["hits"]]
 
+    def test_timestamps_follow_clock_after_restart(self):
+        """After kill -9 seconds ahead at most; after an end in order not at all; set back, it catches up."""
+        self.server.kill()
+        self.server.start()
+        self.assertLess(self.stable() / 1e6 - time.time(), 6)
+        self.clock.step(2)
+        ahead = self.stable() / 1e6
+        self.clock.step(-2)
+        self.server.pass_time(4)
+        until(lambda: self.stable() / 1e6 > ahead + 1, "it goes on")
+
+
+class Versions(Case):
+    options = ("--history", "36500d")  # the clock advances by more than an hour; and no version is looked for before there was an index
+
     def test_versions_before_a_forgotten_deletion(self):
         """A minute after a deletion its tombstone is removed. The list of a document's versions has it, and those before it, all the same."""
         def versions(id):
@@ -223,17 +238,6 @@ class Timestamps(Case):
             self.server.pass_time(20)
             self.assertEqual(versions("1"), made)
         self.assertEqual(versions("never"), [])
-
-    def test_timestamps_follow_clock_after_restart(self):
-        """After kill -9 seconds ahead at most; after an end in order not at all; set back, it catches up."""
-        self.server.kill()
-        self.server.start()
-        self.assertLess(self.stable() / 1e6 - time.time(), 6)
-        self.clock.step(2)
-        ahead = self.stable() / 1e6
-        self.clock.step(-2)
-        self.server.pass_time(4)
-        until(lambda: self.stable() / 1e6 > ahead + 1, "it goes on")
 
 
 if __name__ == "__main__":

@@ -529,6 +529,8 @@ static int write_versions(struct request *request, const struct doc_get_result *
     int r = 0;
     if (id.len > DOC_ID_BYTES_MAX)
         return 0;
+    if (oldest < found->index->created_ms * TL_MS) /* the history may have no limit */
+        oldest = found->index->created_ms * TL_MS;
     while (r == 0 && view.ts >= oldest && view.ts > 0 && !request_budget_stops(request, VERSION_STEPS))
         r = write_version_before(found, id, &view, &until, writer);
     return r < 0 ? tl_trace(r) : 0;
