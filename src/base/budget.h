@@ -36,7 +36,8 @@
  *     Both hold even when the limit is exceeded, by arenas that allocate after a refusal or by the
  *     core, which does not ask.
  *  3. No result of a command depends on the budget, which differs between hosts. The code that
- *     submits commands asks; the core does not. Memory that the core holds for an owner has
+ *     submits commands asks; the core does not. Where it has to know, for cleanup actions of sessions, the log has the
+ *     proposer's answer (core/README.md, "Memory as an input"). Memory that the core holds for an owner has
  *     deterministic limits (core.h).
  *  4. A question costs two loads, and is asked for BUDGET_CHUNK bytes or more, never byte by byte.
  *  5. Tallies are for reports only; no decision depends on them.

@@ -33,6 +33,7 @@ struct command *codec_roundtrip(struct command *command)
         check_cuts(buf_as_slice(&bytes));
     decoded->ts = command->ts;
     decoded->clock = command->clock;
+    decoded->memory_full = command->memory_full;
     decoded->context = command->context;
     decoded->on_done = command->on_done;
     command_free(command);

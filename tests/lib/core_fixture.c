@@ -68,6 +68,7 @@ static void tick(struct core_fixture *fixture)
 
     command->ts = fixture->now++;
     command->clock = command->tick.barrier_clock = fixture->clock;
+    command->memory_full = fixture->memory_full;
     assert_int_equal(core_step(fixture->core, command, &fixture->effects), 0);
     check_work(fixture);
     list_remove(&command->link);
@@ -86,6 +87,7 @@ struct command *fixture_run(struct core_fixture *fixture, struct command *comman
         tick(fixture);
     command->ts = fixture->now;
     command->clock = fixture->clock;
+    command->memory_full = fixture->memory_full;
     if (command->type == COMMAND_TICK && command->tick.barrier_clock == 0)
         command->tick.barrier_clock = fixture->clock;
     int r = command_is(command->type, COMMAND_UNLOGGED) ? core_inspect(fixture->core, command, &fixture->effects)
@@ -113,6 +115,7 @@ void fixture_give_after(struct core_fixture *fixture, struct command *command, u
         command->version = fixture->version;
     command->ts = ++fixture->now;
     command->clock = fixture->clock += us;
+    command->memory_full = fixture->memory_full;
     if (command->type == COMMAND_TICK)
         command->tick.barrier_clock = command->clock;
     assert_int_equal(core_step(fixture->core, command, &fixture->effects), 0);

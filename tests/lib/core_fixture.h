@@ -29,6 +29,7 @@ struct core_fixture {
     /* Of fixture_give(): */
     uint64_t last_request; /* number of its last command */
     unsigned version;      /* of its commands; 0: their own */
+    bool memory_full;      /* of all commands, as the journal gives it; initially false */
     bool checks_locks;     /* it checks the lock table after each step */
 };
 

@@ -248,8 +248,10 @@ static void report_set_aside(struct core *core, const struct deferred *deferred,
                        ? "\nwas being executed when the server ended, %d times"
                        : "\nwas under way when the server ended, %d times",
                    CLEANUP_ATTEMPTS_MAX);
-    else
+    else if (reason == SET_ASIDE_TOO_LONG)
         describe_too_long(core, &report);
+    else
+        buf_lit(&report, "\nneeds memory for indices or fields, and the limit is reached [--memory]");
     buf_printf(&report, "; it is put aside as number %llu", (unsigned long long)deferred->number);
     lock_events_add(&core->owners->lock_events, core->ts, "expiry", buf_as_slice(&report));
     buf_deinit(&report);
@@ -284,8 +286,9 @@ static int run_granted(struct core *core, struct wait *wait)
     cost_charge(&core->owners->cost_left, cost_of_writes_again(core, &before)); /* grants__resume() charges all */
     if (r != 0)
         return r < 0 ? tl_trace(r) : CORE_WAITS;
-    if (command->write.results[0].outcome == WRITE_FAILED && command->write.results[0].script_exhausted) {
-        mark_set_aside(core, deferred, SET_ASIDE_TOO_LONG);
+    enum set_aside_reason reason;
+    if (deferred__is_set_aside(&command->write.results[0], &reason)) {
+        mark_set_aside(core, deferred, reason);
         return 0;
     }
     report_run(core, deferred, &command->write);
@@ -324,6 +327,15 @@ struct deferred *deferred__find(const struct core *core, uint64_t number)
 {
     char key[8];
     return map_get(&core->owners->deferred_by_number, number_key(number, key));
+}
+
+bool deferred__is_set_aside(const struct write_result *result, enum set_aside_reason *ret_reason)
+{
+    REQUIRE(!(result->script_exhausted && result->lacks_memory)); /* a script that failed adds nothing */
+    if (result->outcome != WRITE_FAILED || !(result->script_exhausted || result->lacks_memory))
+        return false;
+    *ret_reason = result->lacks_memory ? SET_ASIDE_MEMORY : SET_ASIDE_TOO_LONG;
+    return true;
 }
 
 void deferred__add_set_aside(struct core *core, const struct session *session, const struct write_item *item,

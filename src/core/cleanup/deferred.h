@@ -22,8 +22,14 @@ struct command *deferred__command(void);
  */
 int deferred__add(struct core *core, const struct session *session, const struct write_item *item,
                   bool removal) TL_MUST_USE;
-/* Why a cleanup is set aside: the process ended in it, or its script takes too many steps. */
-enum set_aside_reason { SET_ASIDE_ENDED_PROCESS, SET_ASIDE_TOO_LONG };
+/*
+ * Why a cleanup is set aside: the process ended in it, its script takes too many steps, or it would add indices or
+ * fields while the memory is full.
+ */
+enum set_aside_reason { SET_ASIDE_ENDED_PROCESS, SET_ASIDE_TOO_LONG, SET_ASIDE_MEMORY };
+struct write_result;
+/* Returns: whether an action that ran is to be set aside, as it had no effect; *ret_reason: why. */
+bool deferred__is_set_aside(const struct write_result *result, enum set_aside_reason *ret_reason);
 /* Defers an action of a session and sets it aside at once, in the open unit. */
 void deferred__add_set_aside(struct core *core, const struct session *session, const struct write_item *item,
                              enum set_aside_reason reason);

@@ -578,7 +578,7 @@ static void record_failure(struct session *session, struct slice reason)
 
 /*
  * Runs one action. Defers it while another owner blocks it; sets it aside if its script exceeds the
- * steps left.
+ * steps left, or it lacks memory.
  */
 static int run_action(struct core *core, struct session *session, const struct write_item *item)
 {
@@ -598,11 +598,12 @@ static int run_action(struct core *core, struct session *session, const struct w
         return deferred__add(core, session, &command->write.items[0], false);
     }
     const struct write_result *result = &command->write.results[0];
+    enum set_aside_reason reason;
     if (result->outcome != WRITE_FAILED) {
         session->actions_done++;
-    } else if (result->script_exhausted) {
+    } else if (deferred__is_set_aside(result, &reason)) {
         session->actions_set_aside++;
-        deferred__add_set_aside(core, session, &command->write.items[0], SET_ASIDE_TOO_LONG);
+        deferred__add_set_aside(core, session, &command->write.items[0], reason);
     } else {
         record_failure(session, result->problem.reason);
     }
@@ -633,7 +634,12 @@ static void report_actions(const struct core *core, struct session *session, siz
                    plain ? "\nactions deferred until other owners' locks are released: %zu"
                          : "\nactions that are done when their documents' locks go: %zu",
                    session->actions_deferred);
-    if (session->actions_set_aside > 0)
+    if (session->actions_set_aside > 0 && core->command_version >= COMMAND_SINCE_MEMORY_GIVEN)
+        buf_printf(&session->end_report,
+                   "\nactions put aside, since the server ended in them, their scripts take too long or they need more "
+                   "memory than is left: %zu",
+                   session->actions_set_aside);
+    else if (session->actions_set_aside > 0)
         buf_printf(&session->end_report,
                    plain ? "\nactions put aside, since the server ended in them or their scripts take too long: %zu"
                          : "\nactions that are put aside, since the server ended in them or their scripts take too "

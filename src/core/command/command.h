@@ -193,6 +193,8 @@ struct write_result {
      * actions, whose results are never kept: a checkpoint does not have it.
      */
     bool script_exhausted;
+    /* WRITE_FAILED: of a cleanup action that would add to the catalog while the memory is full. Read and kept alike */
+    bool lacks_memory;
     /* WRITE_FAILED: not started; to be resubmitted, see write_command.postponed_count */
     bool postponed;
     struct slice routing; /* of the document after the change; empty: none */
@@ -218,7 +220,7 @@ struct write_command {
     size_t item_count;
     bool atomic; /* all items or none */
     struct write_request request;
-    /* Made by the core for an ended session: index blocks and closed indices do not prevent it */
+    /* Made by the core for an ended session: index blocks and closed indices do not prevent it, but full memory may */
     bool cleanup;
     /* out: item_count results, in the command's arena; NULL: it was refused by its items and sources alone */
     struct write_result *results;
@@ -915,7 +917,12 @@ enum {
     /* RESTART charges the work of finding what deferred actions lock: deferred__restart(). */
     COMMAND_SINCE_RESTART_CHARGED = 25,
     /* A change of many aliases waits for a step in which others have spent little, as a LOCK of many names does. */
-    COMMAND_SINCE_ALIAS_TURNS = 25
+    COMMAND_SINCE_ALIAS_TURNS = 25,
+    /*
+     * A cleanup action that would add to the catalog while the proposer's memory is full is set aside:
+     * command.memory_full.
+     */
+    COMMAND_SINCE_MEMORY_GIVEN = 25
 };
 
 struct command {
@@ -929,6 +936,8 @@ struct command {
      * clock"
      */
     uint64_t clock;
+    /* Given by the journal: the host had no memory for more of the catalog; README.md, "Memory as an input" */
+    bool memory_full;
     struct arena arena;         /* inputs and results */
     struct command_owner owner; /* of a command with COMMAND_OWNED */
     /*

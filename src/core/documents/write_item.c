@@ -50,17 +50,33 @@ static void count_patterns(struct core *core)
 }
 
 /*
+ * Checks that an item may add to the catalog, before it has an effect. Cleanup actions may not while memory is full: of
+ * other items the submitter has asked, and the removal of a document adds nothing. Returns: 0; WRITE_ITEM_FAILED.
+ */
+static int check_memory(struct write_executor *exec, const struct write_item *item, struct write_result *result)
+{
+    if (!exec->core->memory_full || !exec->run->cleanup || item->only_session.len > 0)
+        return 0;
+    result->lacks_memory = true;
+    problem_set(&result->problem, exec->run->arena, PROBLEM_LIMIT_EXCEEDED,
+                "the server has no memory for more indices and fields");
+    return WRITE_ITEM_FAILED;
+}
+
+/*
  * Creates the missing index, if that is allowed. Returns: 0, also if the caller has to report the
  * missing index; WRITE_ITEM_FAILED.
  */
-static int create_index(struct write_executor *exec, const struct write_item *item, struct problem *problem)
+static int create_index(struct write_executor *exec, const struct write_item *item, struct write_result *result)
 {
     struct core *core = exec->core;
+    struct problem *problem = &result->problem;
     struct arena *arena = exec->run->arena;
     const enum setting_rules rules = setting__rules(core->command_version);
     count_patterns(core);
     if (cluster_settings__may_create(core->catalog, item->index, rules, arena, problem) == 0)
-        return index__auto_create(core, item->index, item->type, item->dialect, arena, problem) == 0
+        return check_memory(exec, item, result) == 0 &&
+                       index__auto_create(core, item->index, item->type, item->dialect, arena, problem) == 0
                    ? 0
                    : WRITE_ITEM_FAILED;
     if (problem->type == PROBLEM_NONE)
@@ -107,7 +123,7 @@ static int find_index(struct write_executor *exec, struct write_item_state *at)
 
     if (item->require_alias && !alias)
         return fail_no_alias(exec, at);
-    if (missing && !alias && write__creates_index(item) && create_index(exec, item, problem) != 0)
+    if (missing && !alias && write__creates_index(item) && create_index(exec, item, at->result) != 0)
         return WRITE_ITEM_FAILED;
     if (catalog_find_any(core->catalog, item->index, true, item->dialect, exec->run->arena, &at->index, &at->alias,
                          problem) != 0)
@@ -228,7 +244,7 @@ int write_executor__ensure_type(struct write_executor *exec, struct write_item_s
 
     if (at->type != NULL && (hidden || !at->type->hidden))
         return 0;
-    if (at->type == NULL && refuse_second_type(exec, at) != 0)
+    if (at->type == NULL && (refuse_second_type(exec, at) != 0 || check_memory(exec, at->item, at->result) != 0))
         return WRITE_ITEM_FAILED;
     if (mapping_ensure_type(at->index->mapping, requested_type(at), hidden, at->item->dialect, exec->run->arena,
                             &mapping, &at->result->problem) != 0)
@@ -547,6 +563,8 @@ static int parse_document(struct write_executor *exec, struct write_item_state *
     }
     if (ret_document->update != NULL) {
         uint32_t number = at->index->number;
+        if (check_memory(exec, at->item, at->result) != 0)
+            return WRITE_ITEM_FAILED;
         catalog_change__put_mapping(exec->core, number, ret_document->update);
         refind_index(exec, at, number);
     }

@@ -8,7 +8,17 @@
 #include "core/command/command_codec.h"
 #include "core/owners/owners_step.h"
 
-enum { LENGTH_RESERVED = 10 }; /* the longest varint */
+enum {
+    LENGTH_RESERVED = 10,    /* the longest varint */
+    VERSION_OWN_LOG = 1,     /* a host with its own log */
+    VERSION_CLUSTER = 2,     /* a host in a cluster */
+    VERSION_MEMORY_FULL = 2, /* added to one of these: the proposer's memory was full */
+};
+
+static bool is_of_cluster(unsigned version)
+{
+    return version == VERSION_CLUSTER || version == VERSION_CLUSTER + VERSION_MEMORY_FULL;
+}
 
 static void codec_head(struct codec *codec, struct command_group_header *head)
 {
@@ -20,17 +30,20 @@ static void codec_head(struct codec *codec, struct command_group_header *head)
     codec_number(codec, &head->ts);
     codec_require(codec, codec->bad || head->ts < TL_TS_MAX);
     codec_number(codec, &head->clock);
-    if (codec->version < 2)
+    head->memory_full = codec->version > VERSION_MEMORY_FULL;
+    if (!is_of_cluster(codec->version))
         return;
     codec_number(codec, &head->life);
     codec_number(codec, &head->number);
-    /* Else the group has version 1 */
+    /* Else the group has the version of one without them */
     codec_require(codec, codec->bad || (head->life != 0 && head->number != 0));
 }
 
 void command_group_begin(const struct command_group_header *head, struct buf *buf)
 {
-    uint8_t version = head->life == 0 ? 1 : COMMAND_GROUP_VERSION;
+    uint8_t version = (uint8_t)((head->life == 0 ? VERSION_OWN_LOG : VERSION_CLUSTER) +
+                                (head->memory_full ? VERSION_MEMORY_FULL : 0));
+    ENSURE(version <= COMMAND_GROUP_VERSION);
     struct codec codec = codec_to(buf, version);
     struct command_group_header copy = *head;
 
@@ -175,6 +188,7 @@ int command_group_apply(struct core *core, const struct command_group_header *he
         list_remove(&command->link);
         command->ts = command_group_next_ts(head, core);
         command->clock = head->clock;
+        command->memory_full = head->memory_full;
         r = core_step(core, command, effects);
     }
     return r < 0 ? tl_trace(r) : 0;

@@ -8,8 +8,11 @@
 
 #include "core/step/core.h"
 
-/* Version 2: of a host in a cluster. A host with its own log writes version 1. */
-enum { COMMAND_GROUP_VERSION = 2 };
+/*
+ * Versions 1 and 3: of a host with its own log; 2 and 4: of a host in a cluster. 3 and 4: with `memory_full`. Builds
+ * that know 1 and 2 alone read all groups made with memory left.
+ */
+enum { COMMAND_GROUP_VERSION = 4 };
 
 /* What all commands of a group have in common. */
 struct command_group_header {
@@ -23,6 +26,8 @@ struct command_group_header {
      */
     uint64_t life;
     uint64_t number; /* increases within a life; not 0 if `life` is not */
+    /* The proposer had no memory for more indices and fields (README.md, "Memory as an input") */
+    bool memory_full;
 };
 
 /* Reads only the header. Returns: as command_group_decode(). */

@@ -260,6 +260,7 @@ int core_step(struct core *core, struct command *command, struct effects *effect
     REQUIRE(command->version > 0 && command->version <= COMMAND_CODEC_VERSION);
     core->effects = effects;
     core->command_version = command->version;
+    core->memory_full = command->memory_full && command->version >= COMMAND_SINCE_MEMORY_GIVEN;
     begin_work(core);
     if (core->watch != NULL)
         core->watch->step(core->watch->context);

@@ -78,6 +78,7 @@ struct core {
     struct buf ts_ceiling_payload; /* stored with the ceiling, for the host */
     tl_ts must_sync_ts;            /* newest unit that must be durable before its reply is sent; 0: none */
     unsigned command_version;      /* as in the command of the current step; before the first the newest */
+    bool memory_full;              /* as in the command of the current step; false for those before version 25 */
     bool chained;                  /* core_begin_chain() was called; else no chain is computed */
     uint64_t chain;                /* over all batches written since core_begin_chain() */
 

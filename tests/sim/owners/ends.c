@@ -4,7 +4,8 @@
  *
  * - Its transactions are rolled back, and its waits and theirs end.
  * - Unless it was closed in good order, its actions run one by one. Waiting requests do not block
- *   an action; held locks do, and then it is deferred.
+ *   an action; held locks do, and then it is deferred. One that would create an index in a step without memory is
+ *   set aside.
  * - Its ephemeral documents are removed at that timestamp. Too many for one batch are hidden, and
  *   purged in later ticks. The removal of a document that another owner has locked is deferred.
  * - Only then its locks are released, and other requests are granted.
@@ -95,6 +96,16 @@ static void drop_deferred(struct om *model, struct om_deferred *deferred)
     model->dirty = true;
 }
 
+/* Withdraws its lock request. */
+static void mark_set_aside(struct om *model, struct om_step *step, struct om_deferred *deferred)
+{
+    deferred->set_aside = true;
+    model->dirty = true;
+    for (int i = 0; i < OM_WAITS; i++)
+        if (model->waits[i].used && model->waits[i].deferred == deferred->number)
+            om_wait_free(model, step, i);
+}
+
 void om_deferred_resume(struct om *model, struct om_step *step, int slot)
 {
     struct om_deferred *deferred = deferred_by_number(model, model->waits[slot].deferred);
@@ -103,7 +114,10 @@ void om_deferred_resume(struct om *model, struct om_step *step, int slot)
         om_wait_park(model, slot, OM_NEVER);
         return;
     }
-    om_cleanup_run(model, step, -1, slot, &deferred->item);
+    if (!om_cleanup_run(model, step, -1, slot, &deferred->item)) {
+        mark_set_aside(model, step, deferred);
+        return;
+    }
     drop_deferred(model, deferred);
     om_wait_free(model, step, slot);
 }
@@ -171,8 +185,8 @@ static void run_action(struct om *model, struct om_step *step, int slot, int i)
         defer(model, step, session->serial, item, true);
     else if (om_cleanup_is_blocked(model, slot, item))
         defer(model, step, session->serial, item, false);
-    else
-        om_cleanup_run(model, step, slot, -1, item);
+    else if (!om_cleanup_run(model, step, slot, -1, item))
+        defer(model, step, session->serial, item, true);
 }
 
 /* Whether a document is ephemeral of a session, and its removal is not deferred. */
@@ -232,7 +246,7 @@ static bool remove_batch(struct om *model, struct om_step *step, int slot, int m
             free[free_count++] = removals[i];
     }
     for (int i = 0; i < free_count; i++)
-        om_cleanup_run(model, step, slot, -1, &free[i]);
+        (void)om_cleanup_run(model, step, slot, -1, &free[i]); /* a removal creates nothing */
     for (int i = 0; i < count; i++) /* hidden: locks do not matter */
         if (model->docs.at[removals[i].index][removals[i].doc].hidden)
             om_purge(model, step, removals[i].index, removals[i].doc);
@@ -473,15 +487,6 @@ static void count_attempt(struct om *model, struct om_step *step, const struct o
     else if (attempt->tries < OM_ATTEMPTS_MAX)
         attempt->tries++;
     model->dirty = true;
-}
-
-/* Withdraws its lock request. */
-static void mark_set_aside(struct om *model, struct om_step *step, struct om_deferred *deferred)
-{
-    deferred->set_aside = true;
-    for (int i = 0; i < OM_WAITS; i++)
-        if (model->waits[i].used && model->waits[i].deferred == deferred->number)
-            om_wait_free(model, step, i);
 }
 
 void om_attempt(struct om *model, struct om_step *step, const struct om_op *op)

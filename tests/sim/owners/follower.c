@@ -62,8 +62,10 @@ void follower_add(struct world *world, const struct command *command)
         return;
     if (follower->entry.len == 0) {
         follower->clock = command->clock;
-        command_group_begin(&(struct command_group_header){.host = 1, .ts = command->ts, .clock = command->clock},
-                            &follower->entry);
+        follower->memory_full = command->memory_full;
+        const struct command_group_header head = {
+            .host = 1, .ts = command->ts, .clock = command->clock, .memory_full = command->memory_full};
+        command_group_begin(&head, &follower->entry);
     }
     command_group_add(command, &follower->entry);
 }

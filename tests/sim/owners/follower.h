@@ -20,6 +20,7 @@ struct sim_follower {
     struct buf saved;      /* the checkpoint */
     struct buf entry;      /* commands so far */
     uint64_t clock;        /* of the entry and all its commands */
+    bool memory_full;      /* as well */
     struct buf replies[2]; /* to the commands of the entry: of the world, of the follower */
 };
 

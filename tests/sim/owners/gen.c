@@ -647,6 +647,7 @@ struct command *gen_command(const struct om_op *op)
 
     command->request = gen_request(op);
     command->clock = op->clock;
+    command->memory_full = op->memory_full;
     switch (op->kind) {
     case OP_WRITE: print_write(op, command); break;
     case OP_OPEN:
@@ -751,6 +752,7 @@ void gen_describe(const struct om_op *op, char *buffer, size_t size)
     if (op->target != 0)
         add(&text, " of #%llu", (unsigned long long)op->target);
     add(&text, "%s%s", op->atomic ? " atomic" : "", op->force ? " force" : op->on ? " on" : "");
+    add(&text, op->memory_full ? " without memory" : "");
     if (op->kind == OP_RENAME)
         add(&text, " %s: %s%s to %s, if_seq_no %lld", gen_index_names[op->index], dirs_path(op->from),
             op->slash ? "/" : "", dirs_path(op->to), (long long)op->if_seq_no);

@@ -879,6 +879,7 @@ static void run(struct om *model, struct om_step *step, const struct om_op *op)
 void om_apply(struct om *model, const struct om_op *op, uint64_t ts, struct om_step *step)
 {
     model->clock = op->clock > model->clock ? op->clock : model->clock;
+    model->memory_full = op->memory_full;
     /* Only OP_TICK does what earlier steps have left; OP_TRIED runs no deferred cleanup at all. */
     bool tick = op->kind == OP_TICK, tried = op->kind == OP_TRIED;
     bool grants_cleanup = tick || (!tried && !om_has_ready_cleanup(model));

@@ -125,6 +125,7 @@ struct om_op {
     enum om_op_kind kind;
     uint64_t clock;   /* when it was submitted, by the clock of durations */
     uint64_t barrier_clock; /* OP_TICK: all input sent before this time has been submitted */
+    bool memory_full;       /* cleanup actions of its step create no index */
     uint32_t session; /* serial; 0: none; may be of a session that never existed */
     uint32_t txn;
     uint64_t token;
@@ -368,6 +369,7 @@ struct om {
     uint64_t tombstones_from; /* tombstones of earlier deletions are purged */
     uint64_t outcomes_from;   /* outcomes of transactions that ended earlier are purged */
     bool committing;          /* a transaction is being committed */
+    bool memory_full;         /* of the step */
     bool dirty;               /* the unit has written to its batch */
     struct om_index indices[OM_INDICES];
     struct om_docs docs;

@@ -73,7 +73,11 @@ bool om_cleanup_is_blocked(struct om *model, int slot, const struct om_item *ite
  */
 enum om_answer om_cleanup_request(struct om *model, struct om_step *step, int wait, const struct om_item *item,
                                   bool granted_before);
-void om_cleanup_run(struct om *model, struct om_step *step, int slot, int wait, const struct om_item *item);
+/*
+ * Runs a cleanup item. Returns: false: it would create an index while the memory is full, so it is to be set aside; it
+ * had no effect.
+ */
+bool om_cleanup_run(struct om *model, struct om_step *step, int slot, int wait, const struct om_item *item);
 /* Stores a committed document. */
 void om_store(struct om *model, struct om_step *step, int index, int doc, const struct om_doc *now);
 void om_make_index(struct om *model, struct om_step *step);

@@ -350,7 +350,9 @@ static void log_command(struct world *world, const struct command *command)
         world->log_capacity = world->log_capacity == 0 ? 16 : world->log_capacity * 2;
         world->log = mem_realloc(world->log, world->log_capacity * sizeof(*world->log));
     }
-    command_group_begin(&(struct command_group_header){.host = 1, .ts = command->ts, .clock = command->clock}, &bytes);
+    const struct command_group_header head = {
+        .host = 1, .ts = command->ts, .clock = command->clock, .memory_full = command->memory_full};
+    command_group_begin(&head, &bytes);
     command_group_add(command, &bytes);
     struct logged_command *entry = &world->log[world->log_count++];
     entry->bytes = buf_detach(&bytes, &entry->len);
@@ -380,12 +382,27 @@ static void step_core(struct world *world, struct command *command)
 }
 
 /*
- * Chooses the clock of the operation. A clock that goes back, which no host should send, counts as
- * the highest so far.
+ * Whether the host of an operation has no memory: so it is for several operations in a row. It draws no random number,
+ * so that operations of a seed do not depend on it.
+ */
+static bool is_memory_full(const struct world *world, const struct om_op *op)
+{
+    enum { ROW = 8, ROWS = 4 };
+    uint64_t hash = (op->number / ROW + world->seed) * UINT64_C(0x9e3779b97f4a7c15);
+
+    return (hash >> 32) % ROWS == 0;
+}
+
+/*
+ * Chooses the clock of the operation, and whether there is memory. A clock that goes back, which no host should send,
+ * counts as the highest so far.
  */
 static void set_clock(struct world *world, struct om_op *op)
 {
-    op->clock = world->grouping && world->follower.entry.len > 0 ? world->follower.clock : world->clock;
+    bool begun = world->grouping && world->follower.entry.len > 0;
+
+    op->clock = begun ? world->follower.clock : world->clock;
+    op->memory_full = begun ? world->follower.memory_full : is_memory_full(world, op);
     if (op->kind == OP_TICK)
         op->barrier_clock = one_in(world, 4) ? world->clock - rng_below(&world->rng, 2 * OM_SECOND) : world->clock + 1;
     else if (one_in(world, 30) && !world->grouping) /* a group has one time */

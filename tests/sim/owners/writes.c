@@ -818,13 +818,16 @@ enum om_answer om_cleanup_request(struct om *model, struct om_step *step, int wa
     return answer;
 }
 
-void om_cleanup_run(struct om *model, struct om_step *step, int slot, int wait, const struct om_item *item)
+bool om_cleanup_run(struct om *model, struct om_step *step, int slot, int wait, const struct om_item *item)
 {
     struct om_op op;
     struct work at = left(model, step, item, &op);
 
+    if (model->memory_full && !model->indices[item->index].there && item->action != OM_DELETE)
+        return false;
     at.wait = wait;
     at.session = slot < 0 ? 0 : model->sessions[slot].serial;
     find_targets(&at);
     run(&at, NULL);
+    return true;
 }

@@ -731,7 +731,8 @@ void gen_header(struct gen *gen, struct command_group_header *head)
     size_t count;
 
     (void)core_hosts(gen->core, &count);
-    *head = (struct command_group_header){.host = gen->host, .ts = gen->ts, .clock = gen->clock};
+    *head = (struct command_group_header){
+        .host = gen->host, .ts = gen->ts, .clock = gen->clock, .memory_full = one_in(gen, 6)};
     if (count == 0 || one_in(gen, 4))
         return;
     const struct core_host *host = some_host(gen);

@@ -6,6 +6,8 @@
 #include "../../lib/core_fixture.h"
 #include "../../lib/unit.h"
 
+#include <stdio.h>
+
 #include "../../lib/command_sample.h"
 #include "core/command/command_codec.h"
 #include "core/step/command_group.h"
@@ -25,6 +27,11 @@ enum { SOME = sizeof(some_types) / sizeof(*some_types) };
 static const struct command_group_header some_head = {.host = 513, .ts = FIXTURE_START, .clock = 77};
 static const struct command_group_header head_in_a_cluster = {
     .host = 2, .ts = FIXTURE_START, .clock = 77, .life = 4711, .number = 300};
+
+static const struct command_group_header head_without_memory = {
+    .host = 513, .ts = FIXTURE_START, .clock = 77, .memory_full = true};
+static const struct command_group_header head_in_a_cluster_without_memory = {
+    .host = 2, .ts = FIXTURE_START, .clock = 77, .life = 4711, .number = 300, .memory_full = true};
 
 static void encode_some(const struct command_group_header *head, struct command **commands, struct buf *buf)
 {
@@ -47,7 +54,7 @@ static void check_whole(const struct command_group_header *wanted)
     int i = 0;
 
     encode_some(wanted, commands, &buf);
-    assert_int_equal(buf.data[0], wanted->life == 0 ? 1 : 2);
+    assert_int_equal(buf.data[0], (wanted->life == 0 ? 1 : 2) + (wanted->memory_full ? 2 : 0));
     assert_int_equal(command_group_read_header(buf_as_slice(&buf), &head), 0);
     assert_int_equal(head.number, wanted->number);
     assert_int_equal(command_group_decode(buf_as_slice(&buf), &head, &taken), 0);
@@ -56,6 +63,7 @@ static void check_whole(const struct command_group_header *wanted)
     assert_int_equal(head.clock, wanted->clock);
     assert_int_equal(head.life, wanted->life);
     assert_int_equal(head.number, wanted->number);
+    assert_int_equal(head.memory_full, wanted->memory_full);
     list_for_each(link, &taken)
     {
         assert_true(i < SOME && sample_same(commands[i], list_entry(link, struct command, link), NULL));
@@ -73,6 +81,43 @@ static void test_command_group_roundtrip(void **state)
     (void)state;
     check_whole(&some_head);
     check_whole(&head_in_a_cluster);
+    check_whole(&head_without_memory);
+    check_whole(&head_in_a_cluster_without_memory);
+}
+
+/* Begins a group. Returns: its bytes as hexadecimal digits, valid until the next call. */
+static const char *header_text(const struct command_group_header *head)
+{
+    static char text[64];
+    struct buf buf = BUF_INIT(BUF_UNLIMITED);
+
+    command_group_begin(head, &buf);
+    assert_true(2 * buf.len < sizeof text);
+    for (size_t i = 0; i < buf.len; i++)
+        snprintf(text + 2 * i, 3, "%02x", (unsigned char)buf.data[i]);
+    buf_deinit(&buf);
+    return text;
+}
+
+/* Logs of every build have these bytes. Memory that is full adds 2 to the version, and no byte. */
+static void test_command_group_headers_have_fixed_bytes(void **state)
+{
+    (void)state;
+    assert_string_equal(header_text(&some_head), "0181048094ebdc034d");
+    assert_string_equal(header_text(&head_in_a_cluster), "02028094ebdc034de724ac02");
+    assert_string_equal(header_text(&head_without_memory), "0381048094ebdc034d");
+    assert_string_equal(header_text(&head_in_a_cluster_without_memory), "04028094ebdc034de724ac02");
+}
+
+static void test_command_group_of_newer_version_is_refused(void **state)
+{
+    struct command_group_header head;
+    struct list taken = LIST_INIT(taken);
+    char bytes[] = {COMMAND_GROUP_VERSION + 1, 0, 1, 0};
+    (void)state;
+
+    assert_int_equal(command_group_read_header(slice_make(bytes, sizeof bytes), &head), COMMAND_CODEC_NEWER);
+    assert_int_equal(command_group_decode(slice_make(bytes, sizeof bytes), &head, &taken), COMMAND_CODEC_NEWER);
 }
 
 /*
@@ -162,6 +207,8 @@ static void test_command_group_damage_is_rejected_or_canonical(void **state)
     (void)state;
     check_all_damage(&some_head);
     check_all_damage(&head_in_a_cluster);
+    check_all_damage(&head_without_memory);
+    check_all_damage(&head_in_a_cluster_without_memory);
 }
 
 /* --- Hosts (README.md, "Hosts") ----------------------------------------------------------------------------------- */
@@ -415,6 +462,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_command_group_roundtrip),
+        cmocka_unit_test(test_command_group_headers_have_fixed_bytes),
+        cmocka_unit_test(test_command_group_of_newer_version_is_refused),
         cmocka_unit_test(test_command_group_damage_is_rejected_or_canonical),
         cmocka_unit_test(test_command_group_counts_once_and_in_its_host_life),
         cmocka_unit_test(test_join_rejects_different_host),
