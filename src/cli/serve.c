@@ -718,6 +718,7 @@ static void share_memory(struct server *server, struct serve_options *o)
     budget_init(&server->budget, bytes < BUDGET_LIMIT_MIN ? BUDGET_LIMIT_MIN : bytes);
     keep_heap_ends(server->budget.limit);
     o->http.budget = o->api.budget = &server->budget;
+    o->journal.budget = &server->budget;
     if (o->http.bodies_bytes_max > bytes / 2)
         o->http.bodies_bytes_max = bytes / 2;
     /* One owner must not fill the memory. All hosts of a cluster have the same limits, whatever memory each has. */

@@ -124,7 +124,8 @@ static void show_deferred(struct client *client)
         printf("\n");
     }
     if (any_aside)
-        printf("Actions deferred with a number were being executed when the server ended, twice. "
+        printf("Actions deferred with a number are put aside: the server ended in them twice, their scripts took too "
+               "long, or they needed more memory than was left; GET /_lock/_events says which. "
                "POST /_session/_deferred/NUMBER/_retry does it, DELETE /_session/_deferred/NUMBER drops it.\n");
 }
 

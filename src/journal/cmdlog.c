@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/budget.h"
 #include "base/check.h"
 #include "base/log.h"
 #include "base/magic.h"
@@ -65,6 +66,11 @@ void journal__take_pending_replies(struct journal *journal, struct list *group)
     }
 }
 
+bool journal__is_memory_full(const struct journal *journal)
+{
+    return !budget_fits(journal->budget, BUDGET_RETAINED, BUDGET_SMALL); /* as api/request/catalog_growth.h */
+}
+
 bool journal__log_ts_ceiling(struct journal *journal, uint64_t ahead)
 {
     REQUIRE(journal->ceiling_command == NULL);
@@ -115,6 +121,7 @@ static bool next_head(struct journal *journal, struct command_group_header *head
     pthread_mutex_lock(&journal->queue_lock);
     head->clock = journal->step_clock = journal__command_clock(journal);
     pthread_mutex_unlock(&journal->queue_lock);
+    head->memory_full = journal__is_memory_full(journal);
     return true;
 }
 
@@ -232,6 +239,7 @@ static uint64_t apply_entry(struct journal *journal, const struct command_group_
         } else {
             command->ts = command_group_next_ts(head, journal->core);
             command->clock = head->clock;
+            command->memory_full = head->memory_full;
             r = core_step(journal->core, command, &journal->effects);
             work += core_step_work(journal->core);
         }

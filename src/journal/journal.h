@@ -61,6 +61,8 @@ struct journal_options {
     size_t group_max;                    /* limit of commands applied before a sync; 0: 256 */
     struct slice directory;              /* data directory, to check free space; empty: unchecked */
     uint64_t reserve_bytes;              /* free space below which writes are refused */
+    /* Of the process: each entry says whether it was full (command_group_header.memory_full); NULL: never */
+    const struct budget *budget;
     const struct journal_clocks *clocks; /* NULL: the machine's clocks */
     struct cmdlog *log;                  /* the command log, already replayed into the core */
     uint64_t cmdlog_position;            /* last entry in the core, as recover_core() found it */

@@ -58,6 +58,7 @@ struct journal {
     size_t group_max;
     char *directory; /* the data directory, whose free space is checked; NULL: not checked */
     uint64_t reserve_bytes;
+    const struct budget *budget; /* NULL: memory is never full */
 
     /* Under queue_lock. */
     pthread_mutex_t queue_lock;
@@ -351,6 +352,8 @@ void journal__end_completer(struct journal *journal);
  * Requires: core_lock.
  */
 uint64_t journal__apply_logged(struct journal *journal, struct list *taken, struct list *group);
+/* Returns: whether the process has no memory for more indices and fields, which the header of an entry says. */
+bool journal__is_memory_full(const struct journal *journal);
 /*
  * Frees the buffer of entries if one of them was large, so that its memory is the requests' again.
  * Assumes: no entry is being built.

@@ -407,6 +407,7 @@ struct journal *journal__new(struct core *core, struct store *store, const struc
     if (options->directory.len > 0)
         journal->directory = mem_strdup(options->directory.data, options->directory.len);
     journal->reserve_bytes = options->reserve_bytes;
+    journal->budget = options->budget;
     list_init(&journal->queue);
     list_init(&journal->applied);
     list_init(&journal->durable);

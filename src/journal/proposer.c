@@ -166,7 +166,20 @@ static bool is_own(const struct command *command)
     return command->type == COMMAND_HEARTBEAT || command->type == COMMAND_TICK;
 }
 
-/* Encodes commands up to the size of an entry, or the next one if it is tried alone. The rest stays in `taken`. */
+/*
+ * Returns: whether a command may run many cleanup actions, up to the limits of a step. It is the last one of its entry:
+ * the next entry says again whether there is memory. (Without a cluster such a command has an entry of its own.)
+ */
+static bool may_run_actions(const struct command *command)
+{
+    return command->type == COMMAND_SESSION_DETACH ||
+           (command->type == COMMAND_SESSION_CLOSE && command->session.force);
+}
+
+/*
+ * Encodes commands up to the size of an entry, or the next one if it is tried alone, or up to one that
+ * may_run_actions(). The rest stays in `taken`.
+ */
 static void write_entry(struct journal *journal, struct inflight_entry *entry, struct list *taken)
 {
     REQUIRE(list_empty(&entry->commands) && entry->number > 0);
@@ -175,16 +188,19 @@ static void write_entry(struct journal *journal, struct inflight_entry *entry, s
     head.ts = cluster__proposed_ts(journal);
     head.clock = cluster__clock(journal);
     pthread_mutex_unlock(&journal->queue_lock);
+    head.memory_full = journal__is_memory_full(journal);
     buf_clear(&journal->entry);
     command_group_begin(&head, &journal->entry);
-    bool alone = journal->cluster->alone > 0;
+    bool alone = journal->cluster->alone > 0, ends = false;
     journal->cluster->sent_commands = 0;
-    while (!list_empty(taken) && journal->entry.len < ENTRY_BYTES && !(alone && !list_empty(&entry->commands))) {
+    while (!list_empty(taken) && journal->entry.len < ENTRY_BYTES && !(alone && !list_empty(&entry->commands)) &&
+           !ends) {
         struct command *command = list_entry(taken->next, struct command, link);
         list_remove(&command->link);
         list_append(&entry->commands, &command->link);
         command_group_add(command, &journal->entry);
         journal->cluster->sent_commands += !is_own(command);
+        ends = may_run_actions(command);
     }
     journal->cluster->alone -= alone;
     journal->cluster->sent_at = clock_boot_us();

@@ -535,6 +535,46 @@ class Catalog(Case):
         self.in_the_end("PUT", "/wide-0", {"mappings": fields})
         self.in_the_end("DELETE", "/wide-0")
 
+    def aside(self):
+        """Returns: the numbers of the actions that are put aside, as far as they are listed, with their indices."""
+        return {one["number"]: one["index"] for one in self.server.must("GET", "/_session")["deferred"] if one.get("aside")}
+
+    def test_cleanup_actions(self):
+        """Sessions that end add indices of many fields, which no request asked for: beyond the budget their actions are put aside."""
+        try:
+            self.end_sessions_with_actions({"field-%d" % i: 1 for i in range(300)})
+        finally:
+            self.server.must("DELETE", "/left-*")
+            while self.aside():
+                for number in self.aside():
+                    self.server.must("DELETE", "/_session/_deferred/%d" % number)
+
+    def end_sessions_with_actions(self, document):
+        sessions = []
+        for i in range(5):
+            actions = [part for j in range(40) for part in ({"index": {"_index": "left-%d-%d" % (i, j), "_id": "1"}}, document)]
+            sessions.append(self.server.must("POST", "/_session", {"ttl": "10m", "on_expire": actions})["session"])
+        for session in sessions:
+            self.server.must("DELETE", "/_session/%s?force=true" % session)
+        self.assertLess(self.breakers()["parent"]["estimated_size_in_bytes"], BUDGET)
+        created = len(self.server.must("GET", "/_cat/indices/left-*?format=json"))
+        self.assertGreater(created, 20)
+        number = max(self.aside())
+        self.assertIn("[--memory]; it is put aside as number %d" % number, json.dumps(self.server.must("GET", "/_lock/_events")))
+        for number, index in sorted(self.aside().items(), reverse=True):  # the first ones may find some memory that was in use then
+            self.server.must("POST", "/_session/_deferred/%d/_retry" % number)
+            if number in self.aside():
+                break
+        self.assertIn(number, self.aside(), "there is not the memory for all of them")
+        self.server.must("DELETE", "/left-*")
+
+        def is_done():
+            self.server.ask("POST", "/_session/_deferred/%d/_retry" % number)
+            return number not in self.aside()
+
+        until(is_done, "it is executed when the memory of the others is free")
+        self.assertEqual(self.server.must("GET", "/%s/_doc/1" % index)["_source"], document)
+
 
     def test_fields_of_requests_at_once(self):
         """Each creates an index of 300 fields, and all are sent before the first one is executed: those are accepted that fit together."""

@@ -21,6 +21,7 @@
 #include "lib/unit.h"
 
 #include "base/alloc.h"
+#include "base/budget.h"
 #include "base/clock.h"
 #include "cmdlog/cmdlog_memory.h"
 #include "core/catalog/catalog.h"
@@ -61,6 +62,7 @@ struct options {
     const char *hold_at; /* its log is held when it reads an entry with this text; NULL: not */
     bool frozen;         /* its list of the log's members stays as it was at its start */
     const struct recover_observer *observer; /* NULL: none */
+    const struct budget *budget;             /* NULL: none */
 };
 
 static const char *const names[HOSTS] = {"a", "b", "c"};
@@ -104,6 +106,7 @@ static int try_begin(struct host *host, struct double_medium *medium, const char
                                          .skips = options->skips,
                                          .directory = slice_from(options->directory ? options->directory : ""),
                                          .checkpoint_log_bytes = options->checkpoint_log_bytes,
+                                         .budget = options->budget,
                                          .limits = &options->limits};
     int r = journal_open_cluster(host->core, host->store, &with, &host->journal, ret_reason);
     if (r < 0) {
@@ -1338,6 +1341,110 @@ static cmdlog_position position_of(struct host *host, const char *id)
     return found;
 }
 
+/* Returns: the header of the entry at a position. */
+static struct command_group_header header_at(struct host *host, cmdlog_position position)
+{
+    struct cmdlog_cursor *cursor;
+    struct cmdlog_entry entry;
+    struct command_group_header head;
+    assert_int_equal(cmdlog_follow(host->log, position, &cursor), 0);
+    assert_int_equal(cmdlog_next(cursor, &entry), 0);
+    assert_int_equal(command_group_read_header(entry.bytes, &head), 0);
+    cmdlog_unfollow(cursor);
+    return head;
+}
+
+/* The entries of a host say whether it has memory; the others apply them as they are. */
+static void test_entries_say_whether_memory_of_their_host_is_full(void **state)
+{
+    struct double_medium *medium = double_medium_new();
+    struct host hosts[2] = {0};
+    struct options options = plain();
+    struct budget budget;
+    (void)state;
+    budget_init(&budget, (size_t)1 << 40);
+    atomic_store(&budget.promised, budget.limit);
+    options.budget = &budget;
+    assert_int_equal(try_begin(&hosts[0], medium, "a", &options, NULL), 0);
+    begin(&hosts[1], medium, "b");
+    must(run(&hosts[0], write_command(WRITE_INDEX, "full")));
+    must(run(&hosts[1], write_command(WRITE_INDEX, "free")));
+    struct command_group_header full = header_at(&hosts[0], position_of(&hosts[0], "full"));
+    struct command_group_header free = header_at(&hosts[0], position_of(&hosts[0], "free"));
+    assert_true(full.memory_full && full.life != 0);
+    assert_true(!free.memory_full && free.life != 0);
+    compare_and_end(hosts, 2);
+    double_medium_free(medium);
+}
+
+/*
+ * Finds the entry with a write of a document, or the end of a session. Returns: how many commands it has after that;
+ * -1: there is no such entry.
+ */
+static int commands_after(struct host *host, const char *id)
+{
+    struct cmdlog_cursor *cursor;
+    struct cmdlog_entry entry;
+    int after = -1;
+    assert_int_equal(cmdlog_follow(host->log, 1, &cursor), 0);
+    while (after < 0 && cmdlog_next(cursor, &entry) == 0) {
+        struct list commands = LIST_INIT(commands);
+        struct command_group_header head;
+        assert_int_equal(command_group_decode(entry.bytes, &head, &commands), 0);
+        list_for_each(link, &commands)
+        {
+            const struct command *command = list_entry(link, struct command, link);
+            after += after >= 0;
+            if ((command->type == COMMAND_WRITE && slice_is(command->write.items->id, id)) ||
+                (command->type == COMMAND_SESSION_CLOSE && slice_is(command->session.id, id)))
+                after = 0;
+        }
+        command_free_all(&commands);
+    }
+    cmdlog_unfollow(cursor);
+    return after;
+}
+
+static struct command *session_of(enum command_type type, const char *id, bool force)
+{
+    struct command *command = command_new(type, DIALECT_7);
+    command->session.id = arena_printf(&command->arena, "%s", id);
+    command->session.ttl_us = LONG_US;
+    command->session.force = force;
+    return command;
+}
+
+/* The end of a session that may have actions is the last command of its entry, so that the next entry asks again. */
+static void test_forced_end_of_session_ends_its_entry(void **state)
+{
+    enum { COUNT = 5 };
+    static const char *const ids[COUNT] = {"first", "forced", "second", "closed", "third"};
+    struct double_medium *medium = double_medium_new();
+    struct host host = {0};
+    struct options options = plain();
+    struct cluster_request lead, requests[COUNT];
+    (void)state;
+    options.directory = "."; /* it measures the space with core_lock: the proposer takes `lead`, and waits */
+    assert_int_equal(try_begin(&host, medium, "a", &options, NULL), 0);
+    must(run(&host, session_of(COMMAND_SESSION_OPEN, "forced", false)));
+    must(run(&host, session_of(COMMAND_SESSION_OPEN, "closed", false)));
+    pthread_mutex_lock(&host.journal->core_lock);
+    ask(&host, &lead, write_command(WRITE_INDEX, "lead"));
+    for (int i = 0; i < COUNT; i++)
+        ask(&host, &requests[i],
+            i % 2 == 0 ? write_command(WRITE_INDEX, ids[i]) : session_of(COMMAND_SESSION_CLOSE, ids[i], i == 1));
+    pthread_mutex_unlock(&host.journal->core_lock);
+    must(answer(&lead));
+    for (int i = 0; i < COUNT; i++)
+        must(answer(&requests[i]));
+    assert_true(commands_after(&host, "first") >= 1);
+    assert_int_equal(commands_after(&host, "forced"), 0);
+    assert_true(commands_after(&host, "second") >= 2);
+    assert_true(commands_after(&host, "closed") >= 1);
+    end(&host);
+    double_medium_free(medium);
+}
+
 /* Two hosts that apply the log again, one from the first entry on, pass the entry alike. */
 static void test_skipped_entry_is_passed_by_every_host(void **state)
 {
@@ -2491,6 +2598,8 @@ int main(void)
         cmocka_unit_test(test_checkpoint_counts_bytes_of_log),
         cmocka_unit_test(test_lag_is_unknown_before_a_heartbeat),
         cmocka_unit_test(test_lag_is_what_a_heartbeat_lacks),
+        cmocka_unit_test(test_entries_say_whether_memory_of_their_host_is_full),
+        cmocka_unit_test(test_forced_end_of_session_ends_its_entry),
         cmocka_unit_test(test_skipped_entry_is_passed_by_every_host),
         cmocka_unit_test(test_entry_skipped_while_host_is_out_is_passed),
         cmocka_unit_test(test_host_that_applied_skipped_entry_ends),

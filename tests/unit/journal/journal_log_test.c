@@ -17,6 +17,7 @@
 #include "lib/unit.h"
 
 #include "base/alloc.h"
+#include "base/budget.h"
 
 #include "core/step/command_group.h"
 #include "journal/journal.h"
@@ -346,6 +347,54 @@ static void test_limits_are_logged_first(void **state)
         struct store *empty = store_open_mem();
         assert_makes(&server, empty, &others, expected);
         store_close(empty);
+        end(&server);
+        server_free(&server);
+    }
+}
+
+/* --- Memory as an input ------------------------------------------------------------------------------------------- */
+
+/* Returns: whether the header of the entry with a write of a document says that memory was full. */
+static bool is_full_at(struct server *server, const char *id)
+{
+    struct cmdlog_cursor *cursor;
+    struct cmdlog_entry entry;
+    bool found = false, full = false;
+    assert_int_equal(cmdlog_follow(server->log, 1, &cursor), 0);
+    while (!found && cmdlog_next(cursor, &entry) == 0) {
+        struct list commands = LIST_INIT(commands);
+        struct command_group_header head;
+        assert_int_equal(command_group_decode(entry.bytes, &head, &commands), 0);
+        list_for_each(link, &commands)
+        {
+            const struct command *command = list_entry(link, struct command, link);
+            found |= command->type == COMMAND_WRITE && slice_is(command->write.items->id, id);
+        }
+        command_free_all(&commands);
+        full = head.memory_full;
+    }
+    cmdlog_unfollow(cursor);
+    assert_true(found);
+    return full;
+}
+
+/* Each entry says whether there was memory when it was made; a journal without a budget, that there was. */
+static void test_entries_say_whether_memory_is_full(void **state)
+{
+    struct budget budget;
+    (void)state;
+    budget_init(&budget, (size_t)1 << 40);
+    for (int with = 0; with < 2; with++) {
+        struct server server = server_new();
+        begin_with(&server, (struct journal_options){.budget = with ? &budget : NULL});
+        must_run(&server, write_command("before", ""));
+        atomic_store(&budget.promised, budget.limit);
+        must_run(&server, write_command("full", ""));
+        atomic_store(&budget.promised, 0);
+        must_run(&server, write_command("after", ""));
+        assert_false(is_full_at(&server, "before"));
+        assert_int_equal(is_full_at(&server, "full"), with);
+        assert_false(is_full_at(&server, "after"));
         end(&server);
         server_free(&server);
     }
@@ -1115,6 +1164,7 @@ int main(void)
         cmocka_unit_test(test_replay_makes_the_same_core),
         cmocka_unit_test(test_restart_keeps_sessions_and_transactions),
         cmocka_unit_test(test_limits_are_logged_first),
+        cmocka_unit_test(test_entries_say_whether_memory_is_full),
         cmocka_unit_test(test_restart_rolls_back_server_transactions),
         cmocka_unit_test(test_machine_crash_rolls_back_transactions),
         cmocka_unit_test(test_replay_work_counts_toward_checkpoint),
