@@ -922,7 +922,9 @@ enum {
      * A cleanup action that would add to the catalog while the proposer's memory is full is set aside:
      * command.memory_full.
      */
-    COMMAND_SINCE_MEMORY_GIVEN = 25
+    COMMAND_SINCE_MEMORY_GIVEN = 25,
+    /* The mappings that actions of a session make cost by all their work: cost_of_action(). */
+    COMMAND_SINCE_ACTIONS_WEIGHED = 25
 };
 
 struct command {

@@ -117,7 +117,8 @@ uint64_t cost_of_action(const struct core *core, const struct cost_counters *bef
         return (core->script_steps - before->script_steps) / SCRIPT_STEPS_PER_COST;
     if (core->command_version < COMMAND_SINCE_ONE_COST)
         return cost_of_inputs(core, before) + cost_of_writes(core, before);
-    return cost_since(core, before, 0);
+    uint64_t cost = cost_since(core, before, 0), work = cost_work_since(core, before) / core->action_work;
+    return core->command_version < COMMAND_SINCE_ACTIONS_WEIGHED || cost > work ? cost : work;
 }
 
 uint64_t cost_of_writes_again(const struct core *core, const struct cost_counters *before)

@@ -75,8 +75,9 @@ struct cost_counters cost_counters_of(const struct core *core);
  */
 uint64_t cost_since(const struct core *core, const struct cost_counters *before, uint64_t own);
 /*
- * Returns: as cost_since(), of an action of on_expire, without a point for the action itself. Before
- * version 11 of commands it counts the writes in the batch, before version 10 scripts alone.
+ * Returns: as cost_since(), of an action of on_expire, without a point for the action itself. No mapping is without
+ * cost, since a session may have a thousand actions that make one each; before version 25 of commands as there. Before
+ * version 11 it counts the writes in the batch, before version 10 scripts alone.
  */
 uint64_t cost_of_action(const struct core *core, const struct cost_counters *before);
 /*

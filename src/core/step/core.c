@@ -130,6 +130,7 @@ int core__open_bare(struct store *store, const struct core_limits *limits, struc
     core->commit_work_max = CORE_COMMIT_WORK;
     core->provisional_work = ENTRIES_PROVISIONAL_WORK;
     core->unlock_work = UNLOCK_WORK_PER_COST;
+    core->action_work = WRITE_WORK_PER_COST;
     core->step_account = STEP_ACCOUNT_WORK;
     core->reads_work_max = LOCK_WORK_MAX;
     core->lock_work = owners__lock_work;

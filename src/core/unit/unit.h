@@ -103,6 +103,7 @@ struct core {
     uint64_t commit_work_max;  /* CORE_COMMIT_WORK; tests set less */
     uint64_t provisional_work; /* ENTRIES_PROVISIONAL_WORK; tests set less */
     uint64_t unlock_work;      /* UNLOCK_WORK_PER_COST; simulators set less, so that UNLOCKs of few names are divided */
+    uint64_t action_work;      /* WRITE_WORK_PER_COST, of cleanup actions; tests set more or less */
     uint64_t step_account;     /* STEP_ACCOUNT_WORK; simulators set less, so that few requests exhaust it */
     uint64_t reads_work_max;   /* LOCK_WORK_MAX, of a TXN_LOCK; simulators set less, so that few targets are divided */
     bool indivisible;          /* the whole unit is indivisible */

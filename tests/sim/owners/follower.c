@@ -22,6 +22,7 @@ void follower_open(struct world *world, const struct core_limits *limits)
     follower->core->provisional_work = world->core->provisional_work;
     follower->core->unlock_work = world->core->unlock_work;
     follower->core->reads_work_max = world->core->reads_work_max;
+    follower->core->action_work = world->core->action_work;
     core_begin_chain(follower->core, world->seed);
     core_begin_chain(world->core, world->seed);
 }

@@ -145,6 +145,7 @@ static void make_parts_small(const struct world *world, struct core *core)
     core->provisional_work = world->seed % 3 == 0 ? ENTRIES_PROVISIONAL_WORK : (world->seed % 3 - 1) * 4 * WORK_ENTRY;
     core->unlock_work = unlocks_one(world->seed) ? 1 : UNLOCK_WORK_PER_COST;
     core->reads_work_max = reads_one(world->seed) ? 1 : LOCK_WORK_MAX;
+    core->action_work = UINT64_MAX; /* the model does not know how much an index takes */
     core->owners->locks.chunk_holds = CHUNK_HOLDS;
     core->owners->session_chunks.members_max = 2;
     core->owners->wait_chunks.members_max = 2;

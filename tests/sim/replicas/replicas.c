@@ -303,6 +303,7 @@ static void make_parts_small(const struct world *world, struct core *core)
         core->atomic_work_max = world->gen.named ? 100 : 200;
     core->provisional_work = world->seed % 2 == 0 ? 4 * WORK_ENTRY : ENTRIES_PROVISIONAL_WORK;
     core->unlock_work = world->seed % 4 == 3 ? 10 : UNLOCK_WORK_PER_COST;
+    core->action_work = world->seed % 4 == 2 ? 10 : WRITE_WORK_PER_COST;
     core->step_account = world->seed % 5 == 3 ? (world->seed % 2 == 0 ? 100 : 1000) : STEP_ACCOUNT_WORK;
     core->reads_work_max = world->seed % 6 == 3 ? 2 * WORK_LOCK_ASKED : LOCK_WORK_MAX;
     core->owners->locks.chunk_holds = CHUNK_HOLDS;

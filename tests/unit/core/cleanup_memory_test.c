@@ -7,11 +7,14 @@
 #include "../../lib/core_fixture.h"
 #include "../../lib/unit.h"
 
+#include <stdio.h>
+
 #include "core/command/command.h"
 #include "core/command/command_codec.h"
 #include "core/session/owners.h"
 #include "core/step/command_group.h"
 #include "core/unit/unit.h"
+#include "core/unit/work.h"
 #include "core/wait/wait.h"
 
 static void open_session(struct core_fixture *fixture, const char *id, struct write_item *actions, size_t count)
@@ -250,6 +253,70 @@ static void test_older_commands_ignore_flag(void **state)
     fixture_close(&fixture);
 }
 
+/* --- The bound of a step ------------------------------------------------------------------------------------------ */
+
+enum { ACTIONS = 600, FIELDS = 30 };
+
+/* Opens a session whose actions make an index each. */
+static void open_session_of_many(struct core_fixture *fixture, const char *id)
+{
+    struct write_item actions[ACTIONS];
+    char names[ACTIONS][8];
+    struct buf source = BUF_INIT(BUF_UNLIMITED);
+
+    for (int i = 0; i < FIELDS; i++)
+        buf_printf(&source, "%s\"f%d\":1", i == 0 ? "{" : ",", i);
+    buf_append(&source, "}", sizeof "}");
+    for (int i = 0; i < ACTIONS; i++) {
+        snprintf(names[i], sizeof names[i], "i%d", i);
+        actions[i] = fixture_item(WRITE_INDEX, names[i], "", "1", source.data);
+    }
+    open_session(fixture, id, actions, ACTIONS);
+    buf_deinit(&source);
+}
+
+/*
+ * What actions add in the steps of one flag is bounded, also if each makes a mapping of few fields: the steps are,
+ * which the fixture checks.
+ */
+static void test_actions_that_make_many_mappings_take_bounded_steps(void **state)
+{
+    struct core_fixture fixture;
+    int ticks = 0;
+    (void)state;
+
+    open_fixture(&fixture);
+    open_session_of_many(&fixture, "s");
+    fixture_give(&fixture, session_end("s", COMMAND_CODEC_VERSION));
+    assert_true(has_index(&fixture, "i100") && !has_index(&fixture, "i450"));
+    fixture.memory_full = true; /* the rest is set aside */
+    for (; core_next_deadline(fixture.core) == 0; ticks++)
+        fixture_tick(&fixture);
+    assert_in_range(ticks, 1, 3);
+    assert_in_range(aside_count(&fixture), ACTIONS - 450, ACTIONS - 101);
+    assert_false(has_index(&fixture, "i599"));
+    assert_null(owners_session(fixture.core->owners, SLICE_LIT("s")));
+    assert_true(fixture_free_completed(&fixture) > 0);
+    fixture_close(&fixture);
+}
+
+static void test_actions_of_older_version_make_mappings_without_cost(void **state)
+{
+    struct core_fixture fixture;
+    (void)state;
+
+    open_fixture(&fixture);
+    open_session_of_many(&fixture, "s");
+    fixture.unbounded = true;
+    fixture_give(&fixture, session_end("s", COMMAND_SINCE_ACTIONS_WEIGHED - 1));
+    assert_true(core_step_work(fixture.core) > CORE_STEP_WORK);
+    assert_true(has_index(&fixture, "i450"));
+    while (core_next_deadline(fixture.core) == 0)
+        fixture_tick(&fixture);
+    assert_true(fixture_free_completed(&fixture) > 0);
+    fixture_close(&fixture);
+}
+
 /* --- The input ---------------------------------------------------------------------------------------------------- */
 
 /* Applies the end of a session as a group. */
@@ -293,6 +360,8 @@ int main(void)
         cmocka_unit_test(test_writes_of_clients_ignore_flag),
         cmocka_unit_test(test_deferred_removal_ignores_flag),
         cmocka_unit_test(test_older_commands_ignore_flag),
+        cmocka_unit_test(test_actions_that_make_many_mappings_take_bounded_steps),
+        cmocka_unit_test(test_actions_of_older_version_make_mappings_without_cost),
         cmocka_unit_test(test_group_gives_flag_to_its_commands),
     };
 
