@@ -585,8 +585,11 @@ int owners__run_due(struct core *core, tl_ts at, const struct tick_command *tick
     bool expired = tick != NULL &&
                    (deadlines_first(&owners->wait_ends) <= core->clock || core_next_lease_end(core) <= barrier_clock);
     bool has_due = terminating || cancelling || abandoned || expired;
-    if (tick != NULL && grants__has_turn(core, has_due))
+    if (tick != NULL && grants__has_turn(core, has_due)) {
+        if (granting) /* the turn of the others continues with them */
+            lock_table_set_grant_quota(&owners->locks, 0);
         return grants__resume(core);
+    }
     begin_account(core, expired);
     int r = terminating ? purge_step(core, at) : 0;
     if (r >= 0)
