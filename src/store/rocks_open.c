@@ -235,7 +235,8 @@ static int check_content(struct rocks_store *rocks, const struct store_options *
     if (r < 0)
         rocks__set_reason(ret_reason,
                           "%s is of format %u, and its content cannot be read, so it is not converted: start the "
-                          "version that wrote it, or restore a backup",
+                          "version that wrote it, or restore a backup; if it is of Debian 12, start this version on "
+                          "it there once, since RocksDB 8 and newer do not read its log, of RocksDB 7",
                           rocks->dir.path, rocks->dir.format);
     return r;
 }

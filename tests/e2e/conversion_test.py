@@ -8,6 +8,7 @@ their versions, sessions, locks. Then once more: the start after a kill is kille
 Each point is tried with TIDELOCK_TEST_LONG; else some.
 """
 import os
+import re
 import shutil
 import signal
 import struct
@@ -29,6 +30,27 @@ CONTENT = {1: (5, 2, 3), 2: (1, 1, 2)}  # indices with documents, sessions, lock
 HANGS = 300  # seconds
 # Of the points at which a conversion is killed: without TIDELOCK_TEST_LONG so many, spread over all.
 SOME = 3
+
+
+def rocksdb_major():
+    """Returns: the version of RocksDB that the program is linked with; 0: a static one."""
+    linked = subprocess.run(["ldd", PROGRAM], capture_output=True, text=True, check=True).stdout
+    found = re.search(r"librocksdb\.so\.(\d+)", linked)
+    return int(found.group(1)) if found else 0
+
+
+def setUpModule():
+    """The older directories have a log of RocksDB 7, which RocksDB 8 and newer do not read: they are refused, and stay as they are."""
+    if rocksdb_major() < 8:
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        unpack("stopped", folder)
+        data = os.path.join(folder, "data")
+        before = {path: os.path.getsize(os.path.join(data, "rocks", path)) for path in os.listdir(os.path.join(data, "rocks"))}
+        done = subprocess.run([PROGRAM, "serve", "--data", data, "--listen", "127.0.0.1:0"], capture_output=True, text=True, check=False)
+        assert done.returncode != 0 and "start this version on it there once, since RocksDB 8 and newer do not read its log" in done.stderr, done.stderr
+        assert {path: os.path.getsize(os.path.join(data, "rocks", path)) for path in before} == before
+    raise unittest.SkipTest("RocksDB 8 and newer do not read the logs of directories of format 1 and 2")
 
 
 def documents_of(server, index):
