@@ -255,7 +255,7 @@ static size_t access_size(const struct access *access)
  * Adds the smaller access to the larger one: through many levels of clauses that contain one another nothing is copied
  * more than a few times.
  */
-static struct access join(struct planner *planner, struct access a, struct access b)
+static struct access join_access(struct planner *planner, struct access a, struct access b)
 {
     struct access all = access_size(&a) < access_size(&b) ? b : a, more = access_size(&a) < access_size(&b) ? a : b;
     all.usable = a.usable && b.usable;
@@ -273,7 +273,7 @@ static struct access union_of(struct planner *planner, const struct bound_query_
 {
     struct access all = {.usable = true};
     for (size_t i = 0; all.usable && i < list->count; i++)
-        all = join(planner, all, access_of(planner, list->items[i]));
+        all = join_access(planner, all, access_of(planner, list->items[i]));
     return all;
 }
 

@@ -55,8 +55,8 @@ static size_t reserve(const struct api *api, const struct command *command, cons
     return bytes;
 }
 
-static int refuse(const struct api *api, size_t bytes, struct slice what, struct arena *arena,
-                  struct problem *ret_problem)
+static int refuse_growth(const struct api *api, size_t bytes, struct slice what, struct arena *arena,
+                         struct problem *ret_problem)
 {
     struct budget_guard guard;
     budget_guard_init(&guard, api->options.budget, BUDGET_REQUESTS, BUDGET_RETAINED);
@@ -73,7 +73,8 @@ int catalog_growth_reserve(struct request *request, const struct command *comman
     if (api->options.budget == NULL || request->growth.table != NULL)
         return 0;
     size_t missing = reserve(api, command, NULL, &request->growth);
-    return missing == 0 ? 0 : refuse(api, missing, request_budget_name(request), request->arena, &request->problem);
+    return missing == 0 ? 0
+                        : refuse_growth(api, missing, request_budget_name(request), request->arena, &request->problem);
 }
 
 int catalog_growth_reserve_write(const struct api *api, const struct write_command *write, struct slice what,
@@ -81,5 +82,5 @@ int catalog_growth_reserve_write(const struct api *api, const struct write_comma
 {
     REQUIRE(write != NULL && what.len > 0 && ret_promise->table == NULL);
     size_t missing = api->options.budget == NULL ? 0 : reserve(api, NULL, write, ret_promise);
-    return missing == 0 ? 0 : refuse(api, missing, what, arena, ret_problem);
+    return missing == 0 ? 0 : refuse_growth(api, missing, what, arena, ret_problem);
 }

@@ -74,7 +74,7 @@ static size_t counted_with(const struct growth_entry *entry, const struct growth
 }
 
 /* Returns: whether a growth fits. Called with the lock. */
-static bool fits(const struct growth_table *table, const struct growth_terms *terms, const struct growth *growth)
+static bool growth_fits(const struct growth_table *table, const struct growth_terms *terms, const struct growth *growth)
 {
     size_t own = 0, with = growth->other_bytes;
     for (size_t i = 0; i < growth->share_count; i++) {
@@ -135,7 +135,7 @@ bool growth_table_promise(struct growth_table *table, const struct growth_terms 
 {
     REQUIRE(terms->room > 0 && ret_promise->table == NULL);
     pthread_mutex_lock(&table->lock);
-    bool made = fits(table, terms, growth);
+    bool made = growth_fits(table, terms, growth);
     if (made)
         make_promise(table, growth, ret_promise);
     pthread_mutex_unlock(&table->lock);
