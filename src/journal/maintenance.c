@@ -22,9 +22,11 @@ void journal__load_ts_history(struct journal *journal)
     span = journal->feed_us > span ? journal->feed_us : span;
     tl_ts last = core_last_ts(journal->core);
     tl_ts begun = last > 0 ? last : journal__wall(journal); /* an empty store has no history */
-    if (!ts_history_load(&journal->ts_history, span, now, begun, core_ts_ceiling_payload(journal->core)) ||
-        !ts_history_load(&journal->ts_history_recent, 2 * CORE_TOMBSTONE_US, now, begun,
-                         core_ts_ceiling_payload(journal->core)))
+    struct slice kept = core_ts_ceiling_payload(journal->core);
+    bool valid = ts_history_load(&journal->ts_history, span, now, begun, kept);
+    /* This one begins in any case, too. */
+    valid &= ts_history_load(&journal->ts_history_recent, 2 * CORE_TOMBSTONE_US, now, begun, kept);
+    if (!valid)
         log_warning("the recorded clock of timestamps is invalid; the history limit is computed from timestamps alone");
 }
 

@@ -225,6 +225,37 @@ static void test_limits_come_from_the_log(void **state)
     store_close(store);
 }
 
+/* The recorded clock of timestamps may be invalid. Both histories begin anew then. */
+static void test_invalid_clock_of_timestamps_begins_anew(void **state)
+{
+    struct journal_options options = {.group_max = 64};
+    struct store *store = store_open_mem();
+    struct cmdlog_fixture kept = {0};
+    struct core *core = cmdlog_fixture_begin(&kept, store, &options);
+    struct effects effects;
+    struct journal *journal;
+    (void)state;
+    struct command *mark = command_new(COMMAND_MARK, DIALECT_7);
+    mark->mark = (struct mark_command){.payload = SLICE_LIT("\xff"), .build = SLICE_LIT("")};
+    mark->ts = mark->mark.ceiling = core_last_ts(core) + 1;
+    effects_init(&effects);
+    assert_int_equal(core_step(core, mark, &effects), 0);
+    while (!list_empty(&effects.completed)) {
+        struct command *command = list_entry(effects.completed.next, struct command, link);
+        list_remove(&command->link);
+        command_free(command);
+    }
+    assert_int_equal(journal_open_local(core, store, &options, &journal), 0);
+    unsigned before = gate.done;
+    submit(journal, COMMAND_SESSION_OPEN);
+    await(&gate.done, before + 1);
+    journal_close(journal); /* its last maintenance included */
+    core_close(core);
+    cmdlog_fixture_end(&kept);
+    cmdlog_fixture_free(&kept);
+    store_close(store);
+}
+
 /* --- Lock waits --------------------------------------------------------------------------------------------------- */
 
 /* A journal with two sessions, "holder" and "other"; the first holds a lock. */
@@ -611,6 +642,7 @@ int main(void)
         cmocka_unit_test(test_group_enqueued_during_covering_sync_completes),
         cmocka_unit_test(test_buffer_of_a_large_entry_is_freed),
         cmocka_unit_test(test_limits_come_from_the_log),
+        cmocka_unit_test(test_invalid_clock_of_timestamps_begins_anew),
         cmocka_unit_test(test_cancelled_waiter_ends_its_wait),
         cmocka_unit_test(test_cancelled_idle_waiter_refuses_later_commands),
         cmocka_unit_test(test_end_waits_refuses_later_waits),
