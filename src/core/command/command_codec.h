@@ -25,10 +25,10 @@ struct codec;
  * which waits a CANCEL keeps. 16 changed how commits and locks are bounded, and
  * added what the script of an update returned outside of the core. 17 and 18 changed how locks are
  * bounded, and 18 how scripts format numbers and parse dates. 19 changed which waits keep their places, and
- * again how scripts format big numbers and parse dates. 20 to 25 changed again how steps are
+ * again how scripts format big numbers and parse dates. 20 to 26 changed again how steps are
  * bounded; 22 also added whether the request of a write is divided.
  */
-enum { COMMAND_CODEC_VERSION = 25 };
+enum { COMMAND_CODEC_VERSION = 26 };
 
 enum {
     COMMAND_CODEC_NEWER = 1, /* its version is newer than this build knows */

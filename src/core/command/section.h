@@ -46,10 +46,10 @@ enum section_kind {
  * 16: of version 14; which transactions are of such a write. 17: of version 15. 18: of version 16. 19: of version
  * 17. 20: of version 18. 21: of version 19; waits whose places will be kept although their host is gone.
  * 22: of version 20. 23: of version 21. 24: of version 22. 25: of version 23. 26: of version 24. 27: of
- * version 25. Pieces have the form of their record's version; that of an overlay's is the same since 9, and that of
- * holds since 10.
+ * version 25. 28: of version 26. Pieces have the form of their record's version; that of an overlay's is the same
+ * since 9, and that of holds since 10.
  */
-enum { SECTIONS_VERSION = 27 };
+enum { SECTIONS_VERSION = 28 };
 
 struct sections {
     struct buf *out;     /* output, when writing; NULL: reading */

@@ -65,7 +65,7 @@ static void codec_progress(struct codec *codec, struct session *session)
 static void codec_end(struct codec *codec, struct core *core, struct session *session)
 {
     static const size_t flag_counts[SECTIONS_VERSION + 1] = {0, 3, 3, 3, 3, 5, 5, 6, 6, 6, 6, 6, 6, 6,
-                                                             6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6};
+                                                             6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6};
     bool terminating = session->terminating, has_close = session->close_command != NULL;
     bool *const flags[] = {
         &terminating,      &session->locks_released, &has_close, &session->cleanup_pending, &session->actions_finished,

@@ -26,7 +26,7 @@ struct buf;
  * The build of a host, in its JOIN and MARKs. Its last part is raised with each change of what equal commands
  * write, reply or save, so that hosts whose chains would differ do not join one cluster.
  */
-#define CORE_BUILD TIDELOCK_VERSION "-core22"
+#define CORE_BUILD TIDELOCK_VERSION "-core23"
 
 /* Effects of a step outside of the store. Reused for all steps; its reader empties `completed`. */
 struct effects {

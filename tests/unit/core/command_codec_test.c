@@ -159,7 +159,7 @@ static void test_command_codec_refuses_invalid_bytes(void **state)
     (void)state;
     assert_refused("", 0, TL_ERR_CORRUPT);
     assert_refused("\x00\x1c\x00\x00", 4, TL_ERR_CORRUPT);      /* no version */
-    assert_refused("\x1a\x1c\x00\x00", 4, COMMAND_CODEC_NEWER); /* newer version */
+    assert_refused("\x1b\x1c\x00\x00", 4, COMMAND_CODEC_NEWER); /* newer version */
     assert_refused("\x01\x00\x00\x00", 4, TL_ERR_CORRUPT);      /* no code */
     assert_refused("\x01\x7f\x00\x00", 4, TL_ERR_CORRUPT);      /* unknown code */
     assert_refused("\x01\x1c\x02\x00", 4, TL_ERR_CORRUPT);      /* unknown dialect */
