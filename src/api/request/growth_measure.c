@@ -29,6 +29,16 @@ enum {
     NEW_INDEX_MOST = 48 << 20 /* an index that is not there, with the most that its templates may have */
 };
 
+/*
+ * What a command may spend on finding the templates of its indices, some 5 ms: names compared with a pattern.
+ * Measured with 30 ns each.
+ */
+enum {
+    COMPARED_MAX = 200000,
+    COMPARED_BYTES = 64, /* of a pattern, which count as one more */
+    COMPARED_FIND = 8,   /* finding a component by its name */
+};
+
 /* Settings replace others, and an operator may have to change one of a full server: small ones add nothing. */
 enum {
     SETTINGS_SMALL_BYTES = 1024,    /* of a request */
@@ -68,61 +78,88 @@ static size_t most_of(const struct catalog_index *index)
                                       above(MAPPING_TEXT_BYTES_MAX, mapping_text_bytes(index->mapping)));
 }
 
-static bool contains(struct slice text, const char *word)
-{
-    return text.len > 0 && memmem(text.data, text.len, word, strlen(word)) != NULL;
-}
-
 /* What the templates that apply to a new index give it, as far as is seen without parsing them. */
 struct template_sum {
-    size_t named; /* ':' in them */
+    size_t colons; /* ':' in them */
     size_t bytes;
     bool limit;   /* one may raise the limit of fields */
     bool dynamic; /* one decides what a document's new field becomes */
 };
 
-static void add_template(struct template_sum *sum, struct slice body)
+static void add_template(struct template_sum *sum, const struct catalog_object *template)
 {
-    sum->named += colons(body);
-    sum->bytes += body.len;
-    sum->limit |= contains(body, "total_fields");
-    sum->dynamic |= contains(body, "dynamic_templates");
+    REQUIRE(template->matching != NULL); /* the catalog is the core's */
+    sum->colons += template->matching->colon_count;
+    sum->bytes += template->body.len;
+    sum->limit |= template->matching->limits_fields;
+    sum->dynamic |= template->matching->dynamic;
 }
 
-static bool applies(const struct catalog_object *template, struct slice name)
+/* The templates of a command. Finding those of its indices takes bounded work; when it is spent, all of them count. */
+struct templates {
+    const struct catalog *catalog;
+    size_t work;             /* names that may still be compared */
+    struct template_sum all; /* set when `work` is spent */
+};
+
+static const enum catalog_kind template_kinds[] = {CATALOG_INDEX_TEMPLATES, CATALOG_TEMPLATES, CATALOG_COMPONENTS};
+enum { KINDS_WITH_PATTERNS = 2 };
+
+static void sum_all(struct templates *templates)
 {
-    if (template->matching == NULL)
+    for (size_t k = 0; k < sizeof template_kinds / sizeof *template_kinds; k++)
+        for (size_t i = 0; i < catalog_object_count(templates->catalog, template_kinds[k]); i++)
+            add_template(&templates->all, catalog_object_at(templates->catalog, template_kinds[k], i));
+}
+
+/* Returns: whether so much work was left. */
+static bool spend(struct templates *templates, size_t work)
+{
+    if (templates->work > work) {
+        templates->work -= work;
         return true;
-    for (size_t i = 0; i < template->matching->pattern_count; i++)
-        if (json_wildcard(template->matching->patterns[i], name))
+    }
+    if (templates->work > 0)
+        sum_all(templates);
+    templates->work = 0;
+    return false;
+}
+
+static bool applies(struct templates *templates, const struct catalog_matching *matching, struct slice name)
+{
+    for (size_t i = 0; i < matching->pattern_count; i++)
+        if (!spend(templates, 1 + matching->patterns[i].len / COMPARED_BYTES) ||
+            json_wildcard(matching->patterns[i], name))
             return true;
     return false;
 }
 
-static void add_components(struct template_sum *sum, const struct catalog *catalog,
-                           const struct catalog_object *template)
+static void add_components(struct template_sum *sum, struct templates *templates,
+                           const struct catalog_matching *matching)
 {
-    for (size_t i = 0; template->matching != NULL && i < template->matching->component_count; i++) {
+    for (size_t i = 0; i < matching->component_count && spend(templates, COMPARED_FIND); i++) {
         const struct catalog_object *component =
-            catalog_object(catalog, CATALOG_COMPONENTS, template->matching->components[i]);
+            catalog_object(templates->catalog, CATALOG_COMPONENTS, matching->components[i]);
         if (component != NULL)
-            add_template(sum, component->body);
+            add_template(sum, component);
     }
 }
 
-static struct template_sum templates_of(const struct catalog *catalog, struct slice name)
+/* Returns: the sum of the templates that apply to a name, or of all if the work is spent. */
+static struct template_sum templates_of(struct templates *templates, struct slice name)
 {
-    static const enum catalog_kind kinds[] = {CATALOG_INDEX_TEMPLATES, CATALOG_TEMPLATES};
     struct template_sum sum = {0};
-    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
-        for (size_t i = 0; i < catalog_object_count(catalog, kinds[k]); i++) {
-            const struct catalog_object *template = catalog_object_at(catalog, kinds[k], i);
-            if (!applies(template, name))
+    for (size_t k = 0; k < KINDS_WITH_PATTERNS; k++)
+        for (size_t i = 0; i < catalog_object_count(templates->catalog, template_kinds[k]); i++) {
+            const struct catalog_object *template = catalog_object_at(templates->catalog, template_kinds[k], i);
+            if (!spend(templates, 1))
+                return templates->all;
+            if (!applies(templates, template->matching, name))
                 continue;
-            add_template(&sum, template->body);
-            add_components(&sum, catalog, template);
+            add_template(&sum, template);
+            add_components(&sum, templates, template->matching);
         }
-    return sum;
+    return templates->work > 0 ? sum : templates->all;
 }
 
 /* Returns: the most that all fields of a new index may take. */
@@ -134,7 +171,7 @@ static size_t most_of_new(const struct template_sum *sum)
 /* Returns: what a new index takes without fields of documents. */
 static size_t new_index_bytes(const struct template_sum *sum)
 {
-    return INDEX_BYTES + smaller(sum->named * NAMED_BYTES, most_of_new(sum)) + sum->bytes * BODY_FACTOR;
+    return INDEX_BYTES + smaller(sum->colons * NAMED_BYTES, most_of_new(sum)) + sum->bytes * BODY_FACTOR;
 }
 
 /* --- Writes ------------------------------------------------------------------------------------------------------- */
@@ -147,23 +184,31 @@ struct measure {
     struct arena *scratch; /* of an item */
     struct growth *growth;
     struct map shares; /* by name, if there are several: position in growth->shares + 1 */
+    struct templates templates;
     size_t capacity;
     bool known;    /* something is added whatever scripts do */
     bool scripted; /* scripts may add something */
 };
 
-/* Returns: the share of an index, added if it is not there. A write has one, as a rule: the map has none then. */
-static struct growth_share *share_of(struct measure *measure, struct slice index, size_t most)
+/* Returns: the share of an index; NULL: it has none yet. */
+static struct growth_share *find_share(struct measure *measure, struct slice index)
 {
     struct growth *growth = measure->growth;
     size_t last = growth->share_count;
     if (last > 0 && slice_equal(growth->shares[last - 1].index, index))
         return &growth->shares[last - 1];
     size_t at = (size_t)(uintptr_t)map_get(&measure->shares, index);
-    if (at > 0)
-        return &growth->shares[at - 1];
+    return at > 0 ? &growth->shares[at - 1] : NULL;
+}
+
+/* Adds the share of an index that has none. A write has one, as a rule: the map is empty then. */
+static struct growth_share *add_share(struct measure *measure, struct slice index, size_t bytes, size_t most)
+{
+    REQUIRE(find_share(measure, index) == NULL);
+    struct growth *growth = measure->growth;
+    size_t last = growth->share_count;
     growth->shares = arena_grow(measure->arena, growth->shares, last, &measure->capacity, sizeof *growth->shares);
-    growth->shares[last] = (struct growth_share){.index = index, .most = most};
+    growth->shares[last] = (struct growth_share){.index = index, .bytes = bytes, .most = most};
     growth->share_count++;
     for (size_t i = last == 1 ? 0 : last; i <= last && last > 0; i++)
         map_put(&measure->shares, growth->shares[i].index, (void *)(uintptr_t)(i + 1));
@@ -220,31 +265,40 @@ static size_t values_bytes(struct slice source)
     return values * VALUE_BYTES + smaller(values * longest_path(source), MAPPING_TEXT_BYTES_MAX) * TEXT_FACTOR;
 }
 
-/* An item that creates its index. */
+/* Adds the share of an index that is not there, and finds its templates for all of its items. */
+static struct growth_share *add_new_index(struct measure *measure, struct slice index)
+{
+    if (measure->effort == GROWTH_QUICK)
+        return add_share(measure, index, NEW_INDEX_MOST, NEW_INDEX_MOST);
+    struct template_sum sum = templates_of(&measure->templates, index);
+    size_t base = new_index_bytes(&sum), most = base + most_of_new(&sum);
+    return add_share(measure, index, sum.dynamic ? most : base, most);
+}
+
+/* An item that creates its index, or follows one that does. */
 static void measure_creation(struct measure *measure, const struct write_item *item)
 {
-    if (measure->effort == GROWTH_QUICK) {
-        struct growth_share *share = share_of(measure, item->index, NEW_INDEX_MOST);
-        share->bytes = share->most;
-        return;
-    }
-    struct template_sum templates = templates_of(measure->catalog, item->index);
-    size_t base = new_index_bytes(&templates), most = most_of_new(&templates);
-    struct growth_share *share = share_of(measure, item->index, base + most);
+    struct growth_share *share = find_share(measure, item->index);
     const struct write_update *update = item->update;
+    if (share == NULL)
+        share = add_new_index(measure, item->index);
+    if (measure->effort == GROWTH_QUICK)
+        return;
+    measure->known = true;
+    if (share->bytes == share->most)
+        return;
     size_t values =
         update == NULL ? values_bytes(item->source) : values_bytes(update->doc) + values_bytes(update->upsert);
-    share->bytes += share->bytes == 0 ? base : 0;
-    share->bytes += templates.dynamic || is_scripted(item) ? most : smaller(values, most);
-    share->bytes = smaller(share->bytes, share->most);
-    measure->known = true;
+    share->bytes = is_scripted(item) ? share->most : smaller(share->bytes + values, share->most);
 }
 
 /* An item of an index that is there. */
 static void measure_fields(struct measure *measure, const struct write_item *item, const struct catalog_index *index)
 {
     const struct mapping_type *type = mapping_type(index->mapping, item->type.len > 0 ? item->type : SLICE_LIT("_doc"));
-    struct growth_share *share = share_of(measure, index->name, most_of(index));
+    struct growth_share *share = find_share(measure, index->name);
+    if (share == NULL)
+        share = add_share(measure, index->name, 0, most_of(index));
     const struct write_update *update = item->update;
     if (measure->effort == GROWTH_QUICK || type == NULL) {
         share->bytes = share->most;
@@ -282,7 +336,8 @@ void growth_measure_write(const struct catalog *catalog, const struct write_comm
                               .arena = arena,
                               .scratch = &scratch,
                               .growth = ret_growth,
-                              .shares = MAP_INIT};
+                              .shares = MAP_INIT,
+                              .templates = {.catalog = catalog, .work = COMPARED_MAX}};
     *ret_growth = (struct growth){0};
     for (size_t i = 0; i < write->item_count; i++) {
         measure_item(&measure, &write->items[i]);
@@ -302,13 +357,21 @@ static void set_share(struct growth *growth, struct slice index, size_t bytes, s
     growth->share_count = 1;
 }
 
+static bool contains(struct slice text, const char *word)
+{
+    return text.len > 0 && memmem(text.data, text.len, word, strlen(word)) != NULL;
+}
+
 static void measure_index(const struct catalog *catalog, const struct index_command *create, struct arena *arena,
                           struct growth *growth)
 {
     if (catalog_index(catalog, create->name) != NULL || catalog_has_alias(catalog, create->name))
         return;
-    struct template_sum sum = templates_of(catalog, create->name);
-    add_template(&sum, create->body);
+    struct templates templates = {.catalog = catalog, .work = COMPARED_MAX};
+    struct template_sum sum = templates_of(&templates, create->name);
+    sum.colons += colons(create->body);
+    sum.bytes += create->body.len;
+    sum.limit |= contains(create->body, "total_fields") || contains(create->body, "\\"); /* a name may be escaped */
     set_share(growth, create->name, new_index_bytes(&sum), arena);
 }
 

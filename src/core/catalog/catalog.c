@@ -620,14 +620,30 @@ static const struct slice *copy_list(yyjson_val *list, struct arena *arena, size
     return texts;
 }
 
-/* Returns: the matching of a template, of its stored body. */
+static size_t count_colons(struct slice text)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < text.len; i++)
+        found += text.data[i] == ':';
+    return found;
+}
+
+static bool contains(struct slice text, struct slice word)
+{
+    return text.len > 0 && memmem(text.data, text.len, word.data, word.len) != NULL;
+}
+
+/* Returns: the matching of a template or component, of its stored body. */
 static const struct catalog_matching *matching_of(enum catalog_kind kind, struct slice body, struct arena *arena)
 {
     struct catalog_matching *matching = arena_zalloc(arena, sizeof(*matching));
     struct arena parsed = ARENA_INIT;
     struct json_doc doc;
 
-    if (json_parse_stored(&parsed, body, &doc) == 0) {
+    matching->colon_count = count_colons(body);
+    matching->limits_fields = contains(body, SLICE_LIT("total_fields"));
+    matching->dynamic = contains(body, SLICE_LIT("dynamic_templates"));
+    if (kind != CATALOG_COMPONENTS && json_parse_stored(&parsed, body, &doc) == 0) {
         yyjson_val *rank = json_get(doc.root, kind == CATALOG_TEMPLATES ? SLICE_LIT("order") : SLICE_LIT("priority"));
         matching->patterns = copy_list(json_get_lit(doc.root, "index_patterns"), arena, &matching->pattern_count);
         matching->components = copy_list(json_get_lit(doc.root, "composed_of"), arena, &matching->component_count);
@@ -640,9 +656,9 @@ static const struct catalog_matching *matching_of(enum catalog_kind kind, struct
 void catalog__parse_objects(struct catalog *catalog)
 {
     REQUIRE(MAGIC_VALID(catalog, CATALOG_MAGIC));
-    static const enum catalog_kind kinds[] = {CATALOG_TEMPLATES, CATALOG_INDEX_TEMPLATES};
+    static const enum catalog_kind kinds[] = {CATALOG_TEMPLATES, CATALOG_INDEX_TEMPLATES, CATALOG_COMPONENTS};
 
-    for (int i = 0; i < 2; i++)
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         for (size_t j = 0; j < catalog_object_count(catalog, kinds[i]); j++) {
             struct object_node *node = catalog->objects[kinds[i]]->nodes[j];
             if (node->object.matching == NULL) /* new, so no other catalog has it */

@@ -261,17 +261,24 @@ struct catalog_object {
     struct slice lang;    /* of a script: as given, or the default */
     struct slice body;    /* JSON as rendered by GET, or the source text of a script */
     struct slice options; /* JSON of a stored script's options; data NULL: none */
-    const struct catalog_matching *matching; /* of a template in the core's catalog, else NULL; from its body */
+    const struct catalog_matching
+        *matching; /* of a template or component in the core's catalog, else NULL; from its body */
     const struct cluster_values *values;     /* of the cluster's settings in the core's catalog, else NULL */
 };
 
-/* What decides whether a template applies to an index, so that only those that do need be parsed. */
+/*
+ * What decides whether a template applies to an index, so that only those that do need be parsed, and properties of its
+ * text for an estimate of the fields that an index gets by it. A component has only those.
+ */
 struct catalog_matching {
     const struct slice *patterns;
     size_t pattern_count;
     const struct slice *components; /* of a composable template: "composed_of" */
     size_t component_count;
-    int64_t rank; /* "priority" of a composable template, else "order" */
+    int64_t rank;       /* "priority" of a composable template, else "order" */
+    size_t colon_count; /* ':' in the body: each field has two of them at least */
+    bool limits_fields; /* "total_fields" occurs in the body */
+    bool dynamic;       /* "dynamic_templates" occurs in it */
 };
 
 /* Returns: the object; NULL: none. */

@@ -11,7 +11,8 @@
  *  2. bodies: of each handler the cases of complexity_cases.def, in which lists, keys, texts and depths are n and 2n
  *     long, and bodies that fit nothing. A handler without a line there fails the test: each new call must define how
  *     its body grows;
- *  3. holdings: servers that hold n and 2n documents, indices, aliases, locks, …, and the same small request.
+ *  3. holdings: servers that hold n and 2n documents, indices, aliases, locks, …, and the same small request;
+ *  4. templates: bulks of n and 2n items that create indices, of a server with templates as large and little memory.
  *
  * Work and bytes grow by GROWTH at most. Cases that multiply two things of the request by their nature are marked with
  * the reason.
@@ -25,7 +26,10 @@
 #include "../../lib/unit.h"
 #include "calls.h"
 
+#include "api/request/api_internal.h"
+#include "api/request/growth_table.h"
 #include "base/alloc.h"
+#include "base/budget.h"
 #include "base/log.h"
 
 #define GROWTH 2.5
@@ -593,10 +597,59 @@ static void test_holdings(void **state)
     assert_int_equal(failed, 0);
 }
 
+/* --- Templates ---------------------------------------------------------------------------------------------------- */
+
+/* A template, and a bulk that creates the indices to which it applies. */
+struct creation {
+    const char *template, *bulk;
+};
+
+static bool cost_of_creation(void *context, size_t n, struct cost *ret_cost)
+{
+    const struct creation *creation = context;
+    struct budget budget;
+    struct api_fixture fixture = {.budget = &budget};
+    struct call_names names = {0};
+    budget_init(&budget, SIZE_MAX / 2);
+    calls_open(&fixture, &names);
+    bool well = calls_ask_text(&fixture, creation->template, n, &names, is_traced()) == 200;
+    budget.limit = (size_t)256 << 20;
+    struct growth_promise all = {0}; /* of another command: what adds to the catalog is measured, and refused */
+    struct growth_terms terms = {.budget = &budget, .level = BUDGET_RETAINED, .room = 1, .alone = SIZE_MAX};
+    struct growth growth = {.other_bytes = budget_share(&budget, BUDGET_RETAINED) - mem_used() - 1024};
+    well = growth_table_promise(fixture.api->growth, &terms, &growth, &all) && well;
+    struct cost before = counted_now();
+    well = calls_ask_text(&fixture, creation->bulk, n, &names, is_traced()) == 429 && well;
+    *ret_cost = since(before);
+    growth_promise_end(&all);
+    if (!well)
+        print_error("%s: not refused with %zu\n", creation->bulk, n);
+    call_names_deinit(&names);
+    api_fixture_close(&fixture);
+    return well;
+}
+
+/* Templates are not read for each item, nor for each index. */
+static void test_templates_of_new_indices(void **state)
+{
+    static const char fields[] =
+        "PUT /_template/y\n{\"index_patterns\":[\"y*\"],\"mappings\":{\"properties\":{@\"f$\":{\"type\":\"long\"}@}}}";
+    static const char patterns[] = "PUT /_template/y\n{\"index_patterns\":[@\"*y$\"@]}";
+    static const char one[] = "POST /_bulk\n^{\"index\":{\"_index\":\"y\",\"_id\":\"$\"}}\n{\"n\":$}\n^";
+    static const char many[] = "POST /_bulk\n^{\"index\":{\"_index\":\"yy$\",\"_id\":\"1\"}}\n{\"n\":$}\n^";
+    const struct creation creations[] = {{fields, one}, {fields, many}, {patterns, one}, {patterns, many}};
+    (void)state;
+    judged = failed = 0;
+    for (size_t i = 0; i < sizeof creations / sizeof *creations; i++)
+        judge(creations[i].bulk, creations[i].template, cost_of_creation, (void *)(uintptr_t)&creations[i], SIZE);
+    assert_int_equal(failed, 0);
+}
+
 int main(void)
 {
     log_set_level(LOG_ERROR);
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_all_handlers), cmocka_unit_test(test_bodies),
-                                       cmocka_unit_test(test_parts), cmocka_unit_test(test_holdings)};
+                                       cmocka_unit_test(test_parts), cmocka_unit_test(test_holdings),
+                                       cmocka_unit_test(test_templates_of_new_indices)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
