@@ -3,6 +3,7 @@
  * Appends entries to the command log and applies them; makes checkpoints. README.md, "The command
  * log".
  */
+#include <inttypes.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -10,8 +11,10 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "base/magic.h"
+#include "core/command/command_codec.h"
 #include "core/step/command_group.h"
 #include "core/step/save.h"
+#include "core/unit/work.h"
 #include "journal/at_work.h"
 #include "journal/journal_internal.h"
 #include "journal/recover.h"
@@ -221,6 +224,24 @@ static void return_entry(struct list *entry, struct list *taken)
     }
 }
 
+void journal__report_unbounded_step(struct journal *journal)
+{
+    REQUIRE(journal__holds(&journal->core_lock));
+    const struct core_metrics *metrics = core_metrics(journal->core);
+    uint64_t steps = metric_read(&metrics->steps_undivided);
+    if (steps == journal->unbounded_steps)
+        return;
+    bool again = journal->unbounded_steps > 0 && (steps & (steps - 1)) != 0;
+    journal->unbounded_steps = steps;
+    if (again || metric_read(&metrics->undivided_version) != COMMAND_CODEC_VERSION)
+        return;
+    log_warning("a step of the writer was not divided, and all others waited for it, which is a fault of tidelock: "
+                "a command [%s] took %" PRIu64 " units of work, and the bound is %" PRIu64 "; %" PRIu64
+                " such steps since the start",
+                command_name((enum command_type)metric_read(&metrics->undivided_command)),
+                metric_read(&metrics->undivided_work), (uint64_t)CORE_STEP_WORK, steps);
+}
+
 /*
  * Applies the commands of an entry in order, as a replay does. Commands with COMMAND_UNLOGGED among
  * them are answered on this host only.
@@ -249,6 +270,7 @@ static uint64_t apply_entry(struct journal *journal, const struct command_group_
         }
         journal__take_completed(journal, command, group);
     }
+    journal__report_unbounded_step(journal);
     return work;
 }
 

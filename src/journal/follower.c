@@ -394,6 +394,7 @@ static void apply_entry(struct journal *journal, const struct command_group_head
         journal__store_failed("applying an entry", r);
     }
     at_work_end_entry(journal->at_work);
+    journal__report_unbounded_step(journal);
     journal->work_us += journal__boot(journal) - begun;
     journal__move_completed(&journal->effects, &group);
     verify_applied(journal, entry->position, life, &group);

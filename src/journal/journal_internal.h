@@ -145,6 +145,7 @@ struct journal {
     uint64_t maintain_at;                /* boot clock: next maintenance */
     bool sync_all;                       /* the next sync also covers asynchronous commits */
     struct effects effects;
+    uint64_t unbounded_steps; /* core_metrics.steps_undivided, as journal__report_unbounded_step() last saw it */
 
     /* Under publish_lock. */
     pthread_mutex_t publish_lock;
@@ -314,6 +315,11 @@ bool journal__put_ts_ceiling(struct journal *journal, uint64_t ahead);
  * Requires: core_lock.
  */
 void journal__apply(struct journal *journal, struct command *command, struct list *group);
+/*
+ * Logs that a step took more work than the bound, which is a fault of the server: for the first, second, fourth, … such
+ * step. Not for a replayed command of an earlier version, which may have been unbounded. Requires: core_lock.
+ */
+void journal__report_unbounded_step(struct journal *journal);
 /* Records the applied state for the next sync to publish. Requires: core_lock. */
 void journal__record_applied(struct journal *journal);
 /*

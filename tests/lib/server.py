@@ -250,6 +250,7 @@ class Server:
         self.log.close()
         self.give_port_back()
         assert "the state differs from the one that was recorded" not in self.errors(), self.last_errors()
+        assert "a step of the writer was not divided" not in self.errors(), self.last_errors()
         if self.process is not None and self.process.returncode == 0:
             self.replay()
         if self.first_copy is not None:

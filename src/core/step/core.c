@@ -243,6 +243,7 @@ static void end_work(struct core *core, enum command_type type)
     if (work > core->indivisible_work + CORE_STEP_WORK) {
         metric_add(&metrics->steps_undivided, 1);
         metric_set(&metrics->undivided_command, type);
+        metric_set(&metrics->undivided_version, core->command_version);
         metric_set(&metrics->undivided_work, work - core->indivisible_work);
     }
 }

@@ -26,9 +26,10 @@ struct core_metrics {
      */
     metric_value step_work_max[COMMAND_TYPE_COUNT]; /* of one step */
     metric_value steps_over;                        /* steps above CORE_STEP_WORK */
-    /* Steps above it even without their largest indivisible operation; must be 0 */
+    /* Steps above it even without their largest indivisible operation; 0 but for commands of earlier versions */
     metric_value steps_undivided;
     metric_value undivided_command; /* command type of the last such step */
+    metric_value undivided_version; /* version of that command */
     /* Work of that step without its largest indivisible operation */
     metric_value undivided_work;
 

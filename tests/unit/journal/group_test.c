@@ -6,17 +6,22 @@
  * pause, and no caller's thread is faster than a TICK that is due. Method: the workers are stopped
  * before they acquire core_lock, or the test has it, which makes the content of the queue
  * deterministic; each step is recorded with the hold of core_lock and the entry of the log in
- * which it is executed.
+ * which it is executed. Steps without a bound are claimed: no command makes one.
  */
 #include <errno.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "lib/cmdlog_fixture.h"
 #include "lib/unit.h"
 
 #include "base/clock.h"
+#include "base/log.h"
+#include "core/command/command_codec.h"
 #include "core/unit/work.h"
 #include "journal/journal.h"
 #include "journal/journal_internal.h"
@@ -58,6 +63,8 @@ static struct {
     unsigned holds;        /* of core_lock by workers */
     unsigned entries;      /* appended to the log */
     unsigned ticks;        /* steps of COMMAND_TICK */
+    unsigned unbounded;    /* version of the commands whose steps count as unbounded; 0: none */
+    unsigned reports;      /* lines of the log about such steps */
     struct step steps[STEPS_MAX];
     size_t step_count;
 } seen = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
@@ -72,6 +79,30 @@ int __real_cmdlog_append(struct cmdlog *log, const struct slice *parts, size_t c
 int __wrap_cmdlog_append(struct cmdlog *log, const struct slice *parts, size_t count, cmdlog_position *ret_position);
 int __real_core_step(struct core *core, struct command *command, struct effects *effects);
 int __wrap_core_step(struct core *core, struct command *command, struct effects *effects);
+
+void __wrap_log_line(enum log_level level, const char *format, ...);
+
+void __wrap_log_line(enum log_level level, const char *format, ...)
+{
+    char line[1000];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    pthread_mutex_lock(&seen.lock);
+    seen.reports += level == LOG_WARNING && strstr(line, "[write] took 1000000 units") != NULL;
+    pthread_mutex_unlock(&seen.lock);
+}
+
+/* Makes the step of a write count as one that was not divided. */
+static void claim_unbounded(struct core *core, unsigned version)
+{
+    struct core_metrics *metrics = (struct core_metrics *)(uintptr_t)core_metrics(core);
+    metric_add(&metrics->steps_undivided, 1);
+    metric_set(&metrics->undivided_command, COMMAND_WRITE);
+    metric_set(&metrics->undivided_version, version);
+    metric_set(&metrics->undivided_work, 1000000);
+}
 
 int __real_store_checkpointed(struct store *store);
 int __wrap_store_checkpointed(struct store *store);
@@ -138,6 +169,8 @@ int __wrap_core_step(struct core *core, struct command *command, struct effects 
     INSIST(bound == CORE_WORK_UNKNOWN || core_step_work(core) <= WORK_UNIT + bound);
     pthread_mutex_lock(&seen.lock);
     recorded->work = core_step_work(core);
+    if (type == COMMAND_WRITE && seen.unbounded > 0)
+        claim_unbounded(core, seen.unbounded);
     seen.ticks += type == COMMAND_TICK;
     pthread_cond_broadcast(&seen.changed);
     seen.stopped = seen.stopped || (type == COMMAND_SESSION_CLOSE && seen.stop_after_close);
@@ -967,6 +1000,35 @@ static void test_full_log_refuses_large_commands_only(void **state)
     close_box(&fixture);
 }
 
+/* Returns: the number of lines that report steps of so many writes. */
+static unsigned count_reports(unsigned version, unsigned writes)
+{
+    struct group_box fixture;
+    open_box(&fixture);
+    pthread_mutex_lock(&seen.lock);
+    seen.unbounded = version;
+    seen.reports = 0;
+    pthread_mutex_unlock(&seen.lock);
+    for (unsigned i = 0; i < writes; i++) {
+        submit(&fixture, write_command("1"), true);
+        await(&seen.done, i + 1);
+    }
+    close_box(&fixture);
+    seen.unbounded = 0;
+    return seen.reports;
+}
+
+/* A step without a bound is a fault of the server, which its log reports; many of them do not fill the log. */
+static void test_unbounded_steps_are_reported(void **state)
+{
+    (void)state;
+    assert_int_equal(count_reports(0, 1), 0);
+    assert_int_equal(count_reports(COMMAND_CODEC_VERSION, 1), 1);
+    assert_int_equal(count_reports(COMMAND_CODEC_VERSION, 3), 2);
+    assert_int_equal(count_reports(COMMAND_CODEC_VERSION, 9), 4);
+    assert_int_equal(count_reports(COMMAND_CODEC_VERSION - 1, 9), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -988,6 +1050,7 @@ int main(void)
         cmocka_unit_test(test_worker_prepares_log_before_it_is_full),
         cmocka_unit_test(test_lone_caller_stalls_at_limit_of_memory),
         cmocka_unit_test(test_full_log_refuses_large_commands_only),
+        cmocka_unit_test(test_unbounded_steps_are_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
