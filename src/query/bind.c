@@ -395,6 +395,7 @@ static int bind_function(struct binder *binder, const struct query *query, struc
 {
     struct bound_query *matcher = bind__new(binder, BOUND_FUNCTION, query->boost);
     matcher->function.spec = query;
+    matcher->function.checked = binder->context->dialect == DIALECT_7;
     matcher->function.functions = arena_zalloc(binder->arena, query->function.count * sizeof(struct bound_function));
     int r = query_bind(binder, query->function.query, &matcher->function.query);
     for (size_t i = 0; r == 0 && i < query->function.count; i++) {

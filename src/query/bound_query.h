@@ -128,6 +128,7 @@ struct bound_query {
             struct bound_query *query;
             struct bound_function *functions;
             const struct query *spec;
+            bool checked; /* 7.x: negative scores end the search */
         } function;
         struct {
             struct script *script;

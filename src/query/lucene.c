@@ -12,6 +12,8 @@
  */
 #include "query/bound_query.h"
 
+#include "base/check.h"
+
 #include <math.h>
 #include <stdlib.h>
 
@@ -107,11 +109,20 @@ static struct slice char_at(const struct lucene *p)
     return slice_make(p->text.data + p->at, len);
 }
 
+static struct query *fail_because(struct lucene *p, struct problem *cause)
+{
+    REQUIRE(!p->failed);
+    p->failed = true;
+    *p->problem = (struct problem){.type = PROBLEM_PARSE, .name = SLICE_LIT("parse_exception"), .caused_by = cause};
+    p->problem->reason =
+        arena_printf(p->arena, "Cannot parse '%.*s': %.*s", SLICE_ARG(p->text), SLICE_ARG(cause->reason));
+    return query_match_all(p->arena);
+}
+
 static struct query *fail_lucene(struct lucene *p, const char *expecting)
 {
     if (p->failed)
         return query_match_all(p->arena);
-    p->failed = true;
     struct slice found = p->at >= p->text.len ? SLICE_LIT("<EOF>") : char_at(p);
     const char *form = p->at >= p->text.len
                            ? "Encountered \"%.*s\" at line 1, column %zu.\nWas expecting one of:\n%s"
@@ -125,10 +136,7 @@ static struct query *fail_lucene(struct lucene *p, const char *expecting)
                          p->text.len, expecting);
     else
         cause->reason = arena_printf(p->arena, form, SLICE_ARG(found), SLICE_ARG(found), p->at, expecting);
-    *p->problem = (struct problem){.type = PROBLEM_PARSE, .name = cause->name, .caused_by = cause};
-    p->problem->reason =
-        arena_printf(p->arena, "Cannot parse '%.*s': %.*s", SLICE_ARG(p->text), SLICE_ARG(cause->reason));
-    return query_match_all(p->arena);
+    return fail_because(p, cause);
 }
 
 /* --- Making nodes ------------------------------------------------------------------------------------------------- */
@@ -454,11 +462,32 @@ static struct query *parse_value(struct lucene *p, struct slice field)
     return take_term(p, &term) ? make_term(p, field, &term) : fail_lucene(p, EXPECTING_CLAUSE);
 }
 
-/* Applies an optional ^BOOST suffix to `query`. */
+/* Refuses what follows a '^' and is no number. */
+static struct query *fail_boost(struct lucene *p)
+{
+    struct problem *cause = arena_zalloc(p->arena, sizeof *cause);
+    bool at_end = p->at >= p->text.len;
+    if (p->failed)
+        return query_match_all(p->arena);
+    cause->type = PROBLEM_PARSE;
+    cause->name = at_end ? SLICE_LIT("parse_exception") : SLICE_LIT("token_mgr_error");
+    cause->reason =
+        at_end
+            ? arena_printf(p->arena,
+                           "Encountered \"<EOF>\" at line 1, column %zu.\nWas expecting:\n    <NUMBER> ...\n    ",
+                           p->text.len)
+            : arena_printf(p->arena, "Lexical error at line 1, column %zu.  Encountered: \"%.*s\" (%d), after : \"\"",
+                           p->at + 1, SLICE_ARG(char_at(p)), p->text.data[p->at]);
+    return fail_because(p, cause);
+}
+
+/* Applies an optional ^BOOST suffix to `query`. A sign is no part of a boost. */
 static struct query *take_boost(struct lucene *p, struct query *query)
 {
     if (!take_char(p, '^'))
         return query;
+    if (p->at >= p->text.len || !byte_is_one_of(p->text.data[p->at], "0123456789"))
+        return fail_boost(p);
     struct query *times = query__new(p->arena, QUERY_BOOL);
     times->boost = take_number(p, 1);
     query__list_add(p->arena, &times->boolean.must, query);

@@ -15,6 +15,7 @@
 #include "query/phrase.h"
 #include "script/script.h"
 #include "json/path.h"
+#include "json/write.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -327,8 +328,34 @@ static double apply_modifier(struct slice modifier, double x)
     return slice_is(modifier, "reciprocal") ? 1 / x : x;
 }
 
+/* A negative score of a function, which 7.x refuses: the search ends. `rest`: of the reason. */
+static void refuse_score(struct match_doc *match_doc, const char *function, double score, struct slice rest)
+{
+    if (match_doc->problem != NULL)
+        return;
+    tl_cleanup(buf_deinit) struct buf number = BUF_INIT(BUF_UNLIMITED);
+    json_double_text(&number, score);
+    match_doc->problem = arena_zalloc(match_doc->problems, sizeof *match_doc->problem);
+    problem_set(match_doc->problem, match_doc->problems, PROBLEM_ILLEGAL_ARGUMENT,
+                "%s must not produce negative scores, but got: [%.*s]%.*s", function, SLICE_ARG(buf_as_slice(&number)),
+                SLICE_ARG(rest));
+}
+
+static void refuse_field_score(struct match_doc *match_doc, struct slice modifier, double score, double value)
+{
+    tl_cleanup(buf_deinit) struct buf rest = BUF_INIT(BUF_UNLIMITED);
+    buf_lit(&rest, " for field value: [");
+    json_double_text(&rest, value);
+    buf_lit(&rest, "]");
+    if (slice_is(modifier, "ln"))
+        buf_lit(&rest, "; consider using ln1p or ln2p instead of ln to avoid negative scores");
+    if (slice_is(modifier, "log"))
+        buf_lit(&rest, "; consider using log1p or log2p instead of log to avoid negative scores");
+    refuse_score(match_doc, "field value function", score, buf_as_slice(&rest));
+}
+
 /* Of several values the lowest counts. */
-static double field_factor(const struct bound_function *function, struct match_doc *match_doc)
+static double field_factor(const struct bound_function *function, struct match_doc *match_doc, bool checked)
 {
     const struct field_value *values = NULL;
     size_t count = function->field != NULL ? match_doc_sorted(match_doc, function->field, &values) : 0;
@@ -340,19 +367,25 @@ static double field_factor(const struct bound_function *function, struct match_d
     else if (count > 0 && values[0].kind == FIELD_VALUE_I64)
         x = function->field->type == FIELD_SCALED_FLOAT ? (double)values[0].i64 / function->field->scaling_factor
                                                         : (double)values[0].i64;
-    return apply_modifier(function->spec->modifier, x * function->spec->factor);
+    double value = apply_modifier(function->spec->modifier, x * function->spec->factor);
+    if (checked && value < 0)
+        refuse_field_score(match_doc, function->spec->modifier, value, x);
+    return value;
 }
 
-static double function_value(const struct bound_function *function, struct match_doc *match_doc, float score)
+static double function_value(const struct bound_function *function, struct match_doc *match_doc, float score,
+                             bool checked)
 {
     double value = 1;
     if (function->spec->field_factor)
-        value = field_factor(function, match_doc);
+        value = field_factor(function, match_doc, checked);
     if (function->script != NULL) {
         struct script_eval result;
         if (match_doc_run_script(match_doc, function->script, function->spec->script->params, score,
                                  SCRIPT_RESULT_NUMBER, &result) == 0)
             value = result.number;
+        if (checked && value < 0)
+            refuse_score(match_doc, "script score function", value, SLICE_NONE);
     }
     return isnan(function->spec->weight) ? value : value * function->spec->weight;
 }
@@ -382,7 +415,7 @@ static bool match_function(const struct bound_query *matcher, struct match_doc *
         const struct bound_function *function = &matcher->function.functions[i];
         if (function->filter != NULL && !matches_unscored(function->filter, match_doc))
             continue;
-        double value = function_value(function, match_doc, score);
+        double value = function_value(function, match_doc, score, matcher->function.checked);
         factor = applied++ == 0 ? value : combine_scores(spec->function.score_mode, factor, value);
         weights += isnan(function->spec->weight) ? 1 : function->spec->weight;
     }

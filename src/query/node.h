@@ -218,6 +218,10 @@ int query__parse_script(struct query_parser *parser, yyjson_val *value,
                         const struct query_script **ret_script) TL_MUST_USE;
 /* Parse scalar options; numbers may be strings. Return: 0; QUERY_REFUSED. */
 int query__take_double(struct query_parser *parser, yyjson_val *value, double *ret_number) TL_MUST_USE;
+/* The same for a boost, which 7.x refuses if it is negative. */
+int query__take_boost(struct query_parser *parser, yyjson_val *value, double *ret_boost) TL_MUST_USE;
+/* Checks a boost that was read from `at`. Returns: 0; QUERY_REFUSED. */
+int query__check_boost(struct query_parser *parser, yyjson_val *at, double boost) TL_MUST_USE;
 int query__take_u32(struct query_parser *parser, yyjson_val *value, unsigned *ret_number) TL_MUST_USE;
 /*
  * Parses a time zone. Returns: 0; QUERY_REFUSED with Java's message. Owns: the zone lives in the

@@ -115,6 +115,20 @@ int query__take_double(struct query_parser *parser, yyjson_val *value, double *r
     return 0;
 }
 
+int query__check_boost(struct query_parser *parser, yyjson_val *at, double boost)
+{
+    if (boost >= 0 || parser->dialect != DIALECT_7)
+        return 0;
+    return query__refuse(parser, at, false, PROBLEM_ILLEGAL_ARGUMENT,
+                         "negative [boost] are not allowed in [query], use a value between 0 and 1 to deboost");
+}
+
+int query__take_boost(struct query_parser *parser, yyjson_val *value, double *ret_boost)
+{
+    int r = query__take_double(parser, value, ret_boost);
+    return r != 0 ? r : query__check_boost(parser, value, *ret_boost);
+}
+
 int query__take_u32(struct query_parser *parser, yyjson_val *value, unsigned *ret_number)
 {
     double number;
@@ -148,12 +162,7 @@ static int take_common(struct query_parser *parser, struct slice option, yyjson_
         return 0;
     if (!slice_is(option, "boost") || yyjson_is_ctn(value))
         return NOT_COMMON;
-    int r = query__take_double(parser, value, &query->boost);
-    if (r == 0 && query->boost < 0 && parser->dialect == DIALECT_7)
-        return query__refuse(parser, value, false, PROBLEM_ILLEGAL_ARGUMENT,
-                             "negative [boost] are not allowed in [%.*s], use a value between 0 and 1 to deboost",
-                             SLICE_ARG(SLICE_LIT("query")));
-    return r;
+    return query__take_boost(parser, value, &query->boost);
 }
 
 /* --- Queries made of queries -------------------------------------------------------------------------------------- */

@@ -52,12 +52,21 @@ static int take_factor(struct query_parser *parser, yyjson_val *body, struct sco
     return 0;
 }
 
+static int take_weight(struct query_parser *parser, yyjson_val *value, struct score_function *function)
+{
+    int r = query__take_double(parser, value, &function->weight);
+    if (r == 0 && function->weight < 0 && parser->dialect == DIALECT_7)
+        return query__refuse(parser, value, false, PROBLEM_ILLEGAL_ARGUMENT,
+                             "[weight] cannot be negative for a filtering function");
+    return r;
+}
+
 /* Parses a member of an entry of `functions`, or of a single function. */
 static int take_function(struct query_parser *parser, struct slice option, yyjson_val *value,
                          struct score_function *function)
 {
     if (slice_is(option, "weight") || slice_is(option, "boost_factor"))
-        return query__take_double(parser, value, &function->weight);
+        return take_weight(parser, value, function);
     if (slice_is(option, "filter"))
         return query_parse(parser, value, &function->filter);
     if (slice_is(option, "field_value_factor") && yyjson_is_obj(value))
@@ -116,7 +125,7 @@ static int take_member(struct query_parser *parser, struct slice option, yyjson_
     if (slice_is(option, "min_score"))
         return query__take_double(parser, value, &query->function.min_score);
     if (slice_is(option, "boost"))
-        return query__take_double(parser, value, &query->boost);
+        return query__take_boost(parser, value, &query->boost);
     return slice_is(option, "_name") ? 0 : take_function(parser, option, value, single);
 }
 

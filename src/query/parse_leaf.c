@@ -14,7 +14,7 @@ static bool is_common(struct slice option)
 
 static int take_common(struct query_parser *parser, struct slice option, yyjson_val *value, struct query *query)
 {
-    return slice_is(option, "boost") ? query__take_double(parser, value, &query->boost) : 0;
+    return slice_is(option, "boost") ? query__take_boost(parser, value, &query->boost) : 0;
 }
 
 static int parse_options(struct query_parser *parser, struct slice name, yyjson_val *options, query_take_option *take,

@@ -141,6 +141,9 @@ static int take_fields(struct query_parser *parser, struct slice name, yyjson_va
             return query__refuse(parser, item, false, PROBLEM_PARSING,
                                  "[%.*s] query does not support [fields] with [%s]", SLICE_ARG(name), json_token(item));
         fields[i] = query__field_boost(json_slice(item));
+        int r = query__check_boost(parser, item, fields[i].boost);
+        if (r != 0)
+            return r;
     }
     *ret_fields = fields;
     *ret_count = count;
@@ -181,7 +184,7 @@ static int take_multi(struct query_parser *parser, struct slice name, struct sli
     if (slice_is(option, "tie_breaker"))
         return query__take_double(parser, value, &query->multi.tie_breaker);
     if (slice_is(option, "boost"))
-        return query__take_double(parser, value, &query->boost);
+        return query__take_boost(parser, value, &query->boost);
     int r = take_match_option(parser, name, option, value, &query->multi.options);
     if (r != OPTION_OTHER)
         return r;
@@ -231,7 +234,7 @@ static int take_lucene(struct query_parser *parser, struct slice name, struct sl
     } else if (slice_is(option, "analyze_wildcard"))
         return query__take_bool(parser, value, &options->analyze_wildcard);
     else if (slice_is(option, "boost"))
-        return query__take_double(parser, value, &query->boost);
+        return query__take_boost(parser, value, &query->boost);
     else if (slice_is(option, "time_zone") && slice_is(name, "query_string"))
         return query__take_zone(parser, value, &options->zone);
     else if (slice_is(option, "minimum_should_match"))

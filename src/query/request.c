@@ -3,6 +3,7 @@
 #include "query/request.h"
 
 #include "json/each.h"
+#include "json/write.h"
 #include "json/time_value.h"
 #include "query/aggregate.h"
 #include "query/collapse.h"
@@ -650,11 +651,31 @@ static int take_pit(struct query_parser *parser, yyjson_val *value, struct searc
     return 0;
 }
 
+static int check_index_boosts(struct query_parser *parser, yyjson_val *members)
+{
+    size_t i, count;
+    yyjson_val *key, *boost;
+    json_obj_foreach (members, i, count, key, boost) {
+        if (yyjson_get_num(boost) >= 0 || parser->dialect != DIALECT_7)
+            continue;
+        tl_cleanup(buf_deinit) struct buf number = BUF_INIT(BUF_UNLIMITED);
+        json_float_text(&number, (float)yyjson_get_num(boost));
+        return query__refuse(parser, boost, false, PROBLEM_ILLEGAL_ARGUMENT, "boost must be a positive float, got %.*s",
+                             SLICE_ARG(buf_as_slice(&number)));
+    }
+    return 0;
+}
+
 static int take_boosts(struct query_parser *parser, yyjson_val *value, struct search_request *request)
 {
-    (void)parser;
+    int r = check_index_boosts(parser, yyjson_is_obj(value) ? value : NULL);
+    size_t i, count;
+    yyjson_val *item;
+    json_arr_foreach (value, i, count, item)
+        if (r == 0 && yyjson_is_obj(item))
+            r = check_index_boosts(parser, item);
     request->indices_boost = value;
-    return 0;
+    return r;
 }
 
 static int take_aggregations(struct query_parser *parser, yyjson_val *value, struct search_request *request)
