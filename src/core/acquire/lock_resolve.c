@@ -910,8 +910,10 @@ static bool find_targets(struct core *core, const struct lock_target *target, en
     if (names_exceed(core, specs))
         return false;
     uint64_t most = bounded ? LOOKS_PER_WORK * (specs->work_max - specs->work) + 1 : UINT64_MAX, left = most;
-    bool found = catalog_resolve_within(core->catalog, target->index, target->expression, dialect, &core->arena, &left,
-                                        ret_found, ret_count, &problem) == 0;
+    struct catalog_options options = *target->expression;
+    options.skip_nameless = true;
+    bool found = catalog_resolve_within(core->catalog, target->index, &options, dialect, &core->arena, &left, ret_found,
+                                        ret_count, &problem) == 0;
     if (!bounded)
         return found;
     core__work(core, (most - left) / LOOKS_PER_WORK);

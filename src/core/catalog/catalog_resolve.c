@@ -323,6 +323,14 @@ static int may_use(struct name_resolver *work, const struct catalog_index *index
     return CATALOG_REFUSED;
 }
 
+static int refuse_alias(struct name_resolver *work, struct slice name)
+{
+    problem_set(work->problem, work->arena, PROBLEM_ILLEGAL_ARGUMENT,
+                "The provided expression [%.*s] matches an alias, specify the corresponding concrete indices instead.",
+                SLICE_ARG(name));
+    return CATALOG_REFUSED;
+}
+
 static int use_alias(struct name_resolver *work, struct slice name)
 {
     const struct alias_use *uses;
@@ -335,11 +343,7 @@ static int use_alias(struct name_resolver *work, struct slice name)
     if (work->options->refuse_aliases && work->dialect != DIALECT_5) {
         if (work->options->ignore_unavailable)
             return 0;
-        problem_set(work->problem, work->arena, PROBLEM_ILLEGAL_ARGUMENT,
-                    "The provided expression [%.*s] matches an alias, specify the corresponding concrete indices "
-                    "instead.",
-                    SLICE_ARG(name));
-        return CATALOG_REFUSED;
+        return refuse_alias(work, name);
     }
     for (size_t i = 0; i < count; i++) {
         const struct catalog_index *index = catalog_index(work->catalog, uses[i].index);
@@ -378,9 +382,32 @@ static int refuse_reserved(struct name_resolver *work, struct slice part)
     return CATALOG_REFUSED;
 }
 
+/* An exclusion of a name that does not exist is likely a typing error, and the request would have one index more. */
+static int check_exclusion(struct name_resolver *work, struct slice name)
+{
+    const struct catalog_options *options = work->options;
+    if (options->skip_nameless || has_wildcard(name) || catalog_index(work->catalog, name) != NULL)
+        return 0;
+    if (name.len == 0)
+        return refuse_missing(work, name);
+    if (options->ignore_unavailable)
+        return 0;
+    if (!catalog_has_alias(work->catalog, name))
+        return refuse_missing(work, name);
+    return options->refuse_aliases && work->dialect != DIALECT_5 ? refuse_alias(work, name) : 0;
+}
+
+static int exclude_name(struct name_resolver *work, struct slice name)
+{
+    if (check_exclusion(work, name) != 0)
+        return CATALOG_REFUSED;
+    exclude_pattern(work, name);
+    return 0;
+}
+
 static int resolve_part(struct name_resolver *work, struct slice part)
 {
-    REQUIRE(part.len > 0); /* empty names are skipped */
+    REQUIRE(part.len > 0);
     bool excludes = part.data[0] == '-' && work->has_wildcards;
     bool expands = has_wildcard(part) || slice_is(part, "_all") || excludes;
     if (count_looks(work, expands ? pattern_looks(work) : LOOKS_PER_USE) != 0)
@@ -396,10 +423,8 @@ static int resolve_part(struct name_resolver *work, struct slice part)
         return work->is_list || work->dialect == DIALECT_5 ? refuse_missing(work, SLICE_LIT("*"))
                                                            : refuse_all(work, part);
     }
-    if (part.len > 1 && excludes) {
-        exclude_pattern(work, slice_from_offset(part, 1));
-        return 0;
-    }
+    if (excludes && (part.len > 1 || !work->options->skip_nameless))
+        return exclude_name(work, slice_from_offset(part, 1));
     if (part.len > 0 && part.data[0] == '_' && work->dialect == DIALECT_7)
         return refuse_reserved(work, part);
     if (has_wildcard(part)) {
@@ -409,15 +434,20 @@ static int resolve_part(struct name_resolver *work, struct slice part)
     return use_name(work, part);
 }
 
+/* Empty names at the end of a list do not count; others are no names of an index. */
 static int resolve_parts(struct name_resolver *work, struct slice expression)
 {
     struct slice rest = expression.len == 0 ? SLICE_LIT("_all") : expression;
     int r = 0;
 
+    while (rest.len > 0 && rest.data[rest.len - 1] == ',')
+        rest.len--;
     while (rest.len > 0 && r == 0) {
         size_t len = slice_find_byte(rest, ',');
         if (len > 0)
             r = resolve_part(work, slice_make(rest.data, len));
+        else if (!work->options->skip_nameless)
+            r = refuse_missing(work, SLICE_LIT(""));
         rest = slice_from_offset(rest, len + 1);
     }
     return r;

@@ -18,6 +18,11 @@ struct catalog_options {
     bool allow_closed;
     /* Refuse aliases where 7.10 does, and do not match them by wildcards: DELETE */
     bool refuse_aliases;
+    /*
+     * Skip empty names, and exclusions of names that do not exist. Not encoded: for locks, whose names commands have
+     * had without a check.
+     */
+    bool skip_nameless;
 };
 
 #endif
