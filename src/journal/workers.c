@@ -157,8 +157,8 @@ static uint64_t expected_of_item(const struct write_item *item)
     const struct write_update *update = item->update;
     if (update == NULL)
         return DOCUMENT_WORK + bytes / WORK_BYTES + values;
-    bytes += update->doc.len + update->upsert.len;
-    return DOCUMENT_WORK + bytes / WORK_BYTES + (is_scripted(item) ? SCRIPT_WORK : 0);
+    bytes += update->doc.len + update->upsert.len + update->ready.source.len;
+    return DOCUMENT_WORK + bytes / WORK_BYTES + values + (is_scripted(item) ? SCRIPT_WORK : 0);
 }
 
 uint64_t journal__expected_work(const struct command *command)

@@ -447,6 +447,106 @@ class BoundedSteps(unittest.TestCase):
     def bulk_in(self, transaction, *lines, query=""):
         return self.bulk_of(*lines, query="?transaction=%s%s" % (transaction, query))
 
+    def put_members(self, key, index="u"):
+        """Puts a document of 3 MB with 200,000 members, none of which is indexed. Returns: its source."""
+        self.server.ask("PUT", "/" + index, {"mappings": {"properties": {"o": {"type": "object", "enabled": False}}}})
+        source = {"o": {"m%07d" % i: i for i in range(200000)}}
+        self.server.must("PUT", "/%s/_doc/%s" % (index, key), source)
+        return source
+
+    # To read the document and its entries, and to write the source, which is parsed already: as a put that replaces it, and a third. A merge takes as much again.
+    LARGE_WORK = 650000
+
+    def most_work(self):
+        return self.metric('tidelock_step_work_max{command="write"}')
+
+    def test_update_of_a_large_document_is_merged_outside_of_the_core(self):
+        source = self.put_members("1")
+        update = lambda query="", **body: self.server.ask("POST", "/u/_update/1" + query, body)  # noqa: E731
+        self.assertEqual(update(doc={"o": {"m0000001": "x"}, "n": [1]})[1]["_version"], 2)
+        source["o"]["m0000001"], source["n"] = "x", [1]
+        answer = self.server.request("GET", "/u/_source/1")
+        self.assertEqual(list(json.loads(answer.body).items()), list(source.items()))
+        status, reply = update(doc={"n": [1]})
+        self.assertEqual((status, reply["result"], reply["_version"]), (200, "noop", 2))
+        status, reply = update("?_source_includes=n", doc={"n": [1]})
+        self.assertEqual(reply["get"]["_source"], {"n": [1]})
+        status, reply = update(doc={"n": [1]}, detect_noop=False)
+        self.assertEqual((status, reply["result"], reply["_version"]), (200, "updated", 3))
+        status, reply = update("?if_seq_no=0&if_primary_term=1", doc={"n": 2})
+        self.assertEqual((status, reply["error"]["type"]), (409, "version_conflict_engine_exception"))
+        status, reply = update("?if_seq_no=2&if_primary_term=1", doc={"n": {"a": 2}})
+        self.assertEqual((status, reply["error"]["type"]), (400, "mapper_parsing_exception"), reply)
+        status, reply = update("?if_seq_no=2&if_primary_term=1", doc={"n": 2})
+        self.assertEqual((status, reply["_seq_no"], reply["_version"]), (200, 3, 4), reply)
+        status, reply = update(script={"source": "ctx._source = ['n': ctx._source.n + 1]"})
+        self.assertEqual((status, reply["_version"]), (200, 5), reply)
+        self.assertEqual(self.server.must("GET", "/u/_doc/1")["_source"], {"n": 3})
+        self.assertLess(self.most_work(), self.LARGE_WORK)
+
+    def test_large_upsert_is_parsed_outside_of_the_core(self):
+        source = {"o": {"m%07d" % i: i for i in range(200000)}}
+        self.server.must("PUT", "/u", {"mappings": {"properties": {"o": {"type": "object", "enabled": False}}}})
+        for key, body in ("1", {"doc": source, "doc_as_upsert": True}), ("2", {"doc": {}, "upsert": source}):
+            before = self.writes()
+            status, reply = self.server.ask("POST", "/u/_update/" + key, body)
+            self.assertEqual((status, reply["result"], self.writes() - before), (201, "created", 2), reply)  # again with the result
+            self.assertEqual(self.server.must("GET", "/u/_doc/" + key)["_source"], source)
+        status, reply = self.server.ask("POST", "/u/_update/3", {"doc": source})
+        self.assertEqual((status, reply["error"]["type"]), (404, "document_missing_exception"))
+        self.server.must("PUT", "/hidden", {"mappings": {"_source": {"enabled": False}}})
+        self.server.must("PUT", "/hidden/_doc/1", {})
+        status, reply = self.server.ask("POST", "/hidden/_update/1", {"doc": source})
+        self.assertEqual((status, reply["error"]["type"], reply["error"]["index"]), (400, "document_source_missing_exception", "hidden"), reply)
+        self.assertLess(self.most_work(), self.LARGE_WORK)
+
+    def test_updates_of_large_documents_in_bulks_are_merged_outside_of_the_core(self):
+        """Alone, atomic, in a transaction; the first item of a document in an atomic bulk, and what follows it in the core."""
+        sources = {key: self.put_members(key) for key in "12"}
+        transaction = self.server.must("POST", "/_transaction", {})["transaction"]
+        in_one_step = "?atomic=true&transaction=" + transaction  # which has the work for one of them, the last item
+        for number, query in enumerate(("", "?atomic=true", "?transaction=" + transaction, in_one_step)):
+            lines, keys = [], "1" if query == in_one_step else "12"
+            for key in keys:
+                lines += [{"index": {"_index": "u", "_id": "9" + key}}, {"n": number}, {"update": {"_index": "u", "_id": key}}, {"doc": {"n%d" % number: 1}}]
+                sources[key]["n%d" % number] = 1
+            status, result = self.bulk_of(*lines, query=query)
+            self.assertEqual((status, [list(item.values())[0]["status"] for item in result["items"]]), (200, [201 if number == 0 else 200, 200] * len(keys)), result)
+            self.assertEqual([result["items"][2 * i + 1]["update"]["_version"] for i in range(len(keys))], [number + 2] * len(keys))
+            if "transaction" not in query:
+                self.assertLess(self.most_work(), self.LARGE_WORK, query)
+        self.server.must("POST", "/_transaction/%s/_commit" % transaction)
+        for key in "12":
+            self.assertEqual(self.server.must("GET", "/u/_doc/" + key)["_source"], sources[key])
+        status, result = self.bulk_of(*({"update": {"_index": "u", "_id": "1"}}, {"doc": {"last": 1}}) * 2, query="?atomic=true")
+        self.assertEqual([item["update"]["result"] for item in result["items"]], ["updated", "noop"])
+        body = "".join(json.dumps(line) + "\n" for line in ({"update": {"_index": "u", "_id": "1"}}, {"doc": {"named": 1}}))
+        for _ in range(2):
+            reply = self.server.ask("POST", "/_bulk", body, {"Tidelock-Request": "large"})[1]
+            self.assertEqual(reply["items"][0]["update"]["_version"], 7, reply)
+
+    def test_update_of_a_large_document_without_memory_for_it_is_refused(self):
+        server = self.server
+        server.must("PUT", "/u", {"mappings": {"properties": {"o": {"type": "object", "enabled": False}}}})
+        server.must("PUT", "/u/_doc/1", {"o": "x" * (18 << 20)})
+        server.options += ["--memory", "64m"]  # with which it could not be put
+        server.restart()
+        lines = "".join(json.dumps(line) + "\n" for line in ({"update": {"_index": "u", "_id": "1"}}, {"doc": {"n": 1}}, {"index": {"_index": "u", "_id": "2"}}, {}))
+        status, reply = server.ask("POST", "/u/_update/1", {"doc": {"n": 1}})
+        self.assertEqual((status, reply["error"]["type"]), (429, "circuit_breaking_exception"), str(reply)[:500])
+        self.assertEqual([list(item.values())[0]["status"] for item in server.must("POST", "/_bulk", lines)["items"]], [429, 201])
+        status, reply = server.ask("POST", "/_bulk?atomic=true", lines)
+        self.assertEqual((status, [item["update"]["error"]["type"] for item in reply["items"]]), (409, ["circuit_breaking_exception"]), str(reply)[:500])
+        self.assertEqual(server.must("GET", "/u/_doc/1?_source=false")["_version"], 1)
+
+    def test_updates_of_a_large_document_by_many_clients_lose_nothing(self):
+        """Those that meet are merged again, with what the others have written."""
+        self.put_members("1")
+        bodies = [json.dumps({"doc": {"c%d" % i: i}}) for i in range(4)]
+        self.assertEqual(self.send_at_once("/u/_update/1?timeout=10m", bodies, 2), [200] * 8)
+        source = self.server.must("GET", "/u/_doc/1")["_source"]
+        self.assertEqual([source["c%d" % i] for i in range(4)], list(range(4)))
+
     def test_bulk_of_many_items_in_a_transaction_is_several_commands(self):
         """Also one whose first item is postponed, with all others of its command; all are one reply."""
         self.server.must("PUT", "/u/_doc/1", {"n": -1, "m": 0})

@@ -295,12 +295,19 @@ static bool is_divided(const struct bulk_request *bulk)
     return !bulk->atomic && (bulk->begin > 0 || bulk->end < bulk->bulk.count || bulk->results != NULL);
 }
 
+/* Whether the result of a dry run is parsed ahead. An atomic request has those of all its items. */
+static bool parses_ready(const struct bulk_request *bulk, const struct write_item *item, size_t *io_bytes)
+{
+    *io_bytes += item->update->ready.source.len;
+    return !bulk->atomic || *io_bytes <= BULK_PARSE_BYTES_MAX;
+}
+
 /* The items of the piece that the core gets to see, in the command's arena. Returns: how many. */
 static size_t items_for_core(struct request *request, struct command *command, const struct bulk_request *bulk,
                              bool parse)
 {
     struct write_item *items = arena_alloc(&command->arena, (bulk->end - bulk->begin + 1) * sizeof *items);
-    size_t count = 0, seen = 0, first = bulk->begin;
+    size_t count = 0, seen = 0, first = bulk->begin, ready_bytes = 0;
     command->arena.guard = request->arena->guard; /* the request is asked for while it has not been submitted */
     for (size_t i = bulk->begin; i < bulk->end && !request_budget_refused(request); i++) {
         if (bulk->bulk.actions[i].refused.type != PROBLEM_NONE)
@@ -312,7 +319,7 @@ static size_t items_for_core(struct request *request, struct command *command, c
             break;
         items[count] = bulk->bulk.items[i];
         bulk_scripts_limit(request, &bulk->scripts, bulk->bulk.actions[i].run, &command->arena, &items[count]);
-        if (parse && items[count].source.data != NULL)
+        if (items[count].update == NULL ? parse : parses_ready(bulk, &items[count], &ready_bytes))
             write_item_parse(&items[count], &command->arena);
         if (count == 0) /* a piece has one name, whichever of its items are refused */
             command->write.request.part = bulk->results == NULL || bulk->atomic ? bulk->begin : i;
@@ -509,7 +516,7 @@ static struct write_result copy_of(struct arena *arena, const struct write_resul
     return copy;
 }
 
-/* Returns: the first postponed item, if its script takes long or its result is of another document; else NULL. */
+/* Returns: the first postponed item, if its update takes long or its result is of another document; else NULL. */
 static const struct write_item *stopped_item(const struct write_command *write)
 {
     for (size_t i = 0; i < write->item_count && write->postponed_count > 0; i++)
@@ -522,8 +529,9 @@ static const struct write_item *stopped_item(const struct write_command *write)
 static void count_steps(struct bulk_request *bulk, const struct write_command *write)
 {
     const struct write_item *item = stopped_item(write);
-    bool stopped = item != NULL && !item->update->ready.given && write->script_steps >= DRY_RUN_STEPS;
-    bulk->scripts.steps_taken += write->script_steps - (stopped ? DRY_RUN_STEPS : 0);
+    bool stopped = item != NULL && !item->update->ready.given && !write->results[item - write->items].update_large;
+    uint64_t again = stopped ? item->update->script_steps : 0;
+    bulk->scripts.steps_taken += write->script_steps - (again < write->script_steps ? again : write->script_steps);
 }
 
 /* --- Attempts of an atomic request -------------------------------------------------------------------------------- */

@@ -7,7 +7,8 @@
 
 void bulk_scripts_init(struct bulk_scripts *scripts, const struct request *request, bool atomic)
 {
-    *scripts = (struct bulk_scripts){.atomic = atomic, .named = request->named.id.len > 0};
+    *scripts = (struct bulk_scripts){
+        .atomic = atomic, .named = request->named.id.len > 0, .in_one_step = atomic && request->transaction.len > 0};
 }
 
 void bulk_scripts_deinit(struct bulk_scripts *scripts)
@@ -27,32 +28,35 @@ static uint64_t steps_left(const struct request *request, const struct bulk_scri
     return UPDATE_STEPS_MIN + (scripts->steps_taken < shared ? shared - scripts->steps_taken : 0);
 }
 
-/* Whether the script of an item runs in the core, whatever it takes. */
-static bool is_in_core(const struct bulk_scripts *scripts, const struct script_run *run)
+/* Whether the update of an item runs in the core, whatever it takes. */
+static bool is_in_core(const struct bulk_scripts *scripts, const struct script_run *run,
+                       const struct write_update *update)
 {
+    if (scripts->in_one_step && !update_has_script(update))
+        return true;
     return (scripts->named && !scripts->atomic) || (run != NULL && run->in_core);
 }
 
 void bulk_scripts_limit(const struct request *request, const struct bulk_scripts *scripts, const struct script_run *run,
                         struct arena *arena, struct write_item *item)
 {
-    if (item->update == NULL || !update_has_script(item->update))
+    if (item->update == NULL)
         return;
     struct write_update *update = arena_alloc(arena, sizeof *update);
-    uint64_t left = steps_left(request, scripts);
-    bool in_core = is_in_core(scripts, run);
+    bool in_core = is_in_core(scripts, run, item->update);
     uint64_t most = in_core ? UPDATE_COMMAND_STEPS_MAX : DRY_RUN_STEPS;
+    uint64_t left = update_has_script(item->update) ? steps_left(request, scripts) : most;
     *update = *item->update;
     if (run != NULL)
         update->ready = run->ready;
     update->script_steps = update->ready.given || left > most ? most : left;
-    update->script_postpones = !scripts->atomic && !in_core && (update->ready.given || left > most);
+    update->script_postpones = !scripts->atomic && !in_core;
     item->update = update;
 }
 
 bool bulk_scripts_takes_long(const struct write_item *item, const struct write_result *result)
 {
-    return result->script_long && (item->update->ready.given || item->update->script_steps == DRY_RUN_STEPS);
+    return result->script_long && (item->update->ready.given || item->update->script_steps < UPDATE_COMMAND_STEPS_MAX);
 }
 
 void bulk_scripts_explain_limit(const struct bulk_scripts *scripts, struct command *command)

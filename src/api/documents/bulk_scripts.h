@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Scripts of the items of a _bulk: the steps that the core grants them, and the runs outside of the core of those
- * that need more (dry_run.h).
+ * that need more (dry_run.h). Updates that read much are as scripts that take long here, whether or not they have a
+ * script.
  *
  * - Items by themselves: an item whose script takes long is postponed, and so are those after it. They are sent
  *   again with its result.
@@ -10,9 +11,11 @@
  *   such items. A failure after the first of them says nothing, since that one has written nothing, unless it is a
  *   conflict about another document. If an earlier item of the request writes the document of one, only the core sees
  *   the document that its script reads:
- *   the next attempt grants that script UPDATE_COMMAND_STEPS_MAX, and it is refused beyond. So are all scripts for a
- *   document after one that takes long, whatever they took: they may take long after it, and each attempt would show
- *   one more.
+ *   the next attempt grants that script UPDATE_COMMAND_STEPS_MAX, and it is refused beyond; its reads have no limit
+ *   then. So are all scripts for a document after one that takes long, whatever they took: they may take long after it,
+ *   and each attempt would show one more.
+ * - Atomic in a transaction: partial documents are merged in the core, whatever they read. The core refuses such a
+ *   write by the bytes of its sources, and the merged ones would count.
  * - Named (`Tidelock-Request`), by themselves: the same grant. A script is not run outside: a repetition has to find
  *   its result, or its failure, in the outcome of the request, and only the core makes outcomes.
  */
@@ -38,6 +41,7 @@ struct script_run {
 /* All of one request. */
 struct bulk_scripts {
     bool atomic, named;
+    bool in_one_step;     /* atomic in a transaction */
     uint64_t steps_taken; /* by scripts so far; atomic: by those outside */
     struct script_run *first;
 };

@@ -6,6 +6,7 @@
 #include "api/request/handlers.h"
 #include "api/documents/dry_run.h"
 #include "api/documents/update_body.h"
+#include "core/documents/parse_ahead.h"
 
 /* What the completion needs. In the request's arena. */
 struct single_update {
@@ -35,11 +36,11 @@ static void read_fields_param(struct request *request, struct update_body *body)
 static int update_submit(struct request *request, struct single_update *single, const struct update_ready *ready,
                          struct arena *made);
 
-/* Runs the script for the document as it is, and submits the result. */
+/* Runs the update of the document as it is, and submits the result. */
 static int update_dry_run(struct request *request, struct view view)
 {
     struct single_update *single = request->context;
-    /* Each run has its own: there may be many. It has no guard: the request is submitted, and the script limited. */
+    /* Each run has its own: there may be many. It has no guard: the request is submitted; dry_run_script() reserves. */
     struct arena made = ARENA_INIT;
     struct dry_run run = {.item = &single->item, .view = view, .arena = &made};
     int r = dry_run_script(request, &run);
@@ -79,7 +80,7 @@ static int update_read(struct request *request)
     return request_read_in_transaction(request, target, 1, write_read_wait(single->runs.until_us), update_read_locked);
 }
 
-/* The script takes long, or another write came between a dry run and its result. */
+/* The update takes long, or another write came between a dry run and its result. */
 static int update_again(struct request *request, struct single_update *single, const struct write_result *result)
 {
     if (single->runs.count == 0)
@@ -114,7 +115,7 @@ static int update_done(struct request *request, struct command *command)
     return write_result_write(request, item, result, &reply, &request->exchange->response);
 }
 
-/* `ready`: what the script returned, in `made`, which is taken over; NULL: it is for the core to run. */
+/* `ready`: what a dry run returned, in `made`, which is taken over; NULL: it is for the core to run. */
 static int update_submit(struct request *request, struct single_update *single, const struct update_ready *ready,
                          struct arena *made)
 {
@@ -132,6 +133,7 @@ static int update_submit(struct request *request, struct single_update *single, 
         if (ready->source.data != NULL)
             update->ready.source = arena_copy(&command->arena, ready->source);
         command->write.items[0].update = update;
+        write_item_parse(&command->write.items[0], &command->arena);
         command->owner.timeout_us = write_wait_left(single->runs.until_us);
         arena_deinit(made);
     }

@@ -44,8 +44,16 @@ static struct script_limits limits_of_core(const struct request *request, uint64
     return limits;
 }
 
+/* The memory of an update that reads much: its sources in parsed form, and the result. */
+static size_t memory_of(const struct update *update)
+{
+    const struct write_update *params = update->item->update;
+    size_t bytes = request_budget_of_json(params->doc) + params->upsert.len + params->script_params.len;
+    return update->old == NULL ? bytes : bytes + request_budget_of_json(update->old->source) + update->old->source.len;
+}
+
 /* The update of the document that was read; NULL: there was no such. Fills run->ready. Returns: as dry_run_script(). */
-static int run_update(struct request *request, struct dry_run *run, struct update *update)
+static int run_update_here(struct request *request, struct dry_run *run, struct update *update)
 {
     struct problem problem;
     int r = update_run(update, &problem);
@@ -65,6 +73,20 @@ static int run_update(struct request *request, struct dry_run *run, struct updat
     else if (copies && update->source.data != NULL) /* the document's own */
         run->ready.source = arena_copy(run->arena, update->source);
     return 0;
+}
+
+/* The same, within the memory that others leave: the request is submitted, so its own part is not charged any more. */
+static int run_update(struct request *request, struct dry_run *run, struct update *update)
+{
+    struct budget_guard guard;
+    size_t bytes = memory_of(update);
+    if (bytes <= UPDATE_READ_BYTES_MAX)
+        return run_update_here(request, run, update);
+    int r = request_budget_reserve(request, bytes, &guard);
+    if (r == 0)
+        r = run_update_here(request, run, update);
+    budget_guard_end(&guard);
+    return r;
 }
 
 static int read_and_run(struct request *request, struct dry_run *run, const struct write_item *item,

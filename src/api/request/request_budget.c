@@ -171,6 +171,15 @@ struct slice request_budget_name(const struct request *request)
                         path.len > PATH_SHOWN_MAX ? "..." : "");
 }
 
+int request_budget_reserve(struct request *request, size_t bytes, struct budget_guard *ret_guard)
+{
+    budget_guard_init(ret_guard, request->api->options.budget, BUDGET_REQUESTS, BUDGET_RETAINED);
+    if (budget_guard_promise(ret_guard, bytes))
+        return 0;
+    budget_problem(ret_guard, request_budget_name(request), request->arena, &request->problem);
+    return REQUEST_REFUSED;
+}
+
 static int check_budget(const struct api *api, size_t bytes, struct slice what, struct arena *arena,
                         struct problem *ret_problem)
 {

@@ -58,6 +58,11 @@ struct slice request_budget_name(const struct request *request);
  */
 int request_budget_check_reply(struct request *request) TL_MUST_USE;
 /*
+ * Reserves `bytes` for work of a request that is submitted, whose own part is not charged any more. The caller calls
+ * budget_guard_end() when it has freed them, also after a refusal. Returns: 0; REQUEST_REFUSED, with request->problem.
+ */
+int request_budget_reserve(struct request *request, size_t bytes, struct budget_guard *ret_guard) TL_MUST_USE;
+/*
  * Checks that work outside of a request may take more; `what` names it.
  * Returns: 0; REQUEST_REFUSED, with the problem.
  */

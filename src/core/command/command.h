@@ -75,8 +75,8 @@ enum version_type {
 enum update_op { UPDATE_INDEX, UPDATE_CREATE, UPDATE_DELETE, UPDATE_NOOP, UPDATE_OP_COUNT };
 
 /*
- * What the script of an update returned outside of the core, which then does not run it: valid for the document that
- * the script read, and for no other (update.h).
+ * What the script or the merge of an update returned outside of the core, which then does not run it: valid for the
+ * document that it read, and for no other (update.h).
  */
 struct update_ready {
     bool given;
@@ -95,10 +95,14 @@ struct write_update {
     struct slice script_file;   /* file script (5.x) */
     struct slice script_lang;   /* data NULL: not given */
     struct slice script_params; /* JSON object */
-    /* Limit of one run, above which the item fails with script_long; 0: the core's limit */
+    /*
+     * Limit of one run, above which the item fails with script_long; 0: the core's limit. A grant below
+     * UPDATE_COMMAND_STEPS_MAX, also to an update without a script, says that the submitter can run it: so it fails
+     * where it reads much (update.h).
+     */
     uint64_t script_steps;
     /*
-     * An item that fails with script_long is postponed, and so are those after it: the submitter runs its script and
+     * An item that fails with script_long is postponed, and so are those after it: the submitter runs its update and
      * sends them again, with `ready`. Not in an atomic write.
      */
     bool script_postpones;
@@ -129,7 +133,7 @@ struct write_item {
     int64_t if_seq_no;                 /* SEQ_NO_ANY, or the required sequence number */
     int64_t if_primary_term;           /* 0: not given */
     const struct write_update *update; /* WRITE_UPDATE only */
-    /* `source` as parsed by the submitter (json/json.h); NULL: not parsed */
+    /* `source`, or that of update->ready, as parsed by the submitter (json/json.h); NULL: not parsed */
     const struct json_doc *parsed;
     /*
      * The submitter's optimistic read (core/documents/prefetch.h), freed with the command; NULL:
@@ -186,8 +190,13 @@ struct write_result {
     int64_t version;       /* new version; on conflict the current one; -1: unknown */
     int64_t seq_no;        /* new sequence number; on conflict the current one; -2: unknown */
     struct slice source;   /* of an update with `want_source` */
-    /* WRITE_FAILED: the script exceeded write_update.script_steps, or `ready` is of another version of the document */
+    /*
+     * WRITE_FAILED: the script exceeded write_update.script_steps, the update reads so much that its submitter runs it
+     * (update_is_left()), or `ready` is of another version of the document
+     */
     bool script_long;
+    /* With script_long: it reads too much, and was not begun. Read by the submitter: a checkpoint does not have it */
+    bool update_large;
     /*
      * WRITE_FAILED: the script exceeded the core's limit. Read in the step that sets it, by cleanup
      * actions, whose results are never kept: a checkpoint does not have it.
@@ -924,7 +933,9 @@ enum {
      */
     COMMAND_SINCE_MEMORY_GIVEN = 25,
     /* The mappings that actions of a session make cost by all their work: cost_of_action(). */
-    COMMAND_SINCE_ACTIONS_WEIGHED = 25
+    COMMAND_SINCE_ACTIONS_WEIGHED = 25,
+    /* An update that reads much is left to its submitter, as a long script is: update_is_left(). */
+    COMMAND_SINCE_UPDATES_LEFT = 26
 };
 
 struct command {

@@ -14,8 +14,8 @@ struct command;
 struct write_item;
 
 /*
- * Parses an item's source into `arena`, which the command owns. One that is no JSON is left to the core, which
- * reports that. Requires: the item has a source.
+ * Parses the source that an item writes, its own or that of a ready update, into `arena`, which the command owns. One
+ * that is no JSON is left to the core, which reports that. No effect if the item writes no source.
  */
 void write_item_parse(struct write_item *item, struct arena *arena);
 

@@ -221,14 +221,18 @@ static int merge_update(struct update *update, struct problem *ret_problem)
     return 0;
 }
 
+/* Returns: what a missing document is created from; data NULL: nothing. */
+static struct slice source_created(const struct write_update *params)
+{
+    return params->doc_as_upsert && params->doc.data != NULL ? params->doc : params->upsert; /* even if that is given */
+}
+
 static int make_new(struct update *update, struct problem *ret_problem)
 {
     REQUIRE(update->old == NULL);
     const struct write_update *params = update->item->update;
-    struct slice source = params->upsert;
+    struct slice source = source_created(params);
 
-    if (params->doc_as_upsert && params->doc.data != NULL)
-        source = params->doc; /* even if an upsert is given */
     if (source.data == NULL)
         return UPDATE_MISSING; /* also with scripted_upsert: the script would need the upsert */
     if (params->scripted_upsert && update_has_script(params))
@@ -369,6 +373,42 @@ static int take_kept(struct update *update, struct problem *ret_problem)
     return 0;
 }
 
+/* --- Updates left to the submitter -------------------------------------------------------------------------------- */
+
+/* Returns: the bytes that an update reads; 0: it fails at once. */
+static size_t bytes_read(const struct update *update)
+{
+    const struct write_update *params = update->item->update;
+
+    if (update->old == NULL) {
+        struct slice source = source_created(params);
+        return source.data == NULL ? 0 : source.len + params->script_params.len;
+    }
+    if (update->mapped != NULL && !update->mapped->source_enabled)
+        return 0;
+    return update->old->source.len + params->doc.len + params->script_params.len;
+}
+
+bool update_is_left(const struct update *update)
+{
+    REQUIRE(update->item->update != NULL);
+    const struct write_update *params = update->item->update;
+    bool granted = params->script_steps > 0 && params->script_steps < UPDATE_COMMAND_STEPS_MAX;
+
+    return update->leaves_large && granted && !params->ready.given && bytes_read(update) > UPDATE_READ_BYTES_MAX;
+}
+
+/* Fails an update that is left. The problem is for submitters that do not run it. */
+static int leave_to_submitter(struct update *update, struct problem *ret_problem)
+{
+    REQUIRE(update_is_left(update));
+    update->script_long = true;
+    problem_set(ret_problem, update->arena, PROBLEM_ILLEGAL_ARGUMENT,
+                "the update reads more than [%zu] bytes, and is not executed together with other writes",
+                UPDATE_READ_BYTES_MAX);
+    return UPDATE_REFUSED;
+}
+
 int update_run(struct update *update, struct problem *ret_problem)
 {
     REQUIRE(update->old == NULL || !update->old->deleted);
@@ -376,6 +416,8 @@ int update_run(struct update *update, struct problem *ret_problem)
     REQUIRE(update->item->op == WRITE_UPDATE && update->item->update != NULL);
     if (update->item->update->ready.given)
         return take_ready(update);
+    if (update_is_left(update))
+        return leave_to_submitter(update, ret_problem);
     bool kept = kept_is_valid(update);
     if (update->old == NULL)
         return kept ? take_kept(update, ret_problem) : make_new(update, ret_problem);

@@ -248,6 +248,17 @@ static void find_item_work(struct write_executor *exec, const struct write_item 
         exec->item_work += json_value_count(json) * each;
 }
 
+/* Counts the result of an update that ran outside of the core: it is parsed ahead, on each host (parse_ahead.h). */
+static void count_ready(struct write_executor *exec, struct slice source)
+{
+    uint64_t units = source.len / WORK_READ_BYTES;
+
+    exec->parsed_bytes += source.len;
+    exec->core->source_bytes += source.len;
+    exec->work += units;
+    core__work_document(exec->core, units);
+}
+
 /* Counts the sources of an item, whether or not they are used. */
 static void count_item(struct write_executor *exec, const struct write_item *item)
 {
@@ -257,7 +268,10 @@ static void count_item(struct write_executor *exec, const struct write_item *ite
     write_executor__count_source(exec, item->update->doc, 0);
     write_executor__count_source(exec, item->update->upsert, 0);
     write_executor__count_source(exec, item->update->script_params, 0);
-    write_executor__count_source(exec, item->update->ready.source, 0);
+    if (exec->core->command_version < COMMAND_SINCE_UPDATES_LEFT)
+        write_executor__count_source(exec, item->update->ready.source, 0);
+    else
+        count_ready(exec, item->update->ready.source);
 }
 
 void write_executor__postpone(const struct core *core, struct arena *arena, struct write_result *result)
@@ -394,6 +408,7 @@ struct update write_executor__update(struct write_executor *exec, const struct w
         .zones = catalog_zones(core->catalog),
         .old_library = core->command_version < COMMAND_SINCE_JAVA_FORMATS,
         .old_formats = core->command_version < COMMAND_SINCE_SCRIPT_FORMATS,
+        .leaves_large = core->command_version >= COMMAND_SINCE_UPDATES_LEFT,
         .old_counts = core->command_version < COMMAND_SINCE_SCRIPTS_ONCE,
         .steps = &exec->script_steps,
         .ts = core->ts,

@@ -243,6 +243,18 @@ static inline void write_executor__count_fields(struct write_executor *exec, siz
     exec->work += units;
     core__work_document(exec->core, units);
 }
+/* Returns: whether an update reads the source of its document; it counts in any case in commands before version 26. */
+static inline bool write_executor__reads_old(const struct write_executor *exec, const struct update *update)
+{
+    return exec->core->command_version < COMMAND_SINCE_UPDATES_LEFT ||
+           (!update->item->update->ready.given && !update_is_left(update));
+}
+/* Returns: the source after an update as parsed by its submitter; NULL: not parsed. */
+static inline const struct json_doc *write_executor__parsed_update(const struct write_item *item)
+{
+    REQUIRE(item->op == WRITE_UPDATE);
+    return item->update->ready.given ? item->parsed : NULL;
+}
 /* Returns: the bytes of an item's sources, whether or not they are used. */
 static inline size_t write_executor__source_bytes(const struct write_item *item)
 {

@@ -873,7 +873,7 @@ static int put_updated(struct write_executor *exec, struct write_item_state *at,
     if (r == 0)
         r = check_lease(exec, at);
     if (r == 0)
-        r = parse_document(exec, at, update->source, NULL, &document);
+        r = parse_document(exec, at, update->source, write_executor__parsed_update(at->item), &document);
     if (r == 0)
         r = put_document(exec, at, &document, update->source, lease);
     document_release(&document);
@@ -966,12 +966,13 @@ static int run_update(struct write_executor *exec, struct write_item_state *at)
     if (r != 0)
         return r;
     update.old = at->state.live && has_same_shard(at) ? &at->old : NULL;
-    if (update.old != NULL)
+    if (update.old != NULL && write_executor__reads_old(exec, &update))
         write_executor__count_source(exec, at->old.source, 0);
     update.kept = kept_update(exec, at);
     r = update_run(&update, &at->result->problem);
     write_executor__count_script(exec, &update);
     at->result->script_long = update.script_long;
+    at->result->update_large = update_is_left(&update);
     at->result->script_exhausted = update.script_exhausted;
     if (r == UPDATE_MISSING)
         return fail_missing(exec, at);

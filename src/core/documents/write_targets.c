@@ -167,7 +167,8 @@ static struct slice path_after(struct target_finder *finder, const struct write_
     REQUIRE(at->type != NULL && source.data != NULL);
     struct core *core = finder->exec.core;
     struct arena *arena = keep ? &core->arena : &core->scratch;
-    const struct json_doc *parsed = at->item->op == WRITE_UPDATE ? NULL : at->item->parsed;
+    const struct json_doc *parsed =
+        at->item->op == WRITE_UPDATE ? write_executor__parsed_update(at->item) : at->item->parsed;
     struct document document = {0};
     struct problem problem;
     if (at->item->op == WRITE_UPDATE)
@@ -223,7 +224,7 @@ static int source_after(struct target_finder *finder, struct write_item_state *a
         return 0;
     }
     update.old = at->state.live ? &at->old : NULL;
-    if (update.old != NULL)
+    if (update.old != NULL && write_executor__reads_old(exec, &update))
         count_bytes(finder, at->old.source.len);
     update.kept = finder->kept == NULL ? NULL : finder->kept[position_of(finder, at)];
     r = update_run(&update, &problem);
