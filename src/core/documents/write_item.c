@@ -406,6 +406,16 @@ static int is_hidden(const struct write_executor *exec, const struct write_item_
     return session_tombstone_hides(&view, at->key, doc);
 }
 
+/* Counts the record of a previous version: as part of the document that a run writes, else of one of many. */
+static void count_record(struct write_executor *exec, uint64_t units)
+{
+    exec->work += units;
+    if (exec->run != NULL)
+        core__work_document(exec->core, units);
+    else
+        core__work(exec->core, units);
+}
+
 int write_executor__load(struct write_executor *exec, struct write_item_state *at)
 {
     REQUIRE(at->index != NULL && !at->has_old && (at->type == NULL || at->key.len > 0));
@@ -422,7 +432,7 @@ int write_executor__load(struct write_executor *exec, struct write_item_state *a
     if (r != 0)
         return r > 0 ? tl_trace(TL_ERR_CORRUPT) : tl_trace(r);
     exec->work += levels_work(at); /* the step counts it where the renames are applied */
-    write_executor__work(exec, at->old.stored.len / WORK_READ_BYTES);
+    count_record(exec, at->old.stored.len / WORK_READ_BYTES);
     r = is_hidden(exec, at, &at->old);
     if (r < 0)
         return tl_trace(r);

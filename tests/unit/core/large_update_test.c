@@ -8,6 +8,9 @@
 #include "../../lib/core_fixture.h"
 #include "../../lib/unit.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "base/buf.h"
 #include "core/catalog/catalog.h"
 #include "core/command/command.h"
@@ -242,6 +245,34 @@ static void test_bulk_postpones_what_is_left(void **state)
     fixture_close(&fixture);
 }
 
+/*
+ * A document that is replaced or updated is one operation with the record that is read, also one so large that the read
+ * counts as more than a step: the fixture checks that.
+ */
+static void test_read_of_large_document_is_part_of_its_write(void **state)
+{
+    enum { BYTES = 36 << 20 };
+    const struct write_update update = {.doc = SLICE_LIT("{\"n\":1}"), .script_steps = GRANT};
+    struct core_fixture fixture;
+    char *text = malloc(BYTES);
+    (void)state;
+
+    assert_non_null(text);
+    memset(text, 'x', BYTES);
+    memcpy(text, "{\"o\":\"", 6);
+    memcpy(text + BYTES - 3, "\"}", 3);
+    fixture_open(&fixture);
+    fixture_index_command(&fixture, COMMAND_INDEX_CREATE, "u",
+                          "{\"mappings\":{\"properties\":{\"o\":{\"type\":\"object\",\"enabled\":false}}}}");
+    assert_int_equal(fixture_index(&fixture, "u", "1", text)->outcome, WRITE_CREATED);
+    assert_int_equal(fixture_index(&fixture, "u", "1", text)->outcome, WRITE_UPDATED);
+    assert_true(is_left(run(&fixture, &update, COMMAND_CODEC_VERSION)));
+    assert_int_equal(fixture_delete(&fixture, "u", "1")->outcome, WRITE_DELETED);
+    assert_true(metric_read(&core_metrics(fixture.core)->steps_over) > 0);
+    fixture_close(&fixture);
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -249,6 +280,7 @@ int main(void)
         cmocka_unit_test(test_large_upsert_is_left),
         cmocka_unit_test(test_ready_result_is_that_of_the_core),
         cmocka_unit_test(test_bulk_postpones_what_is_left),
+        cmocka_unit_test(test_read_of_large_document_is_part_of_its_write),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
