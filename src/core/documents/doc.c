@@ -69,7 +69,7 @@ static void encode_path_info(struct buf *buf, const struct doc *doc)
         buf_slice(buf, doc->origin);
 }
 
-void doc_encode(struct buf *buf, const struct doc *doc)
+void doc_encode_head(struct buf *buf, const struct doc *doc)
 {
     unsigned flags = (doc->deleted ? DOC_DELETED : 0u) | (doc->batch != 0 ? DOC_BATCH : 0u) |
                      (doc->routing.data != NULL ? DOC_ROUTING : 0u) | (doc->lease.data != NULL ? DOC_LEASE : 0u) |
@@ -90,6 +90,11 @@ void doc_encode(struct buf *buf, const struct doc *doc)
     encode_text(buf, doc->lease);
     if (doc->path_tracked)
         encode_path_info(buf, doc);
+}
+
+void doc_encode(struct buf *buf, const struct doc *doc)
+{
+    doc_encode_head(buf, doc);
     if (!doc->deleted)
         buf_slice(buf, doc->source);
 }

@@ -114,6 +114,8 @@ int doc_find_path(const struct view *view, const struct omap *pending, uint32_t 
  * transaction's record is known only at its commit, which sets it by store_batch_put_stamped().
  */
 void doc_encode(struct buf *buf, const struct doc *doc);
+/* Appends the record without the source, which is its end unless the document is deleted. */
+void doc_encode_head(struct buf *buf, const struct doc *doc);
 /* Decodes a record. Returns: 0, *ret_doc with slices into `record`; TL_ERR_CORRUPT. */
 int doc_decode(struct slice record, struct doc *ret_doc) TL_MUST_USE;
 /* Returns: whether the field has single entries although the document has posting lists. */

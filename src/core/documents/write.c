@@ -115,16 +115,42 @@ static void queue_tombstone(struct write_executor *exec, const struct doc *tombs
     sink_put(&exec->sink, SPACE_SYSTEM, purge_key(&buf, PURGE_TOMBSTONE, tombstone->ts, key), SLICE_LIT(""));
 }
 
+/* Larger records outside of transactions are not copied for the batch. */
+enum { RECORD_COPIED_BYTES_MAX = 64 << 10 };
+
+/* Returns: the record of a large document, in the core's arena, which is kept until the unit's batch is written. */
+static struct slice encode_large(struct write_executor *exec, const struct doc *doc)
+{
+    REQUIRE(!doc->deleted && exec->sink.overlay == NULL);
+    doc_encode_head(&exec->record, doc);
+    size_t len = exec->record.len;
+    char *bytes = arena_alloc(&exec->core->arena, len + doc->source.len);
+    memcpy(bytes, exec->record.data, len);
+    memcpy(bytes + len, doc->source.data, doc->source.len);
+    return slice_make(bytes, len + doc->source.len);
+}
+
+/* Puts the record of a document. Returns: its bytes. */
+static size_t put_record(struct write_executor *exec, const struct write_item_state *at, const struct doc *doc)
+{
+    buf_clear(&exec->record);
+    if (exec->sink.overlay == NULL && !doc->deleted && doc->source.len > RECORD_COPIED_BYTES_MAX) {
+        struct slice key = arena_copy(&exec->core->arena, at->key), record = encode_large(exec, doc);
+        store_batch_put_nocopy(exec->core->batch, SPACE_DOCUMENTS, key, record);
+        return record.len;
+    }
+    doc_encode(&exec->record, doc);
+    sink_put(&exec->sink, SPACE_DOCUMENTS, at->key, buf_as_slice(&exec->record));
+    return exec->record.len;
+}
+
 int write_executor__record(struct write_executor *exec, struct write_item_state *at, const struct doc *doc)
 {
     REQUIRE(at->type != NULL && at->key.len >= DOC_KEY_PREFIX_BYTES);
-    REQUIRE(doc->ts == exec->core->ts); /* a commit of an overlay sets another */
-    buf_clear(&exec->record);
-    doc_encode(&exec->record, doc);
+    REQUIRE(doc->ts == exec->core->ts);    /* a commit of an overlay sets another */
     update_ephemeral_index(exec, at, doc); /* first: it reads at->old, which an overlay replaces */
-    sink_put(&exec->sink, SPACE_DOCUMENTS, at->key, buf_as_slice(&exec->record));
+    exec->bytes += at->key.len + put_record(exec, at, doc);
     exec->work += WORK_WRITE; /* the step counts it with its batch */
-    exec->bytes += at->key.len + exec->record.len;
     if (exec->sink.overlay == NULL)
         recent_writes_record(&exec->core->recent_writes, at->key, exec->core->ts);
     if (exec->sink.overlay == NULL && !exec->run->purge) /* reported when it was hidden */
