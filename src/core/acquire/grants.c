@@ -531,7 +531,8 @@ static bool is_left(const struct core *core, const struct wait *wait, bool first
 bool grants__has_turn(const struct core *core, bool others)
 {
     const struct list *ready = &core->owners->ready;
-    bool turn = !others || core->clock / TURN_US % 2 == 1;
+    bool alone = !others && core->command_version < COMMAND_SINCE_TURNS_OF_TWO;
+    bool turn = alone || (others && core->clock / TURN_US % 2 == 1);
     REQUIRE(!core->open);
     return core->command_version >= COMMAND_SINCE_TURNS && turn && !list_empty(ready) &&
            needs_step(core, list_entry(ready->next, struct wait, link));

@@ -78,6 +78,7 @@ bool grants__is_left(const struct core *core, const struct wait *wait);
  * Returns: whether a TICK resumes the first ready command before anything else: one that is not divided and may take a
  * whole step, as an atomic write in a client's transaction and a LOCK of many names. If the TICK has `others` to do,
  * they take turns by the clock; in the turn of the others it resumes after them, and only if they have taken little.
+ * If it has none, the command resumes after the TICK, as others do (in commands before version 26 before it).
  * Requires: no unit is open.
  */
 bool grants__has_turn(const struct core *core, bool others);

@@ -935,7 +935,9 @@ enum {
     /* The mappings that actions of a session make cost by all their work: cost_of_action(). */
     COMMAND_SINCE_ACTIONS_WEIGHED = 25,
     /* An update that reads much is left to its submitter, as a long script is: update_is_left(). */
-    COMMAND_SINCE_UPDATES_LEFT = 26
+    COMMAND_SINCE_UPDATES_LEFT = 26,
+    /* A ready command has a turn of its own only while there is something else to do: grants__has_turn(). */
+    COMMAND_SINCE_TURNS_OF_TWO = 26
 };
 
 struct command {

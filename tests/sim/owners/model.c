@@ -876,6 +876,37 @@ static void run(struct om *model, struct om_step *step, const struct om_op *op)
     }
 }
 
+/*
+ * Rule 24. Whether it is the turn of a write that needs a step, the first that is ready, while `others` is what OP_TICK
+ * does otherwise: they take turns, each for a tenth of a second.
+ */
+static bool is_turn_of_write(const struct om *model, bool others)
+{
+    const struct om_wait *first = NULL;
+
+    for (int i = 0; i < OM_WAITS; i++)
+        if (model->waits[i].used && model->waits[i].ready &&
+            (first == NULL || model->waits[i].ready_number < first->ready_number))
+            first = &model->waits[i];
+    return others && model->clock / (OM_SECOND / 10) % 2 == 1 && first != NULL && first->op != NULL &&
+           first->op->kind == OP_WRITE && first->op->txn != 0 && first->op->atomic && first->op->count > 1;
+}
+
+/* What OP_TICK does before waits that are ready. */
+static void run_cleanup(struct om *model, struct om_step *step, uint64_t ts, uint64_t barrier_clock, bool cleanup,
+                        bool expired)
+{
+    if (cleanup)
+        purge_step(model, step, ts);
+    clean_sessions(model, step, ts, barrier_clock, &model->cost_left);
+    end_abandoned(model, step, ts, &model->cost_left);
+    begin_timeouts(model, expired);
+    if (expired && !om_has_pending_grants(model))
+        run_due(model, step, ts, barrier_clock);
+    model->cost_left += model->cost_kept;
+    model->cost_kept = 0;
+}
+
 void om_apply(struct om *model, const struct om_op *op, uint64_t ts, struct om_step *step)
 {
     model->clock = op->clock > model->clock ? op->clock : model->clock;
@@ -892,18 +923,12 @@ void om_apply(struct om *model, const struct om_op *op, uint64_t ts, struct om_s
     bool cleanup = tick && (pending || has_cleanup(model)), abandoned = tick && om_txn_any_abandoned(model);
     uint64_t barrier_clock = op->barrier_clock < model->clock ? op->barrier_clock : model->clock;
     bool expired = tick && any_expired(model, barrier_clock);
-    if (cleanup)
-        purge_step(model, step, ts);
-    if (tick) {
-        clean_sessions(model, step, ts, barrier_clock, &model->cost_left);
-        end_abandoned(model, step, ts, &model->cost_left);
-        begin_timeouts(model, expired);
-    }
-    if (tick && expired && !om_has_pending_grants(model))
-        run_due(model, step, ts, barrier_clock);
-    model->cost_left += model->cost_kept;
-    model->cost_kept = 0;
-    if (cleanup || abandoned || expired)
+    bool others = cleanup || abandoned || expired;
+    if (tick && is_turn_of_write(model, others))
+        model->grant_quota = pending ? 0 : model->grant_quota;
+    else if (tick)
+        run_cleanup(model, step, ts, barrier_clock, cleanup, expired);
+    if (others)
         resume(model, step);
     om_begin(model, ts);
     run(model, step, op);
