@@ -114,8 +114,7 @@ void acquisition__end_pieces(struct acquisition *at)
     struct txn *txn = tl_steal(at->txn);
     leave_transaction(at);
     acquisition__free_wait(at);
-    core__work(at->core, txn->overlay == NULL ? 0 : overlay_count(txn->overlay) * WORK_LOCK);
-    txn__free(at->core, txn);
+    txn__drop(at->core, txn);
 }
 
 bool acquisition__is_last_attempt(const struct acquisition *at)
@@ -193,7 +192,7 @@ static int commit_pieces(struct acquisition *at)
         return tl_trace(r);
     at->txn = NULL;
     if (r > 0) {
-        txn__free(at->core, txn);
+        txn__drop(at->core, txn);
         return 0;
     }
     request_outcome__put(at->core, at->command);

@@ -29,11 +29,6 @@
  * its command is copied; and later requests of its session, and locks of theirs, that it is compared with.
  */
 enum { KEPT_TARGETS = 20, KEPT_BYTES = 4096, KEPT_LOOKS = 20 };
-/*
- * How long a command that needs a step goes before the other work of TICKs, and that before it, in turn: neither
- * delays the other for long, however much there is of both.
- */
-#define TURN_US (100 * TL_MS)
 /* Places in queues, or locks that it has already, and items, for which a request that ends counts as one more. */
 enum { CANCELLED_PLACES = 32, CANCELLED_ITEMS = 20 };
 /* Work for a name that a LOCK looks at again, twice if it then asks for other locks, with the directories above. */
@@ -78,7 +73,7 @@ static void give_place(struct core *core, struct wait *kept, struct wait *later)
     if (txn != NULL) {
         command->owner.transaction = SLICE_NONE;
         command->write.attempts = 0; /* of its own transaction */
-        txn__free(core, txn);
+        txn__drop(core, txn);
     }
     wait__take_over(core, kept, command, until);
     if (!runs)
@@ -188,7 +183,8 @@ static size_t count_of_ended(const struct core *core, const struct wait *wait)
         return 1;
     const struct command *command = wait->command;
     size_t items = command->type == COMMAND_WRITE ? command->write.item_count : 0;
-    uint64_t txn = wait__is_in_pieces(wait) && wait->txn != NULL ? txn__rollback_cost(core, wait->txn) : 0;
+    bool in_pieces = wait__is_in_pieces(wait) && wait->txn != NULL && core->command_version < COMMAND_SINCE_ENDS_FIT;
+    uint64_t txn = in_pieces ? txn__rollback_cost(core, wait->txn) : 0; /* since then txn__drop() charges it */
     return 1 + places_of(wait) / CANCELLED_PLACES + items / CANCELLED_ITEMS + CANCELS_PER_COST * (size_t)txn;
 }
 
@@ -218,7 +214,7 @@ static uint64_t work_of_cancelled(const struct core *core, const struct wait *wa
     if (keeps)
         return work + (command->type == COMMAND_WRITE ? write_source_bytes(&command->write) / WORK_BYTES
                                                       : WORK_LOCK * (uint64_t)command->lock.target_count);
-    bool in_pieces = wait__is_in_pieces(wait) && wait->txn != NULL;
+    bool in_pieces = wait__is_in_pieces(wait) && wait->txn != NULL && core->command_version < COMMAND_SINCE_ENDS_FIT;
     return work + (in_pieces ? txn__rollback_work(wait->txn) : 0);
 }
 
@@ -532,7 +528,7 @@ bool grants__has_turn(const struct core *core, bool others)
 {
     const struct list *ready = &core->owners->ready;
     bool alone = !others && core->command_version < COMMAND_SINCE_TURNS_OF_TWO;
-    bool turn = alone || (others && core->clock / TURN_US % 2 == 1);
+    bool turn = alone || (others && cost_turn(core) % 2 == 1);
     REQUIRE(!core->open);
     return core->command_version >= COMMAND_SINCE_TURNS && turn && !list_empty(ready) &&
            needs_step(core, list_entry(ready->next, struct wait, link));

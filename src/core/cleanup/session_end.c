@@ -695,15 +695,24 @@ static int run_actions(struct core *core, struct session *session, size_t *left)
 
 /* --- Phases of termination ---------------------------------------------------------------------------------------- */
 
-static void end_transactions(struct core *core, struct session *session, size_t *left)
+/*
+ * Rolls back its transactions, up to one for which the account has too little. `all`: *left before the points that are
+ * not charged to it yet.
+ */
+static void end_transactions(struct core *core, struct session *session, size_t *left, size_t all)
 {
     char cause[100];
     session__cause_of_end(session, cause, sizeof cause);
     while (!list_empty(&session->transactions) && *left > 0) {
         struct txn *txn = list_entry(session->transactions.next, struct txn, of_session);
+        uint64_t cost = txn__rollback_cost(core, txn);
+        if (!cost_fits(core, all - *left, cost)) {
+            *left = 0;
+            return;
+        }
         buf_printf(&session->end_report, "\ntransaction #%llu is rolled back",
                    (unsigned long long)txn->owner.locks.number);
-        cost_charge(left, txn__rollback_cost(core, txn));
+        cost_charge(left, cost);
         txn__abort(core, txn, "%s", cause);
     }
 }
@@ -803,6 +812,18 @@ static int finish_cleanup(struct core *core, struct session *session, size_t *le
 }
 
 /*
+ * Whether the step has enough left for the last part of the cleanup. `all`: points of the cleanup of the step,
+ * `before`: those that were left when that of the session began.
+ */
+static bool may_finish(const struct core *core, const struct session *session, size_t left, size_t all, size_t before)
+{
+    uint64_t cost = cost_of_finish(core, session);
+    if (core->command_version < COMMAND_SINCE_STEP_ACCOUNT)
+        return true;
+    return (left == all || cost <= left) && cost_fits(core, before - left, cost);
+}
+
+/*
  * Continues the cleanup while *left > 0: transactions, actions, documents. It begins when the last
  * wait of the session has ended. `all`: as in session__continue_cleanup().
  * Returns: 0 the locks are released; 1 some of it remains; fatal codes.
@@ -813,7 +834,8 @@ static int continue_cleanup(struct core *core, struct session *session, size_t *
     session__touch(core, session);
     if (!list_empty(&session->waits))
         return 1;
-    end_transactions(core, session, left);
+    size_t before = *left;
+    end_transactions(core, session, left, before);
     if (!list_empty(&session->transactions) || *left == 0)
         return 1;
     int r = session->actions_finished ? 0 : run_actions(core, session, left);
@@ -821,7 +843,7 @@ static int continue_cleanup(struct core *core, struct session *session, size_t *
         return tl_trace(r);
     if (!session->actions_finished || *left == 0)
         return 1;
-    if (core->command_version < COMMAND_SINCE_STEP_ACCOUNT || *left == all || cost_of_finish(core, session) <= *left)
+    if (may_finish(core, session, *left, all, before))
         return finish_cleanup(core, session, left);
     *left = 0;
     return 1;
@@ -906,6 +928,15 @@ static struct session *first_to_clean(const struct core *core)
 bool session__can_clean(const struct core *core)
 {
     return !list_empty(&core->owners->sessions_to_clean) && list_empty(&first_to_clean(core)->waits);
+}
+
+uint64_t session__next_end_cost(const struct core *core)
+{
+    REQUIRE(session__can_clean(core));
+    const struct session *session = first_to_clean(core);
+    if (list_empty(&session->transactions))
+        return cost_of_finish(core, session);
+    return txn__rollback_cost(core, list_entry(session->transactions.next, struct txn, of_session));
 }
 
 int session__continue_cleanup(struct core *core, size_t *left, size_t all)

@@ -32,6 +32,11 @@ void session__begin_termination(struct core *core, struct session *session, enum
 /* Returns: whether owners->sessions_to_clean has a first session, and all waits of that have ended. */
 bool session__can_clean(const struct core *core);
 /*
+ * Returns: the cost of what ends next in its cleanup and is not divided: a transaction, or its last part.
+ * Requires: session__can_clean().
+ */
+uint64_t session__next_end_cost(const struct core *core);
+/*
  * Continues the cleanup of the first session in owners->sessions_to_clean, in the open unit, and
  * charges its cost to *left. `all`: *left before the cleanup of this step: if some of it is used and
  * the rest does not suffice for documents and locks of a session, which are not divided, they are left

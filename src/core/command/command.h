@@ -937,7 +937,9 @@ enum {
     /* An update that reads much is left to its submitter, as a long script is: update_is_left(). */
     COMMAND_SINCE_UPDATES_LEFT = 26,
     /* A ready command has a turn of its own only while there is something else to do: grants__has_turn(). */
-    COMMAND_SINCE_TURNS_OF_TWO = 26
+    COMMAND_SINCE_TURNS_OF_TWO = 26,
+    /* The end of an owner that is not divided begins in a step only if its account has enough left: cost_fits(). */
+    COMMAND_SINCE_ENDS_FIT = 26
 };
 
 struct command {

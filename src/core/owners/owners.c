@@ -383,10 +383,7 @@ static int run_first_due(struct core *core, tl_ts ts, uint64_t barrier_clock, si
     if (wait != NULL && (idle == NULL || wait->at <= idle->at)) {
         r = grants__time_out(core, container_of(wait, struct wait, deadline), left);
     } else {
-        struct txn *txn = container_of(idle, struct txn, idle);
-        cost_charge(left, txn__rollback_cost(core, txn));
-        cost_charge_work(core, txn__rollback_work(txn));
-        txn__abort(core, txn, "nothing was done with it for %llu ms", (unsigned long long)(txn->timeout_us / TL_MS));
+        txn__end_idle(core, container_of(idle, struct txn, idle), left);
     }
     return settle_and_commit(core, r);
 }
@@ -396,6 +393,13 @@ static void resume_grants(struct core *core)
 {
     cost_charge_spent(core);
     lock_table_resume_grants(&core->owners->locks);
+}
+
+/* What the TICK has spent so far is charged before an owner ends, which must fit in the rest: cost_fits(). */
+static void cost_charge_before_end(struct core *core)
+{
+    if (core->command_version >= COMMAND_SINCE_ENDS_FIT)
+        cost_charge_spent(core);
 }
 
 /*
@@ -430,6 +434,7 @@ static int clean_one(struct core *core, tl_ts ts, size_t *left, size_t all)
 {
     REQUIRE(core->owners->locks.grants_suspended > 0 && *left <= all);
     core__begin(core, ts);
+    cost_charge_before_end(core);
     int r = session__continue_cleanup(core, left, all);
     if (!session__can_clean(core) || *left == 0)
         resume_grants(core);
@@ -466,6 +471,7 @@ static int end_abandoned(struct core *core, tl_ts ts, size_t *left)
 {
     REQUIRE(core->owners->abandoned_count > 0 && *left > 0);
     core__begin(core, ts);
+    cost_charge_before_end(core);
     txn__end_abandoned(core, left);
     return settle_and_commit(core, 0);
 }
@@ -569,6 +575,19 @@ static void end_timeouts(struct core *core)
     cost_leave_least(core);
 }
 
+/*
+ * Whether a TICK ends abandoned transactions and sessions before it purges documents and continues grants: in every
+ * fourth turn, if the first end may need most of a step (cost_fits()).
+ */
+static bool owners_end_first(struct core *core)
+{
+    enum { TURNS = 4 };
+    if (cost_turn(core) % TURNS != 0)
+        return false;
+    return cost_is_large(core, txn__next_end_cost(core)) ||
+           (session__can_clean(core) && cost_is_large(core, session__next_end_cost(core)));
+}
+
 int owners__run_due(struct core *core, tl_ts at, const struct tick_command *tick)
 {
     REQUIRE(!core->open);
@@ -591,7 +610,14 @@ int owners__run_due(struct core *core, tl_ts at, const struct tick_command *tick
         return grants__resume(core);
     }
     begin_account(core, expired);
-    int r = terminating ? purge_step(core, at) : 0;
+    bool ends_first = owners_end_first(core);
+    if (ends_first && granting) /* the next turn continues with them */
+        lock_table_set_grant_quota(&owners->locks, 0);
+    int r = 0;
+    if (ends_first && abandoned)
+        r = end_abandoned(core, at, left);
+    else if (terminating && !ends_first)
+        r = purge_step(core, at);
     if (r >= 0)
         r = clean_sessions(core, at, expired, barrier_clock, left);
     if (r >= 0 && cancelling)

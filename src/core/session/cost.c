@@ -9,6 +9,8 @@
 #include "core/unit/unit.h"
 #include "core/unit/work.h"
 
+#define TURN_US (100 * TL_MS)
+
 /* --- The account of work ------------------------------------------------------------------------------------------ */
 
 static bool has_account(const struct core *core)
@@ -59,6 +61,26 @@ void cost_leave_least(struct core *core)
 uint64_t cost_charged_work(const struct core *core)
 {
     return has_account(core) ? core->step_account - core->owners->work_left : 0;
+}
+
+bool cost_fits(const struct core *core, uint64_t spent, uint64_t cost)
+{
+    uint64_t work = cost_charged_work(core) + WRITE_WORK_PER_COST * spent, all = core->step_account;
+    REQUIRE(spent <= UINT64_MAX / WRITE_WORK_PER_COST / 2);
+    if (core->command_version < COMMAND_SINCE_ENDS_FIT || work <= all / STEP_ACCOUNT_FREE_PART)
+        return true;
+    return work <= all && cost <= (all - work) / WRITE_WORK_PER_COST;
+}
+
+bool cost_is_large(const struct core *core, uint64_t cost)
+{
+    return core->command_version >= COMMAND_SINCE_ENDS_FIT &&
+           cost > core->step_account / STEP_ACCOUNT_FREE_PART / WRITE_WORK_PER_COST;
+}
+
+uint64_t cost_turn(const struct core *core)
+{
+    return core->clock / TURN_US;
 }
 
 uint64_t cost_work_since(const struct core *core, const struct cost_counters *before)

@@ -9,6 +9,7 @@
 #ifndef TL_CORE_COST_H
 #define TL_CORE_COST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -48,6 +49,19 @@ void cost_charge_spent(struct core *core);
 void cost_leave_least(struct core *core);
 /* Returns: the work charged in this step. */
 uint64_t cost_charged_work(const struct core *core);
+/*
+ * Returns: whether a step may begin the end of an owner that takes `cost` points and is not divided: the account has as
+ * much left, or nearly all (STEP_ACCOUNT_FREE_PART), so that one of any size ends in some step. `spent`: points that
+ * are not charged to the account yet. In commands before version 26 always.
+ */
+bool cost_fits(const struct core *core, uint64_t spent, uint64_t cost);
+/* Returns: whether cost_fits() may find that as much does not fit. In commands before version 26 never. */
+bool cost_is_large(const struct core *core, uint64_t cost);
+/*
+ * Returns: the number of the turn, by the clock: TURN_US each. Operations that need most of a step take turns with the
+ * other work of TICKs, so that neither delays the other for long, however much there is of both.
+ */
+uint64_t cost_turn(const struct core *core);
 
 /* Charges `cost` points to a batch that has *left points left; *left stops at 0. */
 static inline void cost_charge(size_t *left, uint64_t cost)

@@ -21,6 +21,7 @@
 #include "base/sm.h"
 #include "core/locks/lock.h"
 #include "core/session/command_owner.h"
+#include "core/session/cost.h"
 #include "core/session/owners.h"
 #include "core/session/save_pieces.h"
 #include "core/session/session.h"
@@ -144,21 +145,26 @@ void txn__explain_missing(struct core *core, struct slice id, struct arena *aren
                     "no transaction [%.*s]: it ended more than an hour ago, or never existed", SLICE_ARG(id));
 }
 
-const char *txn__abandon_text(const struct core *core, enum txn_abandon why)
+struct slice txn__abandon_text(const struct core *core, const struct txn *txn, enum txn_abandon why,
+                               struct arena *arena)
 {
-    REQUIRE(why < TXN_ABANDON_COUNT);
+    REQUIRE(MAGIC_VALID(txn, TXN_MAGIC) && why < TXN_ABANDON_COUNT);
     bool plain = core->command_version >= COMMAND_SINCE_PLAIN_TEXTS;
     switch (why) {
     case TXN_HOST_ENDED:
-        return plain ? "the host that began it for a request was restarted, or was out of the cluster"
-                     : "the host that had it for a request was restarted, or was out of the cluster";
+        return plain ? SLICE_LIT("the host that began it for a request was restarted, or was out of the cluster")
+                     : SLICE_LIT("the host that had it for a request was restarted, or was out of the cluster");
     case TXN_HOST_CRASHED:
-        return plain ? "the server's machine crashed, and requests of the transaction may be lost"
-                     : "the machine of the server went down, and requests of it may be missing";
-    case TXN_VICTIM: return "it was the victim of a deadlock";
+        return plain ? SLICE_LIT("the server's machine crashed, and requests of the transaction may be lost")
+                     : SLICE_LIT("the machine of the server went down, and requests of it may be missing");
+    case TXN_VICTIM: return SLICE_LIT("it was the victim of a deadlock");
+    case TXN_IDLE:
+        return arena_printf(arena, "nothing was done with it for %llu ms",
+                            (unsigned long long)(txn->timeout_us / TL_MS));
+    case TXN_WRITE_ENDED: return SLICE_LIT("its request has ended");
     case TXN_ABANDON_COUNT: break;
     }
-    return "";
+    return SLICE_NONE;
 }
 
 bool txn__belongs_to(const struct txn *txn, struct slice session, struct arena *arena, struct problem *ret_problem)
@@ -171,6 +177,56 @@ bool txn__belongs_to(const struct txn *txn, struct slice session, struct arena *
     return false;
 }
 
+/* --- Rolling back ------------------------------------------------------------------------------------------------- */
+
+uint64_t txn__rollback_cost(const struct core *core, const struct txn *txn)
+{
+    REQUIRE(MAGIC_VALID(txn, TXN_MAGIC));
+    const struct lock_owner *owner = &txn->owner.locks;
+    bool plain = core->command_version < COMMAND_SINCE_PLAIN_LOCKS;
+    uint64_t cost = 1 + (plain ? owner->lock_count : owner->hold_count) / LOCKS_PER_COST;
+    if (core->command_version >= COMMAND_SINCE_WORK_BATCHES && txn->overlay != NULL)
+        cost += overlay_count(txn->overlay) / TXN_RECORDS_PER_COST;
+    if (core->command_version < COMMAND_SINCE_WORK_ACCOUNT)
+        return cost;
+    uint64_t by_work = (txn__rollback_work(txn) + WRITE_WORK_PER_COST - 1) / WRITE_WORK_PER_COST;
+    return cost > by_work ? cost : by_work; /* a point for a part of one, not for each kind */
+}
+
+uint64_t txn__rollback_work(const struct txn *txn)
+{
+    REQUIRE(MAGIC_VALID(txn, TXN_MAGIC));
+    uint64_t records = txn->overlay == NULL ? 0 : overlay_count(txn->overlay);
+    return WORK_UNIT + WORK_END + WORK_RELEASE * (uint64_t)txn->owner.locks.hold_count + WORK_LOCK * records;
+}
+
+void txn__abandon(struct core *core, struct txn *txn, enum txn_abandon why)
+{
+    REQUIRE(txn->wait == NULL && why < TXN_ABANDON_COUNT);
+    txn__check_may_enter(txn, TXN_ABANDONED);
+    txn->owner.abandoned = true;
+    txn->abandon_reason = why;
+    core->owners->abandoned_count++;
+    INSIST(core->owners->abandoned_count <= core->owners->txns.count);
+    deadline_set(&core->owners->idles, &txn->idle, TL_TS_MAX);
+}
+
+void txn__drop(struct core *core, struct txn *txn)
+{
+    REQUIRE(MAGIC_VALID(txn, TXN_MAGIC) && txn->of_write && txn->wait == NULL);
+    core__work(core, txn->overlay == NULL ? 0 : overlay_count(txn->overlay) * WORK_LOCK);
+    uint64_t cost = txn__rollback_cost(core, txn);
+    if (!cost_fits(core, 0, cost)) {
+        txn__abandon(core, txn, TXN_WRITE_ENDED);
+        return;
+    }
+    if (core->command_version >= COMMAND_SINCE_ENDS_FIT)
+        cost_charge_work(core, WRITE_WORK_PER_COST * cost);
+    txn__free(core, txn);
+}
+
+/* --- Finding ------------------------------------------------------------------------------------------------------ */
+
 struct txn *txn__find(struct core *core, struct slice id, struct slice session, struct arena *arena,
                       struct problem *ret_problem)
 {
@@ -182,8 +238,8 @@ struct txn *txn__find(struct core *core, struct slice id, struct slice session, 
     if (!txn__belongs_to(txn, session, arena, ret_problem))
         return NULL;
     if (txn->owner.abandoned) {
-        problem_set(ret_problem, arena, PROBLEM_TRANSACTION_ABORTED, "transaction [%.*s] was rolled back: %s",
-                    SLICE_ARG(id), txn__abandon_text(core, txn->abandon_reason));
+        problem_set(ret_problem, arena, PROBLEM_TRANSACTION_ABORTED, "transaction [%.*s] was rolled back: %.*s",
+                    SLICE_ARG(id), SLICE_ARG(txn__abandon_text(core, txn, txn->abandon_reason, arena)));
         return NULL;
     }
     if (txn->owner.session != NULL && txn->owner.session->terminating) {

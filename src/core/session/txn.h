@@ -24,7 +24,10 @@ struct wait;
 enum txn_abandon {
     TXN_HOST_ENDED,
     TXN_HOST_CRASHED,
-    TXN_VICTIM, /* of a deadlock, if the account of the step has too little for its rollback; version 24 */
+    /* If the account of the step has too little for the rollback: */
+    TXN_VICTIM,      /* of a deadlock; since version 24 of commands */
+    TXN_IDLE,        /* for too long; since version 26 */
+    TXN_WRITE_ENDED, /* the atomic write in pieces that has it; since version 26 */
     TXN_ABANDON_COUNT
 };
 
@@ -83,6 +86,20 @@ void txn__touch(struct core *core, struct txn *txn);
 /* Releases its locks and frees it. Requires: no command of it waits. */
 void txn__free(struct core *core, struct txn *txn);
 /*
+ * Returns: the cost of rolling it back (session/cost.h): a point, its locks, and its written records,
+ * which are freed (not for commands before version 10).
+ */
+uint64_t txn__rollback_cost(const struct core *core, const struct txn *txn);
+/* Returns: its work, for the account of a step. */
+uint64_t txn__rollback_work(const struct txn *txn);
+/* Marks it as abandoned: a later step rolls it back. Requires: no command of it waits. */
+void txn__abandon(struct core *core, struct txn *txn, enum txn_abandon why);
+/*
+ * Ends the transaction of an atomic write in pieces, which has no outcome: releases its locks and frees it, or abandons
+ * it if the step's account has less than that takes (cost_fits()). Requires: no command of it waits.
+ */
+void txn__drop(struct core *core, struct txn *txn);
+/*
  * Makes an open transaction with an id and an owner only. `session`: NULL: none.
  * Owns: owners->txns; txn__free().
  */
@@ -99,8 +116,9 @@ bool txn__belongs_to(const struct txn *txn, struct slice session, struct arena *
                      struct problem *ret_problem) TL_MUST_USE;
 /* Fills in how a transaction that is not open ended, or that it is unknown. */
 void txn__explain_missing(struct core *core, struct slice id, struct arena *arena, struct problem *ret_problem);
-/* Returns: why it is rolled back, for texts. */
-const char *txn__abandon_text(const struct core *core, enum txn_abandon why);
+/* Returns: the reason for which it is rolled back, for texts; in `arena`, or constant. */
+struct slice txn__abandon_text(const struct core *core, const struct txn *txn, enum txn_abandon why,
+                               struct arena *arena);
 /* Records that a command of it waits. Requires: it is open, and no command of it waits. */
 void txn__begin_wait(struct txn *txn, struct wait *wait);
 /* Records that its command no longer waits; without a waiting command it does nothing. */

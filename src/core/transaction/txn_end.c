@@ -18,7 +18,6 @@
 #include "core/locks/resource.h"
 #include "core/session/command_owner.h"
 #include "core/session/cost.h"
-#include "core/session/deadline.h"
 #include "core/session/owner.h"
 #include "core/session/owners.h"
 #include "core/session/session.h"
@@ -73,27 +72,6 @@ static void roll_back(struct core *core, struct txn *txn, bool by_request, struc
     if (by_request)
         cost_charge_work(core, txn__rollback_work(txn));
     txn__free(core, txn);
-}
-
-uint64_t txn__rollback_cost(const struct core *core, const struct txn *txn)
-{
-    REQUIRE(MAGIC_VALID(txn, TXN_MAGIC));
-    const struct lock_owner *owner = &txn->owner.locks;
-    bool plain = core->command_version < COMMAND_SINCE_PLAIN_LOCKS;
-    uint64_t cost = 1 + (plain ? owner->lock_count : owner->hold_count) / LOCKS_PER_COST;
-    if (core->command_version >= COMMAND_SINCE_WORK_BATCHES && txn->overlay != NULL)
-        cost += overlay_count(txn->overlay) / TXN_RECORDS_PER_COST;
-    if (core->command_version < COMMAND_SINCE_WORK_ACCOUNT)
-        return cost;
-    uint64_t by_work = (txn__rollback_work(txn) + WRITE_WORK_PER_COST - 1) / WRITE_WORK_PER_COST;
-    return cost > by_work ? cost : by_work; /* a point for a part of one, not for each kind */
-}
-
-uint64_t txn__rollback_work(const struct txn *txn)
-{
-    REQUIRE(MAGIC_VALID(txn, TXN_MAGIC));
-    uint64_t records = txn->overlay == NULL ? 0 : overlay_count(txn->overlay);
-    return WORK_UNIT + WORK_END + WORK_RELEASE * (uint64_t)txn->owner.locks.hold_count + WORK_LOCK * records;
 }
 
 void txn__abort(struct core *core, struct txn *txn, const char *format, ...)
@@ -475,13 +453,24 @@ size_t core_bytes_to_write(const struct core *core, const struct command *comman
 
 static void abandon_txn(struct core *core, struct txn *txn, enum txn_abandon why)
 {
-    txn__end_waiting(core, txn, slice_from(txn__abandon_text(core, why)));
-    txn__check_may_enter(txn, TXN_ABANDONED);
-    txn->owner.abandoned = true;
-    txn->abandon_reason = why;
-    core->owners->abandoned_count++;
-    INSIST(core->owners->abandoned_count <= core->owners->txns.count);
-    deadline_set(&core->owners->idles, &txn->idle, TL_TS_MAX);
+    txn__end_waiting(core, txn, txn__abandon_text(core, txn, why, &core->arena));
+    txn__abandon(core, txn, why);
+}
+
+void txn__end_idle(struct core *core, struct txn *txn, size_t *left)
+{
+    REQUIRE(core->open && txn__state(txn) == TXN_OPEN);
+    uint64_t cost = txn__rollback_cost(core, txn);
+    if (!cost_fits(core, 0, cost)) {
+        cost_charge(left, 1);
+        cost_charge_work(core, WORK_UNIT + WORK_OWNER);
+        txn__abandon(core, txn, TXN_IDLE);
+        return;
+    }
+    cost_charge(left, cost);
+    bool fits = core->command_version >= COMMAND_SINCE_ENDS_FIT; /* the next one sees all that it costs */
+    cost_charge_work(core, fits ? WRITE_WORK_PER_COST * cost : txn__rollback_work(txn));
+    roll_back(core, txn, false, txn__abandon_text(core, txn, TXN_IDLE, &core->arena));
 }
 
 void txn__end_victim(struct core *core, struct txn *txn, struct slice cause)
@@ -525,24 +514,43 @@ void txn__abandon_updates(struct core *core, bool whole)
         if (txn->owner.abandoned || keeps_place(core, txn))
             continue;
         if (whole)
-            txn__abort(core, txn, "%s", txn__abandon_text(core, TXN_HOST_CRASHED));
+            roll_back(core, txn, false, txn__abandon_text(core, txn, TXN_HOST_CRASHED, &core->arena));
         else
             abandon_txn(core, txn, TXN_HOST_CRASHED);
     }
 }
 
+uint64_t txn__next_end_cost(struct core *core)
+{
+    REQUIRE(!core->open);
+    if (core->owners->abandoned_count == 0)
+        return 0;
+    list_for_each(link, &core->owners->open_txns)
+    {
+        const struct txn *txn = list_entry(link, struct txn, of_all);
+        core__work(core, WORK_LOCK);
+        if (txn->owner.abandoned)
+            return txn__rollback_cost(core, txn);
+    }
+    UNREACHABLE();
+}
+
 void txn__end_abandoned(struct core *core, size_t *left)
 {
     REQUIRE(core->open);
-    struct list *all = &core->owners->open_txns;
-    for (struct list *link = all->next; link != all && core->owners->abandoned_count > 0 && *left > 0;) {
+    struct list *txns = &core->owners->open_txns;
+    size_t all = *left;
+    for (struct list *link = txns->next; link != txns && core->owners->abandoned_count > 0 && *left > 0;) {
         struct txn *txn = list_entry(link, struct txn, of_all);
         link = link->next;
         core__work(core, WORK_LOCK);
         if (!txn->owner.abandoned)
             continue;
-        cost_charge(left, txn__rollback_cost(core, txn));
-        txn__abort(core, txn, "%s", txn__abandon_text(core, txn->abandon_reason));
+        uint64_t cost = txn__rollback_cost(core, txn);
+        if (!cost_fits(core, all - *left, cost))
+            return;
+        cost_charge(left, cost);
+        roll_back(core, txn, false, txn__abandon_text(core, txn, txn->abandon_reason, &core->arena));
     }
     ENSURE(*left == 0 || core->owners->abandoned_count == 0);
 }

@@ -39,21 +39,21 @@ void txn__end_victim(struct core *core, struct txn *txn, struct slice cause);
  * Returns: 0; 1, refused with the problem in the command, and still open; fatal codes.
  */
 int txn__commit_write(struct core *core, struct txn *txn, struct command *command) TL_MUST_USE;
-/*
- * Returns: the cost of rolling it back (session/cost.h): a point, its locks, and its written records,
- * which are freed (not for commands before version 10).
- */
-uint64_t txn__rollback_cost(const struct core *core, const struct txn *txn);
-/* Returns: its work, for the account of a step. */
-uint64_t txn__rollback_work(const struct txn *txn);
 /* Abandons the transactions that a host began for requests, in the open unit. */
 void txn__abandon_host(struct core *core, uint64_t host);
 /* Abandons all update transactions, in the open unit; with `whole` rolls them back at once. */
 void txn__abandon_updates(struct core *core, bool whole);
 /*
- * Rolls back abandoned transactions, oldest first, in the open unit, while *left > 0; charges their
- * cost to *left.
+ * Rolls back the transaction if nothing was done with it for too long, in the open unit, or abandons it if the step's
+ * account has too little for that (cost_fits()). Charges the cost to *left, and to the account.
+ */
+void txn__end_idle(struct core *core, struct txn *txn, size_t *left);
+/*
+ * Rolls back abandoned transactions, oldest first, in the open unit, while *left > 0 and the step's account has enough
+ * (cost_fits()); charges their cost to *left. The caller charges the account with it, as with all before.
  */
 void txn__end_abandoned(struct core *core, size_t *left);
+/* Returns: the cost of rolling back the first abandoned transaction, or 0 without one. Takes linear time. */
+uint64_t txn__next_end_cost(struct core *core);
 
 #endif

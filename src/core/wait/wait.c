@@ -659,7 +659,7 @@ static void end_wait(struct core *core, struct wait *wait, bool now)
         wait__end_later(core, wait); /* the items that have not run get the cause then */
     }
     if (txn != NULL && in_pieces)
-        txn__free(core, txn);
+        txn__drop(core, txn);
     else if (txn != NULL)
         txn__touch(core, txn);
 }

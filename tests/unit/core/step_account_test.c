@@ -977,6 +977,173 @@ static void test_restart_requests_locks_in_bounded_steps(void **state)
     assert_in_range(work_of_restart(COMMAND_CODEC_VERSION), 1, CORE_STEP_WORK);
 }
 
+/* --- Ends of owners that are not divided -------------------------------------------------------------------------- */
+
+enum { SMALLER = 22000, LARGER = 99000 };
+
+/* Begins a transaction that changes documents from `first` on. */
+static void begin_large(struct core_fixture *fixture, const char *session, const char *id, size_t first, size_t count)
+{
+    enum { EACH = 1000 };
+    struct command *command = command_new(COMMAND_TXN_BEGIN, DIALECT_7);
+    command->owner.session = slice_from(session);
+    command->txn.id = slice_from(id);
+    command->txn.idle_us = 60 * TL_SECOND;
+    command->txn.of_host = true; /* of host 0 */
+    submit(fixture, command);
+    assert_int_equal(free_completed(fixture), 0);
+    for (size_t i = 0; i < count; i += EACH) {
+        put_in(fixture, id, first + i, EACH);
+        settle(fixture, COMMAND_CODEC_VERSION);
+    }
+}
+
+static void begin_both(struct core_fixture *fixture, const char *session)
+{
+    begin_large(fixture, session, "t1", 0, SMALLER);
+    begin_large(fixture, session, "t2", SMALLER, LARGER);
+}
+
+static void submit_type(struct core_fixture *fixture, enum command_type type, unsigned version)
+{
+    struct command *command = command_new(type, DIALECT_7);
+    command->version = version;
+    if (type == COMMAND_SESSION_CLOSE)
+        command->session.id = SLICE_LIT("s");
+    else if (type == COMMAND_TICK)
+        command->tick.barrier_clock = fixture->clock;
+    submit(fixture, command);
+}
+
+static void lose_machine(struct core_fixture *fixture, unsigned version)
+{
+    begin_both(fixture, "");
+    submit_type(fixture, COMMAND_MACHINE_LOST, version);
+}
+
+static void restart_host(struct core_fixture *fixture, unsigned version)
+{
+    begin_both(fixture, "");
+    submit_type(fixture, COMMAND_RESTART, version);
+}
+
+static void close_session(struct core_fixture *fixture, unsigned version)
+{
+    begin_both(fixture, "s");
+    submit_type(fixture, COMMAND_SESSION_CLOSE, version);
+}
+
+static void idle(struct core_fixture *fixture, unsigned version)
+{
+    begin_both(fixture, "");
+    fixture->clock += 120 * TL_SECOND;
+    submit_type(fixture, COMMAND_TICK, version);
+}
+
+static void expire(struct core_fixture *fixture, unsigned version)
+{
+    open_session_for(fixture, "a", TL_SECOND);
+    open_session_for(fixture, "b", TL_SECOND);
+    assert_int_equal(free_completed(fixture), 0);
+    begin_large(fixture, "a", "t1", 0, SMALLER / 2); /* a quarter of the account is kept for timeouts */
+    begin_large(fixture, "b", "t2", SMALLER, LARGER);
+    fixture->clock += 2 * TL_SECOND;
+    submit_type(fixture, COMMAND_TICK, version);
+}
+
+/*
+ * Two transactions end together, of which the larger one needs more than the account of a step. Returns: the most work
+ * of a step, `ret_left`: how many of them the first step has left. `turn`: of the clock (cost_turn()).
+ */
+static uint64_t work_of_ends(void (*end)(struct core_fixture *fixture, unsigned version), unsigned version,
+                             uint64_t turn, size_t *ret_left)
+{
+    enum { TURN = TL_SECOND / 10, TURNS = 4 };
+    struct core_fixture fixture;
+    begin(&fixture);
+    fixture.clock += TURNS * TURN - fixture.clock % (TURNS * TURN) + turn * TURN;
+    end(&fixture, version);
+    free_all(&fixture);
+    uint64_t work = core_step_work(fixture.core);
+    *ret_left = fixture.core->owners->txns.count;
+    for (size_t ticks = 0; fixture.core->owners->txns.count > 0; ticks++) {
+        assert_true(ticks < 5);
+        assert_int_equal(core_next_deadline(fixture.core), 0);
+        run_tick(&fixture);
+        work = core_step_work(fixture.core) > work ? core_step_work(fixture.core) : work;
+    }
+    assert_int_equal(fixture.core->owners->abandoned_count, 0);
+    assert_int_equal(fixture.core->owners->locks.hold_count, 0);
+    core_stop(fixture.core, &fixture.effects);
+    free_all(&fixture);
+    fixture_close(&fixture);
+    return work;
+}
+
+static void check_ends(void (*end)(struct core_fixture *fixture, unsigned version), uint64_t turn)
+{
+    size_t left;
+    uint64_t before = work_of_ends(end, COMMAND_SINCE_ENDS_FIT - 1, turn, &left);
+    assert_int_equal(left, 0);
+    uint64_t work = work_of_ends(end, COMMAND_CODEC_VERSION, turn, &left);
+    assert_int_equal(left, 1);
+    assert_true(work + SMALLER < before);
+}
+
+/* The host ends while two atomic writes are carried out in pieces, in transactions that no client knows. */
+static void stop_host(struct core_fixture *fixture, unsigned version)
+{
+    enum { ITEMS = 20000, DONE = 10000 };
+    for (size_t i = 0; i < 2; i++) {
+        struct command *command = puts_of(fixture, i * ITEMS, ITEMS, 0);
+        command->write.atomic = true;
+        submit(fixture, command);
+    }
+    const struct txn *first = NULL;
+    while (first == NULL || first->overlay == NULL || overlay_count(first->overlay) < DONE) {
+        run_tick(fixture);
+        assert_int_equal(fixture->core->owners->txns.count, 2);
+        first = list_entry(fixture->core->owners->open_txns.next, struct txn, of_all);
+    }
+    submit_type(fixture, COMMAND_CANCEL, version);
+}
+
+static void test_transactions_end_with_their_machine_in_bounded_steps(void **state)
+{
+    (void)state;
+    check_ends(lose_machine, 0);
+}
+
+static void test_transactions_end_with_their_host_in_bounded_steps(void **state)
+{
+    (void)state;
+    check_ends(restart_host, 1);
+}
+
+static void test_transactions_end_with_their_session_in_bounded_steps(void **state)
+{
+    (void)state;
+    check_ends(close_session, 2);
+}
+
+static void test_pieces_of_atomic_writes_end_with_their_host_in_bounded_steps(void **state)
+{
+    (void)state;
+    check_ends(stop_host, 2);
+}
+
+static void test_large_idle_transactions_end_in_bounded_steps(void **state)
+{
+    (void)state;
+    check_ends(idle, 3);
+}
+
+static void test_transactions_end_with_expired_sessions_in_bounded_steps(void **state)
+{
+    (void)state;
+    check_ends(expire, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -999,6 +1166,12 @@ int main(void)
         cmocka_unit_test(test_sessions_being_cleaned_count_at_expiry),
         cmocka_unit_test(test_victims_of_deadlocks_end_in_bounded_steps),
         cmocka_unit_test(test_restart_requests_locks_in_bounded_steps),
+        cmocka_unit_test(test_transactions_end_with_their_machine_in_bounded_steps),
+        cmocka_unit_test(test_transactions_end_with_their_host_in_bounded_steps),
+        cmocka_unit_test(test_transactions_end_with_their_session_in_bounded_steps),
+        cmocka_unit_test(test_large_idle_transactions_end_in_bounded_steps),
+        cmocka_unit_test(test_pieces_of_atomic_writes_end_with_their_host_in_bounded_steps),
+        cmocka_unit_test(test_transactions_end_with_expired_sessions_in_bounded_steps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
