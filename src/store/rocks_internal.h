@@ -28,6 +28,9 @@ struct rocks_read_slot {
     char apart[104]; /* padding: two slots never share a cache line */
 };
 
+/* Bytes of a batch that are passed to RocksDB at once: a part stays in the processor's cache. */
+enum { ROCKS_PART_BYTES = 256 << 10 };
+
 struct rocks_store {
     struct store base;
     struct rocks_dir dir;
@@ -39,6 +42,7 @@ struct rocks_store {
     /* NULL: the family does not exist, as in a store being converted; so also `records`. */
     rocksdb_column_family_handle_t *checkpoints;
     rocksdb_column_family_handle_t *records; /* checkpoint records, in parts */
+    size_t part_bytes;                       /* of a batch that are passed to RocksDB at once */
     _Atomic size_t uncheckpointed_bytes;     /* since the last checkpoint was begun */
     atomic_bool given_up;                    /* store_give_up() was called */
     atomic_bool compact_cancelled;
@@ -103,11 +107,14 @@ void rocks__batch_put_stamped(struct store_batch *batch, enum store_space space,
 void rocks__batch_delete(struct store_batch *batch, enum store_space space, struct slice key);
 void rocks__batch_delete_range(struct store_batch *base, enum store_space space, struct slice lower,
                                struct slice upper);
+/* Sorts the changes by space and key, and begins with the first part. */
+void rocks__batch_sort(struct store_batch *batch);
 /*
- * Returns: the batch for RocksDB, sorted by space and key, valid until the batch is cleared or
- *          freed.
+ * Returns: the next part of the batch for RocksDB, valid until the next call or until the batch is cleared or freed;
+ *          NULL after the last one. A large batch has several: all unversioned changes, then the others.
+ * Assumes: rocks__batch_sort() was called after the last change.
  */
-rocksdb_writebatch_t *rocks__batch_sorted(struct store_batch *batch);
+rocksdb_writebatch_t *rocks__batch_next(struct store_batch *batch);
 
 /* rocks_checkpoint.c */
 int rocks__checkpoint(struct store *store, struct slice record) TL_MUST_USE;

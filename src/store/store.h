@@ -50,6 +50,7 @@ struct store_options {
     struct slice directory;    /* the data directory, created if missing; ignored by store_mem.c */
     size_t cache_bytes;        /* block cache including index and filter blocks; 0: 64 MiB */
     size_t write_buffer_bytes; /* twice the expected bytes between two checkpoints; 0: 64 MiB */
+    size_t part_bytes;         /* of a batch that are passed to RocksDB at once; 0: 256 KiB; tests set less */
     bool read_only;            /* for `tidelock check` */
     bool in_memory;            /* use RocksDB's in-memory environment; for tests */
     /* Called before a directory of an older format is converted; an error leaves it unchanged. NULL: none. */

@@ -139,14 +139,17 @@ static void rocks_give_up(struct store *store)
 static int rocks_write(struct store *store, struct store_batch *batch)
 {
     struct rocks_store *rocks = rocks_of(store);
-    size_t bytes;
+    rocksdb_writebatch_t *part;
     rocks__quiet();
-    rocksdb_writebatch_t *sorted = rocks__batch_sorted(batch);
-    rocksdb_writebatch_data(sorted, &bytes);
-    atomic_fetch_add_explicit(&rocks->uncheckpointed_bytes, bytes, memory_order_relaxed);
-    int r = rocks__put(rocks, sorted);
-    if (r < 0)
-        return tl_trace(r);
+    rocks__batch_sort(batch);
+    while ((part = rocks__batch_next(batch)) != NULL) {
+        size_t bytes;
+        rocksdb_writebatch_data(part, &bytes);
+        atomic_fetch_add_explicit(&rocks->uncheckpointed_bytes, bytes, memory_order_relaxed);
+        int r = rocks__put(rocks, part);
+        if (r < 0)
+            return tl_trace(r);
+    }
     atomic_store_explicit(&rocks->newest_ts, batch->ts, memory_order_relaxed);
     return 0;
 }
@@ -281,6 +284,7 @@ static int open_all(struct rocks_store *rocks, const struct store_options *setti
     if (r < 0)
         return tl_trace(r);
     rocks_options_init(&rocks->options, settings);
+    rocks->part_bytes = settings->part_bytes > 0 ? settings->part_bytes : ROCKS_PART_BYTES;
     r = rocks__open_database(rocks, settings, ret_reason);
     if (r == 0 && !settings->read_only)
         r = rocks__never_full(rocks);

@@ -111,7 +111,7 @@ static void begin_checkpoint(struct store *store, uint64_t number, struct rng *r
 
 static _Noreturn void run_child(const char *directory, uint64_t reported, uint64_t seed, int reports)
 {
-    struct store_options options = {.directory = slice_from(directory)};
+    struct store_options options = {.directory = slice_from(directory), .part_bytes = 100};
     struct store *store;
     struct rng rng;
     char *reason = NULL;

@@ -99,7 +99,7 @@ static void open_log(struct host *host, const char *directory)
 
 static void open_host(struct host *host, const char *directory)
 {
-    struct store_options options = {.directory = slice_from(directory)};
+    struct store_options options = {.directory = slice_from(directory), .part_bytes = 100};
     struct core_limits limits = core_limits_default();
     struct recovered recovered;
     char *reason = NULL;

@@ -182,7 +182,7 @@ int main(int argc, char **argv)
     uint64_t steps = 600;
     const struct argument arguments[] = {{"--steps", .number = &steps}, {0}};
     arguments_take(argc, argv, arguments);
-    struct store_options options = {.in_memory = true, .directory = SLICE_LIT("/threads")};
+    struct store_options options = {.in_memory = true, .directory = SLICE_LIT("/threads"), .part_bytes = 100};
     struct core_thread mem = {.steps = steps, .store = store_open_mem()}, rocks = {.steps = steps};
     char *reason = NULL;
 

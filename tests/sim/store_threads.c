@@ -190,7 +190,8 @@ int main(int argc, char **argv)
     char directory[] = "/tmp/store_threads.XXXXXX";
     if (mkdtemp(directory) == NULL)
         fail("no directory", 0);
-    struct store_options options = {.directory = slice_from(directory), .write_buffer_bytes = 512 << 10};
+    struct store_options options = {
+        .directory = slice_from(directory), .write_buffer_bytes = 512 << 10, .part_bytes = 100};
     struct store *store = NULL;
     char *reason = NULL;
     if (store_open_rocks(&options, &store, &reason) != 0)

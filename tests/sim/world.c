@@ -88,7 +88,8 @@ static void load_core(struct world *world, struct host *host, struct slice saved
 static void open_rocks(struct world *world, struct host *host)
 {
     struct store_options options = {.in_memory = world->rocks == WORLD_ROCKS_IN_MEMORY,
-                                    .directory = slice_from(world->directory)};
+                                    .directory = slice_from(world->directory),
+                                    .part_bytes = 100}; /* so that most batches are divided */
     char *reason = NULL;
 
     if (store_open_rocks(&options, &host->store, &reason) != 0)

@@ -312,6 +312,65 @@ static void test_rocks_large_batches_are_complete(void **state)
     store_value_release(&value);
 }
 
+enum { SMALL_KEYS = 2000, SMALL_BYTES = 300 };
+
+/* A batch of changes in each kind of space, many times as large as a part. */
+static void write_all_spaces(struct fixture *f, tl_ts ts, char fill)
+{
+    struct store_batch *batch = store_batch_new(f->store);
+    char key[16], value[SMALL_BYTES];
+    memset(value, fill, sizeof value);
+    store_batch_begin(batch, ts);
+    store_batch_delete_range(batch, SPACE_SYSTEM, SLICE_LIT("k0000"), SLICE_LIT("k1"));
+    for (int i = 0; i < SMALL_KEYS; i++) {
+        snprintf(key, sizeof key, "k%04d", i);
+        for (int space = 0; space < SPACE_COUNT; space++) {
+            bool deletes = fill == 'b' && i % 3 == 0;
+            if (deletes && (space == SPACE_DOCUMENTS || space == SPACE_FEED))
+                store_batch_delete(batch, (enum store_space)space, slice_from(key));
+            else if (space != SPACE_SYSTEM || fill == 'a' || i % 2 == 0)
+                store_batch_put(batch, (enum store_space)space, slice_from(key), slice_make(value, sizeof value));
+        }
+    }
+    assert_int_equal(store_write(f->store, batch), 0);
+    store_batch_free(batch);
+}
+
+/*
+ * Goal: a batch that is passed to RocksDB in parts has the effect of one: in each space, with the deletion of a range
+ * before its puts, and at its timestamp alone.
+ */
+static void test_rocks_batches_in_parts_are_as_one(void **state)
+{
+    struct fixture *f = *state;
+    struct store_value value;
+    char key[16];
+    must_open(f, false);
+    write_all_spaces(f, 100, 'a');
+    write_all_spaces(f, 200, 'b');
+    for (int i = 0; i < SMALL_KEYS; i++) {
+        snprintf(key, sizeof key, "k%04d", i);
+        for (int space = 0; space < SPACE_COUNT; space++) {
+            bool versioned = space < SPACE_FEED;
+            bool deleted = i % 3 == 0 && (space == SPACE_DOCUMENTS || space == SPACE_FEED);
+            if (space == SPACE_SYSTEM)
+                deleted = i % 2 != 0 && i < 1000; /* of the range, and not put again */
+            int r = store_get(f->store, (enum store_space)space, 200, slice_from(key), &value);
+            assert_int_equal(r, deleted ? STORE_NOT_FOUND : 0);
+            if (r == 0) {
+                bool older = space == SPACE_SYSTEM && i % 2 != 0;
+                assert_int_equal(value.bytes.data[0], older ? 'a' : 'b');
+                store_value_release(&value);
+            }
+            if (!versioned)
+                continue;
+            assert_int_equal(store_get(f->store, (enum store_space)space, 199, slice_from(key), &value), 0);
+            assert_int_equal(value.bytes.data[0], 'a');
+            store_value_release(&value);
+        }
+    }
+}
+
 enum { STAMPED = 200, STAMPED_BYTES = 50000 };
 
 /* Returns: the digest of a batch of large values with the timestamp in front, which is written at `ts`. */
@@ -477,6 +536,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_rocks_values_outlive_later_reads, setup, teardown),
         cmocka_unit_test_setup_teardown(test_rocks_disk_size_counts_data, setup, teardown),
         cmocka_unit_test_setup_teardown(test_rocks_large_batches_are_complete, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_rocks_batches_in_parts_are_as_one, setup, teardown),
         cmocka_unit_test_setup_teardown(test_rocks_stamped_values_have_timestamp, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
