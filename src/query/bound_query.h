@@ -156,6 +156,7 @@ struct match_doc {
     struct problem *problem;         /* first script failure, allocated in `problems`; NULL: none */
     struct arena *problems;          /* outlives the documents */
     struct account *account;         /* of the search; NULL: unlimited */
+    const struct search_script_gate *gate; /* of the search; NULL: none */
     size_t kept;                     /* bytes of results of scripts that the document keeps */
     size_t charged;                  /* the most that a document kept, as charged to the guard of `problems` */
 };
@@ -242,7 +243,7 @@ enum script_result { SCRIPT_RESULT_NUMBER, SCRIPT_RESULT_TEXT, SCRIPT_RESULT_JSO
  * Runs a script on the document. All that the run allocates is free afterwards, except `part`.
  * Returns: 0; a positive code if the script failed, with match_doc->problem; fatal codes. A short
  * search (SEARCH_SHORT_STEPS) runs no script: it ends its account and returns SCRIPT_FAILED without
- * a problem; so it does if the guard of the search has been refused, or is.
+ * a problem; so it does if the guard of the search has been refused, or is, or if the account ends at the gate.
  */
 int match_doc_run_script(struct match_doc *match_doc, const struct script *script, struct slice params, float score,
                          enum script_result part, struct script_eval *ret_value) TL_MUST_USE;

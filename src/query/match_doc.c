@@ -245,6 +245,8 @@ int match_doc_run_script(struct match_doc *match_doc, const struct script *scrip
     if (match_doc->problems->guard != NULL && match_doc->problems->guard->refused)
         return SCRIPT_FAILED;        /* the search ends with the refusal */
     (void)match_doc_root(match_doc); /* notes a corrupt source */
+    if (match_doc->gate != NULL && !match_doc->gate->begin(match_doc->gate->user, match_doc->account))
+        return SCRIPT_FAILED;
     struct arena_mark mark = match_doc_mark(match_doc);
     int r = script_run_value(script, NULL, &match_doc->scratch, ret_value, &problem);
     if (r > 0 && match_doc->problem == NULL) {
@@ -254,5 +256,7 @@ int match_doc_run_script(struct match_doc *match_doc, const struct script *scrip
     if (r == 0 && !keep_result(match_doc, part, ret_value))
         r = SCRIPT_FAILED;
     arena_rewind(&match_doc->scratch, mark);
+    if (match_doc->gate != NULL)
+        match_doc->gate->end(match_doc->gate->user);
     return r;
 }

@@ -239,6 +239,7 @@ static int begin_part(struct search *search, struct search_part *part, const str
         return r < 0 ? tl_trace(r) : r;
     match_doc_init(&part->match_doc, index, search->context->arena);
     part->match_doc.account = &search->account;
+    part->match_doc.gate = search->context->gate;
     part->begun = true;
     if (search->request->terminate_after > 0)
         part->collected = arena_zalloc(search->context->arena, (index->shard_count + 1) * sizeof(uint32_t));

@@ -65,6 +65,18 @@ struct search_index {
 typedef int search_compile(void *user, const struct query_script *spec, int script_context, struct script **ret_script,
                            struct arena *arena, struct problem *ret_problem);
 
+/*
+ * Limits how many scripts of searches run at the same time: the memory of a run is not charged to a guard, but has a
+ * limit of its own.
+ */
+struct search_script_gate {
+    /* Called before each run. Returns: false: the account has ended; the script is not run. */
+    bool (*begin)(void *user, struct account *account);
+    /* Called after a run, when its memory is free. */
+    void (*end)(void *user);
+    void *user;
+};
+
 /* The environment of a search, common to all its indices. */
 struct search_context {
     struct arena *arena; /* of the request */
@@ -90,6 +102,7 @@ struct search_context {
     bool no_types;      /* hits have no _type, as in 8.x */
     search_compile *compile; /* NULL: scripts are refused */
     void *compile_user;
+    const struct search_script_gate *gate; /* NULL: no limit */
 };
 
 /* Outcomes. */

@@ -192,6 +192,7 @@ static int write_hit(const struct aggregator *aggregator, const struct aggregati
     struct match_doc match_doc;
     match_doc_init(&match_doc, index, arena);
     match_doc.account = aggregator->account;
+    match_doc.gate = context->gate;
     int r = fetch_top_hit(aggregator, aggregation, hit, &match_doc, buf);
     if (r == QUERY_REFUSED && match_doc.problem != NULL)
         failure_wrap(context, index, context->index_count > 1, match_doc.problem, ret_problem);

@@ -262,6 +262,82 @@ class Cancelling(Bounds):
         self.assertEqual([hit["_source"] for hit in self.server.must("GET", "/few/_search")["hits"]["hits"]], [{"n": 1}, {"n": 2}])
 
 
+class ScriptPlaces(Bounds):
+    """Calls by query run as many scripts at once as there are workers, here one: others wait until it has ended."""
+    OPTIONS = ("--script-steps", str(STEPS), "--workers=1")
+    RUNNING = (("/few/_delete_by_query", SLOW), ("/few/_update_by_query", {"script": {"source": ENDLESS + "ctx._source.n = s"}}))
+    WAITING = (
+        ("/others/_delete_by_query", {"query": {"script": {"script": {"source": "doc['n'].value > 9"}}}}),
+        ("/others/_update_by_query", {"sort": [{"_script": {"type": "number", "script": {"source": "doc['n'].value"}}}]}),
+        ("/others/_update_by_query", {"script": {"source": "ctx.op = 'noop'"}}),
+    )
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.server.must("PUT", "/others/_doc/1", {"n": 9})
+
+    def setUp(self):
+        self.until_none("*byquery")
+
+    def run_one(self, path, body):
+        """Begins a call whose script does not end. Returns: its reply and name."""
+        reply = self.aside("POST", path, body)
+        return reply, self.task("*byquery")["name"]
+
+    def wait(self, runs, path, body):
+        """Begins a call that waits for the script of the call `runs`. Returns: its reply and name."""
+        found = []
+
+        def waits():
+            reply, seen = self.aside("POST", path, body), 0
+            while seen < 100 and not reply.is_there():  # it ends meanwhile if the other call has not begun its script yet
+                found[:] = [reply] + [task["name"] for task in self.tasks("*byquery") if task["name"] != runs]
+                seen += len(found) > 1
+            return not reply.is_there()
+        until(waits, "a call waits for the script")
+        self.assertIn(runs, [task["name"] for task in self.tasks("*byquery")])
+        return found[:2]
+
+    def end(self, reply, name):
+        self.server.must("POST", "/_tasks/%s/_cancel" % name)
+        _, said = reply()
+        self.assertEqual(said["canceled"], "by user request", said)
+
+    def test_cancelled_wait_ends(self):
+        for running in self.RUNNING:
+            for path, body in self.WAITING:
+                with self.subTest(running=running[0], waiting=body):
+                    self.until_none("*byquery")
+                    first, runs = self.run_one(*running)
+                    self.end(*self.wait(runs, path, body))
+                    self.assertEqual([task["name"] for task in self.tasks("*byquery") if task["name"] == runs], [runs], "its script runs")
+                    self.assertFalse(first.is_there())
+                    self.end(first, runs)
+
+    def test_wait_counts_towards_search_timeout(self):
+        first, runs = self.run_one(*self.RUNNING[0])
+        path, body = self.WAITING[0]
+        self.wait(runs, path + "?search_timeout=1h", body)
+        self.assertTrue(self.server.must("POST", "/others/_delete_by_query?search_timeout=50ms", body)["timed_out"])
+        self.assertFalse(first.is_there())
+        self.server.must("POST", "/_tasks/_cancel?actions=*byquery")
+        self.assertEqual(first()[1]["canceled"], "by user request")
+
+    def test_call_that_waits_for_a_lock_has_no_place(self):
+        """Its query and its update have scripts, and its transaction has locks: others run theirs meanwhile."""
+        session = self.server.must("POST", "/_session", {"ttl": "1h"})["session"]
+        self.server.must("POST", "/_lock", {"session": session, "locks": [{"mode": "exclusive", "index": "few", "id": "2"}]})
+        body = {"query": {"script": {"script": {"source": "doc['n'].value == 2"}}}, "script": {"source": "ctx._source.m = 1"}}
+        reply = self.aside("POST", "/few/_update_by_query?timeout=1h", body)
+        until(lambda: waiters(self.server) == 1, "it waits for the lock")
+        for path, body in self.WAITING:
+            self.server.must("POST", path, body)
+        self.server.must("DELETE", "/_session/" + session)
+        self.assertEqual(reply()[1]["updated"], 1)
+        self.server.must("PUT", "/few/_doc/2", {"n": 2})
+
+
 class Preparing(Bounds):
     """Work before documents are read: the query's terms are analyzed for each field, statistics are gathered, a plan is made."""
     OPTIONS = ("--memory", "8g")
@@ -505,6 +581,14 @@ class Stopping(unittest.TestCase):
                            ("/_scripts/painless/_execute", {"script": {"source": ENDLESS + "return s"}})):
             self.begin(server, path, body)
         until(lambda: len(tasks(server, "indices:*")) == 2, "the search and the update by query are at work")
+        self.assertEqual(server.stop(), 0, "in order")
+
+    def test_calls_that_wait_to_run_a_script(self):
+        server = self.serve("--grace=300ms", "--workers=1")
+        for _ in range(3):
+            for path, body in (("/few/_delete_by_query", SLOW), ("/few/_update_by_query", {"script": {"source": ENDLESS + "ctx._source.n = s"}})):
+                self.begin(server, path, body)
+        until(lambda: len(tasks(server, "*byquery")) == 6, "all are at work")
         self.assertEqual(server.stop(), 0, "in order")
 
     def test_a_script_of_the_writer(self):

@@ -630,6 +630,20 @@ class LongScripts(Case):
         found = self.ask_many([("POST", "/_reindex", body)] * 16, 16)
         self.assertEqual({status for status, _ in found} - {200, 400, 429}, set(), found[:3])
 
+    def test_scripts_of_queries_of_calls_at_once(self):
+        """So have those whose query or sort is a script; the texts by which it sorts are charged."""
+        for i in range(30):
+            self.server.must("PUT", "/one/_doc/%d" % i, {"a": i})
+        script = "List l = new ArrayList(); for (int i = 0; i < 1900000; i++) l.add(i * 1000L); l.size() < 3"
+        body = {"query": {"bool": {"filter": [{"ids": {"values": ["1"]}}, {"script": {"script": {"source": script}}}]}}}
+        found = self.ask_many([("POST", "/one/_delete_by_query", body)] * 16, 16)
+        self.assertEqual({status for status, _ in found} - {200, 400, 429}, set(), found[:3])
+        script = {"source": "String s = params.s; for (int i = 0; i < 18; i++) s += s; s + doc['a'].value", "params": {"s": "x" * 8}}
+        found = self.ask_many([("POST", "/one/_delete_by_query", {
+            "query": {"match_all": {}}, "sort": [{"_script": {"type": "string", "script": script}}], "max_docs": 1})] * 16, 16)
+        self.assertEqual({status for status, _ in found} - {200, 409, 429}, set(), found[:3])
+        self.server.must("DELETE", "/one")
+
     def test_scripts_on_large_documents(self):
         """Each item that was answered with 200 has run once, no other one has, and all actions of ended sessions have."""
         source = "for (int i = 0; i < 3000; i++) { ctx._source.n = i } ctx._source.runs += 1"

@@ -14,13 +14,14 @@
 #include "api/request/source_filter.h"
 #include "api/request/problem_reply.h"
 #include "api/search/search_service.h"
+#include "base/budget.h"
 #include "base/clock.h"
 #include "mapping/mapping.h"
 #include "query/failure.h"
 #include "script/script.h"
 
 /*
- * Bytes of sources after which a batch is complete: bounds its memory, and lets other requests write
+ * Bytes of sources, read or written, after which a batch is complete: bounds its memory, and lets other requests write
  * between two batches.
  */
 #define BATCH_BYTES_MAX ((size_t)2 << 20)
@@ -72,7 +73,7 @@ struct batch {
     struct command *command;
     size_t noops;
     size_t hits;
-    size_t bytes; /* of the hits' sources */
+    size_t bytes; /* of the hits' sources, or of those that a script has made of them if they are longer */
     bool enough;  /* `bytes` has reached its limit */
     int r;        /* the error that ended it; 0: none */
 };
@@ -228,9 +229,10 @@ static int run_script(struct batch *batch, struct write_item *item, const struct
                                    .source = hit->source,
                                    .params = by->script.script_params,
                                    .account = &by->account};
-    tasks_script_begin(by->task->tasks);
-    int r = script_run_update(by->compiled, NULL, &arena, &update, &problem);
     *ret_wanted = false;
+    if (!task_script_begin(by->task, &by->account))
+        return SEARCH_CANCELLED;
+    int r = script_run_update(by->compiled, NULL, &arena, &update, &problem);
     if (r > 0 && account_ended(&by->account)) {
         r = SEARCH_CANCELLED;
     } else if (r > 0) {
@@ -243,7 +245,7 @@ static int run_script(struct batch *batch, struct write_item *item, const struct
         batch->noops += nothing;
     }
     arena_deinit(&arena);
-    tasks_script_end(by->task->tasks);
+    task_script_end(by->task);
     return r;
 }
 
@@ -292,7 +294,7 @@ static int take_hit(void *user, const struct search_hit *found)
     if (by->compiled != NULL)
         r = run_script(batch, item, hit, &wanted);
     batch->command->write.item_count += r == 0 && wanted;
-    batch->bytes += hit->source.len;
+    batch->bytes += hit->source.len > item->source.len ? hit->source.len : item->source.len;
     batch->enough = batch->bytes >= BATCH_BYTES_MAX;
     return r;
 }
@@ -501,6 +503,22 @@ static int refuse_late(struct by_query *by)
     return SEARCH_REFUSED;
 }
 
+static int refuse_memory(struct by_query *by, const struct budget_guard *memory)
+{
+    budget_problem(memory, slice_from(by->task->action), &by->task->arena, &by->problem);
+    return SEARCH_REFUSED;
+}
+
+static bool begin_script(void *task, struct account *account)
+{
+    return task_script_begin(task, account);
+}
+
+static void end_script(void *task)
+{
+    task_script_end(task);
+}
+
 /*
  * Reads a batch. In the first one, `docs_max` limits the total (negative: unlimited).
  * Returns: 0 with batch->hits; SEARCH_…; fatal codes.
@@ -511,12 +529,19 @@ static int read_batch(struct batch *batch, struct search_cursor *cursor, int32_t
     struct search_result result;
     struct problem problem = {0};
     struct arena arena = ARENA_INIT;
+    struct budget_guard memory;
+    budget_guard_init(&memory, by->api->options.budget, BUDGET_REQUESTS, BUDGET_RETAINED);
+    by->call.context.memory = arena.guard = &memory;
     by->call.context.arena = &arena;
     by->call.context.end_page = &batch->enough;
+    by->call.context.gate = &(struct search_script_gate){begin_script, end_script, by->task};
     open_account(by);
     by->call.search.size = size;
     batch->command = new_command(by, (size_t)size);
     int r = search_next_each(&by->call.context, &by->call.search, cursor, take_hit, batch, &result, &problem);
+    task_script_yield(by->task);
+    if (memory.refused)
+        r = refuse_memory(by, &memory);
     if (r == SEARCH_CANCELLED && !atomic_load(&by->task->cancelled))
         r = refuse_late(by);
     if (r == SEARCH_REFUSED && by->problem.type == PROBLEM_NONE)
@@ -532,8 +557,11 @@ static int read_batch(struct batch *batch, struct search_cursor *cursor, int32_t
     }
     search_result_deinit(&result);
     arena_deinit(&arena);
+    budget_guard_end(&memory);
+    by->call.context.memory = NULL;
     by->call.context.arena = by->call.arena;
     by->call.context.end_page = NULL;
+    by->call.context.gate = NULL;
     return r;
 }
 

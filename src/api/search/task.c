@@ -33,7 +33,7 @@ struct tasks {
     size_t kept; /* done ones */
     bool closing;
     unsigned scripts;           /* that tasks run at this time */
-    pthread_cond_t script_done; /* one fewer */
+    struct list script_waiters; /* tasks that wait to run one; the first is next */
 };
 
 /*
@@ -85,9 +85,9 @@ struct tasks *tasks_new(struct api *api)
     list_init(&tasks->items);
     list_init(&tasks->works);
     list_init(&tasks->parked);
+    list_init(&tasks->script_waiters);
     mutex_init(&tasks->lock);
     pthread_cond_init(&tasks->quiet, NULL);
-    pthread_cond_init(&tasks->script_done, NULL);
     return tasks;
 }
 
@@ -170,24 +170,6 @@ bool tasks_pause(struct tasks *tasks, uint64_t us)
     return closing;
 }
 
-void tasks_script_begin(struct tasks *tasks)
-{
-    pthread_mutex_lock(&tasks->lock);
-    while (tasks->scripts >= tasks->api->options.worker_count)
-        pthread_cond_wait(&tasks->script_done, &tasks->lock);
-    tasks->scripts++;
-    pthread_mutex_unlock(&tasks->lock);
-}
-
-void tasks_script_end(struct tasks *tasks)
-{
-    pthread_mutex_lock(&tasks->lock);
-    REQUIRE(tasks->scripts > 0);
-    tasks->scripts--;
-    pthread_cond_signal(&tasks->script_done);
-    pthread_mutex_unlock(&tasks->lock);
-}
-
 void tasks_free(struct tasks *tasks)
 {
     if (tasks == NULL)
@@ -200,7 +182,6 @@ void tasks_free(struct tasks *tasks)
         task_free(list_entry(link, struct task, link));
     }
     pthread_cond_destroy(&tasks->quiet);
-    pthread_cond_destroy(&tasks->script_done);
     pthread_mutex_destroy(&tasks->lock);
     mem_free(tasks);
 }
@@ -386,6 +367,78 @@ uint64_t task_sleep(struct task *task, uint64_t us)
 struct slice task_id(const struct api *api, uint64_t number, struct arena *arena)
 {
     return arena_printf(arena, "%s:%llu", api->node_id, (unsigned long long)number);
+}
+
+/* --- Scripts ------------------------------------------------------------------------------------------------------ */
+
+/* How long a task runs its scripts ahead of waiting ones, and how often the next of these looks for a place. */
+#define SCRIPT_TURN_US (20 * TL_MS)
+
+/* Requires: the lock is held. */
+static bool has_script_place(const struct tasks *tasks)
+{
+    REQUIRE(mutex_is_held(&tasks->lock));
+    return tasks->scripts < tasks->api->options.worker_count;
+}
+
+/* Requires: the lock is held. Wakes the task that is next, if there is a place for it. */
+static void wake_script_waiter(struct tasks *tasks)
+{
+    REQUIRE(mutex_is_held(&tasks->lock));
+    if (has_script_place(tasks) && !list_empty(&tasks->script_waiters))
+        pthread_cond_broadcast(&list_entry(tasks->script_waiters.next, struct task, script_link)->wake);
+}
+
+/* Requires: the lock is held. Returns: as task_script_begin(). */
+static bool wait_for_script(struct task *task, struct account *account)
+{
+    struct tasks *tasks = task->tasks;
+    REQUIRE(mutex_is_held(&tasks->lock));
+    bool found;
+    list_append(&tasks->script_waiters, &task->script_link);
+    for (;;) {
+        found = has_script_place(tasks) && tasks->script_waiters.next == &task->script_link;
+        if (found || !account_poll(account))
+            break;
+        (void)clock_wait(&task->wake, &tasks->lock, clock_boot_us() + SCRIPT_TURN_US); /* cancel_task() wakes it */
+    }
+    list_remove(&task->script_link);
+    return found;
+}
+
+bool task_script_begin(struct task *task, struct account *account)
+{
+    REQUIRE(account != NULL);
+    struct tasks *tasks = task->tasks;
+    pthread_mutex_lock(&tasks->lock);
+    bool has_turn = clock_boot_us() < task->script_turn_until_us;
+    bool found =
+        (has_script_place(tasks) && (has_turn || list_empty(&tasks->script_waiters))) || wait_for_script(task, account);
+    if (found && !has_turn)
+        task->script_turn_until_us = clock_boot_us() + SCRIPT_TURN_US;
+    tasks->scripts += found;
+    wake_script_waiter(tasks); /* another place may be free, or the task that was next has left */
+    pthread_mutex_unlock(&tasks->lock);
+    return found;
+}
+
+void task_script_end(struct task *task)
+{
+    struct tasks *tasks = task->tasks;
+    pthread_mutex_lock(&tasks->lock);
+    REQUIRE(tasks->scripts > 0);
+    tasks->scripts--;
+    if (clock_boot_us() >= task->script_turn_until_us)
+        wake_script_waiter(tasks);
+    pthread_mutex_unlock(&tasks->lock);
+}
+
+void task_script_yield(struct task *task)
+{
+    pthread_mutex_lock(&task->tasks->lock);
+    task->script_turn_until_us = 0;
+    wake_script_waiter(task->tasks);
+    pthread_mutex_unlock(&task->tasks->lock);
 }
 
 /* --- Showing ------------------------------------------------------------------------------------------------------ */

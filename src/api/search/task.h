@@ -41,13 +41,6 @@ bool tasks_wait(struct tasks *tasks, uint64_t until);
  * was called, without waiting.
  */
 bool tasks_pause(struct tasks *tasks, uint64_t us);
-/*
- * On a task's thread, around one run of a script, whose memory only --script-memory limits: as many run at the same
- * time as there are workers, and the others wait for one of them to end.
- */
-void tasks_script_begin(struct tasks *tasks);
-/* Requires: after tasks_script_begin(). */
-void tasks_script_end(struct tasks *tasks);
 
 struct task {
     struct tasks *tasks;
@@ -79,6 +72,8 @@ struct task {
     struct slice result; /* JSON; in mem */
     struct slice error;  /* JSON; in mem */
     unsigned watchers;   /* requests that wait for its end */
+    struct list script_link;       /* while it waits to run a script */
+    uint64_t script_turn_until_us; /* by the boot clock: before it, the task runs scripts ahead of those that wait */
 };
 
 /*
@@ -115,6 +110,18 @@ void task_set_status(struct task *task, struct slice json);
 /* Leaves the result or the error of a task without a waiting request, which ends then. */
 void task_set_result(struct task *task, struct slice json);
 void task_set_error(struct task *task, struct slice json);
+/*
+ * For the task's own thread, around one run of a script, whose memory only --script-memory limits: as many run at the
+ * same time as there are workers, and the others wait, first come, first served. A task has a turn of some ms for
+ * many runs, so that one document after another takes no switch of threads. It has no place between two runs, so it
+ * may wait for anything there.
+ * Returns: false: the account has ended, by a flag or its deadline, before there was a place.
+ */
+bool task_script_begin(struct task *task, struct account *account) TL_MUST_USE;
+/* Requires: task_script_begin() returned true; the memory of the run is free. */
+void task_script_end(struct task *task);
+/* Ends the task's turn: it runs no script for some time. */
+void task_script_yield(struct task *task);
 /* Sleeps `us` or until it is cancelled or rethrottled. Returns: microseconds slept. */
 uint64_t task_sleep(struct task *task, uint64_t us);
 double task_requests_per_second(struct task *task);
