@@ -9,6 +9,9 @@
 #include "json/name_set.h"
 #include "json/write.h"
 
+/* The time of a call of json_wildcard(), as that of so many bytes. */
+enum { WILDCARD_CALL_BYTES = 4 };
+
 /* Requires: `piece` fits into `text` at `at`. */
 static bool has_at(struct slice text, size_t at, struct slice piece)
 {
@@ -38,6 +41,14 @@ bool json_wildcard(struct slice pattern, struct slice text)
             return false;
         at = (size_t)(found - text.data) + piece.len;
     }
+}
+
+size_t json_wildcard_bytes(struct slice pattern, size_t text_len)
+{
+    size_t star = slice_find_byte(pattern, '*');
+    struct slice rest = slice_from_offset(pattern, star < pattern.len ? star + 1 : star);
+    bool searches = slice_find_byte(rest, '*') < rest.len; /* for a piece between two stars, in all of the text */
+    return WILDCARD_CALL_BYTES + pattern.len + (searches ? text_len : 0);
 }
 
 /* Returns: whether a text that begins with `start` can match the pattern. */

@@ -553,8 +553,9 @@ static int check_dest(struct request *request, struct slice name)
 {
     const struct catalog *catalog = request_catalog(request);
     struct problem *problem = &request->problem;
+    uint64_t work; /* limited */
     if (request->dialect == DIALECT_5 || catalog_index(catalog, name) != NULL || catalog_has_alias(catalog, name) ||
-        cluster_settings__may_create(catalog, name, SETTING_RULES_NEWEST, request->arena, problem) == 0)
+        cluster_settings__may_create(catalog, name, SETTING_RULES_NEWEST, request->arena, &work, problem) == 0)
         return 0;
     if (problem->type == PROBLEM_NONE)
         problem_set(problem, request->arena, PROBLEM_INDEX_NOT_FOUND,

@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "core/catalog/catalog.h"
 #include "core/catalog/setting_kind.h"
+#include "core/unit/work.h"
 #include "json/filter.h"
 #include "json/time_value.h"
 
@@ -133,10 +134,12 @@ static int check_patterns(const struct setting *given, enum setting_rules rules,
     const struct setting *setting = &text;
     if (rules >= SETTING_RULES_REMOVED && !setting->list && setting->values[0].len == 0)
         return 0; /* no pattern: all indices are created */
+    size_t bytes = 0;
     for (size_t i = 0; i < setting->value_count; i++)
         for (struct slice rest = setting->values[i]; rest.data != NULL;) {
             struct slice pattern = next_pattern(&rest, rules);
             bool sign = pattern.len > 0 && (pattern.data[0] == '+' || pattern.data[0] == '-');
+            bytes += json_wildcard_bytes(pattern, CATALOG_NAME_BYTES_MAX);
             if (pattern.len == 0)
                 problem_set(
                     ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
@@ -152,7 +155,12 @@ static int check_patterns(const struct setting *given, enum setting_rules rules,
             if (pattern.len == 0 || (sign && pattern.len == 1))
                 return SETTINGS_REFUSED;
         }
-    return 0;
+    if (rules < SETTING_RULES_WEIGHED || bytes / WORK_COMPARED_BYTES <= CLUSTER_PATTERNS_WORK_MAX)
+        return 0;
+    problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
+                "the patterns of setting [action.auto_create_index] are so many that comparing the name of each new "
+                "index with them takes too long: use fewer, or such as have one [*]");
+    return SETTINGS_REFUSED;
 }
 
 /* Checks a log level of Elasticsearch. OFF and FATAL are refused: errors are always logged. */
@@ -478,31 +486,49 @@ static struct slice creation_patterns(const struct catalog *catalog, enum settin
     return setting__as_text(setting, rules, arena).values[0];
 }
 
+/*
+ * Finds the first pattern that matches a name. *ret_bytes: those that were compared. Returns: the pattern, with its
+ * sign; data NULL: none matches.
+ */
+static struct slice find_pattern(struct slice list, struct slice name, enum setting_rules rules, size_t *ret_bytes)
+{
+    size_t bytes = 0;
+    struct slice found = SLICE_NONE;
+    for (struct slice rest = list; rest.data != NULL && found.data == NULL;) {
+        struct slice pattern = next_pattern(&rest, rules);
+        bool sign = pattern.len > 0 && (pattern.data[0] == '+' || pattern.data[0] == '-');
+        bytes += json_wildcard_bytes(pattern, name.len);
+        if (json_wildcard(sign ? slice_from_offset(pattern, 1) : pattern, name))
+            found = pattern;
+    }
+    *ret_bytes = bytes;
+    return found;
+}
+
 int cluster_settings__may_create(const struct catalog *catalog, struct slice name, enum setting_rules rules,
-                                 struct arena *arena, struct problem *ret_problem)
+                                 struct arena *arena, uint64_t *ret_work, struct problem *ret_problem)
 {
     struct slice list = creation_patterns(catalog, rules, arena);
+    size_t bytes;
     *ret_problem = (struct problem){0};
+    *ret_work = 0;
     if (list.len == 0 || slice_is(list, "true"))
         return 0;
     if (slice_is(list, "false"))
         return SETTINGS_REFUSED;
-    for (struct slice rest = list; rest.data != NULL;) {
-        struct slice pattern = next_pattern(&rest, rules);
-        bool sign = pattern.len > 0 && (pattern.data[0] == '+' || pattern.data[0] == '-');
-        if (!json_wildcard(sign ? slice_from_offset(pattern, 1) : pattern, name))
-            continue;
-        if (pattern.data[0] != '-')
-            return 0;
+    struct slice pattern = find_pattern(list, name, rules, &bytes);
+    *ret_work = list.len / WORK_LIST_BYTES + bytes / WORK_COMPARED_BYTES;
+    if (pattern.data != NULL && (pattern.len == 0 || pattern.data[0] != '-'))
+        return 0;
+    if (pattern.data != NULL)
         problem_set(
             ret_problem, arena, PROBLEM_INDEX_NOT_FOUND,
             "no such index [%.*s] and [action.auto_create_index] contains [%.*s] which forbids automatic creation "
             "of the index",
             SLICE_ARG(name), SLICE_ARG(pattern));
-        return SETTINGS_REFUSED;
-    }
-    problem_set(ret_problem, arena, PROBLEM_INDEX_NOT_FOUND,
-                "no such index [%.*s] and [action.auto_create_index] ([%.*s]) doesn't match", SLICE_ARG(name),
-                SLICE_ARG(list));
+    else
+        problem_set(ret_problem, arena, PROBLEM_INDEX_NOT_FOUND,
+                    "no such index [%.*s] and [action.auto_create_index] ([%.*s]) doesn't match", SLICE_ARG(name),
+                    SLICE_ARG(list));
     return SETTINGS_REFUSED;
 }

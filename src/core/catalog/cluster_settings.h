@@ -26,6 +26,9 @@ int cluster_settings__check(const char *section, const struct settings *requeste
                             enum dialect dialect, enum setting_rules rules, struct arena *arena,
                             struct problem *ret_problem) TL_MUST_USE;
 
+/* The work of comparing a name of the greatest length with all patterns of action.auto_create_index, at most: 10 ms. */
+#define CLUSTER_PATTERNS_WORK_MAX UINT64_C(100000)
+
 /* Defaults of search.default_keep_alive and search.max_keep_alive. */
 #define CLUSTER_KEEP_ALIVE_US (5 * 60 * TL_SECOND)
 #define CLUSTER_KEEP_ALIVE_MAX_US (24 * 3600 * TL_SECOND)
@@ -58,11 +61,12 @@ struct slice cluster_setting(const struct catalog *catalog, const char *key, str
 bool cluster_setting_is(const struct catalog *catalog, const char *key, const char *text, struct arena *arena);
 
 /*
- * Checks whether a write may create an index of this name (action.auto_create_index).
+ * Checks whether a write may create an index of this name (action.auto_create_index). *ret_work: the work of comparing
+ * it with the patterns, in units (work.h).
  * Returns: 0; SETTINGS_REFUSED: *ret_problem is an index_not_found_exception, or PROBLEM_NONE if
  *   the setting is "false": the caller then reports a missing index as usual.
  */
 int cluster_settings__may_create(const struct catalog *catalog, struct slice name, enum setting_rules rules,
-                                 struct arena *arena, struct problem *ret_problem) TL_MUST_USE;
+                                 struct arena *arena, uint64_t *ret_work, struct problem *ret_problem) TL_MUST_USE;
 
 #endif

@@ -18,7 +18,8 @@ bool setting__matches(const char *pattern, struct slice key)
 
 enum setting_rules setting__rules(unsigned version)
 {
-    return version >= COMMAND_SINCE_SETTING_LISTS      ? SETTING_RULES_LISTS
+    return version >= COMMAND_SINCE_PATTERNS_WEIGHED   ? SETTING_RULES_WEIGHED
+           : version >= COMMAND_SINCE_SETTING_LISTS    ? SETTING_RULES_LISTS
            : version >= COMMAND_SINCE_SETTINGS_REMOVED ? SETTING_RULES_REMOVED
            : version >= COMMAND_SINCE_SETTING_VALUES   ? SETTING_RULES_VALUES
            : version >= COMMAND_SINCE_CATALOG_BOUNDS   ? SETTING_RULES_BOUNDED

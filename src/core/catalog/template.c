@@ -245,12 +245,16 @@ bool template__matches(struct core *core, const struct index_draft *draft, const
 {
     const struct catalog_matching *matching = template->matching;
     bool parsed = core->command_version < COMMAND_SINCE_TEMPLATES_MERGED; /* as it was then, to be matched */
+    bool weighed = core->command_version >= COMMAND_SINCE_PATTERNS_WEIGHED;
 
     REQUIRE(matching != NULL); /* the catalog is the core's */
     core__work_mapping(core, parsed ? template->body.len / WORK_MAPPING_BYTES : 1);
     for (size_t i = 0; i < matching->pattern_count; i++) {
         struct slice pattern = matching->patterns[i];
-        core__work_mapping(core, parsed ? 0 : 1 + pattern.len / WORK_PATTERN_BYTES);
+        if (weighed)
+            core__work_mapping(core, 1 + json_wildcard_bytes(pattern, draft->name.len) / WORK_COMPARED_BYTES);
+        else
+            core__work_mapping(core, parsed ? 0 : 1 + pattern.len / WORK_PATTERN_BYTES);
         if (json_wildcard(pattern, draft->name) && !(draft->hidden && slice_is(pattern, "*")))
             return true;
     }

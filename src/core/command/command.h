@@ -939,7 +939,12 @@ enum {
     /* A ready command has a turn of its own only while there is something else to do: grants__has_turn(). */
     COMMAND_SINCE_TURNS_OF_TWO = 26,
     /* The end of an owner that is not divided begins in a step only if its account has enough left: cost_fits(). */
-    COMMAND_SINCE_ENDS_FIT = 26
+    COMMAND_SINCE_ENDS_FIT = 26,
+    /*
+     * The patterns of action.auto_create_index and of templates count by json_wildcard_bytes(), and the former are
+     * limited: SETTING_RULES_WEIGHED.
+     */
+    COMMAND_SINCE_PATTERNS_WEIGHED = 26
 };
 
 struct command {

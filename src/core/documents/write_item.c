@@ -38,14 +38,19 @@ bool write__creates_index(const struct write_item *item)
     return item->op != WRITE_DELETE || item->dialect == DIALECT_5 || item->version_type != VERSION_INTERNAL;
 }
 
-/* Counts the comparison of a missing index with the patterns of those that may be created. */
-static void count_patterns(struct core *core)
+/*
+ * Counts the comparison of a missing index with the patterns of those that may be created, which took so much work.
+ * Before version 26 it counts by the bytes of the patterns alone.
+ */
+static void count_patterns(struct core *core, uint64_t work)
 {
     struct arena_mark mark = arena_mark(&core->scratch);
-    struct slice patterns = cluster_setting(core->catalog, "action.auto_create_index", &core->scratch);
+    bool weighed = core->command_version >= COMMAND_SINCE_PATTERNS_WEIGHED;
 
-    if (core->command_version >= COMMAND_SINCE_CATALOG_WEIGHED)
-        core__work_mapping(core, patterns.len / WORK_PATTERN_BYTES);
+    if (!weighed)
+        work = cluster_setting(core->catalog, "action.auto_create_index", &core->scratch).len / WORK_PATTERN_BYTES;
+    if (weighed || core->command_version >= COMMAND_SINCE_CATALOG_WEIGHED)
+        core__work_mapping(core, work);
     arena_rewind(&core->scratch, mark);
 }
 
@@ -73,8 +78,10 @@ static int create_index(struct write_executor *exec, const struct write_item *it
     struct problem *problem = &result->problem;
     struct arena *arena = exec->run->arena;
     const enum setting_rules rules = setting__rules(core->command_version);
-    count_patterns(core);
-    if (cluster_settings__may_create(core->catalog, item->index, rules, arena, problem) == 0)
+    uint64_t work;
+    int r = cluster_settings__may_create(core->catalog, item->index, rules, arena, &work, problem);
+    count_patterns(core, work);
+    if (r == 0)
         return check_memory(exec, item, result) == 0 &&
                        index__auto_create(core, item->index, item->type, item->dialect, arena, problem) == 0
                    ? 0

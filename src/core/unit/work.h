@@ -66,7 +66,9 @@ enum {
     WORK_READ_BYTES = 64,      /* bytes of a record read */
     WORK_PATH_BYTES = 64,      /* bytes of the path of a document, found, copied and hashed for its locks */
     WORK_MAPPING_BYTES = 6,    /* bytes of templates and mappings, parsed or merged */
-    WORK_PATTERN_BYTES = 64,   /* bytes of patterns of templates, matched with a name */
+    WORK_PATTERN_BYTES = 64,   /* bytes of patterns of templates, matched with a name; before version 26 */
+    WORK_COMPARED_BYTES = 16,  /* bytes of patterns and the name that they are compared with: json_wildcard_bytes() */
+    WORK_LIST_BYTES = 64,      /* bytes of a list of patterns, copied */
     WORK_ALIAS_USES = 3,       /* aliases of other indices, copied when some have changed */
     WORK_SETTINGS_COPIED = 3,  /* settings of an index before those of a further template; before version 22 */
     WORK_SETTINGS_MOVED = 32,  /* settings that follow one which a template adds or removes */

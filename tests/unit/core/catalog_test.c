@@ -9,6 +9,7 @@
 #include "base/rand.h"
 #include "core/catalog/catalog.h"
 #include "core/catalog/catalog_internal.h"
+#include "core/catalog/cluster_settings.h"
 #include "core/command/command_codec.h"
 #include "core/documents/write_internal.h"
 #include "core/unit/work.h"
@@ -1457,6 +1458,98 @@ static void test_list_of_auto_create_is_a_text(void **state)
     fixture_close(&fixture);
 }
 
+/* Appends patterns that take long: each is searched for in the whole of a name of 'a's. */
+static void append_slow_patterns(struct buf *buf, size_t count, const char *apart)
+{
+    for (size_t i = 0; i < count; i++)
+        buf_printf(buf, "%s*baaa*", i == 0 ? "" : apart);
+}
+
+static void put_creation_patterns(struct core_fixture *fixture, unsigned version, size_t count)
+{
+    struct buf body = BUF_INIT(BUF_UNLIMITED);
+    buf_lit(&body, "{\"transient\":{\"action.auto_create_index\":\"");
+    append_slow_patterns(&body, count, ",");
+    buf_lit(&body, ",a*\"}}");
+    put_in(fixture, version, COMMAND_CLUSTER_SETTINGS_PUT, "", buf_as_slice(&body));
+    buf_deinit(&body);
+}
+
+/* Makes new indices of long names by one write. Returns: how many of its items are postponed. */
+static size_t write_new_indices(struct core_fixture *fixture, unsigned version, char letter, unsigned count)
+{
+    struct command *command = fixture_write_command(fixture, count);
+    char names[32][CATALOG_NAME_BYTES_MAX + 1];
+    size_t postponed = 0;
+    assert_in_range(count, 1, sizeof names / sizeof *names);
+    command->version = version;
+    for (unsigned i = 0; i < count; i++) {
+        memset(names[i], 'a', CATALOG_NAME_BYTES_MAX);
+        snprintf(names[i] + CATALOG_NAME_BYTES_MAX - 3, 4, "%c%02u", letter, i % 100);
+        command->write.items[i] = fixture_item(WRITE_INDEX, names[i], NULL, "1", "{}");
+    }
+    fixture_run(fixture, command, 1);
+    for (unsigned i = 0; i < count; i++) {
+        postponed += command->write.results[i].postponed;
+        assert_true(command->write.results[i].postponed || command->write.results[i].outcome == WRITE_CREATED);
+    }
+    return postponed;
+}
+
+/*
+ * The patterns of action.auto_create_index count by the time that comparing a name with them takes, so that a write of
+ * many indices is divided, and a list that takes longer than a part of a step is refused. In commands before version 26
+ * a bulk of 20 indices took some 130 ms, and counted as 1 ms.
+ */
+static void test_auto_create_patterns_count_as_work(void **state)
+{
+    enum { PATTERNS = 5000, MOST = CLUSTER_PATTERNS_WORK_MAX * WORK_COMPARED_BYTES / (CATALOG_NAME_BYTES_MAX + 10) };
+    const unsigned older = COMMAND_SINCE_PATTERNS_WEIGHED - 1;
+    struct core_fixture fixture;
+    (void)state;
+
+    fixture_open(&fixture);
+    put_creation_patterns(&fixture, COMMAND_CODEC_VERSION, PATTERNS);
+    assert_int_equal(fixture.last->problem.type, PROBLEM_NONE);
+    assert_int_equal(write_new_indices(&fixture, older, 'b', 20), 0);
+    assert_in_range(core_step_work(fixture.core), 1, CORE_STEP_WORK / 4);
+    assert_in_range(write_new_indices(&fixture, COMMAND_CODEC_VERSION, 'c', 20), 17, 18);
+    assert_in_range(core_step_work(fixture.core), 2 * PATTERNS * CATALOG_NAME_BYTES_MAX / WORK_COMPARED_BYTES,
+                    CORE_STEP_WORK / 2);
+    put_creation_patterns(&fixture, COMMAND_CODEC_VERSION, MOST + 1);
+    assert_int_equal(fixture.last->problem.type, PROBLEM_ILLEGAL_ARGUMENT);
+    put_creation_patterns(&fixture, COMMAND_CODEC_VERSION, MOST - 1);
+    assert_int_equal(fixture.last->problem.type, PROBLEM_NONE);
+    put_creation_patterns(&fixture, older, MOST + 1);
+    assert_int_equal(fixture.last->problem.type, PROBLEM_NONE);
+    fixture_close(&fixture);
+}
+
+/* So do the patterns of templates. */
+static void test_patterns_of_templates_count_as_work(void **state)
+{
+    enum { PATTERNS = 1000 };
+    struct core_fixture fixture;
+    struct buf body = BUF_INIT(BUF_UNLIMITED);
+    uint64_t work[2];
+    (void)state;
+
+    fixture_open(&fixture);
+    buf_lit(&body, "{\"index_patterns\":[\"");
+    append_slow_patterns(&body, PATTERNS, "\",\"");
+    buf_lit(&body, "\"]}");
+    put_in(&fixture, COMMAND_CODEC_VERSION, COMMAND_TEMPLATE_PUT, "t", buf_as_slice(&body));
+    assert_int_equal(fixture.last->problem.type, PROBLEM_NONE);
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(write_new_indices(&fixture, COMMAND_SINCE_PATTERNS_WEIGHED - 1 + i, i == 0 ? 'b' : 'c', 1), 0);
+        work[i] = core_step_work(fixture.core);
+    }
+    const uint64_t more = PATTERNS * (uint64_t)(CATALOG_NAME_BYTES_MAX / WORK_COMPARED_BYTES);
+    assert_in_range(work[1], work[0] + more, work[0] + 2 * more);
+    buf_deinit(&body);
+    fixture_close(&fixture);
+}
+
 /* "{index}" in the name of a template's alias is the index; in commands before version 25 it was part of the name. */
 static void test_alias_of_template_names_index(void **state)
 {
@@ -1619,6 +1712,8 @@ int main(void)
         cmocka_unit_test(test_cluster_settings_refuse_values_later),
         cmocka_unit_test(test_auto_create_patterns_are_trimmed),
         cmocka_unit_test(test_list_of_auto_create_is_a_text),
+        cmocka_unit_test(test_auto_create_patterns_count_as_work),
+        cmocka_unit_test(test_patterns_of_templates_count_as_work),
         cmocka_unit_test(test_alias_of_template_names_index),
         cmocka_unit_test(test_cluster_settings_are_checked_together),
         cmocka_unit_test(test_removed_settings_are_refused),
