@@ -40,9 +40,12 @@ static bool survey_all(struct survey *survey, const struct catalog *catalog, str
     for (size_t i = 0; i < catalog_index_count(catalog) && survey->typeless == 0; i++) {
         const struct catalog_index *index = catalog_index_at(catalog, i);
         bool meant = json_wildcard(pattern, index->name);
-        for (size_t k = 0; k < index->alias_count && !meant; k++)
-            meant = json_wildcard(pattern, index->aliases[k].name);
-        if (!count_looks(io_looks, 1 + index->alias_count))
+        uint64_t looks = catalog_looks(CATALOG_WEIGH_REQUEST, pattern, index->name);
+        for (size_t k = 0; k < index->alias_count; k++) {
+            meant = meant || json_wildcard(pattern, index->aliases[k].name);
+            looks += catalog_looks(CATALOG_WEIGH_REQUEST, pattern, index->aliases[k].name);
+        }
+        if (!count_looks(io_looks, looks))
             return false;
         if (meant)
             survey_add(survey, index);
@@ -153,13 +156,12 @@ enum dialect dialect_of_typed_call(struct request *request, struct slice name, s
 enum dialect dialect_of_indices(struct request *request, struct slice expression)
 {
     struct survey survey = {0, 0};
-    uint64_t looks = UINT64_MAX;
+    uint64_t looks = CATALOG_LOOKS_MAX;
     tl_cleanup(catalog_unrefp) struct catalog *catalog = journal_catalog(request->api->journal);
     bool within = survey_names(&survey, catalog, expression, &looks);
     if (survey.typed + survey.typeless == 0)
         within = within && survey_all(&survey, catalog, SLICE_LIT("*"), &looks);
-    INSIST(within);
-    return dialect_of_survey(&survey);
+    return within ? dialect_of_survey(&survey) : DIALECT_7; /* what resolves so many names refuses them */
 }
 
 /* --- Many names of one request ------------------------------------------------------------------------------------ */

@@ -563,8 +563,8 @@ static int boost_targets(struct search_call *call, yyjson_val *key, yyjson_val *
     struct catalog_target *named = NULL;
     struct arena_mark mark = arena_mark(call->arena);
     size_t named_count = 0, at = 0;
-    int r = catalog_resolve_within(call->catalog, json_slice(key), &call->options, call->dialect, call->arena, io_looks,
-                                   &named, &named_count, ret_problem);
+    int r = catalog_resolve_within(call->catalog, json_slice(key), &call->options, call->dialect, CATALOG_WEIGH_REQUEST,
+                                   call->arena, io_looks, &named, &named_count, ret_problem);
     for (size_t i = 0; r == 0 && i < named_count; i++) { /* both are in the order of names */
         while (at < count && slice_compare(targets[at].index->name, named[i].index->name) < 0)
             at++;

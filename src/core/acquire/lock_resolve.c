@@ -910,10 +910,12 @@ static bool find_targets(struct core *core, const struct lock_target *target, en
     if (names_exceed(core, specs))
         return false;
     uint64_t most = bounded ? LOOKS_PER_WORK * (specs->work_max - specs->work) + 1 : UINT64_MAX, left = most;
+    enum catalog_weighing weighing =
+        core->command_version >= COMMAND_SINCE_PATTERNS_WEIGHED ? CATALOG_WEIGH_STEP : CATALOG_WEIGH_NONE;
     struct catalog_options options = *target->expression;
     options.skip_nameless = true;
-    bool found = catalog_resolve_within(core->catalog, target->index, &options, dialect, &core->arena, &left, ret_found,
-                                        ret_count, &problem) == 0;
+    bool found = catalog_resolve_within(core->catalog, target->index, &options, dialect, weighing, &core->arena, &left,
+                                        ret_found, ret_count, &problem) == 0;
     if (!bounded)
         return found;
     core__work(core, (most - left) / LOOKS_PER_WORK);

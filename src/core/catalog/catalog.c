@@ -798,6 +798,12 @@ size_t catalog_index_count(const struct catalog *catalog)
     return catalog->count;
 }
 
+size_t catalog_alias_use_count(const struct catalog *catalog)
+{
+    REQUIRE(MAGIC_VALID(catalog, CATALOG_MAGIC));
+    return catalog->alias_count;
+}
+
 const struct catalog_index *catalog_index_at(const struct catalog *catalog, size_t position)
 {
     REQUIRE(MAGIC_VALID(catalog, CATALOG_MAGIC) && position < catalog->count);

@@ -44,7 +44,8 @@
 /*
  * Names of indices and aliases with which one expression is compared, about 50 ms. A wildcard is compared with each
  * index and with each alias of each index; a name counts LOOKS_PER_USE, and as many for each index of an alias. With
- * 10,000 indices it may have 400 wildcards if none has an alias, and 36 if each has ten.
+ * 10,000 indices it may have 400 wildcards if none has an alias, and 36 if each has ten. A comparison of which the
+ * bytes are many counts as more: catalog_looks().
  */
 #define CATALOG_LOOKS_MAX UINT64_C(4000000)
 
@@ -146,6 +147,8 @@ const struct catalog_index *catalog_index_by_number(const struct catalog *catalo
 /* All indices in order of name. */
 size_t catalog_index_count(const struct catalog *catalog);
 const struct catalog_index *catalog_index_at(const struct catalog *catalog, size_t position);
+/* Returns: how many aliases all indices have, an alias of many counting for each. */
+size_t catalog_alias_use_count(const struct catalog *catalog);
 /* Returns: whether any index has an alias with this name. */
 bool catalog_has_alias(const struct catalog *catalog, struct slice name);
 /* Returns: the index of an alias at that position, in order of their names; NULL: it has fewer, or is no alias. */
@@ -201,6 +204,19 @@ struct catalog_target {
     size_t alias_count;
 };
 
+/* How comparisons of wildcards with names are counted. */
+enum catalog_weighing {
+    CATALOG_WEIGH_NONE,    /* each as one */
+    CATALOG_WEIGH_REQUEST, /* with a limit that keeps a worker from taking seconds, and that few requests reach */
+    CATALOG_WEIGH_STEP     /* by their time, for the work of a step */
+};
+
+/*
+ * Returns: as how many comparisons that of a wildcard with a name counts: 1 with a short name, or if there is no text
+ * between two `*` of the wildcard.
+ */
+uint64_t catalog_looks(enum catalog_weighing weighing, struct slice pattern, struct slice name);
+
 /*
  * Resolves a comma-separated expression of names, aliases, wildcards, `-` exclusions after a
  * wildcard, and `_all` (empty: `_all`). Targets are in order of name, each index once; they live in
@@ -212,12 +228,12 @@ int catalog_resolve(const struct catalog *catalog, struct slice expression, cons
                     struct problem *ret_problem) TL_MUST_USE;
 /*
  * As catalog_resolve(), with a limit of its own. *io_looks: in: that limit; out: how many of them are left, and 0 if it
- * was exceeded.
+ * was exceeded. Comparisons count by catalog_looks().
  */
 int catalog_resolve_within(const struct catalog *catalog, struct slice expression,
-                           const struct catalog_options *options, enum dialect dialect, struct arena *arena,
-                           uint64_t *io_looks, struct catalog_target **ret_targets, size_t *ret_count,
-                           struct problem *ret_problem) TL_MUST_USE;
+                           const struct catalog_options *options, enum dialect dialect, enum catalog_weighing weighing,
+                           struct arena *arena, uint64_t *io_looks, struct catalog_target **ret_targets,
+                           size_t *ret_count, struct problem *ret_problem) TL_MUST_USE;
 
 /*
  * Sets an index_not_found_exception for `name`; `alias_or_index`: for calls that take several

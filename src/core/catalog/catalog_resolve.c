@@ -167,11 +167,15 @@ struct name_resolver {
     bool has_wildcards;
     bool is_list; /* of several names */
     bool all_is_alone; /* in 7.x "_all" is refused as a name in a list of several */
+    enum catalog_weighing weighing; /* of comparisons */
     uint64_t looks_left;
 };
 
 /* Comparisons that finding one index by an alias is worth: it is searched for by its name. */
 enum { LOOKS_PER_USE = 8 };
+
+/* Bytes of a comparison that counts as one, and of which one more counts. */
+enum { LOOK_BYTES = 24, LOOK_BYTES_REQUEST = 25, LOOK_BYTES_STEP = 5 };
 
 static bool has_wildcard(struct slice text)
 {
@@ -242,6 +246,20 @@ static int count_looks(struct name_resolver *work, uint64_t looks)
     return CATALOG_REFUSED;
 }
 
+uint64_t catalog_looks(enum catalog_weighing weighing, struct slice pattern, struct slice name)
+{
+    size_t bytes = weighing == CATALOG_WEIGH_NONE ? 0 : json_wildcard_bytes(pattern, name.len);
+    size_t each = weighing == CATALOG_WEIGH_STEP ? LOOK_BYTES_STEP : LOOK_BYTES_REQUEST;
+    return bytes <= LOOK_BYTES ? 1 : 1 + (bytes - LOOK_BYTES) / each;
+}
+
+/* Counts what one comparison takes above the one look that count_looks() has counted for it. */
+static void weigh_look(struct name_resolver *work, struct slice pattern, struct slice name)
+{
+    uint64_t more = catalog_looks(work->weighing, pattern, name) - 1;
+    work->looks_left -= more < work->looks_left ? more : work->looks_left;
+}
+
 /* Returns: with how many names a wildcard is compared. */
 static uint64_t pattern_looks(const struct name_resolver *work)
 {
@@ -282,15 +300,18 @@ static bool alias_is_visible(const struct name_resolver *work, struct slice patt
     return is_visible(work, pattern, index->aliases[alias].hidden == CATALOG_FLAG_TRUE, index->aliases[alias].name);
 }
 
-/* Returns: whether there is an index or alias of the pattern. */
+/* Returns: whether there is an index or alias of the pattern. Ends when no comparison is left. */
 static bool expand_pattern(struct name_resolver *work, struct slice pattern)
 {
     bool any = false;
 
-    for (size_t i = 0; i < work->catalog->count; i++) {
+    for (size_t i = 0; i < work->catalog->count && work->looks_left > 0; i++) {
         const struct catalog_index *index = &work->catalog->by_name[i]->index;
         if (!(index->closed ? work->options->expand_closed : work->options->expand_open))
             continue;
+        weigh_look(work, pattern, index->name);
+        for (size_t j = 0; j < index->alias_count && !work->options->refuse_aliases; j++)
+            weigh_look(work, pattern, index->aliases[j].name);
         if (is_visible(work, pattern, index->hidden, index->name)) {
             reach_by_name(work, i);
             any = true;
@@ -306,9 +327,11 @@ static bool expand_pattern(struct name_resolver *work, struct slice pattern)
 
 static void exclude_pattern(struct name_resolver *work, struct slice pattern)
 {
-    for (size_t i = 0; i < work->catalog->count; i++)
+    for (size_t i = 0; i < work->catalog->count && work->looks_left > 0; i++) {
+        weigh_look(work, pattern, work->catalog->by_name[i]->index.name);
         if (json_wildcard(pattern, work->catalog->by_name[i]->index.name))
             work->reaches[i].in = false;
+    }
 }
 
 /*
@@ -405,7 +428,7 @@ static int exclude_name(struct name_resolver *work, struct slice name)
     return 0;
 }
 
-static int resolve_part(struct name_resolver *work, struct slice part)
+static int resolve_named(struct name_resolver *work, struct slice part)
 {
     REQUIRE(part.len > 0);
     bool excludes = part.data[0] == '-' && work->has_wildcards;
@@ -432,6 +455,13 @@ static int resolve_part(struct name_resolver *work, struct slice part)
         return expand_pattern(work, part) || work->options->allow_no_indices ? 0 : refuse_missing(work, part);
     }
     return use_name(work, part);
+}
+
+static int resolve_part(struct name_resolver *work, struct slice part)
+{
+    int r = resolve_named(work, part);
+
+    return work->looks_left > 0 ? r : count_looks(work, 0); /* a part of the comparisons was not made */
 }
 
 /* Empty names at the end of a list do not count; others are no names of an index. */
@@ -502,9 +532,9 @@ static int resolve_names(struct name_resolver *work, struct slice expression, st
 }
 
 int catalog_resolve_within(const struct catalog *catalog, struct slice expression,
-                           const struct catalog_options *options, enum dialect dialect, struct arena *arena,
-                           uint64_t *io_looks, struct catalog_target **ret_targets, size_t *ret_count,
-                           struct problem *ret_problem)
+                           const struct catalog_options *options, enum dialect dialect, enum catalog_weighing weighing,
+                           struct arena *arena, uint64_t *io_looks, struct catalog_target **ret_targets,
+                           size_t *ret_count, struct problem *ret_problem)
 {
     REQUIRE(io_looks != NULL);
     struct name_resolver work = {.catalog = catalog,
@@ -512,6 +542,7 @@ int catalog_resolve_within(const struct catalog *catalog, struct slice expressio
                                  .dialect = dialect,
                                  .arena = arena,
                                  .problem = ret_problem,
+                                 .weighing = weighing,
                                  .looks_left = *io_looks};
     int r = resolve_names(&work, expression, ret_targets, ret_count);
 
@@ -542,6 +573,7 @@ int catalog_resolve(const struct catalog *catalog, struct slice expression, cons
                                  .arena = arena,
                                  .problem = ret_problem,
                                  .all_is_alone = dialect == DIALECT_7 && has_several(expression),
+                                 .weighing = CATALOG_WEIGH_REQUEST,
                                  .looks_left = CATALOG_LOOKS_MAX};
 
     return resolve_names(&work, expression, ret_targets, ret_count);

@@ -942,7 +942,7 @@ enum {
     COMMAND_SINCE_ENDS_FIT = 26,
     /*
      * The patterns of action.auto_create_index and of templates count by json_wildcard_bytes(), and the former are
-     * limited: SETTING_RULES_WEIGHED.
+     * limited: SETTING_RULES_WEIGHED. Comparisons of the wildcards of a read count by catalog_looks().
      */
     COMMAND_SINCE_PATTERNS_WEIGHED = 26
 };
