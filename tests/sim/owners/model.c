@@ -888,7 +888,7 @@ static bool is_turn_of_write(const struct om *model, bool others)
         if (model->waits[i].used && model->waits[i].ready &&
             (first == NULL || model->waits[i].ready_number < first->ready_number))
             first = &model->waits[i];
-    return others && model->clock / (OM_SECOND / 10) % 2 == 1 && first != NULL && first->op != NULL &&
+    return others && model->clock / (OM_SECOND / 10) % 2 == 1 && first != NULL && first->op != NULL && !first->ended &&
            first->op->kind == OP_WRITE && first->op->txn != 0 && first->op->atomic && first->op->count > 1;
 }
 
