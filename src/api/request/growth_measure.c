@@ -35,7 +35,7 @@ enum {
  */
 enum {
     COMPARED_MAX = 200000,
-    COMPARED_BYTES = 64, /* of a pattern, which count as one more */
+    COMPARED_BYTES = 64, /* of a pattern and the name, which count as one more */
     COMPARED_FIND = 8,   /* finding a component by its name */
 };
 
@@ -128,7 +128,7 @@ static bool spend(struct templates *templates, size_t work)
 static bool applies(struct templates *templates, const struct catalog_matching *matching, struct slice name)
 {
     for (size_t i = 0; i < matching->pattern_count; i++)
-        if (!spend(templates, 1 + matching->patterns[i].len / COMPARED_BYTES) ||
+        if (!spend(templates, 1 + json_wildcard_bytes(matching->patterns[i], name.len) / COMPARED_BYTES) ||
             json_wildcard(matching->patterns[i], name))
             return true;
     return false;

@@ -647,6 +647,8 @@ static const struct catalog_matching *matching_of(enum catalog_kind kind, struct
         yyjson_val *rank = json_get(doc.root, kind == CATALOG_TEMPLATES ? SLICE_LIT("order") : SLICE_LIT("priority"));
         matching->patterns = copy_list(json_get_lit(doc.root, "index_patterns"), arena, &matching->pattern_count);
         matching->components = copy_list(json_get_lit(doc.root, "composed_of"), arena, &matching->component_count);
+        for (size_t i = 0; i < matching->pattern_count; i++)
+            matching->compared += json_wildcard_bytes(matching->patterns[i], CATALOG_NAME_BYTES_MAX);
         matching->rank = yyjson_is_int(rank) ? yyjson_get_sint(rank) : 0;
     }
     arena_deinit(&parsed);

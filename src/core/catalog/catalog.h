@@ -29,6 +29,7 @@
 #define CATALOG_APPLIED_BYTES_MAX (4 << 20) /* of all templates that apply to one index, with their components */
 #define CATALOG_PATTERN_BYTES_MAX 1024   /* of all patterns of one index template */
 #define CATALOG_PATTERNS_BYTES_MAX 65536 /* of all index templates, which are compared pairwise */
+#define CATALOG_COMPARED_BYTES_MAX 1600000 /* of all patterns of templates, compared with a name: 10 ms */
 #define CATALOG_PATTERN_PAIRS_MAX 4000000 /* compared when one of them is put */
 #define CATALOG_ALIAS_USES_MAX 200000     /* aliases of all indices, an alias of many counting for each */
 #define CATALOG_COPY_BYTES_MAX 4096
@@ -292,6 +293,7 @@ struct catalog_matching {
     const struct slice *components; /* of a composable template: "composed_of" */
     size_t component_count;
     int64_t rank;       /* "priority" of a composable template, else "order" */
+    size_t compared;    /* json_wildcard_bytes() of the patterns, with the longest name */
     size_t colon_count; /* ':' in the body: each field has two of them at least */
     bool limits_fields; /* "total_fields" occurs in the body */
     bool dynamic;       /* "dynamic_templates" occurs in it */

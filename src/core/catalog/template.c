@@ -108,6 +108,36 @@ static int check_mappings(struct core *core, struct command *command, yyjson_val
     return 0;
 }
 
+static size_t compared_bytes(yyjson_val *patterns)
+{
+    size_t bytes = 0, i, max;
+    yyjson_val *pattern;
+
+    if (yyjson_is_str(patterns))
+        return json_wildcard_bytes(json_slice(patterns), CATALOG_NAME_BYTES_MAX);
+    json_arr_foreach (patterns, i, max, pattern)
+        bytes += json_wildcard_bytes(json_slice(pattern), CATALOG_NAME_BYTES_MAX);
+    return bytes;
+}
+
+/* The name of each new index is compared with the patterns of all templates: together they take a part of a step. */
+static int check_all_patterns(struct core *core, struct command *command, yyjson_val *patterns)
+{
+    const struct catalog_object *before = catalog_object(core->catalog, CATALOG_TEMPLATES, command->object.name);
+    size_t all = 0, own = before == NULL ? 0 : before->matching->compared, now = compared_bytes(patterns);
+
+    if (core->command_version < COMMAND_SINCE_PATTERNS_WEIGHED || now <= own)
+        return 0;
+    for (size_t i = 0; i < catalog_object_count(core->catalog, CATALOG_TEMPLATES); i++)
+        all += catalog_object_at(core->catalog, CATALOG_TEMPLATES, i)->matching->compared;
+    if (all - own + now <= CATALOG_COMPARED_BYTES_MAX)
+        return 0;
+    problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT,
+                "the index patterns of all templates would be so many that comparing the name of each new index with "
+                "them takes too long: use fewer, or such as have one [*]");
+    return INDEX_REFUSED;
+}
+
 static int check_parts(struct core *core, struct command *command, yyjson_val *body, struct template_parts *parts)
 {
     yyjson_val *patterns = patterns_of(body);
@@ -121,7 +151,8 @@ static int check_parts(struct core *core, struct command *command, yyjson_val *b
     json_arr_foreach (patterns, i, max, pattern)
         if (!yyjson_is_str(pattern))
             return refuse_template(command, "index patterns are missing");
-    if (check_mappings(core, command, json_get_lit(body, "mappings")) != 0)
+    if (check_all_patterns(core, command, patterns) != 0 ||
+        check_mappings(core, command, json_get_lit(body, "mappings")) != 0)
         return INDEX_REFUSED;
     if (settings_parse(json_get_lit(body, "settings"), SLICE_LIT("index."), &core->arena, &parts->settings,
                        &command->problem) != 0 ||

@@ -941,8 +941,9 @@ enum {
     /* The end of an owner that is not divided begins in a step only if its account has enough left: cost_fits(). */
     COMMAND_SINCE_ENDS_FIT = 26,
     /*
-     * The patterns of action.auto_create_index and of templates count by json_wildcard_bytes(), and the former are
-     * limited: SETTING_RULES_WEIGHED. Comparisons of the wildcards of a read count by catalog_looks().
+     * The patterns of action.auto_create_index and of templates count by json_wildcard_bytes(), and are limited:
+     * SETTING_RULES_WEIGHED, CATALOG_COMPARED_BYTES_MAX. Comparisons of the wildcards of a read count by
+     * catalog_looks().
      */
     COMMAND_SINCE_PATTERNS_WEIGHED = 26
 };

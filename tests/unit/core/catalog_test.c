@@ -1550,6 +1550,48 @@ static void test_patterns_of_templates_count_as_work(void **state)
     fixture_close(&fixture);
 }
 
+/* Puts a template of so many patterns that each take the most. Returns: the type of its problem. */
+static enum problem_type put_slow_template(struct core_fixture *fixture, unsigned version, const char *name,
+                                           size_t patterns)
+{
+    struct buf body = BUF_INIT(BUF_UNLIMITED);
+    buf_lit(&body, "{\"index_patterns\":[\"");
+    append_slow_patterns(&body, patterns, "\",\"");
+    buf_lit(&body, "\"]}");
+    put_in(fixture, version, COMMAND_TEMPLATE_PUT, name, buf_as_slice(&body));
+    buf_deinit(&body);
+    return fixture->last->problem.type;
+}
+
+/* Those of all templates are limited, but a template may be replaced by one of fewer. */
+static void test_patterns_of_all_templates_are_limited(void **state)
+{
+    enum { PATTERNS = 1000, TEMPLATES = CATALOG_COMPARED_BYTES_MAX / PATTERNS / CATALOG_NAME_BYTES_MAX };
+    const unsigned older = COMMAND_SINCE_PATTERNS_WEIGHED - 1;
+    struct core_fixture fixture;
+    char name[8];
+    (void)state;
+
+    fixture_open(&fixture);
+    for (unsigned i = 0; i + 1 < TEMPLATES; i++) {
+        snprintf(name, sizeof name, "t%u", i);
+        assert_int_equal(put_slow_template(&fixture, COMMAND_CODEC_VERSION, name, PATTERNS), PROBLEM_NONE);
+    }
+    for (unsigned i = 0; i < 3; i++) {
+        snprintf(name, sizeof name, "u%u", i);
+        assert_int_equal(put_slow_template(&fixture, older, name, PATTERNS), PROBLEM_NONE);
+    }
+    assert_int_equal(put_slow_template(&fixture, COMMAND_CODEC_VERSION, "v", PATTERNS), PROBLEM_ILLEGAL_ARGUMENT);
+    assert_int_equal(put_slow_template(&fixture, COMMAND_CODEC_VERSION, "v", 1), PROBLEM_ILLEGAL_ARGUMENT);
+    assert_int_equal(put_slow_template(&fixture, COMMAND_CODEC_VERSION, "u0", PATTERNS), PROBLEM_NONE);
+    for (unsigned i = 0; i < 3; i++) {
+        snprintf(name, sizeof name, "u%u", i);
+        assert_int_equal(put_slow_template(&fixture, COMMAND_CODEC_VERSION, name, 1), PROBLEM_NONE);
+    }
+    assert_int_equal(put_slow_template(&fixture, COMMAND_CODEC_VERSION, "v", 1), PROBLEM_NONE);
+    fixture_close(&fixture);
+}
+
 /* "{index}" in the name of a template's alias is the index; in commands before version 25 it was part of the name. */
 static void test_alias_of_template_names_index(void **state)
 {
@@ -1714,6 +1756,7 @@ int main(void)
         cmocka_unit_test(test_list_of_auto_create_is_a_text),
         cmocka_unit_test(test_auto_create_patterns_count_as_work),
         cmocka_unit_test(test_patterns_of_templates_count_as_work),
+        cmocka_unit_test(test_patterns_of_all_templates_are_limited),
         cmocka_unit_test(test_alias_of_template_names_index),
         cmocka_unit_test(test_cluster_settings_are_checked_together),
         cmocka_unit_test(test_removed_settings_are_refused),
