@@ -2,6 +2,7 @@
 /* Analyzers: the built-in ones, and those defined by index settings; see analysis.h. */
 #include "mapping/analysis.h"
 
+#include "base/map.h"
 #include "json/each.h"
 #include "mapping/analysis_internal.h"
 
@@ -18,8 +19,7 @@ static const struct analyzer built_in[] = {
     {.name = {"keyword", 7}, .tokenizer = {TOKENIZER_KEYWORD, LIMITS}},
     {.name = {"stop", 4},
      .tokenizer = {TOKENIZER_LETTER, LIMITS},
-     .filters = {{.kind = FILTER_LOWERCASE},
-                 {.kind = FILTER_STOP, .stopwords = analysis__english_stopwords, .stopword_count = 33}},
+     .filters = {{.kind = FILTER_LOWERCASE}, {.kind = FILTER_STOP, .stopwords = &analysis__english_stopwords}},
      .filter_count = 2},
 };
 
@@ -40,6 +40,7 @@ struct reader {
     struct arena *scratch; /* for problems */
     yyjson_val *settings;
     struct problem *problem;
+    struct map filters; /* those that were read, by name: a thousand analyzers may use one with thousands of words */
 };
 
 static int refuse_analysis(struct reader *reader, const char *format, ...) TL_PRINTF(2, 3);
@@ -154,29 +155,24 @@ static int read_stopwords(struct reader *reader, yyjson_val *settings, struct to
 {
     yyjson_val *list = json_get_lit(settings, "stopwords");
     filter->ignore_case = is_true(json_get_lit(settings, "ignore_case"));
-    filter->stopwords = analysis__english_stopwords;
-    filter->stopword_count = analysis__english_stopword_count;
     struct slice name = json_slice(list);
-    if (slice_is(name, "_none_"))
-        filter->stopword_count = 0;
-    if (list == NULL || slice_is(name, "_none_") || slice_is(name, "_english_"))
+    if (list == NULL || slice_is(name, "_english_")) {
+        filter->stopwords = &analysis__english_stopwords;
         return 0;
-    size_t count = yyjson_is_arr(list) ? yyjson_arr_size(list) : 1;
-    if (count > ANALYSIS_STOPWORDS_MAX)
-        return refuse_analysis(reader, "stopwords may have at most %d entries", ANALYSIS_STOPWORDS_MAX);
-    struct slice *words = arena_alloc(reader->arena, count * sizeof *words);
-    yyjson_val *word = yyjson_is_arr(list) ? yyjson_arr_get_first(list) : list;
-    for (size_t i = 0; i < count; i++) {
-        words[i] = arena_copy(reader->arena, json_slice(word));
-        word = unsafe_yyjson_get_next(word);
     }
-    filter->stopwords = words;
-    filter->stopword_count = count;
+    if (yyjson_is_arr(list) && yyjson_arr_size(list) > ANALYSIS_STOPWORDS_MAX)
+        return refuse_analysis(reader, "stopwords may have at most %d entries", ANALYSIS_STOPWORDS_MAX);
+    filter->stopwords = stopwords__new(reader->arena, slice_is(name, "_none_") ? NULL : list);
     return 0;
 }
 
 static int read_filter(struct reader *reader, struct slice analyzer, struct slice name, struct token_filter *ret_filter)
 {
+    struct token_filter *known = map_get(&reader->filters, name);
+    if (known != NULL) {
+        *ret_filter = *known;
+        return 0;
+    }
     static const struct {
         const char *type;
         enum token_filter_kind kind;
@@ -207,8 +203,12 @@ static int read_filter(struct reader *reader, struct slice analyzer, struct slic
     }
     if (filter.kind == FILTER_TRUNCATE)
         r = take_number(reader, own, "length", 10, &filter.max);
-    *ret_filter = filter;
-    return r;
+    if (r != 0)
+        return r;
+    known = arena_alloc(reader->scratch, sizeof *known);
+    *known = *ret_filter = filter;
+    map_put(&reader->filters, name, known);
+    return 0;
 }
 
 static int read_filters(struct reader *reader, yyjson_val *value, struct analyzer *analyzer)
@@ -322,12 +322,13 @@ int analysis_new(struct arena *arena, yyjson_val *settings, struct arena *scratc
                  struct problem *ret_problem)
 {
     struct analysis *analysis = arena_zalloc(arena, sizeof *analysis);
-    struct reader reader = {arena, scratch, settings, ret_problem};
+    struct reader reader = {arena, scratch, settings, ret_problem, MAP_INIT};
     int r =
         read_all(&reader, json_get_lit(settings, "analyzer"), read_analyzer, &analysis->analyzers, &analysis->count);
     if (r == 0)
         r = read_all(&reader, json_get_lit(settings, "normalizer"), read_normalizer, &analysis->normalizers,
                      &analysis->normalizer_count);
+    map_deinit(&reader.filters);
     if (r == 0)
         *ret_analysis = analysis;
     return r;
@@ -360,6 +361,11 @@ struct slice analyzer_name(const struct analyzer *analyzer)
     return analyzer->name;
 }
 
+size_t analyzer_filter_count(const struct analyzer *analyzer)
+{
+    return analyzer->filter_count;
+}
+
 bool analyzer_is_path(const struct analyzer *analyzer, char *ret_delimiter)
 {
     const struct tokenizer *tokenizer = &analyzer->tokenizer;
@@ -384,27 +390,73 @@ bool analyzer_is_single_token(const struct analyzer *analyzer)
 struct filter_chain {
     const struct analyzer *analyzer;
     size_t applied; /* number of filters that the tokenizer has applied */
+    bool quadratic; /* tokens are parts of one another: *left counts */
+    size_t *left;
+    bool exceeded;
     struct arena *arena;
+    struct arena scratch[2]; /* of one token, in turn; the last text is copied */
     analysis_visit *visit;
     void *context;
 };
 
+/* Counts a filter of a token. Returns: false if the tokens are too long together. */
+static bool count_filter(struct filter_chain *chain, struct slice token)
+{
+    if (!chain->quadratic)
+        return true;
+    chain->exceeded = token.len > *chain->left;
+    *chain->left -= chain->exceeded ? 0 : token.len;
+    return !chain->exceeded;
+}
+
 static bool filter_token(void *context, const struct analysis_token *token)
 {
     struct filter_chain *chain = context;
+    const struct analyzer *analyzer = chain->analyzer;
     struct analysis_token changed = *token;
-    for (size_t i = chain->applied; i < chain->analyzer->filter_count; i++) {
-        if (!token_filter__run(&chain->analyzer->filters[i], &changed.text, chain->arena))
+    struct arena *used = &chain->scratch[0], *next = &chain->scratch[1];
+    bool several = analyzer->filter_count - chain->applied > 1;
+    arena_reset(used);
+    arena_reset(next);
+    for (size_t i = chain->applied; i < analyzer->filter_count; i++) {
+        if (!count_filter(chain, changed.text))
+            return false;
+        if (!token_filter__run(&analyzer->filters[i], &changed.text, several ? next : chain->arena))
             return true;
+        if (next->used > 0) { /* the token was copied */
+            struct arena *free = used;
+            used = next;
+            next = free;
+            arena_reset(next);
+        }
     }
+    if (used->used > 0)
+        changed.text = arena_copy(chain->arena, changed.text);
     return chain->visit(chain->context, &changed);
+}
+
+bool analyzer_run_bounded(const struct analyzer *analyzer, struct slice text, struct arena *arena, size_t *left,
+                          analysis_visit *visit, void *context)
+{
+    struct filter_chain chain = {.analyzer = analyzer,
+                                 .applied = tokenizer__applied_filters(analyzer),
+                                 .quadratic = analyzer->tokenizer.kind == TOKENIZER_PATH,
+                                 .left = left,
+                                 .arena = arena,
+                                 .scratch = {ARENA_INIT, ARENA_INIT},
+                                 .visit = visit,
+                                 .context = context};
+    tokenizer__run(analyzer, text, arena, filter_token, &chain);
+    arena_deinit(&chain.scratch[0]);
+    arena_deinit(&chain.scratch[1]);
+    return !chain.exceeded;
 }
 
 void analyzer_run(const struct analyzer *analyzer, struct slice text, struct arena *arena, analysis_visit *visit,
                   void *context)
 {
-    struct filter_chain chain = {analyzer, tokenizer__applied_filters(analyzer), arena, visit, context};
-    tokenizer__run(analyzer, text, arena, filter_token, &chain);
+    size_t left = SIZE_MAX;
+    (void)analyzer_run_bounded(analyzer, text, arena, &left, visit, context);
 }
 
 struct slice analyzer_normalize(const struct analyzer *normalizer, struct slice text, struct arena *arena)

@@ -48,6 +48,8 @@ const struct analyzer *analysis_find(const struct analysis *analysis, struct sli
 /* Returns: the normalizer of this name, or NULL. `analysis` may be NULL. */
 const struct analyzer *analysis_find_normalizer(const struct analysis *analysis, struct slice name);
 struct slice analyzer_name(const struct analyzer *analyzer);
+/* Returns: the number of filters of an analyzer or normalizer. */
+size_t analyzer_filter_count(const struct analyzer *analyzer);
 /*
  * Returns: whether the analyzer produces exactly the ancestors of a path and the path itself: it is
  *          path_hierarchy without `reverse`, `skip`, another `replacement` or filters. Sets
@@ -67,6 +69,14 @@ bool analysis_is_ideograph(struct slice text);
 /* Visits the tokens of `text` in order. Changed tokens are allocated in `arena`. */
 void analyzer_run(const struct analyzer *analyzer, struct slice text, struct arena *arena, analysis_visit *visit,
                   void *context);
+/*
+ * As analyzer_run(), but bounds the bytes that filters read of the tokens of path_hierarchy, except the first filters
+ * if these map each character: together such tokens have the square of the length of the text.
+ * Subtracts the bytes read from *left. Returns: false, at the token with which they would exceed it.
+ */
+bool analyzer_run_bounded(const struct analyzer *analyzer, struct slice text, struct arena *arena, size_t *left,
+                          analysis_visit *visit, void *context);
+#define ANALYSIS_FILTERED_MAX ((size_t)8 << 20) /* for one document or text: 20 ms */
 /* Returns: `text` after the filters of a normalizer, in `arena` if changed. */
 struct slice analyzer_normalize(const struct analyzer *normalizer, struct slice text, struct arena *arena);
 

@@ -27,6 +27,8 @@ struct tokenizer {
     size_t skip;
 };
 
+struct stopwords; /* a set of them, that all uses of a filter share */
+
 enum token_filter_kind {
     FILTER_LOWERCASE,
     FILTER_UPPERCASE,
@@ -41,8 +43,7 @@ enum token_filter_kind {
 
 struct token_filter {
     enum token_filter_kind kind;
-    const struct slice *stopwords; /* FILTER_STOP only, as the next two */
-    size_t stopword_count;
+    const struct stopwords *stopwords; /* FILTER_STOP only, as the next one */
     bool ignore_case;
     size_t min, max; /* in characters; FILTER_LENGTH, FILTER_TRUNCATE (max) */
 };
@@ -54,8 +55,14 @@ struct analyzer {
     size_t filter_count;
 };
 
-extern const struct slice analysis__english_stopwords[];
-extern const size_t analysis__english_stopword_count;
+/* The built-in stop words. */
+extern const struct stopwords analysis__english_stopwords;
+/*
+ * Returns: the set of the strings of a list, or of one string; empty if `list` is NULL.
+ * Requires: a list has at most ANALYSIS_STOPWORDS_MAX items.
+ * Owns: `arena`.
+ */
+const struct stopwords *stopwords__new(struct arena *arena, yyjson_val *list);
 
 /*
  * Returns: the number of leading filters that the tokenizer applies itself, to the whole text.

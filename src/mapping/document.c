@@ -11,6 +11,7 @@
 
 #include "base/check.h"
 #include "json/each.h"
+#include "mapping/analysis_internal.h"
 #include "mapping/mapping_internal.h"
 #include "json/path.h"
 
@@ -43,6 +44,8 @@ struct document_walk {
     size_t capacity;
     size_t visited;                      /* as document.visited */
     size_t copied;                       /* of that, by multi-fields and copy_to: DOCUMENT_COPIES_MAX */
+    size_t filtered;                     /* as document.filtered */
+    size_t filtered_paths;               /* bytes that filters of path_hierarchy have read: analyzer_run_bounded() */
     size_t fields_copied;                /* as document.fields_copied */
     bool number_refused;                 /* as document.number_refused */
     yyjson_val *path;                    /* as document.path; NULL: none */
@@ -78,6 +81,12 @@ static int refuse_because(struct document_walk *walk, struct problem *cause, con
     problem_set(walk->problem, walk->arena, PROBLEM_MAPPER_PARSING, "%.*s", SLICE_ARG(reason));
     walk->problem->caused_by = copy;
     return DOCUMENT_REFUSED;
+}
+
+/* Returns: whether the mapping and its copies have limits of bytes: FIELDS_TEXTS_BOUNDED. */
+static bool bounds_texts(const struct document_walk *walk)
+{
+    return walk->counting == FIELDS_TEXTS_BOUNDED || walk->counting == FIELDS_FILTERS_UNBOUNDED;
 }
 
 /* Returns: a value as Java prints it. */
@@ -177,13 +186,36 @@ static bool add_token(void *context, const struct analysis_token *token)
     return tokens->r == 0 && --tokens->left > 0;
 }
 
+enum {
+    VISITED_TEXT_BYTES = 16, /* bytes of a text that count as a visit */
+    VISITED_NULL_VALUE = 4,  /* a null_value, which is parsed */
+    VISITED_DATE = 4,        /* a date that is parsed, in addition */
+    /* Bytes that a token filter reads: */
+    FILTERED_ASCII_BYTES = 16,
+    FILTERED_BYTES = 4, /* of a text that is not ASCII */
+    FILTERED_PATH_BYTES = 16,
+};
+
 static int add_text(struct document_walk *walk, const struct mapping_field *field, struct slice text)
 {
     if (!is_wanted(walk, field))
         return 0;
     struct tokens tokens = {walk, field, DOCUMENT_TOKENS_MAX, 0};
-    analyzer_run(field->analyzer, text, walk->arena, add_token, &tokens);
-    return tokens.r;
+    bool bounded = walk->counting == FIELDS_TEXTS_BOUNDED && !walk->lenient;
+    if (!bounded) {
+        analyzer_run(field->analyzer, text, walk->arena, add_token, &tokens);
+        return tokens.r;
+    }
+    size_t before = ANALYSIS_FILTERED_MAX - walk->filtered_paths, left = before;
+    bool all = analyzer_run_bounded(field->analyzer, text, walk->arena, &left, add_token, &tokens);
+    walk->filtered_paths += before - left;
+    walk->filtered += (before - left) / FILTERED_PATH_BYTES;
+    return all ? tokens.r
+               : refuse_document(
+                     walk, PROBLEM_ILLEGAL_ARGUMENT,
+                     "Limit of bytes [%zu] that token filters read after [path_hierarchy] in a document has "
+                     "been exceeded",
+                     ANALYSIS_FILTERED_MAX);
 }
 
 /* Returns: whether dates are refused, or ignored, that 7.10 refuses. */
@@ -194,12 +226,6 @@ static bool has_strict_dates(const struct document_walk *walk, const struct mapp
     return walk->dates == DOCUMENT_DATES_DROPPED || !field->ignore_malformed;
 }
 
-enum {
-    VISITED_TEXT_BYTES = 16, /* bytes of a text that count as a visit */
-    VISITED_NULL_VALUE = 4,  /* a null_value, which is parsed */
-    VISITED_DATE = 4,        /* a date that is parsed, in addition */
-};
-
 /* Returns: the visits of a conversion of a value. */
 static size_t visits_of(const struct mapping_field *field, yyjson_val *scalar)
 {
@@ -208,11 +234,23 @@ static size_t visits_of(const struct mapping_field *field, yyjson_val *scalar)
     return 1 + unsafe_yyjson_get_len(scalar) / VISITED_TEXT_BYTES + (field->type == FIELD_DATE ? VISITED_DATE : 0);
 }
 
+/* Returns: the visits that all filters of a text take but the first, which visits_of() has. */
+static size_t filter_visits_of(const struct mapping_field *field, yyjson_val *scalar)
+{
+    size_t filters = field->analyzer == NULL || !yyjson_is_str(scalar) ? 0 : analyzer_filter_count(field->analyzer);
+    if (filters <= 1)
+        return 0;
+    struct slice text = json_slice(scalar);
+    return (filters - 1) * (text.len / (utf8__is_ascii(text) ? FILTERED_ASCII_BYTES : FILTERED_BYTES));
+}
+
 /* Counts a conversion for a multi-field or a target of copy_to. Returns: 0; DOCUMENT_REFUSED: it is too many. */
 static int count_copy(struct document_walk *walk, const struct mapping_field *field, yyjson_val *scalar)
 {
     walk->copied += visits_of(field, scalar);
-    bool counts = walk->counting == FIELDS_AND_COPIES_COUNTED || walk->counting == FIELDS_TEXTS_BOUNDED;
+    if (walk->counting == FIELDS_TEXTS_BOUNDED)
+        walk->copied += filter_visits_of(field, scalar);
+    bool counts = walk->counting == FIELDS_AND_COPIES_COUNTED || bounds_texts(walk);
     if (!counts || walk->copied <= DOCUMENT_COPIES_MAX + walk->json->source.len / 4)
         return 0;
     return refuse_document(walk, PROBLEM_ILLEGAL_ARGUMENT,
@@ -227,6 +265,7 @@ static int index_scalar(struct document_walk *walk, const struct mapping_field *
     struct field_value value;
     struct problem cause = {0};
     walk->visited += visits_of(field, scalar);
+    walk->filtered += filter_visits_of(field, scalar);
     int r = field__value(field, scalar, walk->lenient ? NULL : walk->json, walk->dialect, has_strict_dates(walk, field),
                          walk->arena, &value, &cause);
     if (r == FIELD_VALUE_IGNORED)
@@ -618,19 +657,19 @@ static int grow_mapping(struct document_walk *walk, struct mapping **ret_mapping
                           walk->problem,
                           .strict_dates = walk->dates != DOCUMENT_DATES_ALL,
                           .counts = walk->counting != FIELDS_COUNTED_LAST,
-                          .texts_bounded = walk->counting == FIELDS_TEXTS_BOUNDED};
+                          .texts_bounded = bounds_texts(walk)};
     struct document_walk growing = *walk;
     growing.before = walk->mapping;
     growing.mapping = mapping;
     growing.type = &record->type;
     growing.merge = &merge;
     growing.values = NULL;
-    growing.count = growing.capacity = growing.paths = growing.copied = 0;
+    growing.count = growing.capacity = growing.paths = growing.copied = growing.filtered_paths = 0;
     growing.path = growing.lock_path = NULL;
     int r = walk_root(&growing);
     walk->visited = growing.visited;
-    walk->fields_copied = walk->counting == FIELDS_TEXTS_BOUNDED ? mapping_copied_fields(walk->mapping)
-                                                                 : mapping_path_count(walk->mapping);
+    walk->filtered = growing.filtered;
+    walk->fields_copied = bounds_texts(walk) ? mapping_copied_fields(walk->mapping) : mapping_path_count(walk->mapping);
     INSIST(r != WALK_UNKNOWN_FIELD);
     if (r == 0)
         r = mapping__seal(mapping, walk->arena, walk->problem);
@@ -666,8 +705,10 @@ static int refuse_immense(struct document_walk *walk)
 /* Sets what the caller counts of a document, whether or not it is refused. */
 static void set_work(const struct document_walk *walk, struct document *ret_document)
 {
-    *ret_document = (struct document){
-        .visited = walk->visited, .fields_copied = walk->fields_copied, .number_refused = walk->number_refused};
+    *ret_document = (struct document){.visited = walk->visited,
+                                      .filtered = walk->filtered,
+                                      .fields_copied = walk->fields_copied,
+                                      .number_refused = walk->number_refused};
 }
 
 static void set_document(const struct document_walk *walk, struct mapping *update, struct document *ret_document)
@@ -676,6 +717,7 @@ static void set_document(const struct document_walk *walk, struct mapping *updat
                                       .values = walk->values,
                                       .value_count = walk->count,
                                       .visited = walk->visited,
+                                      .filtered = walk->filtered,
                                       .fields_copied = walk->fields_copied,
                                       .update = update};
     if (walk->lock_path != NULL)
@@ -713,6 +755,7 @@ int document_parse_json(const struct mapping *mapping, const struct mapping_type
             return DOCUMENT_REFUSED;
         walk = begin;
         walk.visited = ret_document->visited;
+        walk.filtered = ret_document->filtered;
         walk.fields_copied = ret_document->fields_copied;
         walk.mapping = update;
         walk.type = mapping_type_by_number(update, type->number);

@@ -53,6 +53,10 @@ struct document {
      */
     size_t visited;
     /*
+     * What token filters took, except the first one of a text, in such visits; commands before version 26 ignore it.
+     */
+    size_t filtered;
+    /*
      * Fields of the mapping, which was copied to add the document's new fields (mapping_copied_fields()); 0: it was
      * not. Also of a document that is refused.
      */

@@ -77,9 +77,10 @@ enum field_counting {
     /*
      * At the first field that is too many, or whose path and parameters exceed MAPPING_TEXT_BYTES_MAX with those of the
      * others; what each new field is compared with is limited, as below; documents are refused beyond
-     * DOCUMENT_COPIES_MAX (document.h).
+     * DOCUMENT_COPIES_MAX (document.h) and ANALYSIS_FILTERED_MAX (analysis.h).
      */
     FIELDS_TEXTS_BOUNDED,
+    FIELDS_FILTERS_UNBOUNDED,  /* as the first; filters do not count */
     FIELDS_BOUNDED,            /* as the first, without the bounds of texts and copies */
     FIELDS_COUNTED_FIRST,      /* at the first field that is too many */
     FIELDS_COUNTED_LAST,       /* after all were added, which takes time with the square of their number */

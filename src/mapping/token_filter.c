@@ -5,18 +5,33 @@
  * Case is mapped one character to one, as Lucene does with Java's tables, for the letters of
  * LETTER_CASE_TOKENS. Letters of other alphabets are not changed.
  */
+#include "base/check.h"
 #include "base/letter_case.h"
+#include "base/siphash.h"
+#include "json/each.h"
 #include "mapping/analysis_internal.h"
 
-const struct slice analysis__english_stopwords[] = {
+/*
+ * A set of words. Its table has at least twice as many places as words, so that a token is compared with few of them
+ * whatever the words are.
+ */
+struct stopwords {
+    const struct slice *words;
+    size_t count;
+    uint16_t *table;   /* open addressing: number of a word + 1; 0: empty; NULL: the words are compared one by one */
+    size_t table_size; /* a power of two */
+    size_t longest;    /* bytes of the longest word */
+};
+
+static const struct slice english[] = {
     {"a", 1},    {"an", 2},  {"and", 3},   {"are", 3},  {"as", 2},    {"at", 2},    {"be", 2},
     {"but", 3},  {"by", 2},  {"for", 3},   {"if", 2},   {"in", 2},    {"into", 4},  {"is", 2},
     {"it", 2},   {"no", 2},  {"not", 3},   {"of", 2},   {"on", 2},    {"or", 2},    {"such", 4},
     {"that", 4}, {"the", 3}, {"their", 5}, {"then", 4}, {"there", 5}, {"these", 5}, {"they", 4},
     {"this", 4}, {"to", 2},  {"was", 3},   {"will", 4}, {"with", 4},
 };
-const size_t analysis__english_stopword_count =
-    sizeof analysis__english_stopwords / sizeof *analysis__english_stopwords;
+const struct stopwords analysis__english_stopwords = {
+    .words = english, .count = sizeof english / sizeof *english, .longest = 5};
 
 /* The letters U+00C0 to U+017F without their diacritics; NULL: unchanged. */
 static const char *const folded[] = {
@@ -108,29 +123,62 @@ static struct slice change_case(struct slice text, enum token_filter_kind kind, 
     return utf8__is_ascii(text) ? ascii_case(text, kind == FILTER_UPPERCASE, arena) : map_characters(text, kind, arena);
 }
 
-/*
- * Returns: the length of the longest stop word, in bytes. A token that equals it but for case has
- *          at most four times as many.
- */
-static size_t stopword_bytes_max(const struct token_filter *filter)
+/* Returns: the place in the table of a word, or where it would be. */
+static uint16_t *stopword_place(const struct stopwords *set, struct slice word)
 {
-    size_t longest = 0;
-    for (size_t i = 0; i < filter->stopword_count; i++)
-        longest = filter->stopwords[i].len > longest ? filter->stopwords[i].len : longest;
-    return longest;
+    size_t at = siphash_keyed(word) & (set->table_size - 1);
+    while (set->table[at] != 0 && !slice_equal(set->words[set->table[at] - 1], word))
+        at = (at + 1) & (set->table_size - 1);
+    return &set->table[at];
 }
 
-static bool is_stopword(const struct token_filter *filter, struct slice token, struct arena *arena)
+static bool has_stopword(const struct stopwords *set, struct slice word)
 {
-    if (token.len / 4 > stopword_bytes_max(filter))
-        return false; /* skip the comparison: a token of a path may be long */
-    if (filter->ignore_case)
-        token = change_case(token, FILTER_LOWERCASE, arena);
-    for (size_t i = 0; i < filter->stopword_count; i++) {
-        if (slice_equal(filter->stopwords[i], token))
+    if (set->table != NULL)
+        return *stopword_place(set, word) != 0;
+    for (size_t i = 0; i < set->count; i++) {
+        if (slice_equal(set->words[i], word))
             return true;
     }
     return false;
+}
+
+const struct stopwords *stopwords__new(struct arena *arena, yyjson_val *list)
+{
+    size_t size = yyjson_is_arr(list) ? yyjson_arr_size(list) : list != NULL;
+    REQUIRE(size <= ANALYSIS_STOPWORDS_MAX);
+    struct stopwords *set = arena_zalloc(arena, sizeof *set);
+    struct slice *words = arena_alloc(arena, (size + 1) * sizeof *words);
+    set->words = words;
+    set->table_size = 2;
+    while (set->table_size < 2 * size)
+        set->table_size *= 2;
+    set->table = arena_zalloc(arena, set->table_size * sizeof *set->table);
+    yyjson_val *item = yyjson_is_arr(list) ? yyjson_arr_get_first(list) : list;
+    for (size_t i = 0; i < size; i++) {
+        struct slice word = json_slice(item);
+        uint16_t *place = stopword_place(set, word);
+        item = unsafe_yyjson_get_next(item);
+        if (*place != 0)
+            continue;
+        words[set->count++] = arena_copy(arena, word);
+        *place = (uint16_t)set->count;
+        set->longest = word.len > set->longest ? word.len : set->longest;
+    }
+    return set;
+}
+
+/* A token that equals a stop word but for case has at most four times as many bytes. */
+static bool is_stopword(const struct token_filter *filter, struct slice token, struct arena *arena)
+{
+    if (token.len / 4 > filter->stopwords->longest)
+        return false; /* skip the comparison: a token of a path may be long */
+    if (!filter->ignore_case)
+        return token.len <= filter->stopwords->longest && has_stopword(filter->stopwords, token);
+    struct arena_mark mark = arena_mark(arena);
+    bool there = has_stopword(filter->stopwords, change_case(token, FILTER_LOWERCASE, arena));
+    arena_rewind(arena, mark);
+    return there;
 }
 
 bool token_filter__is_by_character(const struct token_filter *filter)

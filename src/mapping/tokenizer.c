@@ -247,8 +247,8 @@ static bool run_heads(struct path *path, struct arena *arena)
     const struct tokenizer *tokenizer = &path->analyzer->tokenizer;
     struct slice text = path->out->text;
     size_t first = 0;
-    for (size_t i = 0; i < tokenizer->skip; i++)
-        first = first < text.len ? next_delimiter(text, tokenizer->delimiter, first + 1) : first;
+    for (size_t i = 0; i < tokenizer->skip && first < text.len; i++)
+        first = next_delimiter(text, tokenizer->delimiter, first + 1);
     text = slice_from_offset(text, first);
     text.len = text.len < PATH_LOOKED_AT_MAX ? text.len : PATH_LOOKED_AT_MAX;
     path_prepare(path, text, arena);

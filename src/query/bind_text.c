@@ -46,7 +46,12 @@ static int analyse_text(struct binder *binder, const struct mapping_field *field
     *ret_tokens = (struct tokens){.binder = binder};
     if (!bind__charge(binder, ANALYSE_STEPS + text.len)) /* each field analyses the text again */
         return QUERY_REFUSED;
-    analyzer_run(analyzer, text, binder->arena, take_token, ret_tokens);
+    size_t left = ANALYSIS_FILTERED_MAX;
+    if (!analyzer_run_bounded(analyzer, text, binder->arena, &left, take_token, ret_tokens))
+        return bind__refuse_plain(binder,
+                                  "Limit of bytes [%zu] that token filters read after [path_hierarchy] in a text has "
+                                  "been exceeded",
+                                  ANALYSIS_FILTERED_MAX);
     return 0;
 }
 

@@ -442,11 +442,13 @@ struct output {
     struct json_writer writer;
     struct slice text;
     struct ruler starts, ends;
+    size_t left;      /* analyzer_run_bounded() */
     size_t offset;    /* of the text among all */
     int64_t position; /* the last one; -1 before the first */
     int64_t base;     /* of the text */
     uint64_t count;
     bool too_many;
+    bool too_long; /* tokens of path_hierarchy that are filtered */
     bool gap; /* between the positions of two texts */
 };
 
@@ -481,12 +483,15 @@ static bool write_token(void *context, const struct analysis_token *token)
     struct slice text = token->text;
     if (request_budget_stops(request, TOKEN_STEPS + text.len / 8))
         return false;
+    struct arena_mark mark = arena_mark(request->arena);
     for (size_t i = 0; i < out->filter_count; i++) {
         struct filtered filtered = {.there = false};
         if (text.len > 0)
             analyzer_run(out->filters[i], text, request->arena, take_filtered, &filtered);
-        if (text.len > 0 && !filtered.there)
+        if (text.len > 0 && !filtered.there) {
+            arena_rewind(request->arena, mark);
             return true;
+        }
         text = text.len > 0 ? filtered.text : text;
     }
     if (out->count++ == out->analyze->tokens_max) {
@@ -511,6 +516,7 @@ static bool write_token(void *context, const struct analysis_token *token)
     json_key(w, "position");
     json_i64(w, out->position);
     json_end(w, '}');
+    arena_rewind(request->arena, mark);
     return true;
 }
 
@@ -527,7 +533,7 @@ static void write_text(struct output *out, struct slice text)
     if (whole)
         (void)write_token(out, &token);
     else
-        analyzer_run(analyze->chosen, text, arena, write_token, out);
+        out->too_long = !analyzer_run_bounded(analyze->chosen, text, arena, &out->left, write_token, out);
     out->offset += measure_offset(&out->ends, text, text.len) + 1;
     out->base = out->position + 1 + (out->gap ? POSITION_GAP : 0);
 }
@@ -539,6 +545,7 @@ static int reply_tokens(struct analyze *analyze, const struct analyzer *const *f
                          .gap = !analyze->normalizes && (analyze->index != NULL || filters_of != NULL),
                          .filters = filters_of,
                          .filter_count = filter_count,
+                         .left = ANALYSIS_FILTERED_MAX,
                          .position = -1,
                          .base = 0};
     size_t i, max;
@@ -550,7 +557,7 @@ static int reply_tokens(struct analyze *analyze, const struct analyzer *const *f
     if (yyjson_is_str(analyze->text))
         write_text(&out, json_slice(analyze->text));
     json_arr_foreach (analyze->text, i, max, item) {
-        if (out.too_many || request_budget_refused(request))
+        if (out.too_many || out.too_long || request_budget_refused(request))
             break;
         struct buf text = BUF_INIT(BUF_UNLIMITED);
         if (!yyjson_is_str(item))
@@ -562,6 +569,10 @@ static int reply_tokens(struct analyze *analyze, const struct analyzer *const *f
     json_end(&out.writer, '}');
     if (request_budget_refused(request))
         return request_budget_refuse(request);
+    if (out.too_long)
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                              "Limit of bytes [%zu] that token filters read after [path_hierarchy] has been exceeded",
+                              ANALYSIS_FILTERED_MAX);
     if (out.too_many)
         return request_refuse(
             request, PROBLEM_ILLEGAL_STATE,

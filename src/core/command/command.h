@@ -945,7 +945,12 @@ enum {
      * SETTING_RULES_WEIGHED, CATALOG_COMPARED_BYTES_MAX. Comparisons of the wildcards of a read count by
      * catalog_looks().
      */
-    COMMAND_SINCE_PATTERNS_WEIGHED = 26
+    COMMAND_SINCE_PATTERNS_WEIGHED = 26,
+    /*
+     * What token filters take counts (document.filtered), also towards DOCUMENT_COPIES_MAX, and a document has a limit
+     * of the bytes that they read after path_hierarchy: ANALYSIS_FILTERED_MAX.
+     */
+    COMMAND_SINCE_FILTERS_BOUNDED = 26
 };
 
 struct command {

@@ -285,7 +285,7 @@ static int old_values(struct write_executor *exec, struct write_item_state *at, 
     if (r < 0)
         return tl_trace(r);
     write_executor__count_source(exec, at->old.stored, document.value_count);
-    write_executor__count_visits(exec, document.visited);
+    write_executor__count_document(exec, &document);
     *ret_values = by_field(&document, &exec->core->scratch);
     struct doc old = at->old; /* entries are written after at->old was released */
     if (old.path_tracked)

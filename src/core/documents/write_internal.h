@@ -235,6 +235,12 @@ static inline void write_executor__count_visits(struct write_executor *exec, siz
     exec->work += units;
     core__work_document(exec->core, units);
 }
+/* Counts what a mapping visited to find the values of a document. */
+static inline void write_executor__count_document(struct write_executor *exec, const struct document *document)
+{
+    bool filters = exec->core->command_version >= COMMAND_SINCE_FILTERS_BOUNDED;
+    write_executor__count_visits(exec, document->visited + (filters ? document->filtered : 0));
+}
 /* Counts the fields of a mapping that was copied in vain. Those of one that is kept count where the catalog changes. */
 static inline void write_executor__count_fields(struct write_executor *exec, size_t fields)
 {

@@ -512,7 +512,9 @@ static enum field_counting counting_of(const struct core *core)
         return FIELDS_COUNTED_LAST;
     if (core->command_version < COMMAND_SINCE_VALUES_WEIGHED)
         return FIELDS_COUNTED_FIRST;
-    return core->command_version < COMMAND_SINCE_TEXTS_BOUNDED ? FIELDS_AND_COPIES_COUNTED : FIELDS_TEXTS_BOUNDED;
+    if (core->command_version < COMMAND_SINCE_TEXTS_BOUNDED)
+        return FIELDS_AND_COPIES_COUNTED;
+    return core->command_version < COMMAND_SINCE_FILTERS_BOUNDED ? FIELDS_FILTERS_UNBOUNDED : FIELDS_TEXTS_BOUNDED;
 }
 
 static int parse_by(struct write_executor *exec, enum document_dates dates, const struct write_item_state *at,
@@ -529,7 +531,7 @@ static int parse_by(struct write_executor *exec, enum document_dates dates, cons
     if (r == DOCUMENT_REFUSED && ret_document->number_refused &&
         exec->core->command_version < COMMAND_SINCE_NUMBER_CAUSES)
         ret_problem->caused_by->type = PROBLEM_ILLEGAL_ARGUMENT;
-    write_executor__count_visits(exec, ret_document->visited); /* also if it is refused */
+    write_executor__count_document(exec, ret_document); /* also if it is refused */
     write_executor__count_fields(exec, r != 0 ? ret_document->fields_copied : 0);
     return r;
 }

@@ -107,6 +107,8 @@ static struct slice untracked_path(struct core *core, const struct write_item_st
         path = document.lock_path;
     if (core->command_version >= COMMAND_SINCE_VALUES_WEIGHED) /* also limits a LOCK */
         units += document.visited / WORK_VISITS;
+    if (core->command_version >= COMMAND_SINCE_FILTERS_BOUNDED)
+        units += document.filtered / WORK_VISITS;
     core__work_indivisible(core, units);
     *work += units;
     document_release(&document);

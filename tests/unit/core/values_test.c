@@ -320,6 +320,40 @@ static void test_merge_of_a_write_with_locks_is_done_once(void **state)
     arena_deinit(&arena);
 }
 
+/* A bulk of texts that many filters change is divided, unless the command is older; so is one that replaces them. */
+static void test_filters_divide_a_bulk(void **state)
+{
+    enum { BYTES = 30000, MOST = COMMAND_CODEC_VERSION };
+    struct core_fixture fixture;
+    struct arena arena = ARENA_INIT;
+    struct buf body = BUF_INIT(BUF_UNLIMITED), source = BUF_INIT(BUF_UNLIMITED);
+    (void)state;
+
+    fixture_open(&fixture);
+    buf_lit(&body, "{\"settings\":{\"analysis\":{\"analyzer\":{\"x\":{\"tokenizer\":\"keyword\",\"filter\":[");
+    for (int i = 0; i < 16; i++)
+        buf_printf(&body, "%s\"reverse\"", i == 0 ? "" : ",");
+    static const char end[] = "]}}}},\"mappings\":{\"properties\":{\"t\":{\"type\":\"text\",\"analyzer\":\"x\"}}}}";
+    buf_append(&body, end, sizeof end);
+    fixture_index_command(&fixture, COMMAND_INDEX_CREATE, "v", body.data);
+    assert_int_equal(fixture.last->problem.type, PROBLEM_NONE);
+    buf_lit(&source, "{\"t\":\"");
+    for (int i = 0; i < BYTES; i += 2)
+        buf_lit(&source, "\xc3\xa4");
+    buf_lit(&source, "\"}");
+    for (int again = 0; again < 2; again++) {
+        for (unsigned version = COMMAND_SINCE_FILTERS_BOUNDED - 1; version <= MOST; version++) {
+            struct command *command = writes(&fixture, version, WRITE_INDEX, 0, DOCUMENTS, buf_as_slice(&source));
+            fixture_run(&fixture, command, 1);
+            assert_int_equal(command->write.results[DOCUMENTS - 1].postponed, version >= COMMAND_SINCE_FILTERS_BOUNDED);
+        }
+    }
+    buf_deinit(&body);
+    buf_deinit(&source);
+    fixture_close(&fixture);
+    arena_deinit(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -330,6 +364,7 @@ int main(void)
         cmocka_unit_test(test_bulk_is_divided_before_an_item_that_exceeds_the_step),
         cmocka_unit_test(test_atomic_write_of_a_transaction_goes_by_its_work),
         cmocka_unit_test(test_merge_of_a_write_with_locks_is_done_once),
+        cmocka_unit_test(test_filters_divide_a_bulk),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -171,6 +171,117 @@ static void test_path_hierarchy_tokens_share_bytes(void **state)
     arena_deinit(&arena);
 }
 
+enum { WORDS = 4096, FILTERS = 16 };
+
+/* Appends `count` filters "s0", … with all words of three letters up to WORDS. */
+static void append_stop_filters(struct buf *buf, size_t count)
+{
+    buf_lit(buf, "{\"filter\":{");
+    for (size_t i = 0; i < count; i++) {
+        buf_printf(buf, "%s\"s%zu\":{\"type\":\"stop\",\"stopwords\":[", i == 0 ? "" : ",", i);
+        for (size_t j = 0; j < WORDS; j++)
+            buf_printf(buf, "%s\"%c%c%c\"", j == 0 ? "" : ",", (char)('a' + j / 256), (char)('a' + j / 16 % 16),
+                       (char)('a' + j % 16));
+        buf_lit(buf, "]}");
+    }
+    buf_lit(buf, "},\"analyzer\":{");
+}
+
+/* Appends an analyzer with FILTERS filters, "s0", … or all the first one. */
+static void append_analyzer(struct buf *buf, size_t number, bool first_only)
+{
+    buf_printf(buf, "%s\"x%zu\":{\"tokenizer\":\"whitespace\",\"filter\":[", number == 0 ? "" : ",", number);
+    for (size_t i = 0; i < FILTERS; i++)
+        buf_printf(buf, "%s\"s%zu\"", i == 0 ? "" : ",", first_only ? 0 : i);
+    buf_lit(buf, "]}");
+}
+
+/* Hundreds of analyzers that use one filter, each many times, have its words once. */
+static void test_uses_of_a_filter_share_its_words(void **state)
+{
+    enum { ANALYZERS = 400, BYTES_MAX = 4 << 20 };
+    struct arena scratch = ARENA_INIT, arena = ARENA_INIT;
+    struct buf text = BUF_INIT(BUF_UNLIMITED);
+    struct analysis *analysis;
+    struct problem problem = {0};
+    (void)state;
+    append_stop_filters(&text, 1);
+    for (size_t i = 0; i < ANALYZERS; i++)
+        append_analyzer(&text, i, true);
+    buf_append(&text, "}}", sizeof "}}");
+    assert_int_equal(analysis_new(&arena, parse_json(&scratch, text.data), &scratch, &analysis, &problem), 0);
+    assert_in_range(arena.used, WORDS * 3, BYTES_MAX);
+    assert_tokens(analysis_find(analysis, SLICE_LIT("x399")), "aaa aaq ppp", "aaq");
+    buf_deinit(&text);
+    arena_deinit(&scratch);
+    arena_deinit(&arena);
+}
+
+/* A token is not compared with all words of a filter: that would be 33 billion comparisons here. */
+static void test_stop_words_are_found_at_once(void **state)
+{
+    enum { TOKENS = 500000 };
+    struct arena scratch = ARENA_INIT, arena = ARENA_INIT;
+    struct buf settings_text = BUF_INIT(BUF_UNLIMITED), text = BUF_INIT(BUF_UNLIMITED);
+    struct extent extent = {0};
+    struct analysis *analysis;
+    struct problem problem = {0};
+    (void)state;
+    append_stop_filters(&settings_text, FILTERS);
+    append_analyzer(&settings_text, 0, false);
+    buf_append(&settings_text, "}}", sizeof "}}");
+    assert_int_equal(analysis_new(&arena, parse_json(&scratch, settings_text.data), &scratch, &analysis, &problem), 0);
+    for (size_t i = 0; i < TOKENS; i++)
+        buf_printf(&text, "%s ", i % 1000 == 0 ? "apa" : "zzz");
+    analyzer_run(analysis_find(analysis, SLICE_LIT("x0")), buf_as_slice(&text), &arena, extend, &extent);
+    assert_int_equal(extent.count, TOKENS - TOKENS / 1000);
+    buf_deinit(&settings_text);
+    buf_deinit(&text);
+    arena_deinit(&scratch);
+    arena_deinit(&arena);
+}
+
+static const char path_filters[] =
+    "{\"tokenizer\":{\"p\":{\"type\":\"path_hierarchy\"},"
+    "\"far\":{\"type\":\"path_hierarchy\",\"skip\":9223372036854775807}},"
+    "\"filter\":{\"none\":{\"type\":\"length\",\"max\":0}},"
+    "\"analyzer\":{\"p\":{\"tokenizer\":\"p\",\"filter\":[\"reverse\",\"uppercase\",\"lowercase\",\"reverse\"]},"
+    "\"far\":{\"tokenizer\":\"far\"},"
+    "\"dropped\":{\"tokenizer\":\"p\",\"filter\":[\"reverse\",\"none\"]}}}";
+
+/* Tokens of a path that filters change one by one keep the bytes of the last change only, and have a limit. */
+static void test_filters_of_paths_are_bounded(void **state)
+{
+    enum { LEVELS = 1000, BYTES = LEVELS * (LEVELS + 1), MANY = 15000 };
+    struct arena scratch = ARENA_INIT, arena = ARENA_INIT;
+    struct analysis *analysis;
+    struct problem problem = {0};
+    (void)state;
+    assert_int_equal(analysis_new(&scratch, parse_json(&scratch, path_filters), &scratch, &analysis, &problem), 0);
+    static char text[2 * MANY];
+    for (size_t i = 0; i < sizeof text; i++)
+        text[i] = i % 2 == 0 ? '/' : 'a';
+    struct slice some = slice_make(text, (size_t)2 * LEVELS), many = slice_make(text, sizeof text);
+    const struct analyzer *analyzer = analysis_find(analysis, SLICE_LIT("p"));
+    struct extent extent = {0};
+    size_t left = ANALYSIS_FILTERED_MAX;
+    assert_true(analyzer_run_bounded(analyzer, some, &arena, &left, extend, &extent));
+    assert_int_equal(extent.count, LEVELS);
+    assert_int_equal(ANALYSIS_FILTERED_MAX - left, 4 * BYTES);
+    assert_in_range(arena.used, BYTES, 2 * BYTES);
+    extent.count = 0;
+    assert_false(analyzer_run_bounded(analyzer, many, &arena, &left, extend, &extent));
+    assert_in_range(extent.count, 1, LEVELS * 3);
+    arena_reset(&arena);
+    left = ANALYSIS_FILTERED_MAX;
+    analyzer = analysis_find(analysis, SLICE_LIT("dropped"));
+    assert_false(analyzer_run_bounded(analyzer, many, &arena, &left, extend, &extent));
+    assert_in_range(arena.used, 0, sizeof text);
+    assert_tokens(analysis_find(analysis, SLICE_LIT("far")), "/a/b", "");
+    arena_deinit(&scratch);
+    arena_deinit(&arena);
+}
+
 static void test_analysis_refuses_invalid_settings(void **state)
 {
     (void)state;
@@ -235,6 +346,9 @@ int main(void)
         cmocka_unit_test(test_analyzer_built_in_tokens),
         cmocka_unit_test(test_analyzer_from_settings_tokens),
         cmocka_unit_test(test_path_hierarchy_tokens_share_bytes),
+        cmocka_unit_test(test_uses_of_a_filter_share_its_words),
+        cmocka_unit_test(test_stop_words_are_found_at_once),
+        cmocka_unit_test(test_filters_of_paths_are_bounded),
         cmocka_unit_test(test_analysis_refuses_invalid_settings),
         cmocka_unit_test(test_mapping_accepts_all_forms_of_settings),
     };

@@ -746,6 +746,76 @@ static void test_parameters_of_new_fields_are_limited(void **state)
     arena_deinit(&arena);
 }
 
+static const char filters[] =
+    "{\"analysis\":{\"tokenizer\":{\"p\":{\"type\":\"path_hierarchy\"}},"
+    "\"analyzer\":{\"p\":{\"tokenizer\":\"p\",\"filter\":[\"reverse\",\"uppercase\"]},"
+    "\"w\":{\"tokenizer\":\"whitespace\",\"filter\":[\"reverse\",\"uppercase\",\"reverse\"]}},"
+    "\"normalizer\":{\"n\":{\"type\":\"custom\",\"filter\":[\"uppercase\",\"asciifolding\"]}}}}";
+
+/* What filters read of the prefixes of a path has a limit, but not in old commands nor in stored documents. */
+static void test_filtered_paths_are_limited(void **state)
+{
+    enum { LEVELS = 3000, OLD = 1 };
+    struct arena arena = ARENA_INIT;
+    struct buf source = BUF_INIT(BUF_UNLIMITED);
+    struct document document;
+    struct problem problem;
+    (void)state;
+    struct mapping *mapping = make_mapping(
+        &arena, filters, "t", "{\"properties\":{\"p\":{\"type\":\"text\",\"analyzer\":\"p\"}}}", DIALECT_7);
+    buf_lit(&source, "{\"p\":\"");
+    for (size_t i = 0; i < LEVELS; i++)
+        buf_lit(&source, "/a");
+    buf_lit(&source, "\"}");
+    assert_int_equal(parse_counted(mapping, &source, FIELDS_TEXTS_BOUNDED, &arena, &document, &problem),
+                     DOCUMENT_REFUSED);
+    assert_int_equal(problem.type, PROBLEM_ILLEGAL_ARGUMENT);
+    assert_slice_equal(problem.reason, "Limit of bytes [8388608] that token filters read after [path_hierarchy] in a "
+                                       "document has been exceeded");
+    arena_reset(&arena);
+    assert_int_equal(parse_counted(mapping, &source, FIELDS_FILTERS_UNBOUNDED, &arena, &document, &problem), 0);
+    assert_int_equal(document.value_count, LEVELS);
+    assert_int_equal(
+        document_parse_stored(mapping, mapping_type_at(mapping, 0), buf_as_slice(&source), &arena, &document), 0);
+    assert_int_equal(document.value_count, LEVELS);
+    mapping_unref(mapping);
+    buf_deinit(&source);
+    arena_deinit(&arena);
+}
+
+/* The second and further filters of a text count by its bytes, those of a text that is not ASCII four times. */
+static void test_filters_count(void **state)
+{
+    static const struct {
+        const char *field, *letter;
+        size_t filtered; /* of 1,600 letters */
+    } rows[] = {
+        {"w", "a", 2 * 100}, {"w", "\xc3\xa4", 2 * 800}, {"n", "a", 100}, {"s", "a", 0}, {"k", "a", 0},
+    };
+    struct arena arena = ARENA_INIT;
+    struct buf source = BUF_INIT(BUF_UNLIMITED);
+    struct document document;
+    struct problem problem;
+    (void)state;
+    struct mapping *mapping =
+        make_mapping(&arena, filters, "t",
+                     "{\"properties\":{\"w\":{\"type\":\"text\",\"analyzer\":\"w\"},\"s\":{\"type\":\"text\"},"
+                     "\"n\":{\"type\":\"keyword\",\"normalizer\":\"n\"},\"k\":{\"type\":\"keyword\"}}}",
+                     DIALECT_7);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        buf_clear(&source);
+        buf_printf(&source, "{\"%s\":\"", rows[i].field);
+        for (size_t j = 0; j < 1600; j++)
+            buf_printf(&source, "%s", rows[i].letter);
+        buf_lit(&source, "\"}");
+        assert_int_equal(parse_counted(mapping, &source, FIELDS_TEXTS_BOUNDED, &arena, &document, &problem), 0);
+        assert_int_equal(document.filtered, rows[i].filtered);
+    }
+    mapping_unref(mapping);
+    buf_deinit(&source);
+    arena_deinit(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -759,6 +829,8 @@ int main(void)
         cmocka_unit_test(test_copies_of_values_are_limited),
         cmocka_unit_test(test_texts_of_fields_are_limited),
         cmocka_unit_test(test_parameters_of_new_fields_are_limited),
+        cmocka_unit_test(test_filtered_paths_are_limited),
+        cmocka_unit_test(test_filters_count),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
