@@ -57,11 +57,13 @@ yyjson_val *settings__nest(struct arena *arena, yyjson_val *settings)
     yyjson_mut_doc_set_root(doc, root);
     nest_settings(doc, root, settings, 0);
     yyjson_mut_val *kept = yyjson_mut_obj(doc);
-    static const char *const sections[] = {"analysis", "mapping"};
+    static const char *const names[] = {"analysis", "mapping"};
+    yyjson_mut_val *sections[2];
+    for (size_t i = 0; i < 2; i++) /* all first: `root` cannot be read once one is in `kept` */
+        sections[i] = yyjson_mut_obj_get(root, names[i]);
     for (size_t i = 0; i < 2; i++) {
-        yyjson_mut_val *section = yyjson_mut_obj_get(root, sections[i]);
-        if (yyjson_mut_is_obj(section))
-            yyjson_mut_obj_add_val(doc, kept, sections[i], section);
+        if (yyjson_mut_is_obj(sections[i]))
+            yyjson_mut_obj_add_val(doc, kept, names[i], sections[i]);
     }
     size_t len = 0;
     char *text = yyjson_mut_val_write(kept, 0, &len);

@@ -439,12 +439,31 @@ static int check_shards(struct core *core, uint64_t adds, struct arena *arena, s
     return INDEX_REFUSED;
 }
 
+/* Returns: settings without index.mapping.* if they have analyzers: those did not count in old commands. */
+static struct settings without_limits(const struct settings *settings, struct arena *arena)
+{
+    struct settings rest = {arena_alloc(arena, (settings->count + 1) * sizeof *rest.items), 0};
+    bool analysis = false;
+
+    for (size_t i = 0; i < settings->count; i++) {
+        analysis |= slice_starts_with(settings->items[i].key, SLICE_LIT("index.analysis."));
+        if (!slice_starts_with(settings->items[i].key, SLICE_LIT("index.mapping.")))
+            rest.items[rest.count++] = settings->items[i];
+    }
+    return analysis ? rest : *settings;
+}
+
 /* Returns: settings as JSON, for the mapping layer. */
-static yyjson_val *settings_json(const struct settings *settings, struct arena *arena)
+static yyjson_val *settings_json(const struct core *core, const struct settings *settings, struct arena *arena)
 {
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
     struct json_doc doc = {0};
+    struct settings rest;
 
+    if (core->command_version < COMMAND_SINCE_LIMITS_OF_ANALYSED) {
+        rest = without_limits(settings, arena);
+        settings = &rest;
+    }
     settings_render(settings, false, &buf);
     struct slice text = arena_copy(arena, buf_as_slice(&buf));
     buf_deinit(&buf);
@@ -467,7 +486,7 @@ static int make_mapping(struct core *core, struct index_draft *draft, struct are
     tl_cleanup(mapping_unrefp) struct mapping *empty = NULL;
 
     if (merge_parts(core, draft, arena, ret_problem) != 0 ||
-        mapping_new(settings_json(&draft->settings, arena), dates, arena, &empty, ret_problem) != 0)
+        mapping_new(settings_json(core, &draft->settings, arena), dates, arena, &empty, ret_problem) != 0)
         return INDEX_REFUSED;
     if (draft->mappings == NULL) {
         *ret_mapping = tl_steal(empty);
@@ -1015,7 +1034,8 @@ int core__do_settings_put(struct core *core, struct command *command)
     if (!index->closed && shards > shards_of(index) &&
         check_shards(core, shards - shards_of(index), arena, &command->problem) != 0)
         return 0;
-    if (mapping_apply_settings(index->mapping, settings_json(&merged, arena), arena, &mapping, &command->problem) != 0)
+    if (mapping_apply_settings(index->mapping, settings_json(core, &merged, arena), arena, &mapping,
+                               &command->problem) != 0)
         return 0;
     struct catalog_index_spec spec = catalog__spec(index);
     spec.settings = &merged;

@@ -950,7 +950,9 @@ enum {
      * What token filters take counts (document.filtered), also towards DOCUMENT_COPIES_MAX, and a document has a limit
      * of the bytes that they read after path_hierarchy: ANALYSIS_FILTERED_MAX.
      */
-    COMMAND_SINCE_FILTERS_BOUNDED = 26
+    COMMAND_SINCE_FILTERS_BOUNDED = 26,
+    /* index.mapping.* has an effect in an index that has analyzers of its own, too: settings_json() in index.c. */
+    COMMAND_SINCE_LIMITS_OF_ANALYSED = 26
 };
 
 struct command {

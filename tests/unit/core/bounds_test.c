@@ -759,6 +759,30 @@ static enum problem_type create(struct core_fixture *fixture, const char *name, 
     return fixture_run(fixture, command, 1)->problem.type;
 }
 
+/* The limits of a mapping have an effect also if it has analyzers, when the index is created and later. */
+static void test_limits_of_an_index_with_analyzers(void **state)
+{
+    static const char body[] = "{\"settings\":{\"index.mapping.total_fields.limit\":1,\"analysis\":{\"analyzer\":{"
+                               "\"a\":{\"type\":\"stop\"}}}},"
+                               "\"mappings\":{\"properties\":{\"f\":{\"type\":\"long\"},\"g\":{\"type\":\"long\"}}}}";
+    struct core_fixture fixture;
+    (void)state;
+
+    fixture_open(&fixture);
+    assert_int_equal(create(&fixture, "i", body, COMMAND_CODEC_VERSION), PROBLEM_ILLEGAL_ARGUMENT);
+    assert_int_equal(create(&fixture, "i", body, COMMAND_SINCE_LIMITS_OF_ANALYSED - 1), PROBLEM_NONE);
+    for (int old = 1; old >= 0; old--) {
+        struct command *command = command_new(COMMAND_SETTINGS_PUT, DIALECT_7);
+        command->version = old ? COMMAND_SINCE_LIMITS_OF_ANALYSED - 1 : COMMAND_CODEC_VERSION;
+        command->index.name = SLICE_LIT("i");
+        command->index.body = SLICE_LIT("{\"index.mapping.total_fields.limit\":3}");
+        assert_int_equal(fixture_run(&fixture, command, 1)->problem.type, PROBLEM_NONE);
+        tl_cleanup(catalog_unrefp) struct catalog *catalog = core_catalog(fixture.core);
+        assert_int_equal(mapping_fields_max(catalog_index(catalog, SLICE_LIT("i"))->mapping), old ? 1000 : 3);
+    }
+    fixture_close(&fixture);
+}
+
 /* The formats with which a new text is compared are few, and compiled once for a document. */
 static void test_formats_of_dates_are_bounded(void **state)
 {
@@ -2027,6 +2051,7 @@ int main(void)
         cmocka_unit_test(test_types_compared_count),
         cmocka_unit_test(test_types_of_a_deleted_index_count),
         cmocka_unit_test(test_too_many_types_refuse_an_item),
+        cmocka_unit_test(test_limits_of_an_index_with_analyzers),
         cmocka_unit_test(test_formats_of_dates_are_bounded),
         cmocka_unit_test(test_dynamic_templates_are_bounded),
         cmocka_unit_test(test_texts_of_fields_are_bounded),

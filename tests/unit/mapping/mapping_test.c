@@ -646,9 +646,32 @@ static void test_properties_beyond_the_limit_are_not_added(void **state)
     arena_deinit(&arena);
 }
 
+/* Settings have both sections of which mappings read. */
+static void test_settings_with_analyzers_have_limits(void **state)
+{
+    static const char *const forms[] = {
+        "{\"index.analysis.analyzer.a.type\":\"stop\",\"index.mapping.total_fields.limit\":\"20\"}",
+        "{\"index\":{\"analysis\":{\"analyzer\":{\"a\":{\"type\":\"stop\"}}},\"mapping\":{\"total_fields\":{\"limit\":"
+        "20}}}}",
+        "{\"mapping.total_fields.limit\":20,\"analysis\":{\"analyzer\":{\"a\":{\"type\":\"stop\"}}}}",
+    };
+    struct arena arena = ARENA_INIT;
+    (void)state;
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        struct mapping *mapping;
+        struct problem problem = {0};
+        assert_int_equal(mapping_new(parse_json(&arena, forms[i]), DATE_RULES_7_10, &arena, &mapping, &problem), 0);
+        assert_int_equal(mapping_fields_max(mapping), 20);
+        assert_non_null(mapping_analyzer(mapping, SLICE_LIT("a")));
+        mapping_unref(mapping);
+    }
+    arena_deinit(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_settings_with_analyzers_have_limits),
         cmocka_unit_test(test_mapping_merge_reports_recorded_conflicts),
         cmocka_unit_test(test_mapping_render_keeps_non_default_parameters),
         cmocka_unit_test(test_mapping_field_numbers_are_stable),
