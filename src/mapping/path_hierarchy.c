@@ -6,6 +6,8 @@
  * them by path_hierarchy and another indexes them unchanged, the entries of the second find the
  * documents of the first, which needs no entries.
  */
+#include "base/check.h"
+#include "base/map.h"
 #include "mapping/mapping_internal.h"
 
 /*
@@ -30,96 +32,120 @@ static struct mapping_field *group_member(struct mapping_field *base, size_t pos
     return position == 0 ? base : base->multi[position - 1];
 }
 
-/* Returns: the member of the group of `base` in another type with the path of `member`, or NULL. */
-static struct mapping_field *same_member(struct mapping_field *base, const struct mapping_field *member)
+/* What the fields of one path are in all types that have it, as members of a group: apart, or as multi-fields. */
+struct member {
+    size_t types;
+    size_t full; /* of them: where it indexes full paths */
+    bool splits; /* it splits paths by `delimiter` in all */
+    char delimiter;
+};
+
+/*
+ * The fields of a mapping by path. So a group is not compared with those of all types, nor its members pair by pair:
+ * there may be a thousand types, or thousands of members.
+ */
+struct sealing {
+    struct arena arena;
+    struct map fields;       /* path to struct member; without multi-fields */
+    struct map multi_fields; /* the same */
+    struct map copy_targets; /* of copy_to */
+};
+
+/* Returns: the members of the path of a member of the group of `base`. */
+static struct member *members_of(const struct sealing *sealing, const struct mapping_field *base,
+                                 const struct mapping_field *field)
 {
-    return slice_equal(base->path, member->path) ? base : field__multi(base, member->name);
+    struct member *member = map_get(field == base ? &sealing->fields : &sealing->multi_fields, field->path);
+    INSIST(member != NULL);
+    return member;
 }
 
-/* Returns: whether `full_path` covers `field` in every type that has the group. */
-static bool types_agree(const struct mapping *mapping, const struct mapping_field *base,
-                        const struct mapping_field *field, const struct mapping_field *full_path, char delimiter)
+static void add_member(struct sealing *sealing, struct map *map, const struct mapping_field *field)
 {
-    for (size_t i = 0; i < mapping->type_count; i++) {
-        struct mapping_field *other = field__find(mapping->types[i]->type.root, base->path);
-        if (other == NULL)
-            continue;
-        char own_delimiter;
-        const struct mapping_field *own = same_member(other, field);
-        const struct mapping_field *own_full_path = same_member(other, full_path);
-        if (own_full_path == NULL || !is_full_path(own_full_path))
-            return false;
-        if (own != NULL && (!is_path_hierarchy(own, &own_delimiter) || own_delimiter != delimiter))
-            return false;
+    struct member *member = map_get(map, field->path);
+    char delimiter = 0;
+    bool splits = is_path_hierarchy(field, &delimiter);
+    if (member == NULL) {
+        member = arena_alloc(&sealing->arena, sizeof *member);
+        *member = (struct member){.splits = splits, .delimiter = delimiter};
+        map_put(map, field->path, member);
     }
-    return true;
+    member->types++;
+    member->full += is_full_path(field);
+    member->splits &= splits && delimiter == member->delimiter;
+    for (size_t i = 0; i < field->copy_to_count; i++)
+        map_put(&sealing->copy_targets, field->copy_to[i], sealing);
 }
 
-/* Returns: whether `field` or a field below it has a copy_to with the target `path`. */
-static bool copies_below(const struct mapping_field *field, struct slice path)
+static void add_members(struct sealing *sealing, const struct mapping_field *object)
 {
-    for (size_t i = 0; i < field->copy_to_count; i++) {
-        if (slice_equal(field->copy_to[i], path))
-            return true;
+    for (size_t i = 0; i < object->child_count; i++) {
+        const struct mapping_field *field = object->children[i];
+        add_member(sealing, &sealing->fields, field);
+        for (size_t j = 0; j < field->multi_count; j++)
+            add_member(sealing, &sealing->multi_fields, field->multi[j]);
+        add_members(sealing, field);
     }
-    for (size_t i = 0; i < field->child_count; i++) {
-        if (copies_below(field->children[i], path))
-            return true;
+}
+
+/* Returns: the first member of the group of `base` that has full paths in every type that has the group; NULL: none. */
+static const struct mapping_field *full_path_of_group(const struct sealing *sealing, struct mapping_field *base)
+{
+    size_t types = members_of(sealing, base, base)->types;
+    for (size_t i = 0; i <= base->multi_count; i++) {
+        const struct mapping_field *field = group_member(base, i);
+        if (is_full_path(field) && members_of(sealing, base, field)->full == types)
+            return field;
     }
-    for (size_t i = 0; i < field->multi_count; i++) {
-        if (copies_below(field->multi[i], path))
-            return true;
-    }
-    return false;
+    return NULL;
 }
 
 /*
  * Returns: whether a copy_to gives a multi-field scalars that the rest of its group does not get.
  */
-static bool is_copied_alone(const struct mapping *mapping, const struct mapping_field *base,
+static bool is_copied_alone(const struct sealing *sealing, const struct mapping_field *base,
                             const struct mapping_field *field)
 {
-    if (field == base || !mapping->has_copy_to)
-        return false;
-    for (size_t i = 0; i < mapping->type_count; i++) {
-        if (copies_below(mapping->types[i]->type.root, field->path))
-            return true;
-    }
-    return false;
+    return field != base && map_get(&sealing->copy_targets, field->path) != NULL;
 }
 
-/* Returns: the full-path field that covers `field`, a member of the group of `base`; or NULL. */
-static const struct mapping_field *find_full_path_field(const struct mapping *mapping, struct mapping_field *base,
-                                                        const struct mapping_field *field)
+static void seal_group(const struct sealing *sealing, struct mapping_field *base)
 {
-    char delimiter;
-    if (!is_path_hierarchy(field, &delimiter) || is_copied_alone(mapping, base, field))
-        return NULL;
-    for (size_t i = 0; i <= base->multi_count; i++) {
-        const struct mapping_field *full_path = group_member(base, i);
-        if (is_full_path(full_path) && types_agree(mapping, base, field, full_path, delimiter))
-            return full_path;
-    }
-    return NULL;
-}
-
-static void seal_group(struct mapping *mapping, struct mapping_field *base)
-{
-    for (size_t i = 0; i <= base->multi_count; i++) {
+    const struct mapping_field *full_path = full_path_of_group(sealing, base);
+    for (size_t i = 0; full_path != NULL && i <= base->multi_count; i++) {
         struct mapping_field *field = group_member(base, i);
-        field->full_path_field = find_full_path_field(mapping, base, field);
+        char delimiter;
+        if (is_path_hierarchy(field, &delimiter) && members_of(sealing, base, field)->splits &&
+            !is_copied_alone(sealing, base, field))
+            field->full_path_field = full_path;
     }
 }
 
-static void seal_below(struct mapping *mapping, struct mapping_field *object)
+static void seal_below(const struct sealing *sealing, struct mapping_field *object)
 {
     for (size_t i = 0; i < object->child_count; i++) {
         struct mapping_field *field = object->children[i];
         if (field__is_object(field))
-            seal_below(mapping, field);
+            seal_below(sealing, field);
         else if (field->multi_count > 0)
-            seal_group(mapping, field);
+            seal_group(sealing, field);
     }
+}
+
+/* Unseals the fields below one. Returns: whether a group below it has a field that splits paths. */
+static bool unseal_below(struct mapping_field *object)
+{
+    bool splits = false;
+    for (size_t i = 0; i < object->child_count; i++) {
+        struct mapping_field *field = object->children[i];
+        for (size_t j = 0; j <= field->multi_count; j++) {
+            char delimiter;
+            group_member(field, j)->full_path_field = NULL;
+            splits |= field->multi_count > 0 && is_path_hierarchy(group_member(field, j), &delimiter);
+        }
+        splits |= unseal_below(field);
+    }
+    return splits;
 }
 
 /*
@@ -143,8 +169,20 @@ static void drop_entries(struct mapping *mapping, struct mapping_field *field)
 
 void mapping__seal_path_hierarchies(struct mapping *mapping)
 {
+    struct sealing sealing = {ARENA_INIT, MAP_INIT, MAP_INIT, MAP_INIT};
+    bool splits = false;
     for (size_t i = 0; i < mapping->type_count; i++)
-        seal_below(mapping, mapping->types[i]->type.root);
+        splits |= unseal_below(mapping->types[i]->type.root);
+    if (!splits)
+        return;
+    for (size_t i = 0; i < mapping->type_count; i++)
+        add_members(&sealing, mapping->types[i]->type.root);
+    for (size_t i = 0; i < mapping->type_count; i++)
+        seal_below(&sealing, mapping->types[i]->type.root);
     for (size_t i = 0; i < mapping->type_count; i++)
         drop_entries(mapping, mapping->types[i]->type.root);
+    map_deinit(&sealing.fields);
+    map_deinit(&sealing.multi_fields);
+    map_deinit(&sealing.copy_targets);
+    arena_deinit(&sealing.arena);
 }

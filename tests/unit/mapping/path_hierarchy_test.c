@@ -153,6 +153,152 @@ static void test_path_hierarchy_follows_mapping_changes(void **state)
     }
 }
 
+enum { TYPES = 3, MEMBERS = 3, TRIALS = 3000 };
+
+/* Returns: field `p` of a type, or its multi-field `member` - 1; NULL: none. */
+static const struct mapping_field *member_at(const struct mapping *mapping, size_t type, size_t member)
+{
+    static const char *const names[] = {"a", "b", "c"};
+    const struct mapping_field *root = mapping_type_at(mapping, type)->root;
+    for (size_t i = 0; i < root->child_count; i++) {
+        const struct mapping_field *field = root->children[i];
+        for (size_t j = 0; j <= field->multi_count && slice_is(field->name, "p"); j++) {
+            const struct mapping_field *found = j == 0 ? field : field->multi[j - 1];
+            if (member == 0 ? j == 0 : j > 0 && slice_is(found->name, names[member - 1]))
+                return found;
+        }
+    }
+    return NULL;
+}
+
+static bool splits(const struct mapping_field *field, char *ret_delimiter)
+{
+    *ret_delimiter = 0;
+    return field->type == FIELD_TEXT && analyzer_is_path(field->analyzer, ret_delimiter);
+}
+
+/* Returns: whether a member has full paths in all types, as the definition says. */
+static bool is_full(const struct mapping *mapping, size_t member)
+{
+    for (size_t i = 0; i < mapping_type_count(mapping); i++) {
+        const struct mapping_field *field = member_at(mapping, i, member);
+        if (member_at(mapping, i, 0) != NULL &&
+            (field == NULL || field->type != FIELD_KEYWORD || field->ignore_above != FIELD_IGNORE_ABOVE_NONE))
+            return false;
+    }
+    return true;
+}
+
+/* Returns: the number of the member that covers one of a type; MEMBERS + 1: none. By all pairs and types. */
+static size_t covering(const struct mapping *mapping, size_t type, size_t member, size_t copied)
+{
+    const struct mapping_field *field = member_at(mapping, type, member);
+    char delimiter, other;
+    if (!splits(field, &delimiter) || (member > 0 && member == copied))
+        return MEMBERS + 1;
+    for (size_t i = 0; i < mapping_type_count(mapping); i++) {
+        const struct mapping_field *own = member_at(mapping, i, member);
+        if (own != NULL && (!splits(own, &other) || other != delimiter))
+            return MEMBERS + 1;
+    }
+    for (size_t i = 0; i <= MEMBERS; i++)
+        if (member_at(mapping, type, i) != NULL && is_full(mapping, i))
+            return i;
+    return MEMBERS + 1;
+}
+
+static void append_field(struct buf *body, struct rng *rng)
+{
+    static const char *const kinds[] = {KEYWORD(""),     KEYWORD(""),   KEYWORD(",\"ignore_above\":9"),
+                                        TREE("paths"),   TREE("paths"), TREE("dots"),
+                                        TREE("standard")};
+    const char *kind = kinds[rng_below(rng, sizeof kinds / sizeof *kinds)];
+    buf_printf(body, "%.*s", (int)strlen(kind) - 1, kind);
+}
+
+/* Goal: the result of looking at each field once is that of the definition, which compares all pairs in all types. */
+static void test_path_hierarchy_equals_definition(void **state)
+{
+    size_t covered = 0;
+    struct rng rng;
+    (void)state;
+    rng_init(&rng, 1);
+    for (size_t trial = 0; trial < TRIALS; trial++) {
+        struct arena arena = ARENA_INIT;
+        size_t copied = rng_below(&rng, 4 * MEMBERS);
+        struct mapping *mapping = make_mapping(&arena, settings, "t0", NULL, DIALECT_5);
+        size_t types = 1 + rng_below(&rng, TYPES);
+        for (size_t i = 0; i < types; i++) {
+            struct buf body = BUF_INIT(BUF_UNLIMITED);
+            struct mapping *next;
+            struct problem problem = {0};
+            buf_printf(&body, "{\"properties\":{\"q\":{\"type\":\"keyword\",\"copy_to\":\"%s\"}",
+                       copied == 1   ? "p.a"
+                       : copied == 2 ? "p.b"
+                       : copied == 3 ? "p.c"
+                                     : "p");
+            if (rng_below(&rng, 5) > 0) {
+                buf_lit(&body, ",\"p\":");
+                append_field(&body, &rng);
+                size_t fields = 0;
+                for (size_t j = 0; j < MEMBERS; j++) {
+                    if (rng_below(&rng, 4) == 0)
+                        continue;
+                    buf_printf(&body, "%s\"%c\":", fields++ == 0 ? ",\"fields\":{" : ",", (char)('a' + j));
+                    append_field(&body, &rng);
+                    buf_byte(&body, '}');
+                }
+                buf_printf(&body, "%s}", fields > 0 ? "}" : "");
+            }
+            buf_append(&body, "}}", sizeof "}}");
+            char name[] = {'t', (char)('0' + i), '\0'};
+            if (mapping_merge(mapping, slice_from(name), parse_json(&arena, body.data), DIALECT_5, false,
+                              FIELDS_COUNTED_FIRST, &arena, &next, &problem) == 0) {
+                mapping_unref(mapping);
+                mapping = next;
+            }
+            buf_deinit(&body);
+        }
+        for (size_t i = 0; i < mapping_type_count(mapping); i++) {
+            for (size_t j = 0; j <= MEMBERS; j++) {
+                const struct mapping_field *field = member_at(mapping, i, j);
+                size_t expected = field == NULL || member_at(mapping, i, 0)->multi_count == 0
+                                      ? MEMBERS + 1
+                                      : covering(mapping, i, j, copied);
+                covered += expected <= MEMBERS;
+                if (field != NULL &&
+                    field->full_path_field != (expected <= MEMBERS ? member_at(mapping, i, expected) : NULL))
+                    fail_msg("trial %zu, type %zu, member %zu", trial, i, j);
+            }
+        }
+        mapping_unref(mapping);
+        arena_deinit(&arena);
+    }
+    assert_in_range(covered, TRIALS / 10, 4 * TRIALS);
+}
+
+/* Goal: thousands of keywords and path hierarchies of one field are not compared pair by pair, in any type. */
+static void test_path_hierarchy_of_large_group(void **state)
+{
+    enum { EACH = 4900 };
+    static const char limit[] = "{\"index.mapping.total_fields.limit\":10000,\"index.analysis.analyzer.paths\":{"
+                                "\"tokenizer\":\"path_hierarchy\"}}";
+    struct arena arena = ARENA_INIT;
+    struct buf body = BUF_INIT(BUF_UNLIMITED);
+    (void)state;
+    buf_lit(&body, "{\"properties\":{\"p\":{\"type\":\"text\",\"fields\":{");
+    for (size_t i = 0; i < EACH; i++)
+        buf_printf(&body, "%s\"k%zu\":" KEYWORD("") ",\"t%zu\":" TREE("paths"), i == 0 ? "" : ",", i, i);
+    buf_append(&body, "}}}}", sizeof "}}}}");
+    struct mapping *mapping = make_mapping(&arena, limit, "t1", body.data, DIALECT_5);
+    assert_covered_by(mapping, "p.t4899", "p.k0", "one type");
+    mapping = change(&arena, mapping, "t2", P("\"p\":{\"type\":\"text\"}"));
+    assert_null(mapping_field(mapping, SLICE_LIT("p.t4899"))->full_path_field);
+    mapping_unref(mapping);
+    buf_deinit(&body);
+    arena_deinit(&arena);
+}
+
 /*
  * Goal: in a catalog of an older version, which wrote path-hierarchy entries, full paths are used.
  */
@@ -355,6 +501,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_path_hierarchy_depends_on_parameters),
         cmocka_unit_test(test_path_hierarchy_follows_mapping_changes),
+        cmocka_unit_test(test_path_hierarchy_equals_definition),
+        cmocka_unit_test(test_path_hierarchy_of_large_group),
         cmocka_unit_test(test_path_hierarchy_reads_older_catalog),
         cmocka_unit_test(test_path_hierarchy_ranges_name_documents_with_token),
         cmocka_unit_test(test_entry_ranges_of_other_fields),
