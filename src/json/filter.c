@@ -208,6 +208,31 @@ static bool filter_array(struct filter_state *f, yyjson_val *array, bool include
     return comma;
 }
 
+/* Adds the work of the values below one, whose path has so many bytes. */
+static void add_work(yyjson_val *value, uint64_t path, uint64_t patterns, uint64_t most, uint64_t *work)
+{
+    size_t i, max;
+    yyjson_val *key, *item;
+    json_arr_foreach (value, i, max, item) {
+        if (*work <= most)
+            add_work(item, path, patterns, most, work);
+    }
+    json_obj_foreach (value, i, max, key, item) {
+        uint64_t own = path + 1 + unsafe_yyjson_get_len(key);
+        if (*work > most)
+            return;
+        *work += patterns * (own + JSON_FILTER_NAME_BYTES);
+        add_work(item, own, patterns, most, work);
+    }
+}
+
+uint64_t json_filter_work(yyjson_val *source, const struct json_filter *filter, uint64_t most)
+{
+    uint64_t work = 0;
+    add_work(source, 0, filter->include_count + filter->exclude_count, most, &work);
+    return work;
+}
+
 void json_filter_source(struct buf *buf, yyjson_val *source, const struct json_filter *filter, enum dialect dialect)
 {
     REQUIRE(yyjson_is_obj(source));

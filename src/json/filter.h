@@ -36,6 +36,13 @@ struct json_filter {
 void json_filter_source(struct buf *buf, yyjson_val *source, const struct json_filter *filter, enum dialect dialect);
 
 /*
+ * Returns: what json_filter_source() compares at most: for each name and pattern, the bytes of the path of the name and
+ *          JSON_FILTER_NAME_BYTES. More than `most` is not counted to its end.
+ */
+uint64_t json_filter_work(yyjson_val *source, const struct json_filter *filter, uint64_t most);
+#define JSON_FILTER_NAME_BYTES 16
+
+/*
  * Writes `value` filtered by the `filter_path` patterns. Scalars are written unfiltered; if nothing
  * is left, {} is written.
  */

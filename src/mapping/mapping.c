@@ -719,6 +719,20 @@ const struct analyzer *mapping_analyzer(const struct mapping *mapping, struct sl
     return analysis_find(mapping->analysis, name);
 }
 
+int mapping_filter_work(const struct mapping_type *type, struct slice source, struct arena *arena, uint64_t *ret_work)
+{
+    uint64_t most = MAPPING_FILTER_MAX + MAPPING_FILTER_BYTE * (uint64_t)source.len;
+    struct json_doc doc;
+    *ret_work = 0;
+    if (mapping_shows_whole_source(type) || source.data == NULL || !type->source_enabled)
+        return 0;
+    int r = json_parse_stored(arena, source, &doc);
+    if (r != 0)
+        return tl_trace(r);
+    *ret_work = json_filter_work(doc.root, type->source_filter, most);
+    return *ret_work > most ? MAPPING_REFUSED : 0;
+}
+
 int mapping_filter_source(const struct mapping_type *type, struct slice source, enum dialect dialect,
                           struct arena *arena, struct slice *ret_shown)
 {

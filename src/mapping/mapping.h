@@ -135,6 +135,14 @@ int mapping_apply_settings(const struct mapping *base, yyjson_val *settings, str
  */
 int mapping_filter_source(const struct mapping_type *type, struct slice source, enum dialect dialect,
                           struct arena *arena, struct slice *ret_shown) TL_MUST_USE;
+/*
+ * Determines what mapping_filter_source() compares (json_filter_work()). Returns: 0; MAPPING_REFUSED: it is more than
+ * MAPPING_FILTER_MAX, and MAPPING_FILTER_BYTE for each byte of the source; TL_ERR_CORRUPT as above.
+ */
+int mapping_filter_work(const struct mapping_type *type, struct slice source, struct arena *arena,
+                        uint64_t *ret_work) TL_MUST_USE;
+#define MAPPING_FILTER_MAX ((uint64_t)16 << 20)
+#define MAPPING_FILTER_BYTE 32
 /* Returns: whether mapping_filter_source() returns sources unchanged. */
 static inline bool mapping_shows_whole_source(const struct mapping_type *type)
 {

@@ -951,6 +951,8 @@ enum {
      * of the bytes that they read after path_hierarchy: ANALYSIS_FILTERED_MAX.
      */
     COMMAND_SINCE_FILTERS_BOUNDED = 26,
+    /* What the patterns of a mapping's _source take in an update counts, and has a limit: mapping_filter_work(). */
+    COMMAND_SINCE_PATTERNS_BOUNDED = 26,
     /* index.mapping.* has an effect in an index that has analyzers of its own, too: settings_json() in index.c. */
     COMMAND_SINCE_LIMITS_OF_ANALYSED = 26
 };

@@ -409,6 +409,23 @@ static int leave_to_submitter(struct update *update, struct problem *ret_problem
     return UPDATE_REFUSED;
 }
 
+/* Checks that the filter of the mapping does not take too long. Returns: 0; UPDATE_REFUSED; TL_ERR_CORRUPT. */
+static int check_filter(struct update *update, struct problem *ret_problem)
+{
+    if (update->old_filters)
+        return 0;
+    int r = mapping_filter_work(update->mapped, update->old->source, update->scratch, &update->filtered);
+    if (r != MAPPING_REFUSED)
+        return r;
+    update->filtered = 0;
+    problem_set(
+        ret_problem, update->arena, PROBLEM_ILLEGAL_ARGUMENT,
+        "[%.*s][%.*s]: comparing the paths of the document with the patterns of the mapping's [_source] takes too "
+        "long: use shorter names, or fewer patterns",
+        SLICE_ARG(update->type), SLICE_ARG(update->item->id));
+    return UPDATE_REFUSED;
+}
+
 int update_run(struct update *update, struct problem *ret_problem)
 {
     REQUIRE(update->old == NULL || !update->old->deleted);
@@ -421,8 +438,11 @@ int update_run(struct update *update, struct problem *ret_problem)
     bool kept = kept_is_valid(update);
     if (update->old == NULL)
         return kept ? take_kept(update, ret_problem) : make_new(update, ret_problem);
-    int r = mapping_filter_source(update->mapped, update->old->source, update->dialect, update->arena,
-                                  &update->visible_source);
+    int r = check_filter(update, ret_problem);
+    if (r != 0)
+        return r < 0 ? tl_trace(r) : r;
+    r = mapping_filter_source(update->mapped, update->old->source, update->dialect, update->arena,
+                              &update->visible_source);
     if (r != 0)
         return tl_trace(r);
     if (update->visible_source.data == NULL)

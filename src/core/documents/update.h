@@ -117,6 +117,7 @@ struct update {
     bool old_formats;        /* script_update.old_formats, for a command before COMMAND_SINCE_SCRIPT_FORMATS */
     bool leaves_large;       /* update_is_left() applies; not in a run outside of the core */
     bool old_counts;         /* the steps of `kept` count again, for a command before COMMAND_SINCE_SCRIPTS_ONCE */
+    bool old_filters; /* filters of the mapping have no limit, for a command before COMMAND_SINCE_PATTERNS_BOUNDED */
     uint64_t *steps;         /* in, out: steps left to the command's scripts; NULL: not shared */
     const struct update_kept *kept; /* of an earlier run in this unit, taken over if it is valid; NULL: none */
     tl_ts ts;                /* current time of scripts */
@@ -130,6 +131,7 @@ struct update {
     bool script_long;            /* out: failed, needs more than item->update->script_steps, or is left */
     bool script_exhausted;       /* out: failed, needs more than the core allows */
     size_t values;               /* out: of JSON, that were read to merge it or for the script */
+    uint64_t filtered;           /* out: what the filter of the mapping compares: mapping_filter_work() */
     enum update_op op;           /* out */
     struct slice source;         /* out: new source; no-op, delete: the old one; data NULL: not visible */
 };

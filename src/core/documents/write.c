@@ -436,6 +436,7 @@ struct update write_executor__update(struct write_executor *exec, const struct w
         .old_formats = core->command_version < COMMAND_SINCE_SCRIPT_FORMATS,
         .leaves_large = core->command_version >= COMMAND_SINCE_UPDATES_LEFT,
         .old_counts = core->command_version < COMMAND_SINCE_SCRIPTS_ONCE,
+        .old_filters = core->command_version < COMMAND_SINCE_PATTERNS_BOUNDED,
         .steps = &exec->script_steps,
         .ts = core->ts,
         .arena = arena,
@@ -457,10 +458,14 @@ void write_executor__return_steps(const struct write_executor *exec)
 
 void write_executor__count_script(struct write_executor *exec, const struct update *update)
 {
-    enum { SCRIPT_VALUE_VISITS = 2 }; /* an object of the script each */
+    enum {
+        SCRIPT_VALUE_VISITS = 2, /* an object of the script each */
+        WRITE_FILTER_VISIT = 16, /* of update.filtered */
+    };
 
     exec->steps_taken += update->steps_taken;
     exec->core->scripts_run += update->steps_max > 0;
+    write_executor__count_visits(exec, update->filtered / WRITE_FILTER_VISIT);
     if (update->took_kept && !update->old_counts)
         return; /* its work is counted */
     write_executor__count_visits(exec, update->values * (update->steps_max > 0 ? SCRIPT_VALUE_VISITS : 1));

@@ -354,6 +354,65 @@ static void test_filters_divide_a_bulk(void **state)
     arena_deinit(&arena);
 }
 
+/* Updates by `version` of documents 0 and on, as runs of one bulk. */
+static struct command *plain_updates(struct core_fixture *fixture, unsigned version, int count)
+{
+    static struct write_update update;
+    update = (struct write_update){.doc = SLICE_LIT("{\"m\":1}")};
+    struct command *command = writes(fixture, version, WRITE_UPDATE, 0, count, SLICE_NONE);
+
+    for (int i = 0; i < count; i++)
+        command->write.items[i].update = &update;
+    return fixture_run(fixture, command, 1);
+}
+
+/* What the patterns of a mapping's _source take in an update divides a bulk, and has a limit; not in old commands. */
+static void test_patterns_of_a_mapping_count(void **state)
+{
+    enum { PATTERNS = 100, NAMES = 1000, PREFIX = 60000, OLD = COMMAND_SINCE_PATTERNS_BOUNDED - 1 };
+    struct core_fixture fixture;
+    struct buf body = BUF_INIT(BUF_UNLIMITED), source = BUF_INIT(BUF_UNLIMITED);
+    (void)state;
+
+    fixture_open(&fixture);
+    buf_lit(
+        &body,
+        "{\"mappings\":{\"properties\":{\"o\":{\"type\":\"object\",\"enabled\":false}},\"_source\":{\"excludes\":[");
+    for (int i = 0; i < PATTERNS; i++)
+        buf_printf(&body, "%s\"*x%d*\"", i == 0 ? "" : ",", i);
+    buf_append(&body, "]}}}", sizeof "]}}}");
+    fixture_index_command(&fixture, COMMAND_INDEX_CREATE, "v", body.data);
+    assert_int_equal(fixture.last->problem.type, PROBLEM_NONE);
+    for (int refused = 0; refused < 2; refused++) {
+        buf_clear(&source);
+        buf_lit(&source, "{\"o\":{\"");
+        for (int i = 0; i < PREFIX && refused; i++)
+            buf_byte(&source, 'p');
+        buf_lit(&source, "\":{\"a\":1");
+        for (int i = 0; i < NAMES; i++)
+            buf_printf(&source, ",\"name%d\":1", i);
+        buf_lit(&source, "}}}");
+        fixture_run(
+            &fixture,
+            writes(&fixture, COMMAND_CODEC_VERSION, WRITE_INDEX, 0, refused ? 1 : DOCUMENTS, buf_as_slice(&source)), 1);
+        assert_int_equal(fixture.last->write.results[0].outcome, refused ? WRITE_UPDATED : WRITE_CREATED);
+        if (refused) {
+            struct command *command = plain_updates(&fixture, COMMAND_CODEC_VERSION, 1);
+            assert_int_equal(command->write.results[0].problem.type, PROBLEM_ILLEGAL_ARGUMENT);
+            assert_int_equal(plain_updates(&fixture, OLD, 1)->write.results[0].outcome, WRITE_UPDATED);
+            continue;
+        }
+        struct command *command = plain_updates(&fixture, COMMAND_CODEC_VERSION, DOCUMENTS);
+        assert_int_equal(command->write.results[0].outcome, WRITE_UPDATED);
+        assert_true(command->write.results[DOCUMENTS - 1].postponed);
+        command = plain_updates(&fixture, OLD, DOCUMENTS);
+        assert_false(command->write.results[DOCUMENTS - 1].postponed);
+    }
+    buf_deinit(&body);
+    buf_deinit(&source);
+    fixture_close(&fixture);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -365,6 +424,7 @@ int main(void)
         cmocka_unit_test(test_atomic_write_of_a_transaction_goes_by_its_work),
         cmocka_unit_test(test_merge_of_a_write_with_locks_is_done_once),
         cmocka_unit_test(test_filters_divide_a_bulk),
+        cmocka_unit_test(test_patterns_of_a_mapping_count),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
