@@ -571,14 +571,31 @@ static void write_head(const struct fetcher *fetcher, const struct match_doc *ma
         buf_printf(buf, ",\"_commit_timestamp\":%" PRIu64, match_doc->doc->ts);
 }
 
+/*
+ * Charges the account for a filter of a source: a search that takes long leaves the thread of its connection, and ends
+ * in time. Returns: false if the account has ended.
+ */
+static bool charge_filter(const struct match_doc *match_doc, yyjson_val *root, const struct json_filter *filter)
+{
+    return match_doc->account == NULL || account_take(match_doc->account, json_filter_work(root, filter, UINT64_MAX));
+}
+
 /* Writes the source filtered by the mapping, and then by the request. */
-static int write_filtered(const struct fetcher *fetcher, const struct mapping_type *type, struct slice source,
+static int write_filtered(const struct fetcher *fetcher, struct match_doc *match_doc, const struct mapping_type *type,
                           struct buf *buf)
 {
+    struct slice source = match_doc->doc->source;
+    uint64_t work;
     struct arena arena = ARENA_INIT;
     struct slice filtered;
     struct json_doc doc;
-    int r = mapping_filter_source(type, source, fetcher->context->dialect, &arena, &filtered);
+    int r = mapping_filter_work(type, source, &arena, &work);
+    if (match_doc->account != NULL && !account_take(match_doc->account, work)) {
+        arena_deinit(&arena);
+        return 0;
+    }
+    if (r >= 0)
+        r = mapping_filter_source(type, source, fetcher->context->dialect, &arena, &filtered);
     if (r == 0)
         r = json_parse_stored(&arena, filtered.data == NULL ? SLICE_LIT("{}") : filtered, &doc);
     if (r == 0)
@@ -596,11 +613,12 @@ static int write_source(const struct fetcher *fetcher, struct match_doc *match_d
         return 0;
     }
     if (!mapping_shows_whole_source(type))
-        return write_filtered(fetcher, type, match_doc->doc->source, buf);
+        return write_filtered(fetcher, match_doc, type, buf);
     yyjson_val *root = match_doc_root(match_doc);
     if (root == NULL)
         return tl_trace(match_doc->error);
-    json_filter_source(buf, root, &fetcher->request->source, fetcher->context->dialect);
+    if (charge_filter(match_doc, root, &fetcher->request->source))
+        json_filter_source(buf, root, &fetcher->request->source, fetcher->context->dialect);
     return 0;
 }
 

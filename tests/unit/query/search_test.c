@@ -1166,6 +1166,26 @@ static void test_patterns_of_fields_are_charged(void **state)
     fixture_deinit(&f);
 }
 
+/* Patterns of _source count for each name, so that a search with many of them leaves the thread of its connection. */
+static void test_source_patterns_count(void **state)
+{
+    enum { PATTERNS = 1000, NAME = 1 + 1 + JSON_FILTER_NAME_BYTES };
+    static const char *const ids[] = {"1", "2"}, *const sources[] = {"{\"t\": \"a\"}", "{\"t\": \"b\"}"};
+    struct fixture f;
+    struct buf body = BUF_INIT(BUF_UNLIMITED);
+    (void)state;
+    fixture_init(&f, properties);
+    fixture_write(&f, ids, sources, 2, true);
+    buf_lit(&body, "{\"_source\": {\"excludes\": [\"p\"");
+    for (size_t i = 1; i < PATTERNS; i++)
+        buf_printf(&body, ", \"p%zu\"", i);
+    buf_append(&body, "]}}", sizeof "]}}");
+    assert_in_range(steps_taken(&f, body.data), 2 * PATTERNS * NAME, 4 * PATTERNS * NAME);
+    assert_in_range(steps_taken(&f, "{\"_source\": {\"excludes\": [\"p\"]}}"), 0, PATTERNS * NAME);
+    buf_deinit(&body);
+    fixture_deinit(&f);
+}
+
 /* Aggregates two documents with `h`. Returns: the reply; "refused: REASON"; "long". */
 static struct slice run_histogram(struct fixture *f, const char *body, uint64_t steps, struct arena *arena)
 {
@@ -1275,6 +1295,7 @@ int main(void)
         cmocka_unit_test(test_writing_of_empty_buckets_ends_with_the_account),
         cmocka_unit_test(test_include_and_exclude_are_charged),
         cmocka_unit_test(test_patterns_of_fields_are_charged),
+        cmocka_unit_test(test_source_patterns_count),
         cmocka_unit_test(test_histograms_with_too_many_intervals_are_refused_at_once),
         cmocka_unit_test(test_histogram_of_huge_keys_ends),
         cmocka_unit_test(test_search_finds_expected_ids),
