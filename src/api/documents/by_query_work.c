@@ -25,6 +25,9 @@
  * between two batches.
  */
 #define BATCH_BYTES_MAX ((size_t)2 << 20)
+/* How long a batch waits for memory before it is read, and how often it looks. */
+#define MEMORY_WAIT_US (10 * TL_SECOND)
+#define MEMORY_POLL_US (20 * TL_MS)
 
 /* --- Commands ----------------------------------------------------------------------------------------------------- */
 
@@ -520,6 +523,18 @@ static void end_script(void *task)
 }
 
 /*
+ * Waits until there is memory for a batch: other calls free theirs, and one that was refused it now would end with a
+ * part of its work done.
+ */
+static void await_memory(struct by_query *by)
+{
+    uint64_t waited = 0;
+    while (waited < MEMORY_WAIT_US && !atomic_load(&by->task->cancelled) &&
+           !budget_fits(by->api->options.budget, BUDGET_RETAINED, BATCH_BYTES_MAX))
+        waited += task_sleep(by->task, MEMORY_POLL_US);
+}
+
+/*
  * Reads a batch. In the first one, `docs_max` limits the total (negative: unlimited).
  * Returns: 0 with batch->hits; SEARCH_…; fatal codes.
  */
@@ -574,6 +589,7 @@ static int run_slice(struct by_query *by, struct by_query_status *status, int64_
     for (bool first = true; r == 0 && docs_max != 0; first = false) {
         struct batch batch = {.by = by, .status = status};
         int32_t size = docs_max > 0 && docs_max < batch_size ? (int32_t)docs_max : batch_size;
+        await_memory(by);
         r = read_batch(&batch, cursor, size, first, docs_max);
         bool end = batch.hits == 0;
         if (r == 0 && !end) {
