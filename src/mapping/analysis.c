@@ -27,11 +27,15 @@ static const struct analyzer lowercase_normalizer = {
     .name = {"lowercase", 9}, .tokenizer = {TOKENIZER_KEYWORD, LIMITS}, LOWER};
 
 /* The analyzers and normalizers defined by the settings of an index, in their order. */
-struct analysis {
-    struct analyzer *analyzers;
+struct analyzer_list {
+    struct analyzer *items;
+    const struct analyzer **by_name; /* sorted: each of thousands of fields may name some */
     size_t count;
-    struct analyzer *normalizers;
-    size_t normalizer_count;
+};
+
+struct analysis {
+    struct analyzer_list analyzers;
+    struct analyzer_list normalizers;
 };
 
 /* The state of reading settings. */
@@ -302,19 +306,29 @@ static int read_normalizer(struct reader *reader, struct slice name, yyjson_val 
 typedef int read_function(struct reader *, struct slice, yyjson_val *, struct analyzer *);
 
 /* Reads all members of an object into a list, each with `read`. */
-static int read_all(struct reader *reader, yyjson_val *object, read_function *read, struct analyzer **ret_list,
-                    size_t *ret_count)
+static int compare_names(const void *one, const void *other)
 {
-    size_t i, max;
+    const struct analyzer *a = *(const struct analyzer *const *)one, *b = *(const struct analyzer *const *)other;
+    int order = slice_compare(a->name, b->name);
+    return order != 0 ? order : (a > b) - (a < b); /* of equal names the first is found */
+}
+
+static int read_all(struct reader *reader, yyjson_val *object, read_function *read, struct analyzer_list *ret_list)
+{
+    size_t i, max, most = yyjson_obj_size(object);
     yyjson_val *key, *value;
-    *ret_count = 0;
-    *ret_list = arena_zalloc(reader->arena, (yyjson_obj_size(object) + 1) * sizeof **ret_list);
+    *ret_list = (struct analyzer_list){
+        .items = arena_zalloc(reader->arena, (most + 1) * sizeof *ret_list->items),
+        .by_name = arena_alloc(reader->arena, (most + 1) * sizeof(const struct analyzer *)),
+    };
     json_obj_foreach (object, i, max, key, value) {
-        int r = read(reader, json_slice(key), value, &(*ret_list)[*ret_count]);
+        struct analyzer *item = &ret_list->items[ret_list->count];
+        int r = read(reader, json_slice(key), value, item);
         if (r != 0)
             return r;
-        (*ret_count)++;
+        ret_list->by_name[ret_list->count++] = item;
     }
+    qsort(ret_list->by_name, ret_list->count, sizeof(const struct analyzer *), compare_names);
     return 0;
 }
 
@@ -323,36 +337,46 @@ int analysis_new(struct arena *arena, yyjson_val *settings, struct arena *scratc
 {
     struct analysis *analysis = arena_zalloc(arena, sizeof *analysis);
     struct reader reader = {arena, scratch, settings, ret_problem, MAP_INIT};
-    int r =
-        read_all(&reader, json_get_lit(settings, "analyzer"), read_analyzer, &analysis->analyzers, &analysis->count);
+    int r = read_all(&reader, json_get_lit(settings, "analyzer"), read_analyzer, &analysis->analyzers);
     if (r == 0)
-        r = read_all(&reader, json_get_lit(settings, "normalizer"), read_normalizer, &analysis->normalizers,
-                     &analysis->normalizer_count);
+        r = read_all(&reader, json_get_lit(settings, "normalizer"), read_normalizer, &analysis->normalizers);
     map_deinit(&reader.filters);
     if (r == 0)
         *ret_analysis = analysis;
     return r;
 }
 
-static const struct analyzer *find_in(const struct analyzer *list, size_t count, struct slice name)
+/* Returns: the first analyzer of a list that has this name; NULL: none. */
+static const struct analyzer *find_own(const struct analyzer_list *list, struct slice name)
 {
-    for (size_t i = 0; i < count; i++) {
-        if (slice_equal(list[i].name, name))
-            return &list[i];
+    size_t low = 0, high = list->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (slice_compare(list->by_name[middle]->name, name) < 0)
+            low = middle + 1;
+        else
+            high = middle;
     }
+    return low < list->count && slice_equal(list->by_name[low]->name, name) ? list->by_name[low] : NULL;
+}
+
+static const struct analyzer *find_built_in(struct slice name)
+{
+    for (size_t i = 0; i < sizeof built_in / sizeof *built_in; i++)
+        if (slice_equal(built_in[i].name, name))
+            return &built_in[i];
     return NULL;
 }
 
 const struct analyzer *analysis_find(const struct analysis *analysis, struct slice name)
 {
-    const struct analyzer *own = analysis == NULL ? NULL : find_in(analysis->analyzers, analysis->count, name);
-    return own != NULL ? own : find_in(built_in, sizeof built_in / sizeof *built_in, name);
+    const struct analyzer *own = analysis == NULL ? NULL : find_own(&analysis->analyzers, name);
+    return own != NULL ? own : find_built_in(name);
 }
 
 const struct analyzer *analysis_find_normalizer(const struct analysis *analysis, struct slice name)
 {
-    const struct analyzer *own =
-        analysis == NULL ? NULL : find_in(analysis->normalizers, analysis->normalizer_count, name);
+    const struct analyzer *own = analysis == NULL ? NULL : find_own(&analysis->normalizers, name);
     return own != NULL || !slice_is(name, "lowercase") ? own : &lowercase_normalizer;
 }
 

@@ -217,6 +217,37 @@ static void test_uses_of_a_filter_share_its_words(void **state)
     arena_deinit(&arena);
 }
 
+/* Names in any order, of which some begin others. Of two analyzers of one name the first counts. */
+static void test_each_of_many_analyzers_is_found(void **state)
+{
+    enum { ANALYZERS = 300, STEP = 127 };
+    struct arena scratch = ARENA_INIT, arena = ARENA_INIT;
+    struct buf text = BUF_INIT(BUF_UNLIMITED);
+    struct analysis *analysis;
+    struct problem problem = {0};
+    char name[8];
+    (void)state;
+    buf_lit(&text, "{\"analyzer\":{");
+    for (size_t i = 0; i < ANALYZERS; i++)
+        buf_printf(&text, "\"n%zu\":{\"type\":\"custom\",\"tokenizer\":\"keyword\"},", i * STEP % ANALYZERS);
+    buf_lit(&text, "\"n7\":{\"type\":\"custom\",\"tokenizer\":\"whitespace\"}}}");
+    buf_append(&text, "", 1);
+    assert_int_equal(analysis_new(&arena, parse_json(&scratch, text.data), &scratch, &analysis, &problem), 0);
+    for (size_t i = 0; i < ANALYZERS; i++) {
+        snprintf(name, sizeof name, "n%zu", i);
+        const struct analyzer *found = analysis_find(analysis, slice_from(name));
+        assert_non_null(found);
+        assert_true(slice_is(analyzer_name(found), name));
+    }
+    assert_tokens(analysis_find(analysis, SLICE_LIT("n7")), "a  b", "a  b");
+    assert_null(analysis_find(analysis, SLICE_LIT("n300")));
+    assert_null(analysis_find(analysis, SLICE_LIT("n")));
+    assert_non_null(analysis_find(analysis, SLICE_LIT("standard")));
+    buf_deinit(&text);
+    arena_deinit(&scratch);
+    arena_deinit(&arena);
+}
+
 /* A token is not compared with all words of a filter: that would be 33 billion comparisons here. */
 static void test_stop_words_are_found_at_once(void **state)
 {
@@ -347,6 +378,7 @@ int main(void)
         cmocka_unit_test(test_analyzer_from_settings_tokens),
         cmocka_unit_test(test_path_hierarchy_tokens_share_bytes),
         cmocka_unit_test(test_uses_of_a_filter_share_its_words),
+        cmocka_unit_test(test_each_of_many_analyzers_is_found),
         cmocka_unit_test(test_stop_words_are_found_at_once),
         cmocka_unit_test(test_filters_of_paths_are_bounded),
         cmocka_unit_test(test_analysis_refuses_invalid_settings),
