@@ -263,10 +263,13 @@ class Search(unittest.TestCase):
         self.server.must("PUT", "/scored/_doc/1", {"a": 1})
         weights = [{"weight": 3e38}, {"weight": 3e38}]
         for query, score in (({"functions": weights}, b"3.4028235E38"), ({"functions": weights, "boost": 2}, b'"Infinity"'),
-                             ({"script_score": {"script": "-1.0 / 0"}}, b'"-Infinity"'), ({"script_score": {"script": "Double.NaN"}}, b"null")):
+                             ({"script_score": {"script": "Double.NaN"}}, b"null")):
             reply = self.server.request("POST", "/scored/_search", {"query": {"function_score": query}})
             self.assertIn(b'"max_score":%s,' % score, reply.body)
             self.assertIn(b'"_score":%s,' % score, reply.body)
+        status, reply = self.server.ask("POST", "/scored/_search", {"query": {"function_score": {"script_score": {"script": "-1.0 / 0"}}}})
+        self.assertEqual((status, reply["error"]["root_cause"][0]["reason"]),
+                         (400, "script score function must not produce negative scores, but got: [-Infinity]"))
 
     def test_script_sort_without_script(self):
         """The name alone is that of a field, which has no mapping."""
