@@ -214,12 +214,12 @@ void txn__abandon(struct core *core, struct txn *txn, enum txn_abandon why)
 void txn__drop(struct core *core, struct txn *txn)
 {
     REQUIRE(MAGIC_VALID(txn, TXN_MAGIC) && txn->of_write && txn->wait == NULL);
-    core__work(core, txn->overlay == NULL ? 0 : overlay_count(txn->overlay) * WORK_LOCK);
     uint64_t cost = txn__rollback_cost(core, txn);
     if (!cost_fits(core, 0, cost)) {
         txn__abandon(core, txn, TXN_WRITE_ENDED);
         return;
     }
+    core__work(core, txn->overlay == NULL ? 0 : overlay_count(txn->overlay) * WORK_LOCK);
     if (core->command_version >= COMMAND_SINCE_ENDS_FIT)
         cost_charge_work(core, WRITE_WORK_PER_COST * cost);
     txn__free(core, txn);
