@@ -43,6 +43,7 @@ struct by_query {
     struct api *api;
     struct search_call call; /* in the task's arena */
     struct account account;  /* of the current batch */
+    uint64_t memory_waited_us; /* by all batches */
     struct by_query_dest dest;
     struct write_update script; /* its script_… members; none given: no script */
     struct script *compiled;    /* NULL: no script */

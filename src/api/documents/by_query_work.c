@@ -25,7 +25,7 @@
  * between two batches.
  */
 #define BATCH_BYTES_MAX ((size_t)2 << 20)
-/* How long a batch waits for memory before it is read, and how often it looks. */
+/* How long the batches of a call wait for memory before they are read, and how often they look. */
 #define MEMORY_WAIT_US (10 * TL_SECOND)
 #define MEMORY_POLL_US (20 * TL_MS)
 
@@ -524,14 +524,13 @@ static void end_script(void *task)
 
 /*
  * Waits until there is memory for a batch: other calls free theirs, and one that was refused it now would end with a
- * part of its work done.
+ * part of its work done. All batches of a call share the time: they may fit although the server has little memory.
  */
 static void await_memory(struct by_query *by)
 {
-    uint64_t waited = 0;
-    while (waited < MEMORY_WAIT_US && !atomic_load(&by->task->cancelled) &&
+    while (by->memory_waited_us < MEMORY_WAIT_US && !atomic_load(&by->task->cancelled) &&
            !budget_fits(by->api->options.budget, BUDGET_RETAINED, BATCH_BYTES_MAX))
-        waited += task_sleep(by->task, MEMORY_POLL_US);
+        by->memory_waited_us += task_sleep(by->task, MEMORY_POLL_US);
 }
 
 /*
