@@ -835,5 +835,48 @@ class BoundedSteps(unittest.TestCase):
         until(lambda: self.server.must("GET", "/u/_doc/0")["_version"] == version + 1, "the action is done")
 
 
+
+class FewSteps(unittest.TestCase):
+    """A server whose --script-steps is below what the core grants to updates that it has to run."""
+
+    def setUp(self):
+        self.server = Server("--script-steps", "500000").start()
+        self.addCleanup(self.server.close)
+        self.large = {"n": 1, "o": {"m%06d" % n: n for n in range(60000)}}
+
+    def metric(self, name):
+        page = self.server.request("GET", "/_metrics").body.decode()
+        return int(re.search("^%s ([0-9]+)$" % re.escape(name), page, re.M).group(1))
+
+    def bulk(self, path, *lines, headers=None):
+        body = "".join(json.dumps(line) + "\n" for line in lines)
+        reply = self.server.request("POST", path, body, {"Content-Type": "application/x-ndjson", **(headers or {})})
+        return reply.status, json.loads(reply.body)
+
+    def test_long_script_after_a_write_of_its_document(self):
+        """Only the core can run it, which refuses it: the request is not sent again and again."""
+        script = {"script": {"source": "long s = 0; for (int i = 0; i < 1000000; i++) { s += i } ctx._source.n = s"}}
+        before = self.metric('tidelock_commands_total{command="write"}')
+        status, reply = self.bulk("/a/_bulk?atomic=true", {"index": {"_id": "1"}}, {"n": 1}, {"update": {"_id": "1"}}, script)
+        self.assertEqual((status, reply["errors"]), (409, True))
+        self.assertIn("steps", json.dumps(reply))
+        self.assertIn(self.metric('tidelock_commands_total{command="write"}') - before, range(1, 5))
+
+    def test_large_document_after_a_write_of_it(self):
+        script = {"script": {"source": "ctx._source.n += 1"}}
+        self.server.must("PUT", "/b", {"mappings": {"properties": {"o": {"type": "object", "enabled": False}}}})
+        status, reply = self.bulk("/b/_bulk?atomic=true", {"index": {"_id": "1"}}, self.large, {"update": {"_id": "1"}}, script)
+        self.assertEqual((status, reply["errors"]), (200, False))
+        self.assertEqual(self.server.must("GET", "/b/_doc/1?_source=n")["_source"], {"n": 2})
+
+    def test_large_document_of_a_named_bulk(self):
+        script = {"script": {"source": "ctx._source.n += 1"}}
+        self.server.must("PUT", "/c", {"mappings": {"properties": {"o": {"type": "object", "enabled": False}}}})
+        self.server.must("PUT", "/c/_doc/1", self.large)
+        status, reply = self.bulk("/c/_bulk", {"update": {"_id": "1"}}, script, headers={"Tidelock-Request": "r1"})
+        self.assertEqual((status, reply["errors"]), (200, False))
+        self.assertEqual(self.server.must("GET", "/c/_doc/1?_source=n")["_source"], {"n": 2})
+
+
 if __name__ == "__main__":
     unittest.main()

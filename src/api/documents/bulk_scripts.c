@@ -49,6 +49,8 @@ void bulk_scripts_limit(const struct request *request, const struct bulk_scripts
     *update = *item->update;
     if (run != NULL)
         update->ready = run->ready;
+    if (in_core && left <= DRY_RUN_STEPS)
+        left = DRY_RUN_STEPS + 1; /* else the core would leave it to others */
     update->script_steps = update->ready.given || left > most ? most : left;
     update->script_postpones = !scripts->atomic && !in_core;
     item->update = update;
@@ -56,7 +58,7 @@ void bulk_scripts_limit(const struct request *request, const struct bulk_scripts
 
 bool bulk_scripts_takes_long(const struct write_item *item, const struct write_result *result)
 {
-    return result->script_long && (item->update->ready.given || item->update->script_steps < UPDATE_COMMAND_STEPS_MAX);
+    return result->script_long && (item->update->ready.given || item->update->script_steps <= DRY_RUN_STEPS);
 }
 
 void bulk_scripts_explain_limit(const struct bulk_scripts *scripts, struct command *command)

@@ -18,9 +18,10 @@
 
 #include "api/request/request.h"
 #include "core/command/command.h"
+#include "core/documents/update.h"
 
-/* Steps that take the core some milliseconds at most; what people write takes tens. */
-#define DRY_RUN_STEPS ((uint64_t)50000)
+/* Steps that an update is granted in the core. */
+#define DRY_RUN_STEPS UPDATE_LEFT_STEPS_MAX
 
 /* The repetitions of one update. */
 struct dry_runs {

@@ -393,7 +393,7 @@ bool update_is_left(const struct update *update)
 {
     REQUIRE(update->item->update != NULL);
     const struct write_update *params = update->item->update;
-    bool granted = params->script_steps > 0 && params->script_steps < UPDATE_COMMAND_STEPS_MAX;
+    bool granted = params->script_steps > 0 && params->script_steps <= UPDATE_LEFT_STEPS_MAX;
 
     return update->leaves_large && granted && !params->ready.given && bytes_read(update) > UPDATE_READ_BYTES_MAX;
 }

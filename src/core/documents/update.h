@@ -23,7 +23,7 @@
  *
  * An update also takes time in proportion to the stored document, which is read, and to its result, which is parsed. So
  * one that reads more than UPDATE_READ_BYTES_MAX, by a script or a merge, or an upsert as large, is left to its
- * submitter in the same way if that grants less than UPDATE_COMMAND_STEPS_MAX: it fails with `script_long` before it is
+ * submitter in the same way if that grants UPDATE_LEFT_STEPS_MAX at most: it fails with `script_long` before it is
  * begun (update_is_left(); not in commands before version 26).
  *
  * Before version 17 of commands a script had `script.steps_max` in the core, and so had those of an atomic write in a
@@ -63,6 +63,12 @@ static inline uint64_t update_steps_shared(const struct script_limits *limits)
  * etcd, has the whole document.
  */
 #define UPDATE_READ_BYTES_MAX ((size_t)512 << 10)
+
+/*
+ * Script steps that a submitter grants at most if it runs longer updates itself; some milliseconds, and what people
+ * write takes tens. One that does not run them grants more.
+ */
+#define UPDATE_LEFT_STEPS_MAX ((uint64_t)50000)
 
 /* Script steps after which a command starts no further item, and those of one script; 8 to 40 ms. */
 #define UPDATE_COMMAND_STEPS_MAX ((uint64_t)1000000)
