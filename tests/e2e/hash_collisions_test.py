@@ -98,7 +98,8 @@ class Collisions(unittest.TestCase):
 
     def compare(self, work):
         """Does work with both kinds of names, with the colliding ones while a neighbour is served."""
-        good = self.cost(lambda: work(self.good))
+        # The second time something is there already, as for those that collide: an update is merged.
+        good = max(self.cost(lambda: work(self.good)) for _ in range(2))
         served = 0
         for left in reversed(range(TRIALS)):
             before = self.spent()
